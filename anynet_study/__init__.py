@@ -1,0 +1,1 @@
+"""A study engine for populations of CNN architectures."""

@@ -1,0 +1,80 @@
+"""Progress of long work: a bar with ETA on a terminal, plain lines otherwise."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class Report(Protocol):
+    """Called with the number of units done so far and, if it helps, a short note."""
+
+    def __call__(self, done: int, note: str = "") -> None: ...
+
+
+@contextmanager
+def progress(description: str, total: int, start: int = 0) -> Iterator[Report]:
+    """Yield a function that reports how many of `total` units are done.
+
+    `start` units were done before this began; they count as done but not for the ETA.
+    """
+    console = Console(file=sys.stderr)
+    if console.is_terminal:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("ETA"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+        )
+        with Progress(*columns, console=console) as bar:
+            task = bar.add_task(description, total=total, completed=start, note="")
+            yield lambda done, note="": bar.update(task, completed=done, note=note)
+    else:
+        yield _line_reporter(description, total, start)
+
+
+def _line_reporter(description: str, total: int, start: int) -> Report:
+    began = time.monotonic()
+    last = began
+
+    def report(done: int, note: str = "") -> None:
+        nonlocal last
+        now = time.monotonic()
+        if done < total and now - last < SECONDS_BETWEEN_LINES:
+            return
+        last = now
+        eta = ""
+        if start < done < total:
+            eta = f", ETA {duration((now - began) / (done - start) * (total - done))}"
+        note = f", {note}" if note else ""
+        print(f"{description}: {done}/{total}{eta}{note}", file=sys.stderr, flush=True)
+
+    return report
+
+
+def duration(seconds: float) -> str:
+    """Write a duration for people: `45 s`, `3 min 20 s`, `7 h 05 min`, `85 days`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    if whole < 48 * 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole / 86400:.1f} days"
