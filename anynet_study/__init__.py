@@ -1,1 +1,29 @@
-"""A study engine for populations of CNN architectures."""
+"""A study engine for populations of CNN architectures.
+
+`from anynet_study import DesignSpace, Population, Architecture, ResultStore, Sweep`; each name is
+imported when it is first used, so that a script pays only for what it needs.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from anynet_study.design_space import Architecture, DesignSpace, Population
+    from anynet_study.store import ResultStore
+    from anynet_study.sweep import Sweep
+
+__all__ = ["Architecture", "DesignSpace", "Population", "ResultStore", "Sweep"]
+
+_HOMES = {
+    "Architecture": "design_space",
+    "DesignSpace": "design_space",
+    "Population": "design_space",
+    "ResultStore": "store",
+    "Sweep": "sweep",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"anynet_study.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'anynet_study' has no attribute '{name}'")

@@ -2,6 +2,14 @@
 
 import typer
 
+from anynet_study.cli.analyze import analyze
+from anynet_study.cli.complexity import complexity
+from anynet_study.cli.data import data_app
+from anynet_study.cli.plot import plot
+from anynet_study.cli.query import query
+from anynet_study.cli.report import report
+from anynet_study.cli.study import collect, launch, run, sample, status
+
 app = typer.Typer(
     name="anynet-study",
     no_args_is_help=True,
@@ -10,3 +18,6 @@ app = typer.Typer(
     help="Does progress on ImageNet carry over? Train a population of architectures on many "
     "datasets and compare their errors.",
 )
+for command in (run, sample, launch, status, collect, report, query, analyze, plot, complexity):
+    app.command()(command)
+app.add_typer(data_app, name="data")

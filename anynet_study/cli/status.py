@@ -1,0 +1,31 @@
+"""A study's status as a table for people."""
+
+from rich.console import Console
+from rich.table import Table
+
+from anynet_study.dispatch.status import Status
+from anynet_study.progress import duration
+
+
+def print_status(name: str, status: Status) -> None:
+    """Print counts by dataset and what is under way."""
+    table = Table(title=f"study {name}", title_justify="left")
+    table.add_column("dataset")
+    table.add_column("recorded", justify="right")
+    table.add_column("planned", justify="right")
+    for dataset, (done, planned) in status.datasets.items():
+        table.add_row(dataset, str(done), str(planned))
+    console = Console()
+    console.print(table)
+    console.print(
+        f"runs: {status.completed} completed, {status.diverged} diverged, "
+        f"{status.failed} failed, {status.missing} missing of {status.planned}",
+        f"architectures with all their runs: {status.rows_complete} of {status.rows}",
+        f"jobs queued or running: {status.jobs}" + _eta(status),
+        sep="\n",
+        highlight=False,
+    )
+
+
+def _eta(status: Status) -> str:
+    return f", ETA {duration(status.eta_seconds)}" if status.eta_seconds is not None else ""

@@ -1,0 +1,224 @@
+"""The commands that make a study: run, sample, launch, status, collect."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anynet_study.errors import UserError, WorkFailedError
+
+if TYPE_CHECKING:
+    from anynet_study.cli.prepared import Prepared
+    from anynet_study.study import Study
+
+SweepFile = Annotated[Path, typer.Argument(help="Sweep file, for example sweeps/quickstart.yaml.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(help="Changes to the sweep file: key.path=value ...", metavar="[KEY=VALUE]..."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done, and cost.")]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Train failed runs once more.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+StudyName = Annotated[str, typer.Argument(help="Study folder, or its bare name under studies/.")]
+
+
+def run(
+    sweep_file: SweepFile,
+    overrides: Overrides = None,
+    dry_run: DryRun = False,
+    retry_failed: RetryFailed = False,
+    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples.")] = 10_000,
+) -> None:
+    """Do a whole study on this machine: sample, train what is missing, collect, report.
+
+    Can be stopped and run again at any point; finished runs are never trained again.
+
+    Example: anynet-study run sweeps/quickstart.yaml population.count=24
+    """
+    from anynet_study.cli.prepared import prepare
+    from anynet_study.dispatch.local import train_all
+    from anynet_study.stages import fingerprint, mark_report, report_is_current
+
+    if dry_run:
+        _print_price(sweep_file, overrides or [])
+        return
+    prepared = prepare(sweep_file, overrides or [])
+    study, sweep, planned = prepared.study, prepared.sweep, prepared.planned
+    with _alone(study):
+        if report_is_current(study, fingerprint(study, sweep, planned)) and not retry_failed:
+            print(f"nothing to do: all {len(planned)} runs are recorded; report: {study.report}")
+            return
+        train_all(study, sweep, planned, retry_failed)
+        _collect(prepared)
+        _report(study, resamples)
+        mark_report(study, fingerprint(study, sweep, planned))
+    _print_summary(study, resamples)
+    _fail_if_runs_failed(prepared)
+
+
+def sample(
+    sweep_file: SweepFile,
+    overrides: Overrides = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write here, not into the study.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Draw the population of a sweep and write it as Parquet.
+
+    Example: anynet-study sample sweeps/paper.yaml -o population.parquet
+    """
+    from anynet_study import study as studies
+    from anynet_study.cli.population import print_population
+    from anynet_study.sweep import Sweep
+
+    sweep = Sweep.load(sweep_file, overrides or [])
+    if output is None:
+        study, population = studies.create(sweep)
+        output = study.population_file
+    else:
+        population = studies.sample(sweep.population)
+        population.write(output)
+    print_population(population, output, as_json)
+
+
+def launch(
+    sweep_file: SweepFile,
+    overrides: Overrides = None,
+    cluster: Annotated[str, typer.Option(help="local or slurm; default: as the sweep says.")] = "",
+    dry_run: DryRun = False,
+    retry_failed: RetryFailed = False,
+) -> None:
+    """Submit the runs that are missing and not under way, and return at once.
+
+    Example: anynet-study launch sweeps/paper.yaml --cluster slurm launch.slurm.partition=gpu
+    """
+    from anynet_study.cli.prepared import prepare
+    from anynet_study.dispatch.ledger import live_jobs
+    from anynet_study.dispatch.plan import still_to_do
+    from anynet_study.dispatch.submit import submit_locally, submit_to_slurm
+    from anynet_study.store import finished_runs
+
+    changes = [*(overrides or []), *([f"launch.cluster={cluster}"] if cluster else [])]
+    if dry_run:
+        _print_price(sweep_file, changes)
+        return
+    prepared = prepare(sweep_file, changes)
+    study, sweep = prepared.study, prepared.sweep
+    with _alone(study):
+        todo = still_to_do(prepared.planned, finished_runs(study.journals), retry_failed)
+        alive = live_jobs(study.jobs_file)
+        under_way = {run for job in alive for run in job.runs}
+        new = [run for run in todo if run.run_id not in under_way]
+        if sweep.launch.cluster == "slurm":
+            jobs = submit_to_slurm(study, sweep, new, retry_failed)
+        elif alive and new:
+            raise UserError(f"{len(alive)} local workers are still at study {sweep.name}; wait")
+        else:
+            jobs = submit_locally(study, sweep, new, attached=False, retry_failed=retry_failed)
+    print(
+        f"{len(prepared.planned)} runs: {len(prepared.planned) - len(todo)} recorded, "
+        f"{len(todo) - len(new)} under way, {len(new)} submitted in {len(jobs)} jobs; "
+        f"see: anynet-study status {study.folder}"
+    )
+
+
+def status(study_name: StudyName, as_json: AsJson = False) -> None:
+    """Say how far a study is.
+
+    Example: anynet-study status quickstart --json
+    """
+    from dataclasses import asdict
+
+    from anynet_study.cli.prepared import reopen
+    from anynet_study.cli.status import print_status
+    from anynet_study.dispatch.ledger import live_jobs
+    from anynet_study.dispatch.status import study_status
+    from anynet_study.store import finished_runs
+
+    prepared = reopen(study_name)
+    study = prepared.study
+    now = study_status(prepared.planned, finished_runs(study.journals), live_jobs(study.jobs_file))
+    if as_json:
+        print(json.dumps(asdict(now), indent=2))
+    else:
+        print_status(prepared.sweep.name, now)
+
+
+def collect(study_name: StudyName) -> None:
+    """Build the results store of a study anew from its journals.
+
+    Example: anynet-study collect quickstart
+    """
+    from anynet_study.cli.prepared import reopen
+
+    prepared = reopen(study_name)
+    _collect(prepared)
+    print(f"store: {prepared.study.results}")
+
+
+@contextmanager
+def _alone(study: "Study") -> Iterator[None]:
+    """Refuse to begin where another process is at the same study; a courtesy, not for safety."""
+    from filelock import FileLock, Timeout
+
+    study.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(study.folder / ".lock", timeout=0):
+            yield
+    except Timeout:
+        raise UserError(
+            f"{study.folder}: another process is running this study; wait for it or stop it"
+        ) from None
+
+
+def _collect(prepared: "Prepared") -> None:
+    from anynet_study.stages import collect_study
+
+    made = collect_study(
+        prepared.study, prepared.sweep, prepared.population, prepared.views, prepared.planned
+    )
+    for problem in made.problems:
+        typer.echo(f"warning: {problem}", err=True)
+
+
+def _report(study: "Study", resamples: int) -> None:
+    from anynet_study.report import write_report
+    from anynet_study.store import ResultStore
+
+    typer.echo("writing the report", err=True)
+    write_report(ResultStore(study.results), study.report.parent, resamples=resamples)
+
+
+def _print_summary(study: "Study", resamples: int) -> None:
+    from anynet_study.apr import Roles
+    from anynet_study.cli.analyze import print_summary
+    from anynet_study.store import ResultStore
+
+    store = ResultStore(study.results)
+    print_summary(store.errors(), Roles.from_datasets(store.datasets()), resamples=resamples)
+    print(f"report: {study.report}")
+
+
+def _fail_if_runs_failed(prepared: "Prepared") -> None:
+    from anynet_study.store import finished_runs
+
+    finished = finished_runs(prepared.study.journals)
+    failed = sum(finished.get(run.run_id) == "failed" for run in prepared.planned)
+    if failed:
+        raise WorkFailedError(
+            f"{failed} of {len(prepared.planned)} runs failed (the report says why); "
+            "train them again with --retry-failed"
+        )
+
+
+def _print_price(sweep_file: Path, overrides: list[str]) -> None:
+    from anynet_study.cli.price import print_price
+    from anynet_study.study import sample as draw
+    from anynet_study.sweep import Sweep
+
+    sweep = Sweep.load(sweep_file, overrides)
+    print_price(sweep, draw(sweep.population))

@@ -1,0 +1,1 @@
+"""From a plan to finished runs: packing, submission through submitit, workers, status."""

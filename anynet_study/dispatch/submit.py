@@ -1,0 +1,135 @@
+"""Submission through submitit: the same code for this machine and for Slurm."""
+
+import os
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import psutil
+import submitit
+
+from anynet_study.data import data_root
+from anynet_study.dispatch import ledger
+from anynet_study.dispatch.pack import pack_by_length, pack_for_workers
+from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.worker import Job
+from anynet_study.errors import UserError
+from anynet_study.study import Study
+from anynet_study.sweep import Sweep
+
+#: submitit's parameters that carry no `slurm_` prefix.
+SHARED_PARAMETERS = frozenset(
+    {"timeout_min", "mem_gb", "nodes", "cpus_per_task", "gpus_per_node", "tasks_per_node", "name"}
+)
+#: A safe share of Slurm's default MaxArraySize of 1001.
+ARRAY_SIZE = 1000
+FOREVER_MIN = 60 * 24 * 365
+
+
+def gpus_here() -> int:
+    """GPUs of this machine that this process may use, without importing torch."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return len([device for device in visible.split(",") if device.strip() not in ("", "-1")])
+    driver = Path("/proc/driver/nvidia/gpus")
+    return len(list(driver.iterdir())) if driver.is_dir() else 0
+
+
+def local_workers(sweep: Sweep) -> int:
+    """Workers that this machine carries: one a GPU; without, one a core that we may use."""
+    most = gpus_here() or len(psutil.Process().cpu_affinity())
+    return min(sweep.launch.workers or most, most)
+
+
+def submit_locally(
+    study: Study,
+    sweep: Sweep,
+    runs: Sequence[PlannedRun],
+    attached: bool,
+    retry_failed: bool = False,
+) -> list[submitit.Job[int]]:
+    """Start this machine's workers; attached ones end with this process, others outlive it."""
+    launcher = os.getpid() if attached else None
+    packed = pack_for_workers(runs, local_workers(sweep))
+    gpus = gpus_here()
+    started = []
+    for number, part in enumerate(packed):
+        executor = submitit.LocalExecutor(folder=study.logs)
+        executor.update_parameters(
+            timeout_min=FOREVER_MIN,
+            gpus_per_node=1 if gpus else 0,
+            visible_gpus=(_device(number),) if gpus else (),
+        )
+        submitted = executor.submit(_job(study, sweep, part, retry_failed, launcher))
+        ids = [run.run_id for run in part]
+        ledger.append(study.jobs_file, [ledger.local_job(submitted.job_id, ids)])
+        started.append(submitted)
+    return started
+
+
+def slurm_jobs(sweep: Sweep, runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
+    """The runs of each Slurm job."""
+    return pack_by_length(runs, 60.0 * sweep.launch.job_minutes)
+
+
+def submit_to_slurm(
+    study: Study, sweep: Sweep, runs: Sequence[PlannedRun], retry_failed: bool = False
+) -> list[submitit.Job[int]]:
+    """Queue the runs as job arrays and return at once."""
+    executor = slurm_executor(study, sweep)
+    packed = iter(slurm_jobs(sweep, runs))
+    submitted: list[submitit.Job[int]] = []
+    while parts := list(islice(packed, ARRAY_SIZE)):
+        with executor.batch():
+            jobs = [
+                executor.submit(_job(study, sweep, part, retry_failed, launcher=None))
+                for part in parts
+            ]
+        entries = [
+            ledger.slurm_job(job.job_id, [run.run_id for run in part])
+            for job, part in zip(jobs, parts, strict=True)
+        ]
+        ledger.append(study.jobs_file, entries)
+        submitted += jobs
+    return submitted
+
+
+def slurm_executor(study: Study, sweep: Sweep) -> submitit.AutoExecutor:
+    """An executor with the sweep's Slurm options; UserError names an option submitit lacks."""
+    options: dict[str, Any] = {
+        "name": f"anynet-{sweep.name}",
+        "timeout_min": max(15, int(3 * sweep.launch.job_minutes)),
+        "cpus_per_task": 1,
+        **sweep.launch.slurm,
+    }
+    named = {k if k in SHARED_PARAMETERS else f"slurm_{k}": v for k, v in options.items()}
+    try:
+        executor = submitit.AutoExecutor(folder=study.logs, cluster="slurm")
+        executor.update_parameters(**named)
+    except (NameError, ValueError, TypeError, RuntimeError) as error:
+        raise UserError(f"launch.slurm: {' '.join(str(error).split())}") from None
+    return executor
+
+
+def _job(
+    study: Study,
+    sweep: Sweep,
+    runs: Sequence[PlannedRun],
+    retry_failed: bool,
+    launcher: int | None,
+) -> Job:
+    return Job(
+        study_folder=str(study.folder.absolute()),
+        data_root=str(data_root().absolute()),
+        sweep_yaml=sweep.to_yaml(),
+        run_ids=tuple(run.run_id for run in runs),
+        retry_failed=retry_failed,
+        launcher=launcher,
+    )
+
+
+def _device(number: int) -> int:
+    """The id of the `number`-th GPU that this process may use."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return int(visible.split(",")[number]) if visible else number

@@ -1,0 +1,90 @@
+"""The stages after training that need several rooms: collect a study, and say if it is current."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from anynet_study.data import DatasetView
+from anynet_study.design_space import Population
+from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.files import write_text
+from anynet_study.provenance import code_version
+from anynet_study.store import CollectReport, collect
+from anynet_study.study import Study
+from anynet_study.sweep import Sweep
+from anynet_study.training.chance import chance_error
+
+
+def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
+    """One row a dataset of the sweep, as the results store keeps it (`store.layout`)."""
+    main = next(iter(sweep.recipes.values()))
+    rows: list[dict[str, Any]] = []
+    for label, view in views.items():
+        entry, recipe = sweep.datasets[label], main.for_dataset(label)
+        rows.append(
+            {
+                "dataset": label,
+                "base": entry.base,
+                "role": sweep.role_of(label),
+                "classes": len(view.classes),
+                "train_images": len(view.train_index),
+                "test_images": len(view.test_index),
+                "metric": recipe.metric,
+                "chance": chance_error(view.test_labels, len(view.classes), recipe.metric),
+                "epochs": recipe.epochs,
+                "content_hash": view.dataset.content_hash,
+                "variant": entry.variant.model_dump_json(exclude_defaults=True),
+            }
+        )
+    return pa.Table.from_pylist(rows)
+
+
+def collect_study(
+    study: Study,
+    sweep: Sweep,
+    population: Population,
+    views: Mapping[str, DatasetView],
+    planned: Sequence[PlannedRun],
+) -> CollectReport:
+    """Build `results.h5` anew from the journals and swap it in."""
+    provenance = {
+        "sweep": sweep.to_yaml(),
+        "question": sweep.question,
+        "sampling": json.dumps(population.sampling),
+        "code_version": code_version(),
+    }
+    return collect(
+        study.journals,
+        study.results,
+        population.table,
+        dataset_table(sweep, views),
+        {run.run_id for run in planned},
+        provenance,
+    )
+
+
+def fingerprint(study: Study, sweep: Sweep, planned: Sequence[PlannedRun]) -> str:
+    """Changes whenever the report of a study would."""
+    journals = [(path.name, path.stat().st_size) for path in sorted(study.journals.glob("*.arrow"))]
+    parts = [code_version(), sweep.to_yaml(), [run.run_id for run in planned], journals]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def report_is_current(study: Study, mark: str) -> bool:
+    """Whether store and report were made from what `mark` is the fingerprint of."""
+    made_from = _mark_file(study)
+    made = study.results.exists() and study.report.exists() and made_from.exists()
+    return made and made_from.read_text(encoding="utf-8") == mark
+
+
+def mark_report(study: Study, mark: str) -> None:
+    """Remember that store and report are made."""
+    write_text(_mark_file(study), mark)
+
+
+def _mark_file(study: Study) -> Path:
+    return study.report.parent / ".made_from"

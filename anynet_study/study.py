@@ -1,0 +1,107 @@
+"""The folder of a study: where each file is, and how a study is begun and found again."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from anynet_study.design_space import DesignSpace, Population
+from anynet_study.errors import UserError
+from anynet_study.files import write_text
+from anynet_study.sweep import PopulationSpec, Sweep
+
+STUDIES = Path("studies")
+
+
+@dataclass(frozen=True)
+class Study:
+    """Paths inside `studies/<name>/`."""
+
+    folder: Path
+
+    @property
+    def sweep_file(self) -> Path:
+        return self.folder / "sweep.yaml"
+
+    @property
+    def population_file(self) -> Path:
+        return self.folder / "population.parquet"
+
+    @property
+    def journals(self) -> Path:
+        return self.folder / "journals"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.folder / "checkpoints"
+
+    @property
+    def logs(self) -> Path:
+        return self.folder / "logs"
+
+    @property
+    def jobs_file(self) -> Path:
+        return self.folder / "jobs.jsonl"
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "results.h5"
+
+    @property
+    def report(self) -> Path:
+        return self.folder / "report" / "report.html"
+
+    @classmethod
+    def open(cls, name: str | Path) -> "Study":
+        """Find a study by its folder, or by its bare name under `studies/`; UserError if none."""
+        for folder in (Path(name), STUDIES / name):
+            if (folder / "sweep.yaml").is_file():
+                return cls(folder)
+        there = sorted(path.parent.name for path in STUDIES.glob("*/sweep.yaml"))
+        listed = f"there are: {', '.join(there)}" if there else f"{STUDIES}/ holds none"
+        raise UserError(f"{name}: no such study; {listed}")
+
+    def sweep(self) -> Sweep:
+        return Sweep.load(self.sweep_file)
+
+    def population(self) -> Population:
+        return Population.read(self.population_file)
+
+
+def sample(spec: PopulationSpec) -> Population:
+    """Draw the population of a sweep: the same on every machine."""
+    space = DesignSpace.from_spec(spec.space)
+    return space.sample(
+        spec.count,
+        flops=spec.flops,
+        resolution=spec.resolution,
+        classes=spec.classes,
+        seed=spec.seed,
+    )
+
+
+def create(sweep: Sweep, studies: Path = STUDIES) -> tuple[Study, Population]:
+    """Begin the study of `sweep`, or go on with it; writes its sweep and population.
+
+    A larger `count` extends the population. Raises UserError where the folder holds a study of
+    another population, before anything is written.
+    """
+    study = Study(studies / sweep.name)
+    population = sample(sweep.population)
+    if study.population_file.exists():
+        _check_extends(study, population)
+    text = sweep.to_yaml()
+    if not study.population_file.exists() or len(study.population()) < len(population):
+        population.write(study.population_file)
+    if not study.sweep_file.exists() or study.sweep_file.read_text(encoding="utf-8") != text:
+        write_text(study.sweep_file, text)
+    return study, population
+
+
+def _check_extends(study: Study, population: Population) -> None:
+    before = study.population()
+    if list(population.ids[: len(before)]) == list(before.ids):
+        return
+    raise UserError(
+        f"{study.folder} holds a study of another population ({len(before)} architectures, "
+        f"this sweep draws {len(population)} others); give the sweep another `name`, "
+        f"or remove that folder if its runs are not wanted"
+    )

@@ -1,0 +1,186 @@
+"""The sweep file: a whole study in one YAML, typed; every error names the key and what is legal."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from anynet_study.data import Variant
+from anynet_study.design_space import DesignSpace
+from anynet_study.errors import UserError
+from anynet_study.sweep_text import apply_override, describe, dump_yaml, load_yaml
+from anynet_study.training.recipe import Recipe
+
+Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
+Role = Literal["source", "family", "target", "extra"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PopulationSpec(_Strict):
+    """Which architectures: a design space, a FLOPs band and a seed."""
+
+    #: A name, or a mapping of ranges that differ from it.
+    space: str | dict[str, Any] = "anynetx"
+    count: int = Field(ge=1)
+    #: Lower and upper bound in multiply-adds, both inside the band.
+    flops: tuple[float, float]
+    #: Image side and class count at which the band is meant.
+    resolution: int = Field(224, ge=1)
+    classes: int = Field(1000, ge=2)
+    seed: int = Field(0, ge=0)
+
+    @field_validator("space")
+    @classmethod
+    def _known_space(cls, space: str | dict[str, Any]) -> str | dict[str, Any]:
+        DesignSpace.from_spec(space)
+        return space
+
+
+class DatasetSpec(Variant):
+    """A packed dataset, or a view of one, and its part in the analysis."""
+
+    #: The packed dataset; by default the one named like this entry.
+    base: str = ""
+    #: Inferred if left out: `DatasetSpec` entries on the source's base that choose classes only
+    #: form its X family; views of a dataset that is there whole are extras; the rest are targets.
+    role: Role | None = None
+
+    @property
+    def variant(self) -> Variant:
+        """The view, without its part in the analysis."""
+        return Variant(**self.model_dump(exclude={"role"}))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether this is the packed dataset as it is."""
+        return self.variant == Variant(base=self.base)
+
+    @property
+    def chooses_classes_only(self) -> bool:
+        """Whether it is a class subset and otherwise whole."""
+        reduced = self.variant.model_copy(update={"classes": None, "class_seed": 0})
+        return reduced == Variant(base=self.base)
+
+
+class RecipeSpec(Recipe):
+    """A recipe, what differs on single datasets, and on which datasets it is used."""
+
+    #: Keys of the recipe that differ, by dataset.
+    overrides: dict[str, dict[str, Any]] = {}
+    #: The datasets trained with this recipe; all by default.
+    datasets: list[str] | None = None
+
+    @field_validator("overrides")
+    @classmethod
+    def _legal_overrides(cls, overrides: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for name, keys in overrides.items():
+            try:
+                Recipe(**keys)
+            except ValidationError as error:
+                raise ValueError(f"{name}: {describe(error, Recipe)}") from None
+        return overrides
+
+    def for_dataset(self, label: str) -> Recipe:
+        """The recipe as used on the dataset `label`."""
+        common = self.model_dump(exclude={"overrides", "datasets"})
+        return Recipe(**(common | self.overrides.get(label, {})))
+
+
+class Replicates(_Strict):
+    """Further seeds of the same runs, from which the noise ceiling is estimated."""
+
+    #: Runs of each architecture, the first included.
+    count: int = Field(1, ge=1)
+    #: Only the first so many architectures are repeated; all by default.
+    architectures: int | None = Field(None, ge=1)
+
+
+class Launch(_Strict):
+    """Where and how the runs are trained; never part of a run's identity."""
+
+    cluster: Literal["local", "slurm"] = "local"
+    #: Worker processes of the local cluster; by default one a GPU, or one a core without.
+    workers: int | None = Field(None, ge=1)
+    #: Runs are packed into Slurm jobs of about this length.
+    job_minutes: float = Field(120.0, gt=0)
+    #: Longest wait between two checkpoints of a run, rounded up to whole epochs.
+    checkpoint_seconds: float = Field(300.0, ge=0)
+    #: submitit's own names, without the `slurm_` prefix: partition, account, qos, gres, setup...
+    slurm: dict[str, Any] = {}
+
+
+class Sweep(_Strict):
+    """A study: population x datasets x recipes x replicates."""
+
+    name: Label
+    #: What the study answers, in a sentence for the report.
+    question: str = ""
+    population: PopulationSpec
+    datasets: dict[Label, DatasetSpec] = Field(min_length=1)
+    #: The dataset whose ranking of architectures is asked to carry over.
+    source: str
+    #: The first recipe gives the errors that are analysed.
+    recipes: dict[Label, RecipeSpec] = Field(min_length=1)
+    replicates: Replicates = Replicates()
+    launch: Launch = Launch()
+
+    @field_validator("datasets", mode="before")
+    @classmethod
+    def _default_base(cls, datasets: Any) -> Any:
+        """An entry without a base is a view of the packed dataset of the same name."""
+        if not isinstance(datasets, Mapping):
+            return datasets
+        filled = {}
+        for label, entry in datasets.items():
+            entry = {} if entry is None else entry
+            filled[label] = {"base": label, **entry} if isinstance(entry, Mapping) else entry
+        return filled
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> Self:
+        self._require(self.source, "source")
+        for name, recipe in self.recipes.items():
+            for label in [*recipe.overrides, *(recipe.datasets or [])]:
+                self._require(label, f"recipes.{name}")
+        return self
+
+    def _require(self, label: str, where: str) -> None:
+        if label not in self.datasets:
+            legal = ", ".join(self.datasets)
+            raise ValueError(f"{where}: no dataset `{label}` in this sweep; there are: {legal}")
+
+    @classmethod
+    def load(cls, path: Path, overrides: Sequence[str] = ()) -> "Sweep":
+        """Read a sweep file and apply `key.path=value` overrides.
+
+        Raises UserError, one line: file, key, value, and what is legal.
+        """
+        content = load_yaml(path)
+        for override in overrides:
+            apply_override(content, override)
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            raise UserError(f"{path}: {describe(error, cls)}") from None
+
+    def to_yaml(self) -> str:
+        """The resolved sweep; loading it gives an equal sweep."""
+        return dump_yaml(self.model_dump(mode="json"))
+
+    def role_of(self, label: str) -> Role:
+        """The part of a dataset in the analysis, stated or inferred (`DatasetSpec.role`)."""
+        entry, source = self.datasets[label], self.datasets[self.source]
+        if label == self.source:
+            return "source"
+        if entry.role is not None:
+            return entry.role
+        if entry.base == source.base:
+            return "family" if entry.chooses_classes_only else "extra"
+        whole_is_there = any(
+            other.base == entry.base and other.is_whole for other in self.datasets.values()
+        )
+        return "extra" if whole_is_there and not entry.is_whole else "target"
