@@ -1,0 +1,31 @@
+"""The architecture-performance relationship: pure functions of tables of errors.
+
+Tables have one row an architecture and one column a dataset, errors in percent, NaN where a run
+is missing. Nothing here opens a store or knows of training.
+"""
+
+from anynet_study.apr.configurations import configurations
+from anynet_study.apr.correlations import as_matrix, correlations
+from anynet_study.apr.drivers import cumulative, drivers
+from anynet_study.apr.extremes import mark_extremes
+from anynet_study.apr.families import best_proxies, match_family
+from anynet_study.apr.replicates import disattenuate, noise_ceiling
+from anynet_study.apr.roles import Roles
+from anynet_study.apr.table import check_errors, exclusions, in_percent
+
+__all__ = [
+    "Roles",
+    "as_matrix",
+    "best_proxies",
+    "check_errors",
+    "configurations",
+    "correlations",
+    "cumulative",
+    "disattenuate",
+    "drivers",
+    "exclusions",
+    "in_percent",
+    "mark_extremes",
+    "match_family",
+    "noise_ceiling",
+]

@@ -1,0 +1,34 @@
+"""How the best architectures of each dataset are built (paper 1, section 6.2.2, Figure A7)."""
+
+import pandas as pd
+
+from anynet_study.apr.extremes import ranked
+from anynet_study.apr.population import PARAMETERS, STAGES, parameters_of
+from anynet_study.apr.table import check_errors
+from anynet_study.errors import UserError
+
+
+def configurations(errors: pd.DataFrame, population: pd.DataFrame, top: int = 15) -> pd.DataFrame:
+    """Stage parameters of the best architecture and of the `top` best, for each dataset.
+
+    Returns DataFrame[dataset, parameter, stage, best, mean, std, n]: n is how many architectures
+    the mean and the sample standard deviation (NaN for one) are of: `top`, or all that have an
+    error where they are fewer. A dataset without any error has no rows.
+    """
+    if top < 1:
+        raise UserError(f"top: {top} is not a count of at least 1")
+    table = check_errors(errors, fewest=1)
+    parameters = parameters_of(table, population)
+    rows = []
+    for dataset in table.columns:
+        order = ranked(table, dataset).index[:top]
+        if not len(order):
+            continue
+        chosen = parameters.loc[order]
+        for name, prefix in PARAMETERS.items():
+            for stage in STAGES:
+                column = chosen[f"{prefix}{stage}"]
+                summary = (column.iloc[0], column.mean(), column.std(ddof=1), len(column))
+                rows.append((dataset, name, stage, *summary))
+    names = ["dataset", "parameter", "stage", "best", "mean", "std", "n"]
+    return pd.DataFrame(rows, columns=names)

@@ -1,0 +1,28 @@
+"""The best and the worst architectures on a dataset (paper 1, Figure 3)."""
+
+import pandas as pd
+
+from anynet_study.apr.table import check_errors
+from anynet_study.errors import UserError
+
+
+def ranked(errors: pd.DataFrame, dataset: str) -> pd.Series:
+    """The errors on a dataset that are there, best first; equal ones by architecture."""
+    if dataset not in errors.columns:
+        known = ", ".join(map(str, errors.columns))
+        raise UserError(f"errors: no column {dataset}; the datasets are {known}")
+    return errors[dataset].dropna().sort_index().sort_values(kind="stable")
+
+
+def mark_extremes(errors: pd.DataFrame, dataset: str, count: int = 10) -> pd.Series:
+    """Series architecture -> "top", "worst" or "", in the order of `errors`.
+
+    Marks `count` architectures at either end, but at most a third of those with an error, so that
+    the two groups stay apart in a small population.
+    """
+    order = ranked(check_errors(errors, fewest=0), dataset).index
+    count = min(count, len(order) // 3)
+    marks = pd.Series("", index=errors.index, name=dataset, dtype=object)
+    marks[order[:count]] = "top"
+    marks[order[len(order) - count :]] = "worst"
+    return marks

@@ -1,0 +1,107 @@
+"""Confidence intervals of correlations, and of differences and averages of correlations.
+
+The intervals are bootstrap BCa intervals (bias-corrected and accelerated percentiles: Efron,
+"Better bootstrap confidence intervals", 1987). `benchmarks/coverage.py` simulates how often a
+nominal 95% interval of Spearman's rho holds the population's value:
+
+COVERAGE_TABLE
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from anynet_study.apr.ranks import Floats, Ints
+from anynet_study.errors import UserError
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """Statistics of a sample with their bootstrap and jackknife values; NaN where undefined."""
+
+    #: (p,)
+    estimate: Floats
+    #: (p, resamples)
+    draws: Floats
+    #: (p, n)
+    jackknife: Floats
+
+    def __getitem__(self, which: slice | Ints) -> "Resampled":
+        return Resampled(*(each[which] for each in self._parts()))
+
+    def __sub__(self, other: "Resampled") -> "Resampled":
+        """Differences, resample by resample."""
+        pairs = zip(self._parts(), other._parts(), strict=True)
+        return Resampled(*(mine - theirs for mine, theirs in pairs))
+
+    def average(self) -> "Resampled":
+        """The mean of the p statistics, resample by resample, as one statistic."""
+        return Resampled(*(each.mean(axis=0, keepdims=True) for each in self._parts()))
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """(p,) lower and upper ends; see `bca`."""
+        return bca(self.estimate, self.draws, self.jackknife, level)
+
+    def _parts(self) -> tuple[Floats, Floats, Floats]:
+        return self.estimate, self.draws, self.jackknife
+
+
+def check_level(level: float, resamples: int) -> None:
+    """Raise UserError unless an interval of this level can be had from so many resamples."""
+    if not 0 < level < 1:
+        raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
+    fewest = int(np.ceil(2 / (1 - level)))
+    if resamples < fewest:
+        raise UserError(
+            f"resamples: {resamples} is too few for intervals of level {level}; "
+            f"at least {fewest}, 10000 is usual"
+        )
+
+
+def bca(estimate: Floats, draws: Floats, jackknife: Floats, level: float) -> tuple[Floats, Floats]:
+    """BCa intervals (p,), (p,) of p statistics from draws (p, resamples) and jackknife (p, n).
+
+    Undefined resamples (a column is constant in them) are left out; where they are more than
+    half, and where the estimate is undefined, both ends are NaN. An interval always holds its
+    estimate. With a perfect correlation every resample is perfect and the interval has no width.
+    """
+    ordered = np.sort(draws, axis=1)
+    defined = np.isfinite(ordered).sum(axis=1)
+    usable = np.isfinite(estimate) & (defined > draws.shape[1] / 2)
+    below = (ordered < estimate[:, None]).sum(axis=1)
+    equal = (ordered == estimate[:, None]).sum(axis=1)
+    total = np.maximum(defined, 1)
+    bias = ndtri(np.clip((below + equal / 2) / total, 0.5 / total, 1 - 0.5 / total))
+    acceleration = _acceleration(jackknife)
+    ends = []
+    for tail in ((1 - level) / 2, (1 + level) / 2):
+        shifted = bias + ndtri(tail)
+        # Past the pole of the acceleration the percentile is the outermost one.
+        stretch = np.maximum(1 - acceleration * shifted, 1e-6)
+        ends.append(_percentile(ordered, defined, ndtr(bias + shifted / stretch)))
+    low, high = np.minimum(ends[0], estimate), np.maximum(ends[1], estimate)
+    return np.where(usable, low, np.nan), np.where(usable, high, np.nan)
+
+
+def _acceleration(jackknife: Floats) -> Floats:
+    """(p,) a sixth of the skewness of the jackknife's influence values."""
+    defined = np.isfinite(jackknife)
+    count = np.maximum(defined.sum(axis=1, keepdims=True), 1)
+    filled = np.where(defined, jackknife, 0.0)
+    influence = np.where(defined, filled.sum(axis=1, keepdims=True) / count - filled, 0.0)
+    scale = (influence**2).sum(axis=1) ** 1.5
+    cubes = (influence**3).sum(axis=1)
+    skewness: Floats = np.divide(cubes, 6 * scale, out=np.zeros_like(scale), where=scale > 0)
+    return skewness
+
+
+def _percentile(ordered: Floats, defined: Ints, share: Floats) -> Floats:
+    """Linear interpolation at a share of each row's defined values; NaNs sort to the end."""
+    position = share * np.maximum(defined - 1, 0)
+    lower = np.floor(position).astype(np.int64)
+    upper = np.minimum(lower + 1, np.maximum(defined - 1, 0))
+    rows = np.arange(len(ordered))
+    at_lower, at_upper = ordered[rows, lower], ordered[rows, upper]
+    at_share: Floats = at_lower + (at_upper - at_lower) * (position - lower)
+    return at_share
