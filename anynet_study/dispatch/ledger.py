@@ -1,6 +1,5 @@
 """Which jobs were submitted for which runs: one line a job, appended by the launcher."""
 
-import getpass
 import json
 import os
 import socket
@@ -85,11 +84,12 @@ def _runs(job: SubmittedJob) -> bool:
 
 
 def _queued_in_slurm() -> set[str]:
-    command = ["squeue", "--noheader", "--array", "--format=%i", "--user", getpass.getuser()]
+    command = ["squeue", "--noheader", "--array", "--format=%i", "--user", str(os.getuid())]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
+        words = " ".join((getattr(error, "stderr", "") or str(error)).split())
         raise WorkFailedError(
-            f"squeue does not answer, so queued jobs cannot be told from lost ones: {error}"
+            f"squeue does not answer, so queued jobs cannot be told from lost ones: {words}"
         ) from None
     return set(answer.stdout.split())

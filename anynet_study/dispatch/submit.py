@@ -1,20 +1,23 @@
 """Submission through submitit: the same code for this machine and for Slurm."""
 
+import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import psutil
 import submitit
+from submitit.core.utils import FailedJobError, FailedSubmissionError
 
 from anynet_study.data import data_root
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.pack import pack_by_length, pack_for_workers
 from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.dispatch.worker import Job
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, WorkFailedError
 from anynet_study.study import Study
 from anynet_study.sweep import Sweep
 
@@ -76,12 +79,15 @@ def slurm_jobs(sweep: Sweep, runs: Sequence[PlannedRun]) -> list[list[PlannedRun
 def submit_to_slurm(
     study: Study, sweep: Sweep, runs: Sequence[PlannedRun], retry_failed: bool = False
 ) -> list[submitit.Job[int]]:
-    """Queue the runs as job arrays and return at once."""
+    """Queue the runs as job arrays and return at once.
+
+    Raises WorkFailedError with Slurm's words where it takes no (more) jobs.
+    """
     executor = slurm_executor(study, sweep)
     packed = iter(slurm_jobs(sweep, runs))
     submitted: list[submitit.Job[int]] = []
     while parts := list(islice(packed, ARRAY_SIZE)):
-        with executor.batch():
+        with _refusals_told(queued=len(submitted)), executor.batch():
             jobs = [
                 executor.submit(_job(study, sweep, part, retry_failed, launcher=None))
                 for part in parts
@@ -93,6 +99,18 @@ def submit_to_slurm(
         ledger.append(study.jobs_file, entries)
         submitted += jobs
     return submitted
+
+
+@contextmanager
+def _refusals_told(queued: int) -> Iterator[None]:
+    """Turn a refusal by sbatch into one line; submitit also prints it, which is once too often."""
+    try:
+        with redirect_stderr(io.StringIO()):
+            yield
+    except (FailedJobError, FailedSubmissionError) as error:
+        words = " ".join(str(error).replace("sbatch: error: ", "").split())
+        before = f" ({queued} jobs were queued before)" if queued else ""
+        raise WorkFailedError(f"sbatch: {words}{before}") from None
 
 
 def slurm_executor(study: Study, sweep: Sweep) -> submitit.AutoExecutor:

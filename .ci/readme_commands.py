@@ -1,0 +1,37 @@
+"""Print the README's commands as one bash script, for CI to run as a reader would.
+
+    python .ci/readme_commands.py README.md | bash -euo pipefail
+
+The convention: blocks fenced as ```bash are run by CI, in order, in one shell and one folder, so a
+block may build on those before it. Blocks fenced as ```console or ```sh are only for reading:
+commands that take hours, need a cluster, or show output. The block with `pytest` comes last,
+wherever it stands, so that its closing line ends the output.
+"""
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+BLOCK = re.compile(r"^```bash *\n(.*?)^``` *$", re.MULTILINE | re.DOTALL)
+PYTEST = re.compile(r"^(python -m )?pytest\b", re.MULTILINE)
+
+
+def script(readme: str) -> str:
+    """All blocks, each announced; SystemExit where there is none, or no single test command."""
+    blocks: list[str] = BLOCK.findall(readme)
+    tests = [block for block in blocks if PYTEST.search(block)]
+    if len(tests) != 1:
+        raise SystemExit(f"{len(blocks)} bash blocks, {len(tests)} of them with pytest: not one")
+    ordered = [block for block in blocks if block not in tests] + tests
+    return "\n".join(f"{announcement(block)}\n{block}" for block in ordered)
+
+
+def announcement(block: str) -> str:
+    """A command that shows the block's lines before they run."""
+    shown = "".join(f"$ {line}\n" for line in block.splitlines() if line)
+    return f"printf '%s' {shlex.quote(shown)}"
+
+
+if __name__ == "__main__":
+    print(script(Path(sys.argv[1]).read_text(encoding="utf-8")))

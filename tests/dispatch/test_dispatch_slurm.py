@@ -1,0 +1,120 @@
+"""A study through a real Slurm (`.ci/slurm.sh` starts one) whose nodes see the test's folder."""
+
+import json
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import SWEEPS, anynet_study
+
+from anynet_study.store import stores_equal
+
+RUNS = 4
+TINY = [
+    SWEEPS / "quickstart.yaml",
+    "population.count=2",
+    "datasets={digits: {}, digits-2: {base: digits, classes: 2}}",
+    "recipes.basic.epochs=1",
+    "replicates.count=1",
+    "launch.job_minutes=0.0001",  # a job a run
+]
+#: Jobs stay pending until they are released: the queue is full for as long as a test likes.
+HELD = ["--cluster", "slurm", "launch.slurm.additional_parameters.hold=true"]
+LONGEST_WAIT = 240.0
+
+pytestmark = [pytest.mark.slurm, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cluster() -> None:
+    """Skips without a Slurm that answers; in CI that is a failure."""
+    try:
+        subprocess.run(["sinfo"], capture_output=True, check=True, timeout=30)
+    except (OSError, subprocess.SubprocessError) as error:
+        reason = f"no Slurm can be reached (export SLURM_CONF=$(.ci/slurm.sh) starts one): {error}"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
+@pytest.fixture
+def name(tmp_path: Path) -> Iterator[str]:
+    """A study's name that no other job on the cluster has; jobs left over are cancelled."""
+    name = f"test-{os.getpid()}-{time.time_ns()}"
+    yield name
+    subprocess.run(["scancel", "--name", f"anynet-{name}"], check=True)
+
+
+def launch(folder: Path, name: str, *options: str) -> tuple[int, int, int]:
+    """Runs recorded, under way and submitted, as `launch` says."""
+    said = anynet_study(folder, "launch", *TINY, f"name={name}", *options).stdout
+    counts = re.search(r"(\d+) recorded, (\d+) under way, (\d+) submitted", said)
+    assert counts, said
+    recorded, under_way, submitted = map(int, counts.groups())
+    return recorded, under_way, submitted
+
+
+def status(folder: Path, name: str) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(anynet_study(folder, "status", name, "--json").stdout)
+    return told
+
+
+def queued(name: str) -> list[str]:
+    """The ids of the study's jobs that Slurm has pending or running."""
+    command = ["squeue", "--noheader", "--array", "--format=%i", "--name", f"anynet-{name}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+def wait_until_done(folder: Path, name: str) -> dict[str, Any]:
+    deadline = time.monotonic() + LONGEST_WAIT
+    while time.monotonic() < deadline:
+        now = status(folder, name)
+        if not now["jobs"]:
+            return now
+        time.sleep(1)
+    logs = "\n".join(path.read_text() for path in folder.glob("studies/*/logs/*.err"))
+    pytest.fail(f"jobs are still queued: {now}\n{logs}")
+
+
+def test_a_study_through_slurm_equals_a_local_one(tmp_path: Path, name: str) -> None:
+    cluster, local = tmp_path / "cluster", tmp_path / "local"
+    cluster.mkdir()
+    local.mkdir()
+
+    assert launch(cluster, name, *HELD) == (0, 0, RUNS)  # returns, though no job has begun
+    pending = queued(name)
+    assert len(pending) == RUNS
+    assert launch(cluster, name, *HELD) == (0, RUNS, 0)
+    assert sorted(queued(name)) == sorted(pending)
+    assert status(cluster, name)["jobs"] == RUNS
+
+    subprocess.run(["scontrol", "release", *pending], check=True)
+    done = wait_until_done(cluster, name)
+    assert (done["completed"], done["missing"]) == (RUNS, 0)
+    assert launch(cluster, name, "--cluster", "slurm") == (RUNS, 0, 0)
+    assert queued(name) == []
+
+    anynet_study(cluster, "collect", name)
+    anynet_study(local, "run", *TINY, f"name={name}", "--resamples", 100)
+    stores = [folder / "studies" / name / "results.h5" for folder in (cluster, local)]
+    assert stores_equal(*stores) == []
+
+
+def test_only_the_runs_of_a_job_that_is_gone_are_submitted_again(tmp_path: Path, name: str) -> None:
+    launch(tmp_path, name, *HELD)
+    subprocess.run(["scancel", queued(name)[1]], check=True)
+    assert status(tmp_path, name)["jobs"] == RUNS - 1
+    assert launch(tmp_path, name, *HELD) == (0, RUNS - 1, 1)
+    assert len(queued(name)) == RUNS
+
+
+def test_a_refusal_by_slurm_is_one_line(tmp_path: Path, name: str) -> None:
+    options = ["--cluster", "slurm", "launch.slurm.partition=no-such-partition"]
+    refused = anynet_study(tmp_path, "launch", *TINY, f"name={name}", *options, expect=1)
+    assert len(refused.stderr.splitlines()) == 1
+    assert "invalid partition" in refused.stderr
