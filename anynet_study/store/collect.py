@@ -1,0 +1,155 @@
+"""Journals to results store: settle duplicates, order the runs, build the file, swap it in."""
+
+import json
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anynet_study.files import replacing
+from anynet_study.store.catalogue import Catalogue, read_catalogue, winners
+from anynet_study.store.columns import TEXT, write_numbers, write_table, write_text
+from anynet_study.store.heavy import write_heavy
+from anynet_study.store.layout import CODED, FORMAT, LAYOUT, SCHEMA_VERSION
+from anynet_study.store.opening import open_store
+from anynet_study.store.order import in_canonical_order, run_labels
+
+#: A temporary file this old, in seconds, was left by a collect that was killed.
+STALE = 3600.0
+
+
+@dataclass(frozen=True)
+class CollectReport:
+    """What one collect found; every count is of runs, except `duplicates` (records set aside)."""
+
+    runs: int
+    #: Not in the store that this one replaced.
+    new: int
+    duplicates: int
+    #: Not asked for by the sweep: kept, not analysed.
+    unplanned: int
+    failed: int
+    #: One line a journal or file that is not as it should be, beginning with its name.
+    problems: list[str]
+
+
+def collect(
+    journals: Path,
+    out: Path,
+    population: pa.Table,
+    datasets: pa.Table,
+    planned: Collection[str] | None,
+    provenance: Mapping[str, str],
+    recipes: Sequence[str] = (),
+) -> CollectReport:
+    """Build the results store `out` anew from a folder of journals and swap it in.
+
+    `population` and `datasets` become /architectures and /datasets and give the order of the runs
+    (`layout`), `recipes` that of the sweep, the main one first; `planned` are the run_ids that the
+    sweep asks for, None meaning every run. The arrays of a few dozen MB of runs are in memory at
+    a time. Raises UserError if `out` is no store of ours or a newer one; UserError or OSError if
+    a journal cannot be read or the store not written, and then the old store stays as it was.
+    """
+    before = _run_ids(out)
+    catalogue = read_catalogue(journals)
+    kept = winners(catalogue.records)
+    labels = run_labels(catalogue, population, datasets, recipes)
+    runs, codes = in_canonical_order(catalogue.records.take(kept), labels)
+    ids = runs["run_id"].to_pylist()
+    asked = np.ones(len(ids), bool) if planned is None else _among(ids, planned)
+    _remove_stale(out)
+    with replacing(out) as temporary, h5py.File(temporary, "w", locking=False) as file:
+        _write_root(file, provenance, -1 if planned is None else len(planned))
+        write_table(file.create_group("architectures"), population)
+        sampling = (population.schema.metadata or {}).get(b"anynet_study.sampling", b"")
+        file["architectures"].attrs["sampling"] = sampling.decode()
+        write_table(file.create_group("datasets"), datasets)
+        write_table(file.create_group("journals"), _journal_table(catalogue, kept))
+        _write_runs(file, runs, codes, labels, asked)
+        write_heavy(file, runs, codes["dataset"], labels["dataset"], catalogue.paths)
+    return CollectReport(
+        runs=len(ids),
+        new=len(set(ids) - before),
+        duplicates=len(catalogue.records) - len(ids),
+        unplanned=int((~asked).sum()),
+        failed=pc.sum(pc.equal(runs["status"], "failed")).as_py() or 0,
+        problems=_problems(catalogue, journals),
+    )
+
+
+def _run_ids(store: Path) -> set[str]:
+    """Runs in the store that is about to be replaced."""
+    if not store.exists():
+        return set()
+    with open_store(store) as file:
+        return set(file["runs/run_id"][()].astype(str))
+
+
+def _among(ids: list[str], planned: Collection[str]) -> NDArray[np.bool_]:
+    wanted = set(planned)
+    return np.array([run_id in wanted for run_id in ids], bool)
+
+
+def _write_root(file: h5py.File, provenance: Mapping[str, str], planned_runs: int) -> None:
+    file.attrs["format"] = FORMAT
+    file.attrs["schema_version"] = SCHEMA_VERSION
+    file.attrs["created"] = datetime.now(UTC).isoformat(timespec="seconds")
+    file.attrs["planned_runs"] = planned_runs
+    file.attrs["layout"] = LAYOUT
+    file.create_dataset("provenance", data=json.dumps(dict(provenance), indent=1), dtype=TEXT)
+
+
+def _write_runs(
+    file: h5py.File,
+    runs: pa.Table,
+    codes: Mapping[str, NDArray[np.int32]],
+    labels: Mapping[str, list[str]],
+    asked: NDArray[np.bool_],
+) -> None:
+    group = file.create_group("runs")
+    texts = file.create_group("labels")
+    ids = np.array(runs["run_id"].to_pylist(), dtype="S")
+    group.create_dataset("run_id", data=ids)
+    for name in CODED:
+        write_numbers(group, name, codes[name])
+        write_text(texts, name, labels[name])
+    for name in ("replicate", "error", "epochs", "images", "seconds", "started"):
+        write_numbers(group, name, runs[name].to_numpy())
+    write_numbers(group, "planned", asked.astype(np.uint8))
+
+
+def _journal_table(catalogue: Catalogue, kept: NDArray[np.int64]) -> pa.Table:
+    journal = catalogue.records["journal"].to_numpy()
+    records = np.bincount(journal, minlength=len(catalogue.paths))
+    winning = np.bincount(journal[kept], minlength=len(catalogue.paths))
+    return pa.table(
+        {
+            "journal": pa.array([path.name for path in catalogue.paths], pa.string()),
+            "records": records,
+            "duplicates": records - winning,
+            "bytes": pa.array([path.stat().st_size for path in catalogue.paths], pa.int64()),
+            "problem": pa.array(catalogue.problems, pa.string()),
+        }
+    )
+
+
+def _problems(catalogue: Catalogue, journals: Path) -> list[str]:
+    named = zip(catalogue.paths, catalogue.problems, strict=True)
+    found = [f"{path.name}: {problem}" for path, problem in named if problem]
+    others = set(journals.iterdir() if journals.is_dir() else ()) - set(catalogue.paths)
+    strangers = sorted(path.name for path in others if not path.name.startswith("."))
+    return found + [f"{name}: not a journal; ignored" for name in strangers]
+
+
+def _remove_stale(out: Path) -> None:
+    """Remove what a killed collect left; nobody else's temporary file stays unwritten so long."""
+    for path in out.parent.glob(f".{out.name}.*.tmp"):
+        if time.time() - path.stat().st_mtime > STALE:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,72 @@
+"""Columns and tables in HDF5: how text, numbers and ragged arrays are written and read."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import h5py
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+TEXT = h5py.string_dtype("utf-8")
+CHUNK_BYTES = 1 << 16
+
+
+def write_text(group: h5py.Group, name: str, values: list[str]) -> None:
+    """Write variable-length UTF-8 strings; HDF5 cannot hold NUL, which becomes a backslash 0."""
+    storable = [value.replace("\0", "\\0") for value in values]
+    group.create_dataset(name, data=np.array(storable, dtype=object), dtype=TEXT)
+
+
+def create_numbers(
+    group: h5py.Group, name: str, shape: tuple[int, ...], dtype: Any
+) -> h5py.Dataset:
+    """An array to be filled: compressed, checksummed, in chunks of whole rows near CHUNK_BYTES."""
+    if 0 in shape:
+        return group.create_dataset(name, shape, dtype)
+    row = int(np.prod(shape[1:])) * np.dtype(dtype).itemsize
+    rows = min(shape[0], max(1, CHUNK_BYTES // row))
+    return group.create_dataset(
+        name,
+        shape,
+        dtype,
+        chunks=(rows, *shape[1:]),
+        compression="gzip",
+        compression_opts=1,
+        shuffle=True,
+        fletcher32=True,
+    )
+
+
+def write_numbers(group: h5py.Group, name: str, values: NDArray[Any]) -> None:
+    """Write a whole array."""
+    dataset = create_numbers(group, name, values.shape, values.dtype)
+    if values.size:
+        dataset[...] = values
+
+
+def write_table(group: h5py.Group, table: pa.Table) -> None:
+    """Write an Arrow table as a group of columns."""
+    group.attrs["columns"] = np.array(table.column_names, dtype=object)
+    for name in table.column_names:
+        column = table[name]
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            write_text(group, name, column.fill_null("").to_pylist())
+        else:
+            values = column.to_numpy()
+            write_numbers(group, name, values.astype(np.uint8) if values.dtype == bool else values)
+
+
+def read_column(group: h5py.Group, name: str) -> NDArray[Any]:
+    """A column as numbers, or as objects of type str."""
+    dataset = group[name]
+    text = h5py.check_string_dtype(dataset.dtype)
+    if text is None:
+        return np.asarray(dataset[()])
+    values = dataset.asstr()[()] if text.length is None else dataset[()].astype(str)
+    return np.asarray(values, dtype=object)
+
+
+def read_table(group: h5py.Group) -> Mapping[str, NDArray[Any]]:
+    """The columns of a table, in its order."""
+    return {name: read_column(group, name) for name in group.attrs["columns"]}

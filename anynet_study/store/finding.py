@@ -1,0 +1,18 @@
+"""Which store a user means."""
+
+from pathlib import Path
+
+from anynet_study.errors import UserError
+from anynet_study.store.results import ResultStore
+
+
+def find_store(where: str | Path) -> ResultStore:
+    """The store named by a results file, a study folder, or a study's bare name in `studies/`."""
+    places = [Path(where), Path(where) / "results.h5", Path("studies") / where / "results.h5"]
+    for place in places:
+        if place.is_file():
+            return ResultStore(place)
+    folder = next((place.parent for place in places[1:] if place.parent.is_dir()), None)
+    if folder is not None:
+        raise UserError(f"{folder}: holds no results.h5 yet; make it: anynet-study collect {where}")
+    raise UserError(f"{where}: no such results store or study")

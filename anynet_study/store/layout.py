@@ -1,0 +1,108 @@
+"""What a results store holds: an HDF5 file that any HDF5 reader understands.
+
+The documentation below travels in the file, as the attribute `layout` of its root. Times and
+provenance are the only things in which two stores of the same runs differ.
+"""
+
+FORMAT = "anynet-study results"
+SCHEMA_VERSION = 1
+
+LAYOUT = """\
+Results of a study of CNN architectures: one row a run, a run being one architecture trained on one
+dataset. Text is UTF-8, rows are counted from 0, errors are in percent, a missing number is NaN.
+
+ROOT ATTRIBUTES
+format          "anynet-study results"
+schema_version  1
+created         when this file was made, ISO 8601, UTC
+planned_runs    how many runs the sweep asks for; -1 if that was not said
+layout          this text
+
+TABLES  A group whose attribute `columns` lists its columns in order, all of one length.
+/architectures  the population, one row an architecture: id `architecture`; depth d, width w,
+                bottleneck ratio b, group width g and stride s of stages 1 to 4 (d1 ... s4); stem;
+                stem_width; flops (multiply-adds), parameters and activations (counts). The
+                attribute `sampling` is JSON: how the population was drawn.
+/datasets       one row a dataset: label `dataset`; base; role (source, family, target, extra);
+                classes, train_images, test_images (counts); metric (top1, top5); chance (error of
+                guessing the most frequent class); epochs; content_hash; variant (JSON).
+/journals       one row a journal that the store was made from: journal (file name), records,
+                duplicates (records set aside), bytes, problem ("" if none).
+/runs           one row a run, ordered by architecture, dataset, recipe, replicate, run_id:
+  run_id        hash of everything that determines the run's result, fixed-length ASCII
+  replicate     number of the repetition, from 0
+  error         test error in percent after the final epoch on the run's metric;
+                of a diverged run: of guessing; of a failed run: NaN
+  seconds       duration;  started: seconds since 1970, UTC
+  planned       1 if the sweep of this store asks for the run, else 0 (kept, not analysed)
+  epochs        number of epochs in its curves;  images: number of its predictions
+  coded text    architecture, dataset, recipe, status (completed, diverged, failed), failure_kind
+                ("", oom, data, timeout, node, code), message, metric, host, device,
+                torch_version, code_version, journal: an integer i standing for the text
+                /labels/<column>[i]
+/labels         one 1-D text array a coded column. /labels/architecture begins with the rows of
+                /architectures and /labels/dataset with those of /datasets, in their order, so
+                these two integers are row numbers there as well. /labels/recipe is in the order
+                of the sweep: the first is the main recipe.
+
+ARRAYS
+/curves         per-epoch curves of all runs end to end: train_loss, test_loss (nats), train_top1,
+                train_top5, test_top1, test_top5 (errors in percent), float32. Run r has elements
+                offsets[r] up to, not including, offsets[r + 1] of each, one an epoch.
+/specs          text: the bytes of every run's canonical JSON specification end to end; run r has
+                text[offsets[r] : offsets[r + 1]].
+/predictions    one group a dataset that has any, its attribute `dataset` the label; the group is
+                named by the label, in which % . and / are written %25 %2E %2F.
+  classes       uint16, one row a run, one column a test image in test order: the predicted class;
+                65535 where the run has none
+  run           the row of /runs that each row belongs to, ascending
+/provenance     scalar text: a JSON object saying what made the store.
+
+Chunked arrays are compressed with gzip and carry a Fletcher-32 checksum, both built into HDF5.
+"""
+
+#: Columns of /runs stored as integers into /labels.
+CODED = (
+    "architecture",
+    "dataset",
+    "recipe",
+    "status",
+    "failure_kind",
+    "message",
+    "metric",
+    "host",
+    "device",
+    "torch_version",
+    "code_version",
+    "journal",
+)
+
+#: Every column of /runs, in order.
+RUN_COLUMNS = (
+    "run_id",
+    "architecture",
+    "dataset",
+    "recipe",
+    "replicate",
+    "status",
+    "failure_kind",
+    "message",
+    "metric",
+    "error",
+    "planned",
+    "epochs",
+    "images",
+    "seconds",
+    "started",
+    "host",
+    "device",
+    "torch_version",
+    "code_version",
+    "journal",
+)
+
+
+def prediction_group(dataset: str) -> str:
+    """Path of the group that holds a dataset's predictions."""
+    name = dataset.replace("%", "%25").replace(".", "%2E").replace("/", "%2F")
+    return f"/predictions/{name}"

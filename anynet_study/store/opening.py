@@ -1,0 +1,45 @@
+"""Opening a results store for reading: what is not one is refused in one line."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import h5py
+
+from anynet_study.errors import UserError
+from anynet_study.store.layout import FORMAT, SCHEMA_VERSION
+
+
+@contextmanager
+def open_store(path: Path) -> Iterator[h5py.File]:
+    """Open a store without locks (NFS may have none; a published store never changes).
+
+    Raises UserError if it is missing, foreign, newer than this package, or damaged, also where
+    damage shows only while reading inside the block.
+    """
+    if not path.is_file():
+        raise UserError(f"{path}: no such results store")
+    with path.open("rb"):
+        pass  # a file that may not be read is an OSError that names it, unlike HDF5's
+    try:
+        with h5py.File(path, "r", locking=False) as file:
+            _check(path, file)
+            yield file
+    except (OSError, KeyError, RuntimeError, UnicodeDecodeError) as error:
+        if not h5py.is_hdf5(path):
+            raise UserError(f"{path}: not a results store (not an HDF5 file)") from None
+        reason = str(error).splitlines()[0]
+        raise UserError(
+            f"{path}: the store is damaged ({reason}); move it away and collect it again"
+        ) from error
+
+
+def _check(path: Path, file: h5py.File) -> None:
+    if file.attrs.get("format") != FORMAT:
+        raise UserError(f"{path}: an HDF5 file, but not a results store of anynet-study")
+    version = int(file.attrs["schema_version"])
+    if version > SCHEMA_VERSION:
+        raise UserError(
+            f"{path}: written by a newer anynet-study (schema {version}, this one reads up to "
+            f"{SCHEMA_VERSION}): install the newer one"
+        )
