@@ -36,7 +36,10 @@ class PopulationSpec(_Strict):
     @field_validator("space")
     @classmethod
     def _known_space(cls, space: str | dict[str, Any]) -> str | dict[str, Any]:
-        DesignSpace.from_spec(space)
+        try:
+            DesignSpace.from_spec(space)
+        except UserError as error:
+            raise ValueError(error) from None
         return space
 
 
@@ -45,8 +48,8 @@ class DatasetSpec(Variant):
 
     #: The packed dataset; by default the one named like this entry.
     base: str = ""
-    #: Inferred if left out: `DatasetSpec` entries on the source's base that choose classes only
-    #: form its X family; views of a dataset that is there whole are extras; the rest are targets.
+    #: Inferred if left out: class subsets of the source form its X family; other views of its base,
+    #: and views of a dataset that is there whole, are extras; the rest are targets.
     role: Role | None = None
 
     @property
@@ -59,18 +62,18 @@ class DatasetSpec(Variant):
         """Whether this is the packed dataset as it is."""
         return self.variant == Variant(base=self.base)
 
-    @property
-    def chooses_classes_only(self) -> bool:
-        """Whether it is a class subset and otherwise whole."""
-        reduced = self.variant.model_copy(update={"classes": None, "class_seed": 0})
-        return reduced == Variant(base=self.base)
+    def is_class_subset_of(self, other: "DatasetSpec") -> bool:
+        """Whether the two differ in the choice of classes only."""
+        any_classes = {"classes": None, "class_seed": 0}
+        mine, theirs = self.variant.model_copy(update=any_classes), other.variant
+        return other.classes is None and mine == theirs.model_copy(update=any_classes)
 
 
 class RecipeSpec(Recipe):
     """A recipe, what differs on single datasets, and on which datasets it is used."""
 
     #: Keys of the recipe that differ, by dataset.
-    overrides: dict[str, dict[str, Any]] = {}
+    overrides: dict[str, dict[str, Any]] = Field(default_factory=dict)
     #: The datasets trained with this recipe; all by default.
     datasets: list[str] | None = None
 
@@ -110,7 +113,7 @@ class Launch(_Strict):
     #: Longest wait between two checkpoints of a run, rounded up to whole epochs.
     checkpoint_seconds: float = Field(300.0, ge=0)
     #: submitit's own names, without the `slurm_` prefix: partition, account, qos, gres, setup...
-    slurm: dict[str, Any] = {}
+    slurm: dict[str, Any] = Field(default_factory=dict)
 
 
 class Sweep(_Strict):
@@ -179,7 +182,7 @@ class Sweep(_Strict):
         if entry.role is not None:
             return entry.role
         if entry.base == source.base:
-            return "family" if entry.chooses_classes_only else "extra"
+            return "family" if entry.is_class_subset_of(source) else "extra"
         whole_is_there = any(
             other.base == entry.base and other.is_whole for other in self.datasets.values()
         )

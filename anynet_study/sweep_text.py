@@ -27,7 +27,7 @@ class _Loader(yaml.SafeLoader):
 def load_yaml(path: Path) -> dict[str, Any]:
     """Read a YAML mapping; UserError names the file and the line."""
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except FileNotFoundError:
         raise UserError(f"{path}: no such sweep file") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -1,8 +1,8 @@
 """Images as the network sees them: uint8 batches, cropped, flipped and normalised in bulk."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+from torch.nn import functional as F
 
 from anynet_study.training.recipe import Recipe
 

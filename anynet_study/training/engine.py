@@ -8,8 +8,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from torch import nn
+from torch.nn import functional as F
 
 from anynet_study.data import DatasetView
 from anynet_study.models import build

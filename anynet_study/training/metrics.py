@@ -1,8 +1,8 @@
 """Loss and top-k errors, accumulated on the device over an epoch."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+from torch.nn import functional as F
 
 
 class Tally:

@@ -8,7 +8,7 @@ from anynet_study.errors import UserError
 
 
 class Recipe(BaseModel):
-    """A basic regime: SGD with momentum, cosine schedule, flips and crops (paper 1, section 4.1)."""
+    """A basic regime: SGD with momentum, cosine schedule, flip, crop (paper 1, section 4.1)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,0 +1,74 @@
+"""The ledger of submitted jobs: who is alive, whatever else is in the file."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from anynet_study.dispatch import ledger
+from anynet_study.errors import WorkFailedError
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
+        yield process
+        process.kill()
+
+
+def test_a_process_is_alive_until_it_ends(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
+    path = tmp_path / "jobs.jsonl"
+    job = ledger.local_job(str(sleeper.pid), ["a", "b"])
+    ledger.append(path, [job])
+    assert ledger.live_jobs(path) == [job]
+    sleeper.kill()
+    psutil.Process(sleeper.pid).wait(10)
+    assert ledger.live_jobs(path) == []
+
+
+def test_a_reused_process_id_is_not_the_job(
+    tmp_path: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
+    path = tmp_path / "jobs.jsonl"
+    job = ledger.local_job(str(sleeper.pid), ["a"])
+    ledger.append(path, [ledger.SubmittedJob(job.job_id, "local", job.host, 1.0, ("a",))])
+    assert ledger.live_jobs(path) == []
+
+
+def test_torn_lines_are_skipped(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
+    path = tmp_path / "jobs.jsonl"
+    job = ledger.local_job(str(sleeper.pid), ["a"])
+    ledger.append(path, [job])
+    with path.open("a") as file:
+        file.write('{"job_id": "1", "clu')
+    assert list(ledger.read(path)) == [job]
+
+
+def test_no_ledger_no_jobs(tmp_path: Path) -> None:
+    assert ledger.live_jobs(tmp_path / "none") == []
+
+
+def test_slurm_jobs_are_those_squeue_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "jobs.jsonl"
+    ledger.append(path, [ledger.slurm_job(f"7_{n}", [str(n)]) for n in range(3)])
+    squeue = tmp_path / "squeue"
+    squeue.write_text("#!/bin/sh\necho 7_1\necho 99\n")
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert [job.job_id for job in ledger.live_jobs(path)] == ["7_1"]
+
+
+def test_a_silent_squeue_is_not_taken_for_an_empty_queue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "jobs.jsonl"
+    ledger.append(path, [ledger.slurm_job("7_0", ["0"])])
+    squeue = tmp_path / "squeue"
+    squeue.write_text("#!/bin/sh\nexit 1\n")
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(WorkFailedError, match="squeue"):
+        ledger.live_jobs(path)

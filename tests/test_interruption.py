@@ -1,0 +1,73 @@
+"""kill -9 and Ctrl-C at random moments: nothing finished is lost, and the results are the same."""
+
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from command import SWEEPS, anynet_study, command, environment
+
+from anynet_study.store import finished_runs, stores_equal
+
+SMALL = ["population.count=6", "recipes.basic.epochs=2", "replicates.architectures=2"]
+KILLS = 10
+
+
+def interrupt(process: "subprocess.Popen[bytes]", how: str) -> None:
+    """End the launcher alone, or with all its workers, or as Ctrl-C on a terminal does."""
+    workers = psutil.Process(process.pid).children(recursive=True)
+    if how == "ctrl-c":
+        for each in [psutil.Process(process.pid), *workers]:
+            each.send_signal(signal.SIGINT)
+    else:
+        process.kill()
+        for worker in workers if how == "kill all" else []:
+            worker.kill()
+    process.wait(30)
+    psutil.wait_procs(workers, timeout=10)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("uninterrupted")
+    anynet_study(folder, "run", SWEEPS / "quickstart.yaml", *SMALL, "--resamples", 100)
+    return folder / "studies" / "quickstart"
+
+
+def test_ten_interruptions_change_nothing(uninterrupted: Path, tmp_path: Path) -> None:
+    moments = random.Random(0)
+    journals = tmp_path / "studies" / "quickstart" / "journals"
+    recorded: dict[str, str] = {}
+    for number in range(KILLS):
+        process = subprocess.Popen(
+            command("run", SWEEPS / "quickstart.yaml", *SMALL, "--resamples", 100),
+            cwd=tmp_path,
+            env=environment(tmp_path),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(moments.uniform(0.5, 9.0))
+        if process.poll() is None:
+            interrupt(process, ["kill launcher", "kill all", "ctrl-c"][number % 3])
+        now = finished_runs(journals)
+        assert recorded.items() <= now.items()
+        recorded = now
+    anynet_study(tmp_path, "run", SWEEPS / "quickstart.yaml", *SMALL, "--resamples", 100)
+    ours = tmp_path / "studies" / "quickstart"
+    assert stores_equal(ours / "results.h5", uninterrupted / "results.h5") == []
+    assert not list(ours.rglob("*.tmp"))
+
+
+def test_the_second_time_there_is_nothing_to_do(uninterrupted: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in uninterrupted.rglob("*")}
+    done = anynet_study(
+        uninterrupted.parents[1], "run", SWEEPS / "quickstart.yaml", *SMALL, "--resamples", 100
+    )
+    assert "nothing to do" in done.stdout
+    after = {path: path.stat().st_mtime_ns for path in uninterrupted.rglob("*")}
+    assert {p: t for p, t in after.items() if p.is_file() and p.name != ".lock"} == {
+        p: t for p, t in before.items() if p.is_file() and p.name != ".lock"
+    }

@@ -1,0 +1,28 @@
+"""Progress without a terminal, and durations for people."""
+
+import pytest
+
+from anynet_study.progress import duration, progress
+
+
+def test_plain_lines_end_with_the_total(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress("training", 4, start=1) as report:
+        for done in range(2, 5):
+            report(done, note="1 failed" if done == 4 else "")
+    assert capsys.readouterr().err.splitlines() == ["training: 4/4, 1 failed"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 00 s"),
+        (200, "3 min 20 s"),
+        (3600, "1 h 00 min"),
+        (25_500, "7 h 05 min"),
+        (85 * 86400, "85.0 days"),
+    ],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
