@@ -63,7 +63,10 @@ class Architecture:
     def _check_stage(self, stage: int) -> None:
         w, b, g = self.widths[stage], self.bottleneck_ratios[stage], self.group_widths[stage]
         if w % b:
-            raise UserError(f"architecture: stage {stage + 1}: width {w} is not divisible by {b=}")
+            raise UserError(
+                f"architecture: stage {stage + 1}: width {w} is not divisible by "
+                f"bottleneck ratio {b}"
+            )
         if w // b % g:
             raise UserError(
                 f"architecture: stage {stage + 1}: bottleneck width {w // b} (width {w} / ratio "

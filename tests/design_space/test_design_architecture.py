@@ -1,0 +1,99 @@
+"""Architectures: identity, what is refused, and the costs of published networks."""
+
+import json
+
+import pytest
+from architecture_strategies import architectures
+from hypothesis import given, settings
+
+from anynet_study.design_space import Architecture
+from anynet_study.errors import UserError
+
+SMALL = Architecture((1, 2, 1, 1), (8, 16, 32, 64), (1, 2, 4, 4), (8, 4, 2, 1), stem="cifar")
+
+
+def resnet(depths: tuple[int, ...], ratio: int, first_group_width: int) -> Architecture:
+    """A published network: residual bottlenecks of output widths 256 to 2048 on a stem of 64."""
+    group_widths = tuple(first_group_width * 2**stage for stage in range(4))
+    return Architecture(depths, (256, 512, 1024, 2048), (ratio,) * 4, group_widths, stem_width=64)
+
+
+#: Parameters to the unit; multiply-adds (10^9) and activations (10^6) as published, rounded.
+PUBLISHED = {
+    "ResNet-50": (resnet((3, 4, 6, 3), 4, 64), 25_557_032, 4.1, 11.1),
+    "ResNet-101": (resnet((3, 4, 23, 3), 4, 64), 44_549_160, 7.8, 16.2),
+    "ResNet-152": (resnet((3, 8, 36, 3), 4, 64), 60_192_808, 11.5, 22.6),
+    "ResNeXt-50-32x4d": (resnet((3, 4, 6, 3), 2, 4), 25_028_904, 4.2, 14.4),
+    "ResNeXt-101-32x8d": (resnet((3, 4, 23, 3), 1, 8), 88_791_336, 16.4, 31.2),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_networks_cost_what_was_published(name: str) -> None:
+    architecture, parameters, billions, millions = PUBLISHED[name]
+    assert architecture.parameters() == parameters
+    assert round(architecture.flops() / 1e9, 1) == billions
+    assert round(architecture.activations() / 1e6, 1) == millions
+
+
+def test_ids_never_change() -> None:
+    assert SMALL.id == "c4de1c856672418d"
+    assert PUBLISHED["ResNet-50"][0].id == "1561f236cd9e9942"
+
+
+@given(architectures(), architectures())
+@settings(derandomize=True, deadline=None)
+def test_the_id_tells_networks_apart_and_survives_json(a: Architecture, b: Architecture) -> None:
+    again = Architecture.from_dict(json.loads(json.dumps(a.to_dict())))
+    assert again == a
+    assert again.id == a.id
+    assert (a == b) == (a.id == b.id)
+
+
+def test_derived_widths() -> None:
+    assert SMALL.bottleneck_widths == (8, 8, 8, 16)
+    assert SMALL.groups == (1, 2, 4, 16)
+
+
+def test_defaults_may_be_left_out_of_a_mapping() -> None:
+    values = {key: SMALL.to_dict()[key] for key in ("depths", "widths", "bottleneck_ratios")}
+    a = Architecture.from_dict({**values, "group_widths": [8, 4, 2, 1]})
+    assert (a.strides, a.stem, a.stem_width) == ((1, 2, 2, 2), "imagenet", 32)
+    assert a.widths == SMALL.widths
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"depths": [1, 2, 0, 1]}, "depths: 0 is not a whole number from 1 to 128"),
+        ({"depths": [1, 2, 1]}, r"depths: \[1, 2, 1\] has 3 values, not 4"),
+        ({"depths": 3}, "depths: 3 is not a list of 4 whole numbers"),
+        ({"depths": "1234"}, "depths: '1234' is not a list"),
+        ({"depths": [1, 2, True, 1]}, "depths: True is not a whole number"),
+        ({"widths": [8, 16, 32.5, 64]}, "widths: 32.5 is not a whole number"),
+        ({"widths": [8, 16, 30, 64]}, "stage 3: width 30 is not divisible by bottleneck ratio 4"),
+        ({"group_widths": [8, 3, 2, 1]}, r"stage 2: bottleneck width 8 .* by group width 3"),
+        ({"stem": "imagnet"}, r"'imagnet' is unknown \(did you mean 'imagenet'\?\); legal: imag"),
+        ({"stem_width": 0}, "stem_width: 0 is not"),
+        ({"width": [8]}, r"key 'width' is unknown \(did you mean 'widths'\?\); legal: depths"),
+    ],
+)
+def test_what_cannot_be_built_is_refused_in_one_line(
+    change: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(UserError, match=complaint) as refused:
+        Architecture.from_dict({**SMALL.to_dict(), **change})
+    assert "\n" not in str(refused.value)
+
+
+def test_missing_keys_and_other_values_are_refused() -> None:
+    with pytest.raises(UserError, match="missing bottleneck_ratios, group_widths"):
+        Architecture.from_dict({"depths": [1] * 4, "widths": [8] * 4})
+    with pytest.raises(UserError, match="None is not a mapping"):
+        Architecture.from_dict(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("resolution", "classes"), [(0, 10), (4097, 10), (32, 0), (32.0, 10)])
+def test_impossible_images_and_class_counts_are_refused(resolution: int, classes: int) -> None:
+    with pytest.raises(UserError, match="is not a whole number from 1"):
+        SMALL.flops(resolution, classes)
