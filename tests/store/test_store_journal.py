@@ -1,0 +1,192 @@
+import os
+import random
+import resource
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from store_factory import failed, record, write_journal
+
+from anynet_study.errors import UserError
+from anynet_study.store import JournalWriter, RunRecord, finished_runs, read_journal
+from anynet_study.store.frames import encode
+from anynet_study.store.record import RECORD_VERSION, SCHEMA, from_batch, to_batch
+
+THREE = [record(1), failed(2, "data"), record(3)]
+
+
+def content(records: list[RunRecord]) -> list[bytes]:
+    return [to_batch(one).serialize().to_pybytes() for one in records]
+
+
+def poke(path: Path, place: int, value: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(place)
+        file.write(bytes([value]))
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    return write_journal(tmp_path / "worker.arrow", THREE)
+
+
+@pytest.fixture
+def ends() -> list[int]:
+    """Where the header and each record of `journal` end, in bytes."""
+    sizes = [len(SCHEMA.serialize())] + [
+        len(encode(to_batch(one), RECORD_VERSION)) for one in THREE
+    ]
+    return np.cumsum(sizes).tolist()
+
+
+def test_what_was_appended_is_read_in_order(journal: Path) -> None:
+    read = read_journal(journal)
+    assert read.problem is None
+    assert content(read.records) == content(THREE)
+
+
+def test_a_journal_is_an_ordinary_arrow_stream(journal: Path) -> None:
+    with pa.ipc.open_stream(journal) as stream:
+        batches = list(stream)
+    assert content([from_batch(batch) for batch in batches]) == content(THREE)
+
+
+def test_every_prefix_yields_the_whole_records_in_it(journal: Path, ends: list[int]) -> None:
+    length = journal.stat().st_size
+    expected = content(THREE)
+    for size in range(length, -1, -1):
+        os.truncate(journal, size)
+        read = read_journal(journal)
+        whole = sum(end <= size for end in ends[1:])
+        assert content(read.records) == expected[:whole], size
+        clean = size in (0, *ends, length)
+        # The eight bytes that end a stream hold no record: cut in two they may be reported.
+        assert (read.problem is None) == clean or size > ends[-1], size
+
+
+def test_no_flipped_byte_is_believed_or_costs_another_record(
+    journal: Path, ends: list[int]
+) -> None:
+    data = journal.read_bytes()
+    contents = content(THREE)
+    generator = random.Random(0)
+    places = [*range(0, ends[-1], 11), *(end + shift for end in ends[:-1] for shift in range(12))]
+    for place in places:
+        poke(journal, place, data[place] ^ 1 << generator.randrange(8))
+        hit = [number for number in range(3) if ends[number] <= place < ends[number + 1]]
+        read = read_journal(journal)
+        expected = [one for number, one in enumerate(contents) if number not in hit]
+        assert content(read.records) == expected, place
+        assert read.problem is not None or place < ends[0], place
+        poke(journal, place, data[place])
+
+
+@pytest.mark.parametrize("start", [0, 500, 1400])
+def test_records_after_a_damaged_stretch_are_found(
+    journal: Path, ends: list[int], start: int
+) -> None:
+    data = journal.read_bytes()
+    stop = ends[1] + 17
+    noise = random.Random(start).randbytes(stop - start + 3)  # nothing is where it was
+    journal.write_bytes(data[:start] + noise + data[stop:])
+    read = read_journal(journal)
+    assert content(read.records) == content(THREE[2:])
+    assert read.problem is not None
+    assert "damaged" in read.problem
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"x", b"hello\n" * 1000, bytes(5000), b"\xff" * 20_000, b"\xff\xff\xff\xff\x10\0\0\0" * 500],
+)
+def test_what_is_no_journal_is_said_to_be_none(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "x.arrow").write_bytes(data)
+    read = read_journal(tmp_path / "x.arrow")
+    assert read.records == []
+    assert read.problem is not None
+    assert "not a journal of runs" in read.problem
+
+
+def test_a_foreign_arrow_stream_is_no_journal(tmp_path: Path) -> None:
+    batch = pa.record_batch({"a": [1, 2]})
+    with pa.ipc.new_stream(tmp_path / "x.arrow", batch.schema) as stream:
+        stream.write_batch(batch)
+    assert "not a journal of runs" in str(read_journal(tmp_path / "x.arrow").problem)
+
+
+def test_an_empty_file_is_a_journal_that_was_just_begun(tmp_path: Path) -> None:
+    (tmp_path / "x.arrow").touch()
+    assert read_journal(tmp_path / "x.arrow").problem is None
+
+
+def test_a_live_journal_is_readable(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path / "live.arrow") as journal:
+        for number, one in enumerate(THREE):
+            journal.append(one)
+            read = read_journal(tmp_path / "live.arrow")
+            assert len(read.records) == number + 1
+            assert read.problem is None
+
+
+def test_a_journal_has_one_writer_ever(journal: Path) -> None:
+    with pytest.raises(FileExistsError):
+        JournalWriter(journal)
+    assert len(read_journal(journal).records) == 3
+
+
+def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "full.arrow"
+    journal = JournalWriter(path)
+    journal.append(THREE[0])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 100, hard))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            journal.append(THREE[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert read_journal(path).problem is None
+    journal.append(THREE[2])
+    journal.close()
+    assert content(read_journal(path).records) == content([THREE[0], THREE[2]])
+
+
+def test_records_of_a_newer_version_are_refused_not_lost(tmp_path: Path) -> None:
+    newer = encode(to_batch(record()), RECORD_VERSION + 1)
+    (tmp_path / "new.arrow").write_bytes(SCHEMA.serialize().to_pybytes() + newer)
+    with pytest.raises(UserError, match=r"new\.arrow.*version 2.*up to 1"):
+        read_journal(tmp_path / "new.arrow")
+    with pytest.raises(UserError):
+        finished_runs(tmp_path)
+
+
+def test_a_checked_record_that_is_no_run_is_reported(tmp_path: Path) -> None:
+    foreign = encode(pa.record_batch({"a": [1]}), RECORD_VERSION)
+    good = encode(to_batch(record(5)), RECORD_VERSION)
+    (tmp_path / "x.arrow").write_bytes(SCHEMA.serialize().to_pybytes() + foreign + good)
+    read = read_journal(tmp_path / "x.arrow")
+    assert [one.run_id for one in read.records] == [record(5).run_id]
+    assert "is not a run" in str(read.problem)
+
+
+def test_finished_runs_takes_a_success_over_a_failure(tmp_path: Path) -> None:
+    write_journal(tmp_path / "a.arrow", [failed(1), record(2), failed(3)])
+    write_journal(tmp_path / "b.arrow", [record(1, status="diverged"), failed(2)])
+    (tmp_path / "notes.txt").write_text("not a journal")
+    assert finished_runs(tmp_path) == {
+        record(1).run_id: "diverged",
+        record(2).run_id: "completed",
+        record(3).run_id: "failed",
+    }
+
+
+def test_finished_runs_of_a_study_not_begun(tmp_path: Path) -> None:
+    assert finished_runs(tmp_path / "nowhere") == {}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_an_unreadable_journal_is_not_taken_for_missing_runs(journal: Path) -> None:
+    journal.chmod(0)
+    with pytest.raises(PermissionError):
+        finished_runs(journal.parent)

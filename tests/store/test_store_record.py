@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from store_factory import failed, record
+
+from anynet_study.store.record import CURVES, RunRecord, from_batch, to_batch
+
+
+def same(a: RunRecord, b: RunRecord) -> bool:
+    return bool(to_batch(a).serialize().equals(to_batch(b).serialize()))
+
+
+def test_a_record_survives_arrow_bit_for_bit() -> None:
+    curve = np.array([0.1, np.nan, np.inf, 1e-45], np.float32)
+    original = record(7, curves=dict.fromkeys(CURVES, curve), message="tab\tand \n line")
+    back = from_batch(to_batch(original))
+    assert same(original, back)
+    assert back.curves["train_loss"].tobytes() == curve.tobytes()
+    assert back.predictions.dtype == np.uint16
+    assert (back.predictions == original.predictions).all()
+
+
+def test_a_failed_record_has_no_arrays() -> None:
+    back = from_batch(to_batch(failed(3, "node")))
+    assert (back.status, back.failure_kind, back.epochs) == ("failed", "node", 0)
+    assert np.isnan(back.error)
+    assert back.predictions.shape == (0,)
+
+
+def test_a_curve_that_was_not_recorded_reads_as_nan() -> None:
+    back = from_batch(to_batch(record(curves={"test_top1": np.array([3.0, 2.0], np.float32)})))
+    assert back.epochs == 2
+    assert np.isnan(back.curves["train_loss"]).all()
+    assert back.curves["train_loss"].shape == (2,)
+
+
+def test_predictions_of_any_integer_type_are_kept() -> None:
+    back = from_batch(to_batch(record(predictions=np.array([0, 65534], np.int64)[::-1])))
+    assert back.predictions.tolist() == [65534, 0]
+
+
+@given(st.text(st.characters(codec=None)))
+def test_any_message_can_be_stored(message: str) -> None:
+    kept = from_batch(to_batch(failed(1, "code", message=message))).message
+    assert "\0" not in kept
+    kept.encode("utf-8")
+    if message.isprintable():
+        assert kept == message
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"run_id": ""},
+        {"run_id": "x y"},
+        {"dataset": ""},
+        {"status": "done"},
+        {"metric": "top3"},
+        {"failure_kind": "oom"},
+        {"status": "failed", "failure_kind": ""},
+        {"status": "failed", "failure_kind": "oom", "error": 3.0},
+        {"error": float("nan")},
+        {"error": 100.5},
+        {"curves": {"loss": np.zeros(3)}},
+        {"curves": {"test_top1": np.zeros(3), "test_top5": np.zeros(2)}},
+        {"predictions": np.array([65535])},
+        {"predictions": np.array([-1])},
+    ],
+)
+def test_a_row_that_contradicts_itself_is_refused(changes: dict[str, object]) -> None:
+    with pytest.raises(ValueError):
+        record(**changes)
