@@ -9,7 +9,7 @@ import pandas as pd
 from anynet_study.apr.bootstrap import Resampler
 from anynet_study.apr.intervals import Resampled, check_level
 from anynet_study.apr.kernels import Method
-from anynet_study.apr.pairs import PairSet, complete_in
+from anynet_study.apr.pairs import complete_in
 from anynet_study.apr.ranks import Floats
 from anynet_study.apr.roles import Roles
 from anynet_study.apr.table import check_errors
@@ -100,26 +100,22 @@ def best_proxies(
     values = table.to_numpy()
     family = [table.columns.get_loc(name) for name in roles.family]
     filled = [index for index in family if not np.isnan(values[:, index]).all()]
-    parts = []
-    for target in roles.targets:
-        column = table.columns.get_loc(target)
-        pairs = [(member, column) for member in family]
-        compared = complete_in(values, pairs, [[*pair, *filled] for pair in pairs])
-        part = _candidates(values, compared, method, resamples, seed, level)
-        part.insert(0, "target", target)
-        part.insert(1, "proxy", list(roles.family))
-        parts.append(part.sort_values("estimate", ascending=False, kind="stable"))
-    return pd.concat(parts, ignore_index=True)
-
-
-def _candidates(
-    values: Floats, pairs: PairSet, method: Method, resamples: int, seed: int, level: float
-) -> pd.DataFrame:
-    resampled = Resampler(values, pairs.enough(), method).resampled(resamples, seed)
+    pairs = [
+        (member, table.columns.get_loc(target)) for target in roles.targets for member in family
+    ]
+    compared = complete_in(values, pairs, [[*pair, *filled] for pair in pairs])
+    resampled = Resampler(values, compared.enough(), method).resampled(resamples, seed)
     low, high = resampled.interval(level)
     columns = {"estimate": resampled.estimate, "low": low, "high": high}
-    columns["probability_best"] = _probability_best(resampled)
-    return pd.DataFrame(columns | {"n": pairs.counts})
+    result = pd.DataFrame(columns | {"n": compared.counts})
+    size = len(family)
+    result.insert(0, "target", np.repeat(np.array([*roles.targets]), size))
+    result.insert(1, "proxy", [*roles.family] * len(roles.targets))
+    starts = range(0, len(pairs), size)
+    shares = [_probability_best(resampled[start : start + size]) for start in starts]
+    result.insert(5, "probability_best", np.concatenate(shares))
+    best_first = np.lexsort([-result["estimate"], np.arange(len(pairs)) // size])
+    return result.iloc[best_first].reset_index(drop=True)
 
 
 def _probability_best(resampled: Resampled) -> Floats:

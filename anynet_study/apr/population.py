@@ -14,7 +14,7 @@ def parameters_of(errors: pd.DataFrame, population: pd.DataFrame) -> pd.DataFram
     """The stage parameters (d1..d4, w1..g4) of the architectures of `errors`, in its order.
 
     `population` has a row an architecture, with its id in the column `architecture` or as index.
-    Raises UserError where a column or an architecture is missing, or an architecture repeats.
+    Raises UserError where a column, a cell or an architecture is missing, or one repeats.
     """
     if "architecture" in population.columns:
         population = population.set_index("architecture")
@@ -31,4 +31,8 @@ def parameters_of(errors: pd.DataFrame, population: pd.DataFrame) -> pd.DataFram
             f"population: {len(unknown)} architectures of the errors are not in it, "
             f"such as {unknown[0]}"
         )
-    return population.loc[errors.index, wanted]
+    parameters = population.loc[errors.index, wanted]
+    if parameters.isna().any(axis=None):
+        incomplete = parameters.index[parameters.isna().any(axis=1)][0]
+        raise UserError(f"population: architecture {incomplete} lacks a parameter of a stage")
+    return parameters

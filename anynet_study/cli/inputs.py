@@ -1,0 +1,161 @@
+"""What the reading commands analyse: a study, its results store, or a table of errors in a file."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anynet_study.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anynet_study.apr import Roles
+    from anynet_study.store import ResultStore
+
+TABLE_SUFFIXES = (".csv", ".parquet")
+
+#: Columns of a table that describe the architecture; taken as such where d1..g4 are all there.
+PARAMETERS = tuple(f"{prefix}{stage}" for prefix in "dwbg" for stage in (1, 2, 3, 4))
+#: All columns of a population but the architecture's id.
+DESCRIPTION = (
+    *(*PARAMETERS, "stem", "stem_width", "s1", "s2", "s3", "s4"),
+    *("flops", "parameters", "activations"),
+)
+#: What a missing cell of a CSV file may say, in lower case.
+MISSING = ("", "na", "n/a", "nan", "null", "none")
+
+
+@dataclass(frozen=True)
+class ErrorsInput:
+    """Errors with all that is known of them; None for what the source does not have."""
+
+    name: str
+    #: Architectures x datasets, percent, NaN = missing.
+    errors: "pd.DataFrame"
+    #: One row an architecture: `architecture`, d1..g4 and whatever else is known.
+    population: "pd.DataFrame | None" = None
+    roles: "Roles | None" = None
+    #: Long table architecture, dataset, replicate, error.
+    replicates: "pd.DataFrame | None" = None
+    store: "ResultStore | None" = None
+
+
+def read_errors(
+    source: Path,
+    roles: "Roles | None" = None,
+    accuracy: bool = False,
+    fraction: bool = False,
+) -> ErrorsInput:
+    """Read a results.h5, a study folder, a study's bare name, or a CSV or Parquet table.
+
+    In a table the first column names the architecture, the others are datasets, in percent;
+    columns d1..g4 are the population. `accuracy` and `fraction` say that a table holds accuracies,
+    or values from 0 to 1. `roles` replaces what a store says of its datasets.
+    """
+    if source.suffix.lower() in TABLE_SUFFIXES:
+        if not source.is_file():
+            raise UserError(f"{source}: no such file")
+        return _read_table(source, roles, accuracy, fraction)
+    if accuracy or fraction:
+        raise UserError(f"{source}: --accuracy and --fraction are for CSV and Parquet tables")
+    return _read_store(source, roles)
+
+
+def parse_roles(source: str, family: Sequence[str], targets: Sequence[str]) -> "Roles | None":
+    """Roles from the options --source NAME, --family and --targets NAME=CLASSES[,NAME=CLASSES]."""
+    from anynet_study.apr import Roles
+
+    if not source and not family and not targets:
+        return None
+    if not source:
+        raise UserError("--source: name the source dataset that --family and --targets refer to")
+    return Roles(source, _class_counts("--family", family), _class_counts("--targets", targets))
+
+
+def _class_counts(option: str, values: Sequence[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for value in (part for text in values for part in text.split(",")):
+        name, _, classes = value.strip().rpartition("=")
+        if not name or not classes.isdigit():
+            raise UserError(f"{option}: {value!r} is not NAME=CLASSES, such as ImageNet-10=10")
+        counts[name] = int(classes)
+    return counts
+
+
+def _read_store(source: Path, roles: "Roles | None") -> ErrorsInput:
+    from anynet_study.apr import Roles
+    from anynet_study.store import find_store
+
+    store = find_store(source)
+    datasets = store.datasets()
+    if roles is None and (datasets["role"] == "source").sum() == 1:
+        roles = Roles.from_datasets(datasets) if (datasets["role"] == "target").any() else None
+    errors, population, replicates = store.errors(), store.architectures(), store.replicates()
+    name = store.path.resolve().parent.name
+    return ErrorsInput(name, errors, population, roles, replicates, store)
+
+
+def _read_table(path: Path, roles: "Roles | None", accuracy: bool, fraction: bool) -> ErrorsInput:
+    from anynet_study.apr import check_errors, in_percent
+
+    table = _read_csv(path) if path.suffix.lower() == ".csv" else _read_parquet(path)
+    population = None
+    try:
+        if set(PARAMETERS) <= set(table.columns):
+            described = [name for name in DESCRIPTION if name in table.columns]
+            population = _population(table[described])
+            table = table.drop(columns=described)
+        errors = in_percent(check_errors(table, fewest=0), accuracy, fraction)
+    except UserError as error:
+        raise UserError(f"{path}: {str(error).removeprefix('errors: ')}") from None
+    return ErrorsInput(path.name, errors, population, roles)
+
+
+def _population(described: "pd.DataFrame") -> "pd.DataFrame":
+    from anynet_study.apr import check_errors
+
+    text = [name for name in described.columns if name == "stem"]
+    numbers = check_errors(described.drop(columns=text), fewest=0)
+    return numbers.join(described[text]).reset_index()
+
+
+def _read_csv(path: Path) -> "pd.DataFrame":
+    """Every cell as text, or None: pandas' own reader shifts or drops cells of uneven rows."""
+    import pandas as pd
+
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            header, *rows = [row for row in csv.reader(file, strict=True) if row] or [[]]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path}: not a readable CSV table ({error})") from None
+    if len(header) < 2:
+        raise UserError(
+            f"{path}: {len(header)} columns; needed: a header with the architecture and at least "
+            "one dataset, separated by commas"
+        )
+    for row in rows:
+        if len(row) != len(header):
+            raise UserError(
+                f"{path}: row {row[0]!r} has {len(row)} cells, the header has {len(header)}"
+            )
+        if not row[0].strip():
+            raise UserError(f"{path}: a row has no architecture name in its first cell")
+    cells = [[None if cell.strip().lower() in MISSING else cell for cell in row] for row in rows]
+    index = pd.Index([row[0].strip() for row in rows], name="architecture", dtype=object)
+    columns = [name.strip() for name in header[1:]]
+    return pd.DataFrame([row[1:] for row in cells], index=index, columns=columns, dtype=object)
+
+
+def _read_parquet(path: Path) -> "pd.DataFrame":
+    import pandas as pd
+    from pyarrow.lib import ArrowException
+
+    try:
+        table = pd.read_parquet(path)
+    except ArrowException as error:
+        raise UserError(f"{path}: not a readable Parquet table ({error})") from None
+    if isinstance(table.index, pd.RangeIndex) and len(table.columns):
+        table = table.set_index(table.columns[0])
+    return table.set_axis(table.columns.astype(str), axis=1)

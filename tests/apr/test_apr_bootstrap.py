@@ -1,0 +1,132 @@
+"""Resamples against brute force, and intervals against scipy's BCa."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from anynet_study.apr import bootstrap
+from anynet_study.apr.bootstrap import BLOCK, Resampler, draw
+from anynet_study.apr.intervals import Resampled, bca, check_level
+from anynet_study.apr.pairs import pairwise
+from anynet_study.errors import UserError
+
+PAIRS = [(0, 1), (0, 2), (1, 2)]
+
+
+@pytest.fixture
+def gappy() -> np.ndarray:
+    """30 x 3 with ties, and gaps in two columns."""
+    generator = np.random.default_rng(5)
+    values = (generator.normal(size=(30, 3)) + generator.normal(size=(30, 1))).round(1)
+    values[generator.random((30, 3)) < [0.0, 0.2, 0.3]] = np.nan
+    return values
+
+
+def by_hand(rows: np.ndarray) -> list[float]:
+    found = []
+    for x, y in PAIRS:
+        complete = rows[~np.isnan(rows[:, [x, y]]).any(axis=1)]
+        found.append(stats.spearmanr(complete[:, x], complete[:, y]).statistic)
+    return found
+
+
+def test_resamples_with_gaps_equal_brute_force(gappy: np.ndarray) -> None:
+    draws = Resampler(gappy, pairwise(gappy, PAIRS)).bootstrap(BLOCK + 20, seed=3)
+    for resample in (0, 1, BLOCK - 1, BLOCK, BLOCK + 19):
+        block, row = divmod(resample, BLOCK)
+        counts = draw(30, BLOCK, 3, block)[row]
+        truth = by_hand(np.repeat(gappy, counts, axis=0))
+        np.testing.assert_allclose(draws[:, resample], truth, rtol=1e-12)
+
+
+def test_jackknife_equals_leaving_rows_out(gappy: np.ndarray) -> None:
+    jackknife = Resampler(gappy, pairwise(gappy, PAIRS)).jackknife()
+    for row in range(30):
+        truth = by_hand(np.delete(gappy, row, axis=0))
+        np.testing.assert_allclose(jackknife[:, row], truth, rtol=1e-12)
+
+
+def test_draws_depend_on_the_seed_alone(gappy: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    resampler = Resampler(gappy, pairwise(gappy, PAIRS))
+    many = resampler.bootstrap(3 * BLOCK, seed=1)
+    monkeypatch.setattr(bootstrap, "_cores", lambda: 1)
+    assert np.array_equal(many, resampler.bootstrap(3 * BLOCK, seed=1))
+    assert np.array_equal(many[:, :BLOCK], resampler.bootstrap(BLOCK, seed=1))
+    assert not np.array_equal(many, resampler.bootstrap(3 * BLOCK, seed=2))
+
+
+def test_draws_are_resamples_with_replacement() -> None:
+    counts = draw(20, 2000, seed=0, block=0)
+    assert (counts.sum(axis=1) == 20).all()
+    np.testing.assert_allclose(counts.mean(axis=0), 1.0, atol=0.1)
+    np.testing.assert_allclose(counts.var(), 1 - 1 / 20, atol=0.02)
+
+
+def test_intervals_equal_those_of_scipy() -> None:
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=40)
+    y = x + generator.normal(size=40)
+    values = np.column_stack([x, y])
+    resampled = Resampler(values, pairwise(values, [(0, 1)])).resampled(20_000, seed=0)
+    low, high = resampled.interval(0.95)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        truth = stats.bootstrap(
+            (x, y),
+            lambda a, b: stats.spearmanr(a, b).statistic,
+            paired=True,
+            vectorized=False,
+            n_resamples=4_000,
+            method="BCa",
+            rng=generator,
+        ).confidence_interval
+    np.testing.assert_allclose([low[0], high[0]], [truth.low, truth.high], atol=0.02)
+
+
+def test_without_bias_and_skewness_the_interval_is_the_percentiles() -> None:
+    draws = np.linspace(-1, 1, 2001)[None]
+    low, high = bca(np.zeros(1), draws, np.array([[0.1, -0.1]]), 0.9)
+    np.testing.assert_allclose([low[0], high[0]], [-0.9, 0.9], atol=1e-9)
+
+
+def test_undefined_resamples_are_left_out_until_they_are_most() -> None:
+    draws = np.random.default_rng(0).normal(size=(2, 1000))
+    draws[0, :100] = draws[1, :600] = np.nan
+    low, high = bca(np.zeros(2), draws, np.zeros((2, 5)), 0.95)
+    alone = bca(np.zeros(1), draws[:1, 100:], np.zeros((1, 5)), 0.95)
+    assert (low[0], high[0]) == (alone[0][0], alone[1][0])
+    assert np.isnan([low[1], high[1]]).all()
+
+
+def test_an_interval_holds_its_estimate() -> None:
+    draws = np.random.default_rng(0).normal(size=(1, 1000))
+    low, high = bca(np.array([5.0]), draws, np.array([[0.0, 0.0, 9.0]]), 0.95)
+    assert low[0] <= 5.0 <= high[0]
+
+
+def test_perfect_correlation_has_an_interval_without_width() -> None:
+    values = np.column_stack([np.arange(10.0), np.arange(10.0) ** 3])
+    resampled = Resampler(values, pairwise(values, [(0, 1)])).resampled(200, seed=0)
+    assert [*resampled.estimate, *np.ravel(resampled.interval(0.95))] == [1.0, 1.0, 1.0]
+
+
+def test_differences_and_averages_are_taken_within_resamples() -> None:
+    generator = np.random.default_rng(0)
+    both = Resampled(*(generator.normal(size=shape) for shape in ((2,), (2, 50), (2, 9))))
+    difference, average = both[:1] - both[1:], both.average()
+    np.testing.assert_array_equal(difference.draws[0], both.draws[0] - both.draws[1])
+    np.testing.assert_array_equal(average.jackknife[0], both.jackknife.mean(axis=0))
+    assert average.estimate.shape == (1,)
+
+
+@pytest.mark.parametrize(("level", "resamples"), [(1.0, 1000), (0.0, 1000), (0.95, 39)])
+def test_impossible_levels_are_refused(level: float, resamples: int) -> None:
+    with pytest.raises(UserError, match="level"):
+        check_level(level, resamples)
+
+
+def test_a_negative_seed_is_refused(gappy: np.ndarray) -> None:
+    with pytest.raises(UserError, match="seed: -1"):
+        Resampler(gappy, pairwise(gappy, PAIRS)).bootstrap(100, seed=-1)

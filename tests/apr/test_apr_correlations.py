@@ -1,0 +1,122 @@
+"""Correlation tables against scipy, with ties, gaps, and columns that rank nothing."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import stats
+
+from anynet_study.apr import as_matrix, correlations, exclusions
+from anynet_study.errors import UserError
+
+SCIPY = {"spearman": stats.spearmanr, "pearson": stats.pearsonr, "kendall": stats.kendalltau}
+
+gappy_tables = hnp.arrays(
+    np.float64,
+    st.tuples(st.integers(4, 20), st.just(3)),
+    elements=st.integers(0, 6).map(float) | st.just(np.nan),
+)
+
+
+def frame(values: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame(
+        values,
+        columns=[f"set-{i}" for i in range(values.shape[1])],
+        index=[f"net-{i}" for i in range(len(values))],
+    )
+
+
+@pytest.mark.parametrize("method", SCIPY)
+@given(values=gappy_tables)
+@settings(deadline=None, max_examples=60)
+def test_estimates_and_p_values_equal_scipy(method: str, values: np.ndarray) -> None:
+    table = correlations(frame(values), method=method, resamples=40)  # type: ignore[arg-type]
+    assert list(table.columns) == ["source", "target", "estimate", "low", "high", "n", "p"]
+    for row, (i, j) in zip(table.itertuples(), [(0, 1), (0, 2), (1, 2)], strict=True):
+        x, y = values[~np.isnan(values[:, [i, j]]).any(axis=1)][:, [i, j]].T
+        assert (row.source, row.target, row.n) == (f"set-{i}", f"set-{j}", len(x))
+        if len(x) < 4 or np.ptp(x) == 0 or np.ptp(y) == 0:
+            assert np.isnan([row.estimate, row.low, row.high, row.p]).all()
+            continue
+        truth = SCIPY[method](x, y)
+        np.testing.assert_allclose(row.estimate, truth.statistic, atol=1e-9)
+        if abs(row.estimate) < 1 - 1e-9:
+            np.testing.assert_allclose(row.p, truth.pvalue, rtol=1e-6, atol=1e-12)
+
+
+def test_complete_uses_the_same_architectures_for_every_pair() -> None:
+    values = np.random.default_rng(0).normal(size=(20, 4))
+    values[:3, 0] = values[2:6, 1] = np.nan
+    values[:, 3] = np.nan
+    table = correlations(frame(values), resamples=40, missing="complete")
+    filled = table[table["target"] != "set-3"]
+    assert set(filled["n"]) == {14}
+    assert (table[table["target"] == "set-3"]["n"] == 0).all()
+    truth = frame(values)[["set-0", "set-1", "set-2"]].dropna().corr(method="spearman")
+    np.testing.assert_allclose(filled["estimate"], truth.to_numpy()[np.triu_indices(3, 1)])
+
+
+def test_seed_decides_the_intervals_and_slabs_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    errors = frame(np.random.default_rng(0).normal(size=(30, 5)))
+    first = correlations(errors, resamples=500, seed=1)
+    module = sys.modules["anynet_study.apr.correlations"]  # apr.correlations is the function
+    monkeypatch.setattr(module, "DRAWS_BYTES", 3 * 8 * 500)
+    pd.testing.assert_frame_equal(first, correlations(errors, resamples=500, seed=1))
+    assert not first["low"].equals(correlations(errors, resamples=500, seed=2)["low"])
+
+
+def test_matrix_is_symmetric_and_in_column_order() -> None:
+    errors = frame(np.random.default_rng(0).normal(size=(12, 4)))
+    table = correlations(errors, resamples=40)
+    matrix = as_matrix(table)
+    pd.testing.assert_frame_equal(matrix, errors.corr(method="spearman"), check_exact=False)
+    counts = as_matrix(table, "n")
+    assert counts.loc["set-2", "set-0"] == 12
+    assert np.isnan(np.diag(counts)).all()
+
+
+def test_testbed_of_real_models(shared_data: Path) -> None:
+    accuracies = pd.read_csv(shared_data / "imagenet-testbed-top1.csv", index_col=0)
+    errors = 100 - accuracies[["val", "imagenetv2-matched-frequency", "objectnet-1.0-beta"]]
+    table = correlations(errors, resamples=1000)
+    for row in table.itertuples():
+        pair = errors[[row.source, row.target]].dropna()
+        truth = stats.spearmanr(pair.iloc[:, 0], pair.iloc[:, 1])
+        np.testing.assert_allclose([row.estimate, row.p], truth, rtol=1e-9, atol=1e-300)
+        assert row.n == len(pair)
+        assert row.low < row.estimate < row.high
+    assert table["estimate"].iloc[0] > 0.98
+    assert table["high"].iloc[0] - table["low"].iloc[0] < 0.02
+
+
+def test_too_few_architectures_and_unknown_options_are_refused() -> None:
+    errors = frame(np.arange(8.0).reshape(4, 2))
+    with pytest.raises(UserError, match="3 architectures; at least 4"):
+        correlations(errors.iloc[:3])
+    with pytest.raises(UserError, match="'listwise'; legal: pairwise, complete"):
+        correlations(errors, missing="listwise")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="legal: spearman"):
+        correlations(errors, method="rank")  # type: ignore[arg-type]
+
+
+def test_a_single_dataset_has_no_pairs() -> None:
+    assert correlations(frame(np.arange(5.0)[:, None]), resamples=40).empty
+
+
+def test_exclusions_name_what_has_no_correlation() -> None:
+    errors = frame(np.random.default_rng(0).normal(size=(8, 4)))
+    errors["set-1"] = 7.5
+    errors["set-2"] = np.nan
+    errors.iloc[:2, 3] = np.nan
+    found = exclusions(errors).to_dict("records")
+    assert [(row["dataset"], row["architectures"]) for row in found] == [
+        ("set-1", 8),
+        ("set-2", 8),
+        ("set-3", 2),
+    ]
+    assert found[0]["reason"] == "constant: every error is 7.5, so it ranks nothing"

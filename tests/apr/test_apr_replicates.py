@@ -1,0 +1,104 @@
+"""Training variability: variance components, intraclass correlation and the noise ceiling."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from anynet_study.apr import correlations, disattenuate, noise_ceiling
+from anynet_study.errors import UserError
+
+
+def simulate(
+    generator: np.random.Generator, sizes: list[int], between: float, within: float
+) -> pd.DataFrame:
+    """Long table of architectures with so many runs each."""
+    effects = generator.normal(40, between, size=len(sizes))
+    rows = [
+        (f"net-{index}", "set", replicate, effects[index] + generator.normal(0, within))
+        for index, size in enumerate(sizes)
+        for replicate in range(size)
+    ]
+    return pd.DataFrame(rows, columns=["architecture", "dataset", "replicate", "error"])
+
+
+def test_balanced_estimates_equal_the_textbook() -> None:
+    long = simulate(np.random.default_rng(0), [4] * 12, 3.0, 1.0)
+    row = noise_ceiling(long).iloc[0]
+    groups = [part["error"].to_numpy() for _, part in long.groupby("architecture")]
+    f = stats.f_oneway(*groups).statistic
+    within = np.mean([np.var(group, ddof=1) for group in groups])
+    assert (row["architectures"], row["replicates"]) == (12, 48)
+    np.testing.assert_allclose(row["within_std"], np.sqrt(within))
+    np.testing.assert_allclose(row["icc"], (f - 1) / (f + 3))
+    np.testing.assert_allclose(row["between_std"], np.sqrt((f - 1) * within / 4))
+    ends = f / stats.f.ppf([0.975, 0.025], 11, 36)
+    np.testing.assert_allclose([row["icc_low"], row["icc_high"]], (ends - 1) / (ends + 3))
+    np.testing.assert_allclose(row["ceiling"], np.sqrt(row["icc"]))
+
+
+def test_intervals_cover_with_few_replicated_architectures() -> None:
+    generator = np.random.default_rng(1)
+    covered = []
+    for _ in range(300):
+        row = noise_ceiling(simulate(generator, [3] * 4 + [1] * 12, 2.0, 1.0)).iloc[0]
+        covered.append(row["icc_low"] <= 0.8 <= row["icc_high"])
+    assert 0.92 <= np.mean(covered) <= 0.98
+
+
+def test_noise_alone_has_a_ceiling_near_zero() -> None:
+    rows = [noise_ceiling(simulate(np.random.default_rng(s), [2] * 50, 0.0, 1.0)) for s in range(9)]
+    table = pd.concat(rows)
+    assert (table["icc"] < 0.3).all()
+    assert (table.loc[table["icc"] <= 0, ["ceiling", "between_std"]] == 0).all(axis=None)
+    assert (table["icc_low"] < 0).any()
+
+
+def test_runs_without_noise_have_a_ceiling_of_one() -> None:
+    row = noise_ceiling(simulate(np.random.default_rng(0), [3] * 5, 2.0, 0.0)).iloc[0]
+    assert list(row[["icc", "icc_low", "icc_high", "ceiling"]]) == [1, 1, 1, 1]
+
+
+def test_errors_that_never_differ_are_documented_nan() -> None:
+    long = simulate(np.random.default_rng(0), [3] * 5, 2.0, 0.0)
+    row = noise_ceiling(long.assign(error=10.0)).iloc[0]
+    assert row[["icc", "icc_low", "icc_high", "ceiling"]].isna().all()
+
+
+def test_datasets_without_replicates_have_no_row() -> None:
+    long = simulate(np.random.default_rng(0), [1] * 6, 2.0, 1.0)
+    assert noise_ceiling(long).empty
+    lonely = simulate(np.random.default_rng(0), [5], 2.0, 1.0)
+    assert noise_ceiling(lonely).empty
+
+
+def test_failed_runs_are_left_out() -> None:
+    long = simulate(np.random.default_rng(0), [2] * 6, 2.0, 1.0)
+    long.loc[0, "error"] = np.nan
+    row = noise_ceiling(long).iloc[0]
+    assert (row["architectures"], row["replicates"]) == (6, 11)
+
+
+def test_bad_replicate_tables_are_refused() -> None:
+    long = simulate(np.random.default_rng(0), [2] * 6, 2.0, 1.0)
+    with pytest.raises(UserError, match="no column error"):
+        noise_ceiling(long.drop(columns="error"))
+    with pytest.raises(UserError, match="replicate set, net-0, 0 is there more than once"):
+        noise_ceiling(pd.concat([long, long.iloc[:1]]))
+    with pytest.raises(UserError, match="infinite error"):
+        noise_ceiling(long.replace({"error": {long["error"].iloc[0]: np.inf}}))
+    with pytest.raises(UserError, match="level: 95"):
+        noise_ceiling(long, level=95)
+
+
+def test_disattenuation_recovers_the_noiseless_correlation() -> None:
+    generator = np.random.default_rng(0)
+    truth = generator.normal(size=(2000, 2)) @ [[1.0, 0.8], [0.0, 0.6]]
+    noisy = pd.DataFrame(
+        truth + generator.normal(size=truth.shape) * [0.5, 1.0], columns=["a", "b"]
+    )
+    table = correlations(noisy, method="pearson", resamples=40)
+    corrected = disattenuate(table, {"a": 1 / 1.25, "b": 1 / 2}).iloc[0]
+    assert abs(corrected["estimate"] - 0.8) > 0.2
+    assert abs(corrected["corrected"] - 0.8) < 0.05
+    assert np.isnan(disattenuate(table, {"a": 0.9, "b": -0.1})["corrected"].iloc[0])
