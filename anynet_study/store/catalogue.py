@@ -51,7 +51,7 @@ def winners(records: pa.Table) -> NDArray[np.int64]:
     failed = pc.equal(records["status"], "failed").to_numpy()
     keys = (records["offset"], records["journal"], records["started"])
     order = np.lexsort((*(key.to_numpy() for key in keys), failed))
-    run = records["run_id"].chunk(0).dictionary_encode().indices.to_numpy()
+    run = records["run_id"].combine_chunks().dictionary_encode().indices.to_numpy()
     _, first = np.unique(run[order], return_index=True)
     return np.sort(order[first])
 

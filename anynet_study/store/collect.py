@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from anynet_study.files import replacing
 from anynet_study.store.catalogue import Catalogue, read_catalogue, winners
 from anynet_study.store.columns import TEXT, write_numbers, write_table, write_text
+from anynet_study.store.creating import creating
 from anynet_study.store.heavy import write_heavy
 from anynet_study.store.layout import CODED, FORMAT, LAYOUT, SCHEMA_VERSION
 from anynet_study.store.opening import open_store
@@ -65,7 +66,7 @@ def collect(
     ids = runs["run_id"].to_pylist()
     asked = np.ones(len(ids), bool) if planned is None else _among(ids, planned)
     _remove_stale(out)
-    with replacing(out) as temporary, h5py.File(temporary, "w", locking=False) as file:
+    with replacing(out) as temporary, creating(temporary, out) as file:
         _write_root(file, provenance, -1 if planned is None else len(planned))
         write_table(file.create_group("architectures"), population)
         sampling = (population.schema.metadata or {}).get(b"anynet_study.sampling", b"")

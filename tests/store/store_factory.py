@@ -1,6 +1,8 @@
 """Small journals and stores for the tests of the store."""
 
-from collections.abc import Collection, Iterable
+import os
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +114,15 @@ def make_store(
         folder / "journals", out, population(), datasets(), planned, {"sweep": "x: 1"}, recipes
     )
     return out, report
+
+
+@contextmanager
+def as_ordinary_user() -> Iterator[None]:
+    """Root may do everything: give up that right for a while (paths: relative to the folder)."""
+    me = os.geteuid()
+    if me == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(me)

@@ -1,0 +1,304 @@
+import itertools
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pytest
+from store_factory import (
+    ARCHITECTURES,
+    DATASETS,
+    as_ordinary_user,
+    datasets,
+    failed,
+    make_store,
+    population,
+    record,
+    write_journal,
+)
+
+from anynet_study.errors import UserError
+from anynet_study.store import JournalWriter, ResultStore, collect, stores_equal
+from anynet_study.store.frames import encode
+from anynet_study.store.layout import SCHEMA_VERSION
+from anynet_study.store.record import RECORD_VERSION, SCHEMA, to_batch
+
+RUNS = [record(number) for number in range(30)]
+
+
+def recollect(folder: Path) -> Path:
+    out = folder / "results.h5"
+    collect(folder / "journals", out, population(), datasets(), None, {})
+    return out
+
+
+def test_every_run_is_in_the_store_bit_for_bit(tmp_path: Path) -> None:
+    out, report = make_store(tmp_path, RUNS[::2], RUNS[1::2])
+    assert (report.runs, report.new, report.duplicates, report.problems) == (30, 30, 0, [])
+    with ResultStore(out) as store:
+        runs = store.runs(["run_id", "error", "seconds", "spec", "replicate"]).set_index("run_id")
+        curves = store.curves()
+        predicted = {}
+        for dataset in DATASETS:
+            rows, classes = store.predictions(dataset)
+            predicted |= dict(zip(rows["run_id"], classes, strict=True))
+    for one in RUNS:
+        row = runs.loc[one.run_id]
+        assert (row["error"], row["seconds"], row["spec"]) == (one.error, one.seconds, one.spec)
+        mine = curves[curves["run_id"] == one.run_id]
+        assert mine["epoch"].tolist() == list(range(1, one.epochs + 1))
+        for name, curve in one.curves.items():
+            assert mine[name].to_numpy().tobytes() == curve.tobytes()
+        assert (predicted[one.run_id] == one.predictions).all()
+
+
+def test_order_does_not_depend_on_the_journals(tmp_path: Path) -> None:
+    shuffled = [RUNS[i] for i in np.random.default_rng(0).permutation(30)]
+    first, _ = make_store(tmp_path / "a", RUNS)
+    second, _ = make_store(tmp_path / "b", shuffled[:4], shuffled[4:20], shuffled[20:])
+    assert stores_equal(first, second) == []
+    runs = ResultStore(second).runs()
+    keys = list(
+        zip(
+            runs["architecture"].map(ARCHITECTURES.index),
+            runs["dataset"].map(DATASETS.index),
+            runs["replicate"],
+            strict=True,
+        )
+    )
+    assert keys == sorted(keys)
+    assert runs["run_id"].tolist() == ResultStore(first).runs()["run_id"].tolist()
+
+
+def test_small_blocks_give_the_same_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, _ = make_store(tmp_path / "a", RUNS[:13], RUNS[13:])
+    monkeypatch.setattr("anynet_study.store.catalogue.BLOCK_BYTES", 7000)
+    monkeypatch.setattr("anynet_study.store.heavy.BLOCK_BYTES", 7000)
+    blocks, _ = make_store(tmp_path / "b", RUNS[13:], RUNS[:13])
+    assert stores_equal(whole, blocks) == []
+
+
+def test_collecting_again_changes_nothing(tmp_path: Path) -> None:
+    out, _ = make_store(tmp_path, RUNS[:9])
+    (tmp_path / "before.h5").write_bytes(out.read_bytes())
+    report = collect(tmp_path / "journals", out, population(), datasets(), None, {})
+    assert (report.runs, report.new) == (9, 0)
+    assert stores_equal(tmp_path / "before.h5", out) == []
+    write_journal(tmp_path / "journals" / "late.arrow", RUNS[9:12])
+    report = collect(tmp_path / "journals", out, population(), datasets(), None, {})
+    assert (report.runs, report.new) == (12, 3)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_one_record_of_a_run_is_kept(tmp_path: Path, order: tuple[int, ...]) -> None:
+    later = replace(RUNS[0], started=2e9, host="later")
+    early = replace(RUNS[0], started=1.8e9, host="early")
+    bad = [failed(0, started=1.0), failed(0, "node", started=3e9)]
+    records = [[later, early, *bad][i] for i in order]
+    out, report = make_store(tmp_path, records[:2], records[2:])
+    assert (report.runs, report.duplicates, report.failed) == (1, 3, 0)
+    assert ResultStore(out).runs()["host"].tolist() == ["early"]
+
+
+def test_of_equal_starts_the_first_journal_wins(tmp_path: Path) -> None:
+    twins = [[replace(RUNS[0], host=f"node{i}")] for i in range(3)]
+    out, _ = make_store(tmp_path, *twins)
+    assert ResultStore(out).runs()["host"].tolist() == ["node0"]
+
+
+def test_a_run_that_only_failed_is_a_row(tmp_path: Path) -> None:
+    out, report = make_store(tmp_path, [failed(0, "oom"), failed(1, "node"), record(2)])
+    assert (report.runs, report.failed) == (3, 2)
+    assert ResultStore(out).errors().notna().sum().sum() == 1
+
+
+def test_unplanned_runs_are_kept_but_not_analysed(tmp_path: Path) -> None:
+    stranger = record(77, architecture="ffff", dataset="of/another.sweep", recipe="other")
+    out, report = make_store(tmp_path, [*RUNS[:3], stranger], planned=[RUNS[0].run_id, "x"])
+    assert (report.runs, report.unplanned) == (4, 3)
+    store = ResultStore(out)
+    assert store.runs().set_index("run_id")["planned"].sum() == 1
+    assert store.planned_runs == 2
+    errors = store.errors()
+    assert errors.shape == (3, 3)
+    assert errors.notna().sum().sum() == 1
+    assert store.predictions("of/another.sweep")[1].tolist() == [stranger.predictions.tolist()]
+
+
+def test_no_runs_yet_is_a_store_too(tmp_path: Path) -> None:
+    out, report = make_store(tmp_path)
+    assert (report.runs, report.problems) == (0, [])
+    store = ResultStore(out)
+    assert len(store.runs()) == len(store.curves()) == len(store.replicates()) == 0
+    assert store.errors().shape == (3, 3)
+    assert store.errors(metric="top5").isna().all(axis=None)
+    assert store.exclusions().empty
+    assert stores_equal(out, out) == []
+
+
+def test_what_is_wrong_is_reported_by_name_and_good_records_kept(tmp_path: Path) -> None:
+    journals = tmp_path / "journals"
+    write_journal(journals / "good.arrow", RUNS[:2])
+    torn = write_journal(journals / "torn.arrow", RUNS[2:4])
+    torn.write_bytes(torn.read_bytes()[:-20])
+    (journals / "foreign.arrow").write_bytes(b"hello" * 100)
+    (journals / "notes.txt").write_text("mine")
+    (journals / ".nfs001").write_text("not mine")
+    _, report = make_store(tmp_path)
+    assert report.runs == 3
+    assert [line.split(":")[0] for line in report.problems] == [
+        "foreign.arrow",
+        "torn.arrow",
+        "notes.txt",
+    ]
+    table = ResultStore(tmp_path / "results.h5").journals().set_index("journal")
+    assert table["records"].to_dict() == {"foreign.arrow": 0, "good.arrow": 2, "torn.arrow": 1}
+    assert "ends inside a record" in table.loc["torn.arrow", "problem"]
+
+
+def test_a_worker_at_work_does_not_disturb(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path / "journals" / "live.arrow") as journal:
+        for number in range(3):
+            journal.append(RUNS[number])
+            _, report = make_store(tmp_path)
+            assert (report.runs, report.problems) == (number + 1, [])
+
+
+def test_text_that_hdf5_cannot_hold(tmp_path: Path) -> None:
+    row = to_batch(failed(0)).to_pydict() | {"message": ["a\0b"]}
+    frame = encode(pa.record_batch(pa.table(row, SCHEMA).to_batches()[0]), RECORD_VERSION)
+    (tmp_path / "journals").mkdir()
+    header = SCHEMA.serialize().to_pybytes()
+    (tmp_path / "journals" / "x.arrow").write_bytes(header + frame)
+    out, _ = make_store(tmp_path)
+    assert ResultStore(out).runs()["message"].tolist() == ["a\\0b"]
+
+
+def test_predictions_of_another_length_are_padded(tmp_path: Path) -> None:
+    short = record(3, predictions=np.array([4, 5], np.uint16))
+    out, _ = make_store(tmp_path, [record(0), short])
+    runs, classes = ResultStore(out).predictions("digits")
+    assert runs["images"].tolist() == [11, 2]
+    assert classes.shape == (2, 11)
+    assert classes[1].tolist() == [4, 5] + [65535] * 9
+
+
+def test_the_main_recipe_is_the_first_of_the_sweep(tmp_path: Path) -> None:
+    main = record(0, recipe="zeta", error=10.0)
+    other = record(100, dataset="digits", architecture=ARCHITECTURES[0], recipe="alpha", error=20.0)
+    out, _ = make_store(tmp_path, [main, other], recipes=("zeta", "alpha"))
+    store = ResultStore(out)
+    assert store.recipes == ["zeta", "alpha"]
+    assert store.errors().loc[ARCHITECTURES[0], "digits"] == 10.0
+    assert store.errors(recipe="alpha").loc[ARCHITECTURES[0], "digits"] == 20.0
+
+
+def test_a_file_that_is_no_store_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "results.h5").write_text("my notes")
+    with pytest.raises(UserError, match="not a results store"):
+        make_store(tmp_path, RUNS[:1])
+    assert (tmp_path / "results.h5").read_text() == "my notes"
+
+
+def test_a_newer_store_is_not_replaced(tmp_path: Path) -> None:
+    out, _ = make_store(tmp_path, RUNS[:1])
+    with h5py.File(out, "r+") as file:
+        file.attrs["schema_version"] = SCHEMA_VERSION + 1
+    before = out.read_bytes()
+    with pytest.raises(UserError, match="newer"):
+        recollect(tmp_path)
+    assert out.read_bytes() == before
+
+
+def test_what_killed_collects_left_is_removed_when_old(tmp_path: Path) -> None:
+    old, young = tmp_path / ".results.h5.1.tmp", tmp_path / ".results.h5.2.tmp"
+    for path in (old, young):
+        path.write_text("half")
+    os.utime(old, (time.time() - 7200,) * 2)
+    make_store(tmp_path, RUNS[:1])
+    assert not old.exists()
+    assert young.exists()
+
+
+COLLECT = """
+import resource, sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from store_factory import datasets, population
+from anynet_study.store import collect
+def work():
+    folder = Path({folder!r})
+    out = folder / "results.h5"
+    for limit in {limits}:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+        try:
+            collect(folder / "journals", out, population(), datasets(), None, {{}})
+        except OSError as error:
+            print(error.errno, error.filename)
+work()
+"""
+
+
+def run_collect(folder: Path, limits: list[int]) -> tuple[str, str]:
+    script = COLLECT.format(tests=str(Path(__file__).parent), folder=str(folder), limits=limits)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def test_a_full_disk_leaves_the_old_store_and_says_so_once(tmp_path: Path) -> None:
+    out, _ = make_store(tmp_path, RUNS)
+    before = out.read_bytes()
+    limits = [len(before) * part // 20 for part in range(20)]
+    said, errors = run_collect(tmp_path, limits)
+    assert errors == ""
+    assert said == f"27 {out}\n" * len(limits)
+    assert out.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["journals", "results.h5"]
+
+
+def test_a_read_only_folder_leaves_the_old_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    out, _ = make_store(Path(), RUNS[:3])
+    before = out.read_bytes()
+    tmp_path.chmod(0o555)
+    with as_ordinary_user(), pytest.raises(PermissionError, match=r"'results\.h5'"):
+        recollect(Path())
+    tmp_path.chmod(0o755)
+    assert out.read_bytes() == before
+
+
+def test_a_killed_collect_leaves_the_old_store(tmp_path: Path) -> None:
+    out, _ = make_store(tmp_path, RUNS)
+    before = out.read_bytes()
+    script = COLLECT.format(tests=str(Path(__file__).parent), folder=str(tmp_path), limits=[2**40])
+    for wait in (0.0, 0.02, 0.05):
+        process = subprocess.Popen([sys.executable, "-c", script + "\nwhile True: work()"])
+        deadline = time.monotonic() + 30
+        while out.read_bytes() == before and time.monotonic() < deadline:
+            time.sleep(0.01)  # it is at work as soon as it has replaced the store once
+        time.sleep(wait)
+        process.kill()
+        process.wait()
+        assert len(ResultStore(out).runs()) == 30
+        before = out.read_bytes()
+
+
+def test_readers_never_see_half_a_store(tmp_path: Path) -> None:
+    out, _ = make_store(tmp_path, RUNS[:9])
+    with ResultStore(out) as held:
+        before = held.runs()
+        write_journal(tmp_path / "journals" / "late.arrow", RUNS[9:12])
+        recollect(tmp_path)
+        assert held.runs().equals(before)  # one state, although the file was swapped
+        assert len(held.curves()["run_id"].unique()) == 9
+    assert len(held.runs()) == 12
