@@ -1,0 +1,37 @@
+"""What a reader finds in a downloaded dataset: every image with its label, nothing decoded yet."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One labelled image."""
+
+    #: Path of the image inside the source, '/' between the parts: sort key and name in messages.
+    name: str
+    #: Index into the listing's classes.
+    label: int
+    #: Examples of one group stay on one side of a split; an empty group is a group of its own.
+    group: str = ""
+    #: (height, width, 3) uint8 where the source holds arrays; None: the file of that name.
+    pixels: NDArray[np.uint8] | None = None
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A dataset as it was found."""
+
+    #: Name of the layout, as in the list of known layouts.
+    layout: str
+    #: The folder that the examples' names are relative to.
+    root: Path
+    classes: tuple[str, ...]
+    train: list[Example]
+    #: None: no official test split.
+    test: list[Example] | None
+    #: Files that are no labelled image of either split.
+    ignored: int = 0
