@@ -1,0 +1,152 @@
+"""Extracting zip and tar archives that may be hostile.
+
+Only regular files and folders with plain relative names come out, each name once, and no more
+of them or of their bytes than `Limits` allows, counted as they are written.
+"""
+
+import lzma
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, NamedTuple, Self
+
+from anynet_study.data.member_names import MemberNames
+from anynet_study.errors import UserError
+from anynet_study.progress import progress
+
+DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an archive may contain at most. ImageNet has 1.4 million files, 160 GB."""
+
+    members: int = 3_000_000
+    #: Bytes of all files.
+    total_bytes: int = 1 << 40
+    #: Extracted over archived bytes, once more than `free_bytes` are extracted.
+    ratio: float = 200.0
+    free_bytes: int = 256 << 20
+
+
+class _Member(NamedTuple):
+    name: str
+    #: None for a folder.
+    content: IO[bytes] | None
+    #: How far the archive has been read, in bytes.
+    position: int
+
+
+def extract(archive: Path, folder: Path, limits: Limits = Limits()) -> None:
+    """Extract `archive` (zip, tar, or tar compressed by gzip, bzip2 or xz) to the new `folder`.
+
+    UserError, naming the member, for links, devices, names that leave the folder, occur twice
+    or differ in case only, and for more than `limits`; also if the archive is damaged.
+    """
+    with archive.open("rb") as file:
+        magic = file.read(4)
+        file.seek(0)
+        if magic == b"Rar!":
+            raise UserError(f"{archive}: RAR archives are not read; give the extracted folder")
+        members = _zip_members if magic == b"PK\3\4" else _tar_members
+        folder.mkdir()
+        try:
+            _write_members(members(archive, file), archive, folder, limits)
+        except DAMAGE as error:
+            raise UserError(f"{archive}: not a whole zip or tar archive ({error})") from error
+
+
+def _write_members(members: Iterator[_Member], archive: Path, folder: Path, limits: Limits) -> None:
+    size = archive.stat().st_size
+    megabytes = max(1, round(size / 1e6))
+    budget = min(limits.total_bytes, max(limits.free_bytes, int(limits.ratio * size)))
+    names = MemberNames(archive)
+    written = 0
+    with progress(f"extracting {archive.name} (MB)", megabytes) as report:
+        for count, member in enumerate(members, start=1):
+            if count > limits.members:
+                raise UserError(f"{archive}: more than {limits.members} members")
+            target = folder.joinpath(*names.check(member.name, member.content is None))
+            if member.content is None:
+                target.mkdir(parents=True, exist_ok=True)
+            else:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                written += _copy(member, target, budget - written, archive)
+            report(min(round(member.position / 1e6), megabytes - 1))
+        report(megabytes)
+
+
+def _copy(member: _Member, target: Path, budget: int, archive: Path) -> int:
+    assert member.content is not None
+    written = 0
+    with target.open("xb") as file:
+        while chunk := member.content.read(CHUNK):
+            written += len(chunk)
+            if written > budget:
+                raise UserError(f"{archive}: {member.name!r} makes it too large when extracted")
+            file.write(chunk)
+    return written
+
+
+def _zip_members(archive: Path, file: IO[bytes]) -> Iterator[_Member]:
+    with zipfile.ZipFile(file) as opened:
+        for info in opened.infolist():
+            kind = stat.S_IFMT(info.external_attr >> 16)
+            if kind not in (0, stat.S_IFREG, stat.S_IFDIR) or info.flag_bits & 1:
+                raise _refused(archive, info.filename, "a link, device or encrypted")
+            if info.is_dir():
+                yield _Member(info.filename, None, info.header_offset)
+            else:
+                with _open_zipped(opened, info, archive) as content:
+                    yield _Member(info.filename, content, info.header_offset)
+
+
+def _open_zipped(opened: zipfile.ZipFile, info: zipfile.ZipInfo, archive: Path) -> IO[bytes]:
+    try:
+        return opened.open(info)
+    except (NotImplementedError, RuntimeError) as error:
+        raise _refused(archive, info.filename, str(error)) from error
+
+
+def _tar_members(archive: Path, file: IO[bytes]) -> Iterator[_Member]:
+    # As a stream: compressed archives are read once, from front to back.
+    with tarfile.open(fileobj=file, mode="r|*", tarinfo=_TarInfo) as opened:
+        while info := opened.next():
+            opened.members.clear()  # type: ignore[attr-defined]  # or it keeps every one
+            if info.isdir():
+                yield _Member(info.name, None, file.tell())
+            elif info.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not info.issparse():
+                yield _Member(info.name, opened.extractfile(info), file.tell())
+            else:
+                raise _refused(archive, info.name, "a link, device or sparse file")
+
+
+class _TarInfo(tarfile.TarInfo):
+    """Refuses what the library takes for the end of the archive, and headers of absurd size."""
+
+    #: Extended headers are read into memory whole.
+    HEADER_BYTES = 1 << 20
+
+    @classmethod
+    def fromtarfile(cls, opened: tarfile.TarFile) -> Self:
+        try:
+            return super().fromtarfile(opened)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # the proper end
+            raise
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(f"{error} at byte {opened.offset}") from error
+
+    def _proc_member(self, opened: tarfile.TarFile) -> tarfile.TarInfo:
+        plain = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.CONTTYPE)
+        if self.type not in plain and self.size > self.HEADER_BYTES:
+            raise tarfile.ReadError(f"header of {self.size} bytes")
+        return super()._proc_member(opened)  # type: ignore[misc,no-any-return]
+
+
+def _refused(archive: Path, member: str, reason: str) -> UserError:
+    return UserError(f"{archive}: member {member!r} refused: {reason}")

@@ -1,0 +1,74 @@
+"""Reading one image file safely: whatever it holds, the result is square RGB bytes or an error."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+#: What the decoder may try, whatever the file is called (ImageNet has a PNG named .JPEG).
+FORMATS = ("JPEG", "PNG", "BMP", "WEBP", "TIFF", "PPM")
+WHITE = (255, 255, 255, 255)
+
+
+class UnreadableImageError(Exception):
+    """An image that cannot be decoded whole; the message says why."""
+
+
+def read_image(path: Path, size: int) -> NDArray[np.uint8]:
+    """Decode the image at `path` and fit it: (size, size, 3) uint8, see `to_rgb` and `fit`.
+
+    Raises UnreadableImageError for anything that is not a whole, sane image of `FORMATS`.
+    """
+    with warnings.catch_warnings():
+        # A damaged tag is no reason to refuse an image, a decompression bomb is.
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        try:
+            with path.open("rb") as file, Image.open(file, formats=FORMATS) as image:
+                image.load()
+                return fit(to_rgb(ImageOps.exif_transpose(image)), size)
+        except Exception as error:  # decoders raise nearly anything on hostile bytes
+            reason = str(error).replace(str(path), path.name).split("\n")[0]
+            if isinstance(error, UnidentifiedImageError):
+                reason = "not an image of a known format"
+            raise UnreadableImageError(reason or type(error).__name__) from error
+
+
+def to_rgb(image: Image.Image) -> Image.Image:
+    """One rule for each kind of pixel.
+
+    Alpha (also of a palette): over white. Palette, grey, CMYK, YCbCr: converted. 16-bit grey:
+    the full range 0..65535 scaled to 0..255 (16-bit colour is reduced by the decoder). Anything
+    else, such as floating-point pixels, is refused.
+    """
+    if image.mode in ("I", "I;16", "I;16B", "I;16L"):
+        return _from_16_bit(image)
+    if image.has_transparency_data:
+        canvas = Image.new("RGBA", image.size, WHITE)
+        return Image.alpha_composite(canvas, image.convert("RGBA")).convert("RGB")
+    if image.mode in ("RGB", "L", "1", "P", "CMYK", "YCbCr", "RGBX"):
+        return image.convert("RGB")
+    raise UnreadableImageError(f"pixels of mode {image.mode}")
+
+
+def _from_16_bit(image: Image.Image) -> Image.Image:
+    values = np.asarray(image).astype(np.int64)
+    if values.min() < 0 or values.max() > 65535:
+        raise UnreadableImageError("integer pixels outside 0..65535")
+    return Image.fromarray(((values * 255 + 32767) // 65535).astype(np.uint8)).convert("RGB")
+
+
+def fit(image: Image.Image, size: int) -> NDArray[np.uint8]:
+    """Scale the shorter side to `size` and crop the centre: (size, size, 3) uint8.
+
+    Both in one step (bilinear, antialiased), so that a sliver of 1 x 100,000 pixels never
+    becomes a huge intermediate image. An image of that size already is returned unchanged.
+    """
+    short = min(image.size)
+    left, top = ((side - short) / 2 for side in image.size)
+    if short == size:
+        return np.asarray(image.crop((int(left), int(top), int(left) + size, int(top) + size)))
+    box = (left, top, left + short, top + short)
+    return np.asarray(image.resize((size, size), Image.Resampling.BILINEAR, box=box))
