@@ -1,0 +1,56 @@
+"""Writing an .npy file a block of rows at a time."""
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.lib import format as npy_format
+from numpy.typing import DTypeLike, NDArray
+
+
+class NpyAppender:
+    """Grows one .npy file: memory does not depend on its length, nor need that be known.
+
+    The header is written first for no rows and again at the end: numpy pads it so that its
+    length does not depend on the number of rows.
+    """
+
+    def __init__(self, path: Path, row_shape: tuple[int, ...], dtype: DTypeLike) -> None:
+        self._dtype = np.dtype(dtype)
+        self._row_shape = row_shape
+        self._rows = 0
+        self._file = path.open("wb")
+        self._write_header()
+
+    def append(self, rows: NDArray[Any]) -> None:
+        """Append `rows` of shape (n, *row_shape)."""
+        if rows.shape[1:] != self._row_shape or rows.dtype != self._dtype:
+            raise ValueError(f"rows of shape {rows.shape} and type {rows.dtype}")
+        self._file.write(np.ascontiguousarray(rows).data)
+        self._rows += len(rows)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._file:
+            if kind is None:
+                self._file.seek(0)
+                self._write_header()
+                self._file.flush()
+                os.fsync(self._file.fileno())
+
+    def _write_header(self) -> None:
+        header = {
+            "descr": npy_format.dtype_to_descr(self._dtype),
+            "fortran_order": False,
+            "shape": (self._rows, *self._row_shape),
+        }
+        npy_format.write_array_header_1_0(self._file, header)

@@ -1,0 +1,186 @@
+"""Writing packed datasets: every image is decoded once, straight into the arrays on disk."""
+
+import csv
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anynet_study.data.decoding import Block, Decode, decoder
+from anynet_study.data.meta import (
+    SCHEMA_VERSION,
+    SPLITS,
+    Broken,
+    Duplicates,
+    Holdout,
+    Limit,
+    Meta,
+    Split,
+    SplitCounts,
+    content_hash,
+)
+from anynet_study.data.readers.listing import Example, Listing
+from anynet_study.data.split_writer import SplitWriter
+from anynet_study.errors import UserError
+from anynet_study.files import write_text
+from anynet_study.progress import Report, progress
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a dataset comes from, for its meta data."""
+
+    name: str
+    source: str
+    holdout: Holdout | None = None
+    limit: Limit | None = None
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """What was written of one split."""
+
+    examples: list[Example]
+    digests: NDArray[np.uint64]
+    hashes: tuple[bytes, bytes]
+
+
+@dataclass
+class _Quarantine:
+    """Unreadable images, against the share of `total` that is allowed."""
+
+    total: int
+    share: float
+    found: list[Broken] = field(default_factory=list)
+
+    def readable(self, split: Split, examples: Sequence[Example], block: Block) -> list[Example]:
+        """The examples that could be decoded; UserError when too many could not."""
+        for place, reason in block.broken.items():
+            self.found.append(Broken(split=split, image=examples[place].name, reason=reason))
+        if len(self.found) > self.share * self.total:
+            first = self.found[0]
+            raise UserError(
+                f"{first.image}: unreadable image ({first.reason}); {len(self.found)} of "
+                f"{self.total} so far, and --max-broken allows a share of {self.share:g}"
+            )
+        return [example for place, example in enumerate(examples) if place not in block.broken]
+
+
+def pack(
+    listing: Listing,
+    origin: Origin,
+    size: int,
+    folder: Path,
+    max_broken: float = 0.01,
+    workers: int | None = None,
+) -> None:
+    """Write `listing`, which has both splits, to the new `folder` at `size` x `size` pixels.
+
+    Memory is bounded by a few blocks of images. Unreadable images are left out and listed in
+    the meta data; UserError if they are more than the share `max_broken` of all.
+    """
+    examples = {"train": listing.train, "test": listing.test or []}
+    total = sum(map(len, examples.values()))
+    folder.mkdir()
+    _check_space(folder, total * size * size * 3)
+    quarantine = _Quarantine(total, max_broken)
+    with (
+        decoder(listing.root, size, total, workers) as decode,
+        progress(f"packing {origin.name}", total) as report,
+    ):
+        packed: dict[Split, _Packed] = {}
+        for split in SPLITS:
+            with SplitWriter(folder, split, size) as writer:
+                packed[split] = _write(writer, split, examples[split], decode, quarantine, report)
+    for split in SPLITS:
+        _check_classes(listing.classes, split, packed[split].examples)
+    meta = _describe(listing, origin, size, packed, quarantine)
+    _write_manifest(folder / "split.csv", listing.classes, packed)
+    write_text(folder / "meta.json", meta.model_dump_json(indent=1) + "\n")
+
+
+def _write(
+    writer: SplitWriter,
+    split: Split,
+    examples: Sequence[Example],
+    decode: Decode,
+    quarantine: _Quarantine,
+    report: Report,
+) -> _Packed:
+    written: list[Example] = []
+    done = 0 if split == "train" else quarantine.total - len(examples)
+    for some, block in decode(examples):
+        readable = quarantine.readable(split, some, block)
+        writer.append(block, np.array([example.label for example in readable], np.int64))
+        written += readable
+        done += len(some)
+        report(done)
+    return _Packed(written, writer.digests, writer.hashes)
+
+
+def _check_space(folder: Path, needed: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise UserError(
+            f"{folder.parent.parent}: {needed / 1e9:.1f} GB needed, {free / 1e9:.1f} GB free; "
+            "use a smaller --size, or another disk ($ANYNET_DATA)"
+        )
+
+
+def _check_classes(classes: Sequence[str], split: Split, examples: Sequence[Example]) -> None:
+    present = {example.label for example in examples}
+    for label, name in enumerate(classes):
+        if label not in present:
+            raise UserError(f"class {name!r} has no readable image in the {split} split")
+
+
+def _describe(
+    listing: Listing,
+    origin: Origin,
+    size: int,
+    packed: dict[Split, _Packed],
+    quarantine: _Quarantine,
+) -> Meta:
+    counts = {}
+    for split, part in packed.items():
+        labels = np.array([example.label for example in part.examples], np.int64)
+        per_class = np.bincount(labels, minlength=len(listing.classes)).tolist()
+        counts[split] = SplitCounts(images=len(labels), per_class=tuple(per_class))
+    hashes = {split: part.hashes for split, part in packed.items()}
+    return Meta(
+        schema_version=SCHEMA_VERSION,
+        name=origin.name,
+        classes=listing.classes,
+        size=size,
+        content_hash=content_hash(size, listing.classes, hashes),
+        layout=listing.layout,
+        source=origin.source,
+        train=counts["train"],
+        test=counts["test"],
+        holdout=origin.holdout,
+        limit=origin.limit,
+        duplicates=_duplicates(packed["train"].digests, packed["test"].digests),
+        quarantined=tuple(quarantine.found),
+        ignored=listing.ignored,
+    )
+
+
+def _duplicates(train: NDArray[np.uint64], test: NDArray[np.uint64]) -> Duplicates:
+    return Duplicates(
+        test_in_train=int(np.isin(test, train).sum()),
+        within_train=len(train) - len(np.unique(train)),
+        within_test=len(test) - len(np.unique(test)),
+    )
+
+
+def _write_manifest(path: Path, classes: Sequence[str], packed: dict[Split, _Packed]) -> None:
+    """Which image is where: one row an image, in the order of the arrays."""
+    with path.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("split", "class", "image"))
+        for split, part in packed.items():
+            for example in part.examples:
+                writer.writerow((split, classes[example.label], example.name))
