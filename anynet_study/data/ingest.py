@@ -1,0 +1,122 @@
+"""From a dataset as it was downloaded to a packed one."""
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from anynet_study.data import catalog
+from anynet_study.data.archives import extract
+from anynet_study.data.builtin import BUILT_IN
+from anynet_study.data.holdout import hold_out, limit
+from anynet_study.data.meta import Holdout, Limit
+from anynet_study.data.packed import PackedDataset
+from anynet_study.data.packing import Origin, pack
+from anynet_study.data.readers import Listing, recognise
+from anynet_study.data.root import dataset_folder, publish, workspace
+from anynet_study.errors import UserError
+
+MAX_SIZE = 1024
+
+
+def add_dataset(
+    name: str,
+    source: Path,
+    *,
+    size: int | None = None,
+    test_share: float = 0.2,
+    seed: int = 0,
+    max_broken: float = 0.01,
+    limit_per_class: int | None = None,
+    fraction: float | None = None,
+    force: bool = False,
+    workers: int | None = None,
+) -> PackedDataset:
+    """Recognise the layout of `source` (a folder or archive), pack it, publish it as `name`.
+
+    `size`: height and width in pixels; default: the size in the study's catalog. `test_share`
+    and `seed` make the test split where there is no official one. `max_broken`: share of
+    unreadable images that is tolerated. `limit_per_class` and `fraction` keep a seeded part of
+    each class of each split. `force` replaces a dataset of that name. `workers`: decoding
+    processes, default one a core.
+
+    Raises UserError in one line for everything that is wrong with the input.
+    """
+    _check_free(name, force)
+    if not source.exists():
+        raise UserError(f"{source}: no such file or folder")
+    size = _checked_size(name, size)
+    _check_ranges(test_share, max_broken, limit_per_class, fraction)
+    with workspace(name) as folder, _opened(source, folder / "extracted") as opened:
+        reader, root = recognise(opened)
+        listing = reader.read(root)
+        listing, holdout = _with_test_split(listing, test_share, seed)
+        listing, limited = _limited(listing, limit_per_class, fraction, seed)
+        origin = Origin(name, source.resolve().name, holdout, limited)
+        pack(listing, origin, size, folder / "packed", max_broken, workers)
+        if not publish(folder / "packed", name, force):
+            _check_free(name, force=False)
+    return PackedDataset.open(dataset_folder(name))
+
+
+def _checked_size(name: str, size: int | None) -> int:
+    if size is None:
+        if name not in catalog.STUDY:
+            raise UserError(f"--size is needed: {name!r} is not in the catalog of the study")
+        return catalog.STUDY[name].size
+    if not 1 <= size <= MAX_SIZE:
+        raise UserError(f"--size {size}: legal are 1..{MAX_SIZE} pixels")
+    return size
+
+
+def _check_ranges(
+    test_share: float, max_broken: float, limit_per_class: int | None, fraction: float | None
+) -> None:
+    if not 0 < test_share < 1:
+        raise UserError(f"--test-share {test_share:g}: legal is a share between 0 and 1")
+    if not 0 <= max_broken < 1:
+        raise UserError(f"--max-broken {max_broken:g}: legal is a share from 0 to below 1")
+    if limit_per_class is not None and limit_per_class < 1:
+        raise UserError(f"--limit-per-class {limit_per_class}: at least 1")
+    if fraction is not None and not 0 < fraction <= 1:
+        raise UserError(f"--fraction {fraction:g}: legal is a share above 0 up to 1")
+
+
+def _check_free(name: str, force: bool) -> None:
+    if name in BUILT_IN:
+        raise UserError(f"{name!r} is built in; choose another name")
+    folder = dataset_folder(name)
+    if folder.exists() and not force:
+        raise UserError(f"{folder}: the dataset exists; --force replaces it")
+
+
+@contextmanager
+def _opened(source: Path, extracted: Path) -> Iterator[Path]:
+    """The folder to read: `source` itself, or what the archive `source` holds."""
+    if source.is_dir():
+        yield source
+        return
+    extract(source, extracted)
+    yield extracted
+
+
+def _with_test_split(listing: Listing, share: float, seed: int) -> tuple[Listing, Holdout | None]:
+    if listing.test is not None:
+        return listing, None
+    train, test = hold_out(listing.train, listing.classes, share, seed)
+    grouped = any(example.group for example in listing.train)
+    split = dataclasses.replace(listing, train=train, test=test)
+    return split, Holdout(seed=seed, share=share, grouped=grouped)
+
+
+def _limited(
+    listing: Listing, per_class: int | None, fraction: float | None, seed: int
+) -> tuple[Listing, Limit | None]:
+    if per_class is None and fraction is None:
+        return listing, None
+    train, test = (
+        limit(examples, listing.classes, per_class, fraction, seed)
+        for examples in (listing.train, listing.test or [])
+    )
+    part = dataclasses.replace(listing, train=train, test=test)
+    return part, Limit(seed=seed, per_class=per_class, fraction=fraction)
