@@ -1,0 +1,132 @@
+"""`anynet-study data`: add datasets as they were downloaded, list them, look at one."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+data_app = typer.Typer(
+    no_args_is_help=True,
+    help="Add datasets as they were downloaded; list them; look at one. They live in "
+    "$ANYNET_DATA, by default the folder data/.",
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+@data_app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="The name that sweeps will use.")],
+    source: Annotated[
+        Path, typer.Option("--from", help="The folder or the zip or tar archive to read.")
+    ],
+    size: Annotated[
+        int | None,
+        typer.Option(help="Height and width in pixels. Default: the study's, if NAME is its."),
+    ] = None,
+    test_share: Annotated[
+        float, typer.Option(help="Share of each class held out where there is no test split.")
+    ] = 0.2,
+    seed: Annotated[int, typer.Option(help="Seed of the held-out split and of limits.")] = 0,
+    max_broken: Annotated[
+        float, typer.Option(help="Share of unreadable images that is tolerated.")
+    ] = 0.01,
+    limit_per_class: Annotated[
+        int | None, typer.Option(help="At most so many images of each class of each split.")
+    ] = None,
+    fraction: Annotated[
+        float | None, typer.Option(help="Take this share of each class of each split.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a dataset of this name.")] = False,
+) -> None:
+    """Recognise, decode and pack a dataset as it was downloaded.
+
+    Shorter side to SIZE, then the centre. Unreadable images are left out and listed.
+
+    Example: anynet-study data add cifar10 --from cifar10-images.tar.gz
+
+    Example: anynet-study data add signs --from sign-language-digits.tar.gz --size 32
+    """
+    from anynet_study.data import add_dataset
+    from anynet_study.data.describe import summary
+
+    dataset = add_dataset(
+        name,
+        source,
+        size=size,
+        test_share=test_share,
+        seed=seed,
+        max_broken=max_broken,
+        limit_per_class=limit_per_class,
+        fraction=fraction,
+        force=force,
+    )
+    for line in summary(dataset):
+        print(line)
+
+
+@data_app.command(name="list")
+def list_(as_json: Json = False) -> None:
+    """List the study's datasets, what is there, and where to get what is missing.
+
+    Example: anynet-study data list
+    """
+    from anynet_study.data import data_root
+    from anynet_study.data.describe import inventory
+
+    rows = inventory()
+    if as_json:
+        print(json.dumps({"root": str(data_root()), "datasets": rows}, indent=1))
+        return
+    print(f"data directory: {data_root()}")
+    keys = ("name", "state", "classes", "train", "test", "size", "source")
+    header = ("dataset", "state", "classes", "train", "test", "px", "source")
+    _print_table(header, [tuple(row[key] for key in keys) for row in rows])
+
+
+@data_app.command()
+def info(
+    name: Annotated[str, typer.Argument(help="A dataset in the data directory.")],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read all data and check them against their hash.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show a dataset's classes, counts, statistics, split, duplicates and unreadable images.
+
+    Example: anynet-study data info digits
+    """
+    from anynet_study.data import load_dataset
+    from anynet_study.data.describe import details, summary
+
+    dataset = load_dataset(name)
+    if verify:
+        dataset.verify()
+    if as_json:
+        print(json.dumps(details(dataset), indent=1))
+        return
+    for line in summary(dataset):
+        print(line)
+    counts = zip(
+        dataset.classes,
+        dataset.counts("train").per_class,
+        dataset.counts("test").per_class,
+        strict=True,
+    )
+    _print_table(("class", "train", "test"), list(counts))
+
+
+def _print_table(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*header, box=box.SIMPLE_HEAD, pad_edge=False)
+    for column, values in zip(table.columns, zip(*rows, strict=True), strict=True):
+        if any(isinstance(value, int) for value in values):
+            column.justify = "right"
+        column.overflow = "fold"
+    for row in rows:
+        table.add_row(*("" if value is None else str(value) for value in row))
+    Console(markup=False, highlight=False).print(table)
