@@ -63,13 +63,13 @@ class Networks:
         """Make widths and group widths compatible, as the network that gets built has them.
 
         A group is never wider than the bottleneck: g becomes min(g, v) for v = w / b. Then v
-        becomes the nearest multiple of g (a tie goes to the even multiple, and never below g),
-        and w = v b. The ratio stays what was drawn; w moves by at most g b / 2.
+        becomes the nearest multiple of g (a tie goes to the even multiple; at least g, since v
+        is at least g), and w = v b. The ratio stays what was drawn; w moves by at most g b / 2.
         """
         v = self.bottleneck_widths
         g = np.minimum(self.group_widths, v)
-        multiples = np.maximum(np.rint(v / g).astype(np.int64), 1)
-        return replace(self, widths=multiples * g * self.bottleneck_ratios, group_widths=g)
+        groups = np.rint(v / g).astype(np.int64)
+        return replace(self, widths=groups * g * self.bottleneck_ratios, group_widths=g)
 
 
 def one_network(stages: Any, stem: str, stem_width: int, strides: tuple[int, ...]) -> Networks:

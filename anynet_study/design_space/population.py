@@ -6,13 +6,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anynet_study.design_space import complexity
 from anynet_study.design_space.architecture import Architecture, checked
 from anynet_study.design_space.arrow import integers, strings
-from anynet_study.design_space.networks import STAGES, Networks
+from anynet_study.design_space.networks import STAGES, IntArray, Networks
 from anynet_study.errors import UserError
 from anynet_study.files import replacing
 
@@ -106,6 +107,18 @@ class Population:
     def ids(self) -> tuple[str, ...]:
         """The architectures' ids, in order."""
         return tuple(self.table["architecture"].to_pylist())
+
+    def flops(self, resolution: int, classes: int) -> IntArray:
+        """Multiply-adds of every architecture at any resolution and class count, (n,) int64."""
+        checked(resolution, classes)
+        counts = np.empty(len(self), dtype=np.int64)
+        frames = [(a.stem, a.stem_width, a.strides) for a in self]
+        rows = [(a.depths, a.widths, a.bottleneck_ratios, a.group_widths) for a in self]
+        for frame in dict.fromkeys(frames):
+            places = [number for number, one in enumerate(frames) if one == frame]
+            d, w, b, g = np.array([rows[place] for place in places]).transpose(1, 0, 2)
+            counts[places] = complexity.flops(Networks(d, w, b, g, *frame), resolution, classes)
+        return counts
 
     def find(self, architecture_id: str) -> Architecture:
         """Return the architecture of that id. Raises UserError where there is none."""

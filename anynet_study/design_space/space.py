@@ -7,7 +7,14 @@ from typing import Any
 
 from anynet_study.design_space import sampling
 from anynet_study.design_space.distribution import Distribution, Words, log_uniform, uniform
-from anynet_study.design_space.networks import MAX_DEPTH, MAX_WIDTH, STAGES, STEMS, Networks
+from anynet_study.design_space.networks import (
+    MAX_DEPTH,
+    MAX_RESOLUTION,
+    MAX_WIDTH,
+    STAGES,
+    STEMS,
+    Networks,
+)
 from anynet_study.design_space.population import Population
 from anynet_study.design_space.validation import known_keys, one_of, whole_number, whole_numbers
 from anynet_study.errors import UserError
@@ -50,7 +57,7 @@ class DesignSpace:
             "width_divisor": divisor,
             "bottleneck_ratios": _choices(self.bottleneck_ratios, "bottleneck_ratios"),
             "group_widths": _choices(self.group_widths, "group_widths"),
-            "strides": whole_numbers(self.strides, "space: strides", STAGES, MAX_WIDTH),
+            "strides": whole_numbers(self.strides, "space: strides", STAGES, MAX_RESOLUTION),
             "stem": one_of(self.stem, "space: stem", STEMS),
             "stem_width": whole_number(self.stem_width, "space: stem_width", 1, MAX_WIDTH),
         }

@@ -60,6 +60,7 @@ def test_chosen_architectures_make_a_population() -> None:
     assert list(population) == chosen
     assert population.find(chosen[1].id) == chosen[1]
     assert population.table["flops"].to_pylist() == [a.flops(64, 5) for a in chosen]
+    assert population.flops(9, 3).tolist() == [a.flops(9, 3) for a in chosen]
     assert population.sampling == {"format": 1, "resolution": 64, "classes": 5, "count": 2}
     with pytest.raises(UserError, match="is there more than once"):
         Population.from_architectures([*chosen, chosen[0]])

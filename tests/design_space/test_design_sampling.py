@@ -64,6 +64,21 @@ def test_nothing_depends_on_how_many_candidates_are_looked_at_together(chunk: in
     assert chunked.table.equals(whole.table, check_metadata=True)
 
 
+@pytest.mark.parametrize("chunk", [1, 1000, 1 << 16])
+def test_nor_does_when_the_search_is_given_up(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "WINDOW", 3 * 1024)
+    request = sampling.request(TINY, 17, None, 9, 7, seed=3)
+    with pytest.raises(UserError, match=r"found 16 of 17 .*: 6,144 of 6,144 candidates"):
+        sampling.sample(request, chunk)
+
+
+def test_both_ends_of_the_band_are_in_it() -> None:
+    flops = TOY.sample(1, (0.6e6, 0.9e6), 9, 7).table["flops"][0].as_py()
+    exactly = TOY.sample(1, (flops, flops), 9, 7)
+    assert exactly.table["flops"].to_pylist() == [flops]
+    assert sampling.request(TOY, 1, (1.5, 3.5), 9, 7, 0).flops == (2, 3)
+
+
 def test_a_smaller_sample_is_a_prefix_of_a_larger_one() -> None:
     smaller, larger = (TOY.sample(n, (0.6e6, 0.9e6), 9, 7, seed=1) for n in (40, 200))
     assert larger.table.slice(0, 40).equals(smaller.table)
