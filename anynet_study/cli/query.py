@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 #: Rows that a table on the terminal shows where --limit does not say.
 TERMINAL_ROWS = 40
 #: What a table on the terminal shows of the runs where --columns does not say.
-RUN_COLUMNS = ["run_id", "architecture", "dataset", "recipe", "replicate", "status", "error"]
+RUN_COLUMNS = ["architecture", "dataset", "replicate", "status", "error", "recipe", "run_id"]
+#: Blanks between the columns of a table.
+GAP = 2
 
 
 class TableName(StrEnum):
@@ -42,7 +44,10 @@ def query(
     store: Annotated[str, typer.Argument(help="results.h5, or a study (folder or name).")],
     where: Annotated[
         str,
-        typer.Option(help="Rows to keep: column =, !=, <, <=, >, >=, in (..); and, or, not, ( )."),
+        typer.Option(
+            help="Rows to keep: comparisons =, !=, <, <=, >, >=, in (..) of a column with a value, "
+            "joined by and, or, not and parentheses."
+        ),
     ] = "",
     columns: Annotated[str, typer.Option(help="Columns to show, comma-separated.")] = "",
     sort: Annotated[str, typer.Option(help="Columns to sort by; -column: descending.")] = "",
@@ -58,15 +63,14 @@ def query(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
 ) -> None:
-    """Select rows of a results store.
+    """Select rows of a results store; runs by their architecture and dataset too.
 
-    Runs can be selected by the columns of their architecture and dataset too. Sort descending
-    with an equals sign: --sort=-error.
+    Example: anynet-study query quickstart --where "dataset = digits and error < 20" --sort -d1
 
-    Example: anynet-study query quickstart --where "dataset = digits and error < 20" --sort error
+    Example: anynet-study query results.h5 --table errors -o errors.csv
     """
     from anynet_study.store import find_store
-    from anynet_study.store.query import query as select
+    from anynet_study.store import query as select
 
     form = Format.JSON if as_json else form or _format_of(output)
     if form is Format.PARQUET and output is None:
@@ -145,32 +149,35 @@ def _write_table(rows: "pd.DataFrame", file: Any, width: int | None) -> None:
     from rich.table import Table
 
     console = Console(file=file, width=width, highlight=False, markup=False)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    texts = {name: [_cell(value) for value in rows[name]] for name in rows.columns}
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    texts = {str(name): _cells(rows[name]) for name in rows.columns}
     shown = _fitting(texts, console.width)
     for name in shown:
         number = pd.api.types.is_numeric_dtype(rows[name])
-        table.add_column(str(name), justify="right" if number else "left", no_wrap=True)
+        table.add_column(name, justify="right" if number else "left", no_wrap=True)
     for line in zip(*(texts[name] for name in shown), strict=True):
         table.add_row(*line)
-    console.print(table)
-    if hidden := [name for name in texts if name not in shown]:
-        console.print(f"not shown, for want of width: {', '.join(hidden)}; see --columns")
+    with console.capture() as capture:  # rich itself would end the process on a closed pipe
+        console.print(table)
+        if hidden := [name for name in texts if name not in shown]:
+            console.print(f"not shown, for want of width: {', '.join(hidden)}; see --columns")
+    file.write(capture.get())
 
 
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return "" if value != value else f"{value:.6g}"
-    return str(value)
+def _cells(column: "pd.Series[Any]") -> list[str]:
+    if column.dtype.kind != "f":
+        return [str(value) for value in column]
+    decimals = 2 if column.abs().max() >= 10 else 4
+    return ["" if value != value else f"{value:.{decimals}f}" for value in column]
 
 
 def _fitting(texts: dict[str, list[str]], width: int) -> list[str]:
     """The first columns that fit the width, at least one."""
     shown: list[str] = []
-    used = 0
+    used = -GAP
     for name, cells in texts.items():
-        used += 1 + max(map(len, [str(name), *cells]))
-        if shown and used - 1 > width:
+        used += GAP + max(map(len, [name, *cells]))
+        if shown and used > width:
             break
         shown.append(name)
     return shown

@@ -33,9 +33,11 @@ TABLES  A group whose attribute `columns` lists its columns in order, all of one
   replicate     number of the repetition, from 0
   error         test error in percent after the final epoch on the run's metric;
                 of a diverged run: of guessing; of a failed run: NaN
-  seconds       duration;  started: seconds since 1970, UTC
+  seconds       duration
+  started       when it began, seconds since 1970, UTC
   planned       1 if the sweep of this store asks for the run, else 0 (kept, not analysed)
-  epochs        number of epochs in its curves;  images: number of its predictions
+  epochs        number of epochs in its curves
+  images        number of its predictions
   coded text    architecture, dataset, recipe, status (completed, diverged, failed), failure_kind
                 ("", oom, data, timeout, node, code), message, metric, host, device,
                 torch_version, code_version, journal: an integer i standing for the text

@@ -15,6 +15,7 @@ from anynet_study.errors import UserError
 from anynet_study.store.columns import read_column, read_table
 from anynet_study.store.curves_table import curve_table
 from anynet_study.store.errors_table import Selection, error_table, run_errors
+from anynet_study.store.filters import unknown_column
 from anynet_study.store.layout import RUN_COLUMNS, prediction_group
 from anynet_study.store.opening import open_store
 from anynet_study.store.record import CURVES
@@ -64,8 +65,9 @@ class ResultStore:
         `planned` is bool; "spec" (JSON text) is read only where `columns` names it.
         """
         wanted = list(RUN_COLUMNS if columns is None else columns)
-        if unknown := set(wanted) - {*RUN_COLUMNS, "spec"}:
-            raise UserError(f"runs have no column {sorted(unknown)[0]}; legal: {RUN_COLUMNS}")
+        for name in wanted:
+            if name not in (*RUN_COLUMNS, "spec"):
+                raise UserError(unknown_column(name, RUN_COLUMNS))
         with self._open() as file:
             return pd.DataFrame(
                 {name: run_column(file, name) for name in wanted},

@@ -1,0 +1,272 @@
+import math
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from store_factory import (
+    ARCHITECTURES,
+    DATASETS,
+    datasets,
+    failed,
+    make_store,
+    population,
+    record,
+)
+
+from anynet_study.errors import UserError
+from anynet_study.store import ResultStore, RunRecord, find_store, stores_equal
+from anynet_study.store.layout import CODED, LAYOUT, RUN_COLUMNS, SCHEMA_VERSION
+
+# Every architecture on every dataset twice, but: one failed, one diverged, one never begun.
+RUNS: list[RunRecord] = [record(number) for number in range(17)]
+RUNS[1] = failed(1, "timeout")
+RUNS[10] = failed(10, "oom")
+RUNS[4] = record(4, status="diverged", error=50.0, curves={}, predictions=np.empty(0, np.uint16))
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_store(tmp_path_factory.mktemp("store"), RUNS[::-1])[0]
+
+
+@pytest.fixture
+def store(path: Path) -> ResultStore:
+    return ResultStore(path)
+
+
+def errors_of(architecture: str, dataset: str) -> list[float]:
+    """Brute force: the errors of the replicates that have one, in order."""
+    mine = [run for run in RUNS if (run.architecture, run.dataset) == (architecture, dataset)]
+    ordered = sorted(mine, key=lambda run: run.replicate)
+    return [run.error for run in ordered if not math.isnan(run.error)]
+
+
+@pytest.mark.parametrize("replicates", ["mean", "first"])
+def test_errors_are_the_reduced_errors_of_the_runs(store: ResultStore, replicates: str) -> None:
+    table = store.errors(replicates=replicates)  # type: ignore[arg-type]
+    assert table.index.tolist() == list(ARCHITECTURES)
+    assert table.index.name == "architecture"
+    assert table.columns.tolist() == list(DATASETS)
+    for architecture in ARCHITECTURES:
+        for dataset in DATASETS:
+            values = errors_of(architecture, dataset)
+            if not values:
+                assert math.isnan(table.loc[architecture, dataset])
+            elif replicates == "first":
+                assert table.loc[architecture, dataset] == values[0]
+            else:
+                assert table.loc[architecture, dataset] == pytest.approx(np.mean(values), rel=1e-15)
+
+
+def test_a_single_replicate_is_its_own_mean_bit_for_bit(tmp_path: Path) -> None:
+    out, _ = make_store(tmp_path, [record(0, error=100 / 3)])
+    assert ResultStore(out).errors().iloc[0, 0] == 100 / 3
+
+
+def test_replicates_are_the_runs_with_an_error(store: ResultStore) -> None:
+    table = store.replicates()
+    assert table.columns.tolist() == ["architecture", "dataset", "replicate", "error"]
+    assert len(table) == 15
+    for (architecture, dataset), group in table.groupby(["architecture", "dataset"]):
+        assert group["error"].tolist() == errors_of(str(architecture), str(dataset))
+
+
+def test_another_metric_is_the_end_of_its_curve(store: ResultStore) -> None:
+    table = store.errors(metric="top5", replicates="first")
+    assert table.loc[ARCHITECTURES[0], "digits"] == RUNS[0].curves["test_top5"][-1]
+    # Diverged on digits-2: five guesses of two classes cannot be wrong.
+    assert table.loc[ARCHITECTURES[1], "digits-2"] == 0.0
+    assert store.errors(metric="top1").equals(store.errors())
+
+
+def test_curves_of_some_runs(store: ResultStore) -> None:
+    table = store.curves(dataset="gratings", architecture=ARCHITECTURES[1], metrics=["test_loss"])
+    runs = [run for run in RUNS if run.dataset == "gratings" and run.architecture[0] == "a"]
+    assert table["test_loss"].tolist() == [x for run in runs for x in run.curves["test_loss"]]
+    assert table["replicate"].tolist() == [run.replicate for run in runs for _ in range(run.epochs)]
+    one = store.curves(run_id=RUNS[5].run_id)
+    assert one["train_top5"].tolist() == RUNS[5].curves["train_top5"].tolist()
+    assert store.curves(run_id="unknown").empty
+
+
+def test_tables_come_back_as_they_went_in(store: ResultStore) -> None:
+    assert store.architectures().to_dict("list") == population().to_pydict()
+    assert store.datasets().to_dict("list") == datasets().to_pydict()
+    assert store.architectures()["d1"].dtype == np.int32
+
+
+def test_exclusions_count_what_is_not_ordinary(tmp_path: Path, store: ResultStore) -> None:
+    assert store.exclusions().to_dict("split")["data"] == [
+        ["digits-2", "diverged", "", 1],
+        ["digits-2", "failed", "oom", 1],
+        ["digits-2", "failed", "timeout", 1],
+    ]
+    out, _ = make_store(tmp_path, [failed(1), record(2)], planned=[])
+    assert ResultStore(out).exclusions()["status"].tolist() == ["unplanned"] * 2
+
+
+def test_provenance(store: ResultStore) -> None:
+    assert store.provenance["sweep"] == "x: 1"
+    assert store.provenance["created"].startswith("20")
+    assert store.planned_runs is None
+
+
+def test_columns_of_runs(store: ResultStore) -> None:
+    assert store.runs().columns.tolist() == list(RUN_COLUMNS)
+    assert store.runs(["spec", "run_id"]).columns.tolist() == ["spec", "run_id"]
+    assert store.runs()["planned"].dtype == bool
+
+
+@pytest.mark.parametrize(
+    ("ask", "answer"),
+    [
+        (lambda store: store.runs(["eror"]), "no column 'eror'"),
+        (lambda store: store.errors(metric="top3"), "top1, top5"),
+        (lambda store: store.errors(recipe="x"), "there are: basic"),
+        (lambda store: store.errors(replicates="median"), "mean, first"),
+        (lambda store: store.curves(dataset="x"), "no dataset x"),
+        (lambda store: store.curves(metrics=["loss"]), "train_loss"),
+        (lambda store: store.predictions("x"), "there are: digits, digits-2, gratings"),
+    ],
+)
+def test_what_is_not_there_is_said_in_one_line(store: ResultStore, ask, answer: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(UserError, match=answer) as raised:
+        ask(store)
+    assert "\n" not in str(raised.value)
+
+
+def write_foreign(path: Path) -> None:
+    with h5py.File(path, "w") as file:
+        file["x"] = 1
+
+
+def write_newer(path: Path) -> None:
+    made, _ = make_store(path.parent / "made", [record(0)])
+    with h5py.File(made, "r+") as file:
+        file.attrs["schema_version"] = SCHEMA_VERSION + 1
+    made.rename(path)
+
+
+def write_cut(path: Path) -> None:
+    made, _ = make_store(path.parent / "made", [record(0)])
+    path.write_bytes(made.read_bytes()[:-4000])
+
+
+@pytest.mark.parametrize(
+    ("write", "answer"),
+    [
+        (lambda path: None, "no such results store"),
+        (lambda path: path.mkdir(), "no such results store"),
+        (lambda path: path.write_text("hello"), "not an HDF5 file"),
+        (lambda path: path.touch(), "not an HDF5 file"),
+        (write_foreign, "not a results store of anynet-study"),
+        (write_newer, "newer anynet-study.*schema 2.*up to 1"),
+        (write_cut, "damaged"),
+    ],
+)
+def test_what_is_no_store_is_said_in_one_line(tmp_path: Path, write, answer: str) -> None:  # type: ignore[no-untyped-def]
+    write(tmp_path / "some.h5")
+    with pytest.raises(UserError, match=answer) as raised:
+        ResultStore(tmp_path / "some.h5")
+    assert "\n" not in str(raised.value)
+    assert "some.h5" in str(raised.value)
+
+
+def test_a_flipped_bit_in_an_array_is_no_number(tmp_path: Path) -> None:
+    out, _ = make_store(tmp_path, RUNS)
+    with h5py.File(out, "r") as file:
+        chunk = file["curves/test_top1"].id.get_chunk_info(0)
+    data = bytearray(out.read_bytes())
+    data[chunk.byte_offset + chunk.size // 2] ^= 4
+    out.write_bytes(data)
+    with pytest.raises(UserError, match="damaged"):
+        ResultStore(out).curves()
+
+
+def test_a_store_is_found_by_file_folder_or_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, _ = make_store(tmp_path / "studies" / "mine", [record(0)])
+    (tmp_path / "studies" / "begun").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for where in (out, out.parent, "studies/mine", "mine"):
+        assert find_store(where).path.resolve() == out
+    with pytest.raises(UserError, match="anynet-study collect begun"):
+        find_store("begun")
+    with pytest.raises(UserError, match="no such results store or study"):
+        find_store("yours")
+
+
+def test_the_documentation_suffices_to_read_a_store(path: Path) -> None:
+    """With h5py alone, as `layout` says (which travels in the file)."""
+    with h5py.File(path, "r") as file:
+        assert file.attrs["layout"] == LAYOUT
+        runs, labels = file["runs"], file["labels"]
+        documented = LAYOUT.replace(",", " ").replace(";", " ").split()
+        assert {*runs, *file} <= {word.strip("/") for word in documented}
+
+        def text(column: str) -> list[str]:
+            return [labels[column].asstr()[i] for i in runs[column][:]]
+
+        by_id = {one.run_id: one for one in RUNS}
+        ids = [value.decode("ascii") for value in runs["run_id"][:]]
+        assert sorted(ids) == sorted(by_id)
+        columns = {column: text(column) for column in CODED if column != "journal"}
+        offsets, specs = file["curves/offsets"], file["specs"]
+        predictions = {}
+        for group in file["predictions"].values():
+            predictions |= dict(zip(group["run"][:], group["classes"][:], strict=True))
+        for row, run_id in enumerate(ids):
+            one = by_id[run_id]
+            for column, values in columns.items():
+                assert values[row] == getattr(one, column)
+            for column in ("replicate", "error", "seconds", "started"):
+                np.testing.assert_equal(runs[column][row], getattr(one, column))
+            for name, curve in one.curves.items():
+                mine = file["curves"][name][offsets[row] : offsets[row + 1]]
+                assert mine.tobytes() == curve.tobytes()
+            start, stop = specs["offsets"][row], specs["offsets"][row + 1]
+            assert specs["text"][start:stop].tobytes().decode() == one.spec
+            if len(one.predictions):
+                assert (predictions[row] == one.predictions).all()
+            else:
+                assert row not in predictions
+            stage_depth = file["architectures/d1"][runs["architecture"][row]]
+            assert stage_depth == ARCHITECTURES.index(one.architecture) + 1
+            classes = file["datasets/classes"][runs["dataset"][row]]
+            assert classes == dict(zip(DATASETS, (10, 2, 8), strict=True))[one.dataset]
+
+
+def test_equal_stores_differ_in_circumstances_only(tmp_path: Path, path: Path) -> None:
+    elsewhere = [
+        RunRecord(**{**vars(run), "host": "b", "started": 1.0, "seconds": 9.0, "device": "x"})
+        for run in RUNS
+    ]
+    other, _ = make_store(tmp_path, elsewhere[:5], elsewhere[5:])
+    assert stores_equal(path, other) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "difference"),
+    [
+        ({"error": math.nextafter(RUNS[0].error, 0)}, "error"),
+        ({"spec": "{}"}, "spec"),
+        ({"predictions": np.zeros(11, np.uint16)}, "predictions"),
+        ({"curves": RUNS[0].curves | {"train_loss": np.zeros(3, np.float32)}}, "curves"),
+    ],
+)
+def test_one_changed_value_is_a_difference(
+    tmp_path: Path, path: Path, changes: dict[str, object], difference: str
+) -> None:
+    other, _ = make_store(tmp_path, [record(0, **changes), *RUNS[1:]])
+    (line,) = stores_equal(path, ResultStore(other))
+    assert line.startswith(f"run_id {RUNS[0].run_id}: {difference} ")
+
+
+def test_missing_and_further_runs_are_differences(tmp_path: Path, path: Path) -> None:
+    other, _ = make_store(tmp_path, [*RUNS[1:], record(40)])
+    assert stores_equal(path, other) == [
+        f"run_id {RUNS[0].run_id}: only in the first",
+        f"run_id {record(40).run_id}: only in the second",
+    ]
