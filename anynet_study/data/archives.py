@@ -4,22 +4,39 @@ Only regular files and folders with plain relative names come out, each name onc
 of them or of their bytes than `Limits` allows, counted as they are written.
 """
 
+import bz2
+import gzip
 import lzma
 import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple, Self
+from typing import IO, Any, NamedTuple, Self
 
 from anynet_study.data.member_names import MemberNames
 from anynet_study.errors import UserError
 from anynet_study.progress import progress
 
-DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
+DAMAGE = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    gzip.BadGzipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+)
+#: First bytes of a compressed archive, and what reads it.
+COMPRESSED: dict[bytes, Callable[[IO[bytes]], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\0": lzma.open,
+}
 CHUNK = 1 << 20
+#: What may follow the end of a tar: padding to a record, 10 KiB by default.
+TAIL_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -114,8 +131,13 @@ def _open_zipped(opened: zipfile.ZipFile, info: zipfile.ZipInfo, archive: Path) 
 
 
 def _tar_members(archive: Path, file: IO[bytes]) -> Iterator[_Member]:
-    # As a stream: compressed archives are read once, from front to back.
-    with tarfile.open(fileobj=file, mode="r|*", tarinfo=_TarInfo) as opened:
+    magic = file.read(6)
+    file.seek(0)
+    # Not the library's own decompression of streams: it does not notice a truncated archive.
+    stream = next(
+        (make(file) for start, make in COMPRESSED.items() if magic.startswith(start)), file
+    )
+    with tarfile.open(fileobj=stream, mode="r|", tarinfo=_TarInfo) as opened:
         while info := opened.next():
             opened.members.clear()  # type: ignore[attr-defined]  # or it keeps every one
             if info.isdir():
@@ -124,6 +146,7 @@ def _tar_members(archive: Path, file: IO[bytes]) -> Iterator[_Member]:
                 yield _Member(info.name, opened.extractfile(info), file.tell())
             else:
                 raise _refused(archive, info.name, "a link, device or sparse file")
+    stream.read(TAIL_BYTES)  # up to the checksum of the compressed stream
 
 
 class _TarInfo(tarfile.TarInfo):
