@@ -135,7 +135,7 @@ def ham10000(folder: Path, random: Random) -> None:
                 rows.append((f"HAM_{lesion:07d}", image, diagnosis, "histo", "60.0"))
                 part = f"HAM10000_images_part_{1 + number % 2}"
                 save(folder / part / f"{image}.jpg", random, label, 24, 32)
-                if number % 2:
+                if number % 2 == 0:
                     save(folder / part.lower() / f"{image}.jpg", random, label, 24, 32)
     header = ("lesion_id", "image_id", "dx", "dx_type", "age")
     write_table(folder / "HAM10000_metadata.csv", header, rows)

@@ -1,0 +1,97 @@
+"""Splits of our own making: stratified, whole groups, a function of seed and names."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anynet_study.data.holdout import hold_out, limit
+from anynet_study.data.ordering import seeded_order, seeded_uniform
+from anynet_study.data.readers.listing import Example
+from anynet_study.errors import UserError
+
+CLASSES = ("a", "b", "c")
+
+
+@st.composite
+def grouped_examples(draw):
+    """Examples of three classes with two groups or more each, every group of one class."""
+    examples = []
+    for label in range(3):
+        for group in range(draw(st.integers(2, 12))):
+            examples += [
+                Example(f"{group}/{label}/{number}", label, f"{label}-{group}")
+                for number in range(draw(st.integers(1, 4)))
+            ]
+    return sorted(examples, key=lambda example: example.name)
+
+
+@given(grouped_examples(), st.floats(0.05, 0.9), st.integers(0, 5))
+def test_groups_are_whole_and_shares_kept(examples, share, seed):
+    train, test = hold_out(examples, CLASSES, share, seed)
+    assert sorted(train + test, key=lambda e: e.name) == examples
+    assert not {e.group for e in train} & {e.group for e in test}
+    for label in range(3):
+        groups = [
+            sum(e.group == g for e in examples)
+            for g in {e.group for e in examples if e.label == label}
+        ]
+        held = sum(e.label == label for e in test)
+        assert 0 < held < sum(groups)
+        # Never further off than the one group that could not be divided.
+        assert abs(held - share * sum(groups)) <= max(groups)
+
+
+@given(st.integers(2, 60), st.floats(0.05, 0.9), st.integers(0, 3))
+def test_without_groups_the_share_is_exact(count, share, seed):
+    examples = [Example(f"{n:03d}", n % 2) for n in range(2 * count)]
+    _, test = hold_out(examples, ("a", "b"), share, seed)
+    for label in range(2):
+        held = sum(e.label == label for e in test)
+        assert abs(held - share * count) <= 0.5 + 1e-9 or held in (1, count - 1)
+
+
+def test_another_seed_another_split():
+    examples = [Example(f"{n:03d}", n % 2) for n in range(100)]
+    assert hold_out(examples, ("a", "b"), 0.2, 0) == hold_out(examples, ("a", "b"), 0.2, 0)
+    assert hold_out(examples, ("a", "b"), 0.2, 0) != hold_out(examples, ("a", "b"), 0.2, 1)
+
+
+def test_a_class_of_one_image_cannot_be_split():
+    examples = [Example("1", 0), Example("2", 0), Example("3", 1)]
+    with pytest.raises(UserError, match="class 'b' has too few images"):
+        hold_out(examples, ("a", "b"), 0.2, 0)
+
+
+@given(st.integers(1, 30), st.integers(1, 40), st.integers(0, 3))
+def test_smaller_limits_are_part_of_larger_ones(few, more, seed):
+    examples = [Example(f"{n:03d}", n % 3) for n in range(90)]
+    small = limit(examples, CLASSES, min(few, more), None, seed)
+    large = limit(examples, CLASSES, max(few, more), None, seed)
+    assert set(small) <= set(large)
+    assert len(large) == 3 * min(30, max(few, more))
+    assert small == sorted(small, key=lambda example: example.name)
+
+
+def test_a_fraction_leaves_one_image_a_class_at_least():
+    examples = [Example(f"{n:03d}", n % 3) for n in range(90)]
+    assert len(limit(examples, CLASSES, None, 0.1, 0)) == 9
+    assert len(limit(examples, CLASSES, None, 1e-6, 0)) == 3
+
+
+def test_seeded_numbers_are_the_same_for_ever():
+    assert seeded_order(8, "key", 1).tolist() == [2, 0, 3, 5, 6, 4, 1, 7]
+    assert seeded_uniform((2,), "key", 1).tolist() == [0.38914604040568035, 0.7138006183622981]
+
+
+@given(st.integers(0, 200), st.text(max_size=5))
+def test_seeded_order_is_a_permutation(count, key):
+    assert sorted(seeded_order(count, key)) == list(range(count))
+
+
+def test_seeded_uniform_is_uniform():
+    sample = seeded_uniform((100, 100), "uniform")
+    assert sample.shape == (100, 100)
+    assert 0 <= sample.min() < sample.max() < 1
+    counts = np.histogram(sample, bins=10, range=(0, 1))[0]
+    assert ((counts - 1000) ** 2 / 1000).sum() < 30
