@@ -120,7 +120,7 @@ def _print(rows: "pd.DataFrame", form: Format, most: int) -> None:
 
 def _width(rows: "pd.DataFrame") -> int:
     """Wide enough that a table in a file or pipe is never cut."""
-    return 2000 + 200 * rows.shape[1]
+    return 2000 + 200 * len(rows.columns)
 
 
 def _write(rows: "pd.DataFrame", form: Format, file: Any, width: int | None) -> None:

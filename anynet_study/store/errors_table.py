@@ -37,8 +37,13 @@ def run_errors(file: h5py.File, metric: str | None, recipe: str | None) -> Selec
     of_recipe = runs["recipe"][()] == _recipe_code(file, recipe)
     error = runs["error"][()] if metric is None else _on_metric(file, metric)
     rows = np.flatnonzero(planned & of_recipe & ~np.isnan(error))
-    columns = (runs[name][()] for name in ("architecture", "dataset", "replicate"))
-    return Selection(*columns, error)[rows]
+    everything = Selection(
+        architecture=runs["architecture"][()],
+        dataset=runs["dataset"][()],
+        replicate=runs["replicate"][()],
+        error=error,
+    )
+    return everything[rows]
 
 
 def error_table(file: h5py.File, selection: Selection, replicates: str) -> pd.DataFrame:
@@ -89,4 +94,4 @@ def _on_metric(file: h5py.File, metric: str) -> NDArray[np.float64]:
     status = np.array(statuses, object)[runs["status"][()]]
     other = np.select([status == "completed", status == "diverged"], [final, guessing], np.nan)
     own = np.array(metrics, object)[runs["metric"][()]] == metric
-    return np.where(own, runs["error"][()], other)
+    return np.asarray(np.where(own, runs["error"][()], other))
