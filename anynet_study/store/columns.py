@@ -57,13 +57,13 @@ def write_table(group: h5py.Group, table: pa.Table) -> None:
             write_numbers(group, name, values.astype(np.uint8) if values.dtype == bool else values)
 
 
-def read_column(group: h5py.Group, name: str) -> NDArray[Any]:
-    """A column as numbers, or as objects of type str."""
+def read_column(group: h5py.Group, name: str, rows: slice = slice(None)) -> NDArray[Any]:
+    """A column (or these rows of it) as numbers, or as objects of type str."""
     dataset = group[name]
     text = h5py.check_string_dtype(dataset.dtype)
     if text is None:
-        return np.asarray(dataset[()])
-    values = dataset.asstr()[()] if text.length is None else dataset[()].astype(str)
+        return np.asarray(dataset[rows])
+    values = dataset.asstr()[rows] if text.length is None else dataset[rows].astype(str)
     return np.asarray(values, dtype=object)
 
 

@@ -24,14 +24,14 @@ def curve_table(
         if value is not None:
             keep &= runs_with(file, name, value)
     rows = np.flatnonzero(keep)
-    offsets = file["curves/offsets"][()]
-    epochs = np.diff(offsets)[rows]
-    run = np.repeat(rows, epochs)
+    span = slice(rows[0], rows[-1] + 1) if rows.size else slice(0, 0)
+    offsets = file["curves/offsets"][span.start : span.stop + 1]
+    epochs = np.diff(offsets)[rows - span.start]
+    run = np.repeat(rows - span.start, epochs)
     epoch = np.arange(len(run)) - np.repeat(np.cumsum(epochs) - epochs, epochs)
-    table = {name: run_column(file, name)[run] for name in _RUN}
+    table = {name: run_column(file, name, span)[run] for name in _RUN}
     table["epoch"] = epoch + 1
-    place = offsets[run] + epoch
-    low, high = (int(place[0]), int(place[-1]) + 1) if len(place) else (0, 0)
+    place = offsets[run] - offsets[0] + epoch
     for name in metrics:
-        table[name] = file["curves"][name][low:high][place - low]
+        table[name] = file["curves"][name][offsets[0] : offsets[-1]][place]
     return pd.DataFrame(table)
