@@ -4,12 +4,14 @@ Resampling whole architectures keeps the pairs together, so that differences, av
 of correlations can be taken resample by resample (a paired bootstrap).
 """
 
+import functools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from anynet_study.apr.intervals import Resampled
 from anynet_study.apr.kernels import Kernel, Method, make_kernel
@@ -33,10 +35,11 @@ class Resampler:
         self._count = len(values)
         self._pairs = len(pairs)
         self._kernels: list[tuple[Ints, Ints, Kernel]] = []
-        patterns, which = np.unique(pairs.rows, axis=0, return_inverse=True)
-        for index, pattern in enumerate(patterns):
-            members = np.flatnonzero(which == index)
-            rows = np.flatnonzero(pattern)
+        groups: dict[bytes, list[int]] = {}
+        for index, pattern in enumerate(pairs.rows):
+            groups.setdefault(pattern.tobytes(), []).append(index)
+        for members in map(np.array, groups.values()):
+            rows = np.flatnonzero(pairs.rows[members[0]])
             if len(rows):
                 kernel = make_kernel(method, values[rows], pairs.columns[members])
                 self._kernels.append((rows, members, kernel))
@@ -75,7 +78,9 @@ class Resampler:
             size = min(BLOCK, total - start)
             result[:, start : start + size] = self._correlate(multiplicities(block, size)).T
 
-        with ThreadPoolExecutor(_cores()) as pool:
+        # BLAS threads under our own would fight for the same cores: up to 8 times slower.
+        one_blas_thread = _libraries().limit(limits=1, user_api="blas")
+        with one_blas_thread, ThreadPoolExecutor(_cores()) as pool:
             list(pool.map(fill, range(-(-total // BLOCK))))
         return result
 
@@ -95,6 +100,11 @@ def draw(n: int, size: int, seed: int, block: int) -> Multiplicities:
     drawn += n * np.arange(size)[:, None]
     counts: Ints = np.bincount(drawn.ravel(), minlength=size * n)
     return counts.reshape(size, n).astype(np.int32)
+
+
+@functools.cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _cores() -> int:

@@ -25,7 +25,7 @@ Method = Literal["spearman", "pearson", "kendall"]
 Kernel = Callable[[Multiplicities], Floats]
 
 #: Bytes of working memory for one kernel call.
-WORKING_BYTES = 12 * 2**20
+WORKING_BYTES = 8 * 2**20
 
 
 def make_kernel(method: Method, values: Floats, pairs: Ints) -> Kernel:

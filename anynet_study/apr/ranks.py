@@ -52,13 +52,17 @@ def centred_midranks(columns: list[SortedColumn], multiplicities: Multiplicities
     multiplicity 0 takes it out of every weighted sum.
     """
     resamples, n = multiplicities.shape
+    draws = multiplicities.sum(axis=1, dtype=np.int32)[:, None]
     cumulated = np.zeros((resamples, n + 1), dtype=np.int32)
     ranks = np.empty((resamples, len(columns), n))
     for index, column in enumerate(columns):
-        by_value = np.take(multiplicities, column.order, axis=1)
+        by_value = _pick(multiplicities, column.order)
         np.cumsum(by_value, axis=1, dtype=np.int32, out=cumulated[:, 1:])
-        edges = np.take(cumulated, column.bounds, axis=1) if column.tied else cumulated
-        midpoints = edges[:, :-1] + edges[:, 1:]
-        ranks[:, index] = np.take(midpoints, column.group, axis=1)
-    ranks -= multiplicities.sum(axis=1)[:, None, None]
+        edges = _pick(cumulated, column.bounds) if column.tied else cumulated
+        ranks[:, index] = _pick(edges[:, :-1] + edges[:, 1:] - draws, column.group)
     return ranks
+
+
+def _pick(rows: Multiplicities, columns: Ints) -> Multiplicities:
+    """Columns of a matrix; "clip" saves the check of indices that are known to be good."""
+    return np.take(rows, columns, axis=1, mode="clip")

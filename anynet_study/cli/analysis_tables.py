@@ -78,10 +78,11 @@ def _lacking(source: "ErrorsInput", table: str) -> str:
         return "no source dataset with targets is known; say --source, --family, --targets"
     if table in ("drivers", "configurations") and source.population is None:
         return "the architectures' parameters are not known (columns d1..d4, w1..w4, b1..g4)"
-    if table == "noise" and source.replicates is None:
-        return "replicates are only in a results store"
-    if table == "noise" and not source.replicates.duplicated(["architecture", "dataset"]).any():
-        return "no architecture was trained twice on a dataset"
+    if table == "noise":
+        if source.replicates is None:
+            return "replicates are only in a results store"
+        if not source.replicates.duplicated(["architecture", "dataset"]).any():
+            return "no architecture was trained twice on a dataset"
     return ""
 
 
@@ -94,12 +95,14 @@ def _correlations(source: "ErrorsInput", options: Options) -> "pd.DataFrame":
 def _match(source: "ErrorsInput", options: Options) -> "pd.DataFrame":
     from anynet_study import apr
 
+    assert source.roles is not None
     return apr.match_family(source.errors, source.roles, **vars(options))
 
 
 def _proxies(source: "ErrorsInput", options: Options) -> "pd.DataFrame":
     from anynet_study import apr
 
+    assert source.roles is not None
     return apr.best_proxies(source.errors, source.roles, **vars(options))
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -33,7 +33,7 @@ def number(value: float, digits: int = 2) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def estimate(row: Mapping[str, float], name: str, separator: str = " ") -> str:
+def estimate(row: Mapping[str, Any], name: str, separator: str = " ") -> str:
     """`0.81 [0.62, 0.91]`, from the columns name, name_low and name_high (estimate, low, high)."""
     prefix = "" if name == "estimate" else f"{name}_"
     if not math.isfinite(row[name]):
@@ -122,7 +122,7 @@ def _grid(shown: "pd.DataFrame") -> Table:
     return grid
 
 
-def _pair(row: Mapping[str, float], separator: str) -> dict[str, str]:
+def _pair(row: Mapping[str, Any], separator: str) -> dict[str, str]:
     return {
         "dataset": name_of(str(row["source"])),
         "and": name_of(str(row["target"])),
@@ -132,7 +132,7 @@ def _pair(row: Mapping[str, float], separator: str) -> dict[str, str]:
     }
 
 
-def _match(row: Mapping[str, float], separator: str) -> dict[str, str]:
+def _match(row: Mapping[str, Any], separator: str) -> dict[str, str]:
     average = row["target"] == "average"
     return {
         "target": name_of(str(row["target"]))
@@ -145,7 +145,7 @@ def _match(row: Mapping[str, float], separator: str) -> dict[str, str]:
     }
 
 
-def _proxy(row: Mapping[str, float], separator: str) -> dict[str, str]:
+def _proxy(row: Mapping[str, Any], separator: str) -> dict[str, str]:
     return {
         "target": name_of(str(row["target"])),
         "proxy": name_of(str(row["proxy"])),
@@ -155,7 +155,7 @@ def _proxy(row: Mapping[str, float], separator: str) -> dict[str, str]:
     }
 
 
-def _driver(row: Mapping[str, float], separator: str) -> dict[str, str]:
+def _driver(row: Mapping[str, Any], separator: str) -> dict[str, str]:
     return {
         "dataset": name_of(str(row["dataset"])),
         "parameter": str(row["parameter"]),
@@ -180,7 +180,7 @@ def _configurations(table: "pd.DataFrame") -> "pd.DataFrame":
     return pd.DataFrame(rows)
 
 
-def _noise(row: Mapping[str, float], separator: str) -> dict[str, str]:
+def _noise(row: Mapping[str, Any], separator: str) -> dict[str, str]:
     return {
         "dataset": name_of(str(row["dataset"])),
         "archs": str(row["architectures"]),

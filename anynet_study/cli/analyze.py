@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anynet_study.cli.inputs import Accuracy, Family, Fraction, Source, SourceName, Targets
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,23 +22,6 @@ if TYPE_CHECKING:
 MANY_PAIRS = 45
 
 SUFFIXES = {"text": "txt", "csv": "csv", "json": "json", "latex": "tex"}
-
-Source = Annotated[
-    Path,
-    typer.Argument(help="Study, results.h5, or CSV/Parquet: architecture, errors in percent ..."),
-]
-SourceName = Annotated[
-    str, typer.Option("--source", help="The source dataset, where the input does not say.")
-]
-Family = Annotated[
-    list[str] | None,
-    typer.Option("--family", help="NAME=CLASSES,... of the source and its class subsets."),
-]
-Targets = Annotated[
-    list[str] | None, typer.Option("--targets", help="NAME=CLASSES,... of the target datasets.")
-]
-Accuracy = Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")]
-Fraction = Annotated[bool, typer.Option("--fraction", help="The table's values are 0 to 1.")]
 
 
 def analyze(
@@ -198,4 +182,4 @@ def _formatted(name: str, table: "pd.DataFrame", layout: str) -> str:
     if layout == "latex":
         text = str(display(name, table).to_latex(index=False, escape=True))
         return re.sub(r"(?<!\w)-(?=\d)", "$-$", text)
-    return display(name, table).to_string(index=False) + "\n"
+    return str(display(name, table).to_string(index=False)) + "\n"

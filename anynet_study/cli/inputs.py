@@ -4,7 +4,9 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from anynet_study.errors import UserError
 
@@ -13,6 +15,23 @@ if TYPE_CHECKING:
 
     from anynet_study.apr import Roles
     from anynet_study.store import ResultStore
+
+Source = Annotated[
+    Path,
+    typer.Argument(help="Study, results.h5, or CSV/Parquet: architecture, errors in percent ..."),
+]
+SourceName = Annotated[
+    str, typer.Option("--source", help="The source dataset, where the input does not say.")
+]
+Family = Annotated[
+    list[str] | None,
+    typer.Option("--family", help="NAME=CLASSES,... of the source and its class subsets."),
+]
+Targets = Annotated[
+    list[str] | None, typer.Option("--targets", help="NAME=CLASSES,... of the target datasets.")
+]
+Accuracy = Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")]
+Fraction = Annotated[bool, typer.Option("--fraction", help="The table's values are 0 to 1.")]
 
 TABLE_SUFFIXES = (".csv", ".parquet")
 

@@ -1,0 +1,31 @@
+"""Paper 1, Table 3: does the ImageNet-X member closest in class count stand better for a target?
+
+    python analysis/table3.py studies/paper
+    python analysis/table3.py errors.csv --source ImageNet --family ImageNet=1000,ImageNet-10=10 \
+        --targets Cifar10=10,Powerline=2
+
+Differences have paired-bootstrap intervals: all correlations of a resample are of the same
+architectures.
+"""
+
+from rich.console import Console
+
+from anynet_study import apr
+from anynet_study.cli.analysis_text import print_table
+from anynet_study.cli.inputs import Family, Source, SourceName, Targets, parse_roles, read_errors
+from anynet_study.cli.script import script
+from anynet_study.errors import UserError
+
+
+def table3(
+    source: Source, source_name: SourceName = "", family: Family = None, targets: Targets = None
+) -> None:
+    """Match every target with the closest member of the source's family."""
+    read = read_errors(source, parse_roles(source_name, family or [], targets or []))
+    if read.roles is None:
+        raise UserError(f"{source}: say which datasets are --source, --family and --targets")
+    print_table(Console(), "match", apr.match_family(read.errors, read.roles))
+
+
+if __name__ == "__main__":
+    script(table3)

@@ -1,0 +1,25 @@
+"""Paper 1, Table 4: do deeper and wider architectures err less, and on which datasets?
+
+python analysis/table4.py studies/paper
+python analysis/table4.py errors.csv        (with columns d1..d4, w1..w4, b1..b4, g1..g4)
+"""
+
+from rich.console import Console
+
+from anynet_study import apr
+from anynet_study.cli.analysis_text import print_table
+from anynet_study.cli.inputs import Source, read_errors
+from anynet_study.cli.script import script
+from anynet_study.errors import UserError
+
+
+def table4(source: Source) -> None:
+    """Correlate the errors on every dataset with cumulative block depth and width."""
+    read = read_errors(source)
+    if read.population is None:
+        raise UserError(f"{source}: has no columns d1..g4 that describe the architectures")
+    print_table(Console(), "drivers", apr.drivers(read.errors, read.population))
+
+
+if __name__ == "__main__":
+    script(table4)
