@@ -51,14 +51,14 @@ def progress(description: str, total: int, start: int = 0) -> Iterator[Report]:
 
 def _line_reporter(description: str, total: int, start: int) -> Report:
     began = time.monotonic()
-    last = began
+    last, shown = began, start
 
     def report(done: int, note: str = "") -> None:
-        nonlocal last
+        nonlocal last, shown
         now = time.monotonic()
-        if done < total and now - last < SECONDS_BETWEEN_LINES:
+        if done == shown or (done < total and now - last < SECONDS_BETWEEN_LINES):
             return
-        last = now
+        last, shown = now, done
         eta = ""
         if start < done < total:
             eta = f", ETA {duration((now - began) / (done - start) * (total - done))}"

@@ -64,6 +64,7 @@ def collect_study(
         dataset_table(sweep, views),
         {run.run_id for run in planned},
         provenance,
+        recipes=list(sweep.recipes),
     )
 
 

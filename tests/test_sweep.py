@@ -152,7 +152,7 @@ def test_mistakes_get_one_line(tmp_path: Path, override: str, expected: str) -> 
         (SMALL + "name: twice", "key `name` is given twice (line "),
         ("name: x", "`population` is missing"),
         (SMALL.replace("flops: [1e6, 2e6], ", ""), "`population.flops` is missing"),
-        ("datasets: 3\nname: x", "`datasets`"),
+        ("datasets: 3\nname: x", "is missing (and 3 more)"),
     ],
 )
 def test_broken_files_get_one_line(tmp_path: Path, text: str, expected: str) -> None:

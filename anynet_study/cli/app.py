@@ -13,6 +13,7 @@ from anynet_study.cli.study import collect, launch, run, sample, status
 app = typer.Typer(
     name="anynet-study",
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Does progress on ImageNet carry over? Train a population of architectures on many "

@@ -57,19 +57,14 @@ def plan(
         for name, spec in sweep.recipes.items()
         for label in trained_datasets(sweep, spec)
     ]
+    seconds = [_seconds(population, views[label], recipe, rate) for label, _, recipe in settings]
     planned = []
     for replicate in range(sweep.replicates.count):
         repeated = sweep.replicates.architectures if replicate else None
-        for architecture in list(population)[:repeated]:
-            for label, name, recipe in settings:
-                view = views[label]
-                spec = RunSpec(architecture, view.identity, recipe, seed=replicate)
-                work = Workload(
-                    len(view.train_index), len(view.test_index), recipe.epochs, recipe.batch_size
-                )
-                flops = architecture.flops(recipe.resolution or view.size, len(view.classes))
-                seconds = predict_seconds(flops, sum(architecture.depths), work, rate)
-                planned.append(PlannedRun(spec.run_id, spec, label, name, replicate, seconds))
+        for row, architecture in enumerate(list(population)[:repeated]):
+            for (label, name, recipe), lengths in zip(settings, seconds, strict=True):
+                spec = RunSpec(architecture, views[label].identity, recipe, seed=replicate)
+                planned.append(PlannedRun(spec.run_id, spec, label, name, replicate, lengths[row]))
     return planned
 
 
@@ -81,6 +76,16 @@ def still_to_do(
     if retry_failed:
         settled = {run_id for run_id, status in finished.items() if status != "failed"}
     return [run for run in planned if run.run_id not in settled]
+
+
+def _seconds(
+    population: Population, view: DatasetView, recipe: Recipe, rate: DeviceRate
+) -> list[float]:
+    """Predicted length of one run of each architecture."""
+    work = Workload(len(view.train_index), len(view.test_index), recipe.epochs, recipe.batch_size)
+    flops = population.flops(recipe.resolution or view.size, len(view.classes)).tolist()
+    blocks = [sum(architecture.depths) for architecture in population]
+    return [predict_seconds(f, b, work, rate) for f, b in zip(flops, blocks, strict=True)]
 
 
 def _resolve(recipe: Recipe, label: str, view: DatasetView) -> Recipe:

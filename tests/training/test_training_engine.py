@@ -104,14 +104,14 @@ def test_equals_a_plain_loop(view: DatasetView) -> None:
 
 
 def test_learns_and_says_what_it_predicts(view: DatasetView) -> None:
-    outcome = train(spec(view, epochs=6), view, CPU)
+    outcome = train(spec(view, epochs=20), view, CPU)
     assert outcome.status == "completed"
-    assert outcome.error < 50
+    assert outcome.error < 40  # guessing: 83
     wrong = outcome.predictions != np.asarray(view.test_labels)
     assert outcome.error == pytest.approx(100 * wrong.mean())
     assert outcome.error == outcome.curves["test_top1"][-1]
     assert set(outcome.curves) == set(CURVES)
-    assert all(len(curve) == 6 for curve in outcome.curves.values())
+    assert all(len(curve) == 20 for curve in outcome.curves.values())
     assert max(outcome.curves["test_top5"]) <= min(100.0, *outcome.curves["test_top1"])
 
 

@@ -1,0 +1,57 @@
+"""The dry run: how many runs and jobs, and what they cost."""
+
+import math
+
+from rich.console import Console
+from rich.table import Table
+
+from anynet_study.design_space import Population
+from anynet_study.dispatch.cost import CPU_CORE, V100, DeviceRate
+from anynet_study.dispatch.price import Item, price
+from anynet_study.progress import duration
+from anynet_study.sweep import Sweep
+
+
+def print_price(sweep: Sweep, population: Population) -> None:
+    """Print runs and predicted device time by dataset, and the number of jobs."""
+    rate = V100 if sweep.launch.cluster == "slurm" else CPU_CORE
+    items = price(sweep, population, rate)
+    console = Console()
+    console.print(_table(sweep, items, rate))
+    runs, seconds = sum(item.runs for item in items), sum(item.seconds for item in items)
+    lines = [f"{runs:,} runs, {seconds / 86400:,.2f} days of one {rate.name}"]
+    lines.append(_where(sweep, runs, seconds))
+    if not all(item.size.known for item in items):
+        lines.append("* not added yet: image counts by the catalog (anynet-study data list)")
+    console.print("\n".join(lines), highlight=False)
+
+
+def _table(sweep: Sweep, items: list[Item], rate: DeviceRate) -> Table:
+    title = f"dry run of {sweep.name}: hours of one {rate.name}"
+    table = Table(title=title, title_justify="left")
+    table.add_column("dataset", no_wrap=True)
+    if len(sweep.recipes) > 1:
+        table.add_column("recipe", no_wrap=True)
+    for heading in ("classes", "images", "epochs", "runs", "hours"):
+        table.add_column(heading, justify="right")
+    for item in items:
+        table.add_row(
+            item.dataset + ("" if item.size.known else " *"),
+            *([item.recipe] if len(sweep.recipes) > 1 else []),
+            f"{item.size.classes:,}",
+            f"{item.size.train_images:,}",
+            str(item.epochs),
+            f"{item.runs:,}",
+            f"{item.seconds / 3600:,.2f}",
+        )
+    return table
+
+
+def _where(sweep: Sweep, runs: int, seconds: float) -> str:
+    if sweep.launch.cluster == "slurm":
+        jobs = min(runs, math.ceil(seconds / (60 * sweep.launch.job_minutes)))
+        return f"about {jobs:,} Slurm jobs of {sweep.launch.job_minutes:g} minutes"
+    from anynet_study.dispatch.submit import local_workers
+
+    workers = local_workers(sweep)
+    return f"about {duration(seconds / workers)} with {workers} workers on this machine"

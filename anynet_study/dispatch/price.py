@@ -1,0 +1,100 @@
+"""What a sweep costs, before its data is there: counts from the packed datasets or the catalog."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from anynet_study.data import STUDY, DatasetView, Variant, load_dataset, make_view, present
+from anynet_study.data.builtin import BUILT_IN
+from anynet_study.design_space import Population
+from anynet_study.dispatch.cost import DeviceRate, Workload, predict_seconds
+from anynet_study.dispatch.plan import trained_datasets
+from anynet_study.errors import UserError
+from anynet_study.sweep import Sweep
+from anynet_study.training.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Size:
+    """What the cost depends on, of a dataset view."""
+
+    classes: int
+    train_images: int
+    test_images: int
+    #: Side of the packed images in pixels.
+    side: int
+    #: False: the dataset is not there yet, these are the catalog's counts.
+    known: bool
+
+
+@dataclass(frozen=True)
+class Item:
+    """All runs of one dataset with one recipe."""
+
+    dataset: str
+    recipe: str
+    size: Size
+    epochs: int
+    runs: int
+    seconds: float
+
+
+def price(sweep: Sweep, population: Population, rate: DeviceRate) -> list[Item]:
+    """Runs and predicted device seconds for each dataset and recipe, in the sweep's order.
+
+    Raises UserError for a dataset that is neither there nor in the catalog.
+    """
+    sizes = {label: size_of(entry.base, entry.variant) for label, entry in sweep.datasets.items()}
+    return [
+        _item(sweep, population, label, name, recipe.for_dataset(label), sizes, rate)
+        for name, recipe in sweep.recipes.items()
+        for label in trained_datasets(sweep, recipe)
+    ]
+
+
+def size_of(base: str, variant: Variant) -> Size:
+    """The size of a view: exact if its dataset is there or built in, else by the catalog."""
+    if base in present() or base in BUILT_IN:
+        return _size_of_view(make_view(load_dataset(base), variant))
+    if base not in STUDY:
+        load_dataset(base)  # raises, saying what there is and how to add it
+    entry = STUDY[base]
+    classes = entry.classes
+    if variant.classes is not None:
+        chosen = variant.classes
+        classes = chosen if isinstance(chosen, int) else len(chosen)
+    if classes > entry.classes:
+        raise UserError(f"{base} has {entry.classes} classes, not {classes}")
+    share = classes / entry.classes
+    train = (entry.images - entry.test_images) * share
+    if variant.per_class is not None:
+        train = min(train, variant.per_class * classes)
+    train *= variant.fraction or 1.0
+    return Size(classes, round(train), round(entry.test_images * share), entry.size, known=False)
+
+
+def _size_of_view(view: DatasetView) -> Size:
+    classes, side = len(view.classes), view.size
+    return Size(classes, len(view.train_index), len(view.test_index), side, known=True)
+
+
+def _item(
+    sweep: Sweep,
+    population: Population,
+    label: str,
+    name: str,
+    recipe: Recipe,
+    sizes: Mapping[str, Size],
+    rate: DeviceRate,
+) -> Item:
+    size = sizes[label]
+    flops = population.flops(recipe.resolution or size.side, size.classes)
+    blocks = [sum(architecture.depths) for architecture in population]
+    times = np.ones(len(population), dtype=int)
+    times[: sweep.replicates.architectures] = sweep.replicates.count
+    work = Workload(size.train_images, size.test_images, recipe.epochs, recipe.batch_size)
+    seconds = [
+        predict_seconds(f, b, work, rate) for f, b in zip(flops.tolist(), blocks, strict=True)
+    ]
+    return Item(label, name, size, recipe.epochs, int(times.sum()), float(times @ seconds))
