@@ -5,11 +5,12 @@ from anynet_study.plots.curves import curve_grid
 from anynet_study.plots.drivers import driver_grid
 from anynet_study.plots.frames import curve_data, driver_data, scatter_data
 from anynet_study.plots.heatmap import correlation_heatmap
+from anynet_study.plots.matrix import scatter_matrix
 from anynet_study.plots.noise import noise_grid
 from anynet_study.plots.population import population_data, population_grid
 from anynet_study.plots.proxies import proxy_chart
 from anynet_study.plots.saving import save
-from anynet_study.plots.scatter import scatter_grid, scatter_matrix
+from anynet_study.plots.scatter import scatter_grid
 
 __all__ = [
     "configuration_grid",

@@ -1,16 +1,17 @@
 """Cumulative depth and width against the error (paper 1, Figure 7)."""
 
+import math
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from anynet_study.apr import drivers
 from anynet_study.plots import wording
-from anynet_study.plots.frames import driver_data
-from anynet_study.plots.points import MANY_POINTS, draw_points, legend_of_marks, room_for_points
-from anynet_study.plots.style import panels, styled
+from anynet_study.plots.frames import Estimate, driver_data, driver_estimates
+from anynet_study.plots.points import MANY_POINTS, draw_points, legend_of_marks, note_beyond
+from anynet_study.plots.scale import upper_limit
+from anynet_study.plots.style import first_in_row, panels, styled
 
 UNITS = {"cumulative depth": "blocks", "cumulative width": "channels"}
 
@@ -32,23 +33,17 @@ def driver_grid(
     """
     table = drivers(errors, population) if table is None else table
     data = driver_data(errors, population, parameter, count)
+    estimates = driver_estimates(table, parameter)
     figure, grid = panels(len(errors.columns), columns, height=1.95, sharey=True)
     many = len(data) > MANY_POINTS
-    for number, (axes, dataset) in enumerate(zip(grid, errors.columns, strict=True)):
-        points = data[data["dataset"] == dataset]
-        draw_points(axes, points["error"], points["value"], points["mark"], many=many)
-        axes.set_title(wording.correlation(*_find(table, dataset, parameter)))
+    for axes, dataset in zip(grid, errors.columns, strict=True):
+        points = data[data["dataset"] == dataset].rename(columns={"error": "right", "value": "up"})
+        limit = upper_limit(errors[dataset])
+        draw_points(axes, points, right=limit, many=many)
+        note_beyond(axes, points, right=limit, up=math.inf)
+        axes.set_title(wording.correlation(*estimates.get(dataset, Estimate())))
         axes.set_xlabel(wording.error_label(dataset, (metrics or {}).get(dataset, "")))
-        if number % min(columns, len(grid)) == 0:
+        if first_in_row(axes):
             axes.set_ylabel(f"{parameter} ({UNITS[parameter]})")
-    room_for_points(grid)
     legend_of_marks(figure, data["mark"], len(grid), of="panel's dataset")
     return figure
-
-
-def _find(table: pd.DataFrame, dataset: str, parameter: str) -> tuple[float, float, float, int]:
-    rows = table[(table["dataset"] == dataset) & (table["parameter"] == parameter)]
-    if rows.empty:
-        return np.nan, np.nan, np.nan, 0
-    row = rows.iloc[0]
-    return float(row["estimate"]), float(row["low"]), float(row["high"]), int(row["n"])

@@ -1,6 +1,8 @@
 """The tables behind the figures: what is drawn, a row a point."""
 
+import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,31 @@ import pandas as pd
 from anynet_study.apr import cumulative, mark_extremes
 
 QUANTILES = (0.1, 0.5, 0.9)
+
+
+class Estimate(NamedTuple):
+    """A correlation with its interval and the architectures it rests on; NaN: undefined."""
+
+    estimate: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    n: int = 0
+
+
+def pair_estimates(table: pd.DataFrame) -> dict[tuple[str, str], Estimate]:
+    """Look-up of a result of `apr.correlations` by pair of datasets, in either order."""
+    found = {}
+    columns = [table[name] for name in ("source", "target", "estimate", "low", "high", "n")]
+    for x, y, estimate, low, high, n in zip(*columns, strict=True):
+        found[x, y] = found[y, x] = Estimate(estimate, low, high, int(n))
+    return found
+
+
+def driver_estimates(table: pd.DataFrame, parameter: str) -> dict[str, Estimate]:
+    """Look-up of a result of `apr.drivers` by dataset."""
+    rows = table[table["parameter"] == parameter]
+    columns = [rows[name] for name in ("dataset", "estimate", "low", "high", "n")]
+    return {name: Estimate(*values) for name, *values in zip(*columns, strict=True)}
 
 
 def extremes_count(errors: pd.Series, count: int = 10) -> int:

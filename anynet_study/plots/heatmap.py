@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from anynet_study.plots import wording
-from anynet_study.plots.scatter import find_pair
+from anynet_study.plots.frames import Estimate, pair_estimates
 from anynet_study.plots.style import DIVERGING, ONE_COLUMN, SMALLEST_TEXT, TWO_COLUMNS, styled
 
 LIGHT_TEXT_ABOVE = 0.65
@@ -28,10 +28,9 @@ def correlation_heatmap(table: pd.DataFrame) -> Figure:
     """
     names = list(dict.fromkeys([*table["source"], *table["target"]]))
     values = pd.DataFrame(np.nan, index=names, columns=names)
-    for x in names:
-        for y in names:
-            if x != y:
-                values.loc[x, y] = find_pair(table, x, y)[0]
+    estimates = pair_estimates(table)
+    for (x, y), found in estimates.items():
+        values.loc[x, y] = found.estimate
     width = ONE_COLUMN if len(names) <= 4 else TWO_COLUMNS * 0.75
     width = TWO_COLUMNS if len(names) > 6 else width
     figure = Figure(figsize=(width, width * 0.86), layout="constrained")
@@ -52,11 +51,13 @@ def correlation_heatmap(table: pd.DataFrame) -> Figure:
     axes.tick_params(length=0)
     axes.tick_params(axis="x", labelrotation=90 if len(names) > 4 else 45)
     axes.tick_params(axis="y", labelrotation=0)
-    _write_cells(axes, table, names, 72 * width * 0.66 / len(names))
+    _write_cells(axes, estimates, names, 72 * width * 0.66 / len(names))
     return figure
 
 
-def _write_cells(axes: Axes, table: pd.DataFrame, names: list[str], cell: float) -> None:
+def _write_cells(
+    axes: Axes, estimates: dict[tuple[str, str], Estimate], names: list[str], cell: float
+) -> None:
     """Write the numbers by hand: seaborn's annotations hold one size of text only."""
     with_intervals = len(names) <= WITH_INTERVALS
     large = float(np.clip(cell / 3.6, SMALLEST_TEXT + 1, 10))
@@ -65,7 +66,7 @@ def _write_cells(axes: Axes, table: pd.DataFrame, names: list[str], cell: float)
         for j, x in enumerate(names):
             if i == j:
                 continue
-            estimate, low, high, _ = find_pair(table, x, y)
+            estimate, low, high, _ = estimates.get((x, y), Estimate())
             ink = "white" if abs(estimate) > LIGHT_TEXT_ABOVE else "black"
             look: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
             below = with_intervals and np.isfinite(estimate)

@@ -1,6 +1,7 @@
 """Training variability: replicates beside the whole population (paper 1, Figure A3)."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from anynet_study.plots import wording
-from anynet_study.plots.style import ORANGE, POPULATION, panels, styled
+from anynet_study.plots.scale import upper_limit
+from anynet_study.plots.style import GREY, ORANGE, POPULATION, first_in_row, panels, styled
 
 SHOWN = 8
 """At most this many replicated architectures a dataset are drawn, evenly spread over the errors."""
@@ -34,22 +36,24 @@ def noise_grid(
     repeated = means[means["count"] > 1].index.get_level_values("dataset")
     names = [name for name in dict.fromkeys(replicates["dataset"]) if name in set(repeated)]
     figure, grid = panels(len(names), columns, height=1.95)
-    for number, (axes, dataset) in enumerate(zip(grid, names, strict=True)):
+    for axes, dataset in zip(grid, names, strict=True):
         population = means.loc[dataset]
-        _draw_population(axes, population["mean"])
+        limit = upper_limit(population["mean"])
+        near = population["mean"][population["mean"] <= limit]
+        _draw_population(axes, near, len(population) - len(near))
         several = population[population["count"] > 1].sort_values("mean", kind="stable")
         picked = np.unique(np.linspace(0, len(several) - 1, SHOWN).round().astype(int))
         rows = replicates[replicates["dataset"] == dataset].set_index("architecture")["error"]
-        _draw_replicates(axes, [rows.loc[several.index[i]] for i in picked])
+        _draw_replicates(axes, [rows.loc[several.index[i]].clip(upper=limit) for i in picked])
         axes.set_title(_title(table, dataset))
         axes.set_xlabel(wording.error_label(dataset, (metrics or {}).get(dataset, "")))
-        if number % columns == 0:
+        if first_in_row(axes):
             axes.set_ylabel("replicates   population")
     return figure
 
 
-def _draw_population(axes: Axes, errors: pd.Series) -> None:
-    """Draw the density of the population in the upper half of the panel."""
+def _draw_population(axes: Axes, errors: pd.Series, beyond: int) -> None:
+    """Draw the density of the population in the upper half; say how many lie far to the right."""
     known = errors.dropna().to_numpy()
     upper = axes.twinx()
     if len(np.unique(known)) > 2:
@@ -61,6 +65,9 @@ def _draw_population(axes: Axes, errors: pd.Series) -> None:
     upper.set_ylim(-1.05 * peak, 1.1 * peak)
     upper.set(yticks=[], ylabel="")
     upper.spines["left"].set_visible(False)
+    if beyond:
+        place: dict[str, Any] = {"ha": "right", "va": "top", "transform": axes.transAxes}
+        axes.text(0.99, 0.97, f"{beyond} off scale", fontsize=6, color=GREY, **place)
 
 
 def _draw_replicates(axes: Axes, rows: list[pd.Series]) -> None:

@@ -1,6 +1,6 @@
 """Drawing a population of architectures as points, its best and worst marked."""
 
-from collections.abc import Iterable
+import math
 from typing import Any
 
 import pandas as pd
@@ -14,6 +14,8 @@ MANY_POINTS = 2_000
 """Beyond this many points in a figure they are drawn as an image: vector files stay small."""
 SMALL = 0.6
 """Markers shrunk to less than this have no edge."""
+MARGIN = 0.07
+"""Free space around the points, as a share of their range."""
 
 LOOKS: dict[str, dict[str, Any]] = {
     "": {"color": POPULATION, "marker": "o", "alpha": 0.45, "markeredgewidth": 0},
@@ -29,27 +31,53 @@ def point_size(count: int) -> float:
 
 def draw_points(
     axes: Axes,
-    x: pd.Series,
-    y: pd.Series,
-    marks: pd.Series,
+    points: pd.DataFrame,
+    right: float = math.inf,
+    up: float = math.inf,
     shrink: float = 1.0,
     many: bool = False,
 ) -> None:
-    """Draw the points of one panel, the marked ones last and larger."""
-    size = point_size(len(x)) * shrink
+    """Draw the points of one panel, the marked ones last and larger.
+
+    `points` has columns right, up and mark. Points beyond the limits `right` and `up` are drawn at
+    the edge of the panel. `shrink` scales the markers; `many` draws them as an image.
+    """
+    size = point_size(len(points)) * shrink
+    right_edge, up_edge = _edge(points["right"], right), _edge(points["up"], up)
     for mark, look in LOOKS.items():
-        chosen = (marks == mark).to_numpy()
-        diameter = size if mark == "" else size * 1.3 + 0.7 * shrink
-        # On small markers an edge would hide the colour.
-        edge = look["markeredgewidth"] if shrink > SMALL else 0
+        chosen = points[points["mark"] == mark]
         axes.plot(
-            x[chosen],
-            y[chosen],
+            chosen["right"].clip(upper=right_edge),
+            chosen["up"].clip(upper=up_edge),
             linestyle="none",
-            markersize=diameter,
+            markersize=size if mark == "" else size * 1.3 + 0.7 * shrink,
             rasterized=many,
-            **{**look, "markeredgewidth": edge},
+            clip_on=False,
+            # On small markers an edge would hide the colour.
+            **{**look, "markeredgewidth": look["markeredgewidth"] if shrink > SMALL else 0},
         )
+    axes.margins(MARGIN)
+    axes.locator_params(nbins=5, min_n_ticks=3)
+    if math.isfinite(right_edge):
+        axes.set_xlim(right=right_edge)
+    if math.isfinite(up_edge):
+        axes.set_ylim(top=up_edge)
+
+
+def _edge(values: pd.Series, limit: float) -> float:
+    """Where the axis ends: a margin beyond `limit`; infinity where nothing lies beyond."""
+    if not (values > limit).any():
+        return math.inf
+    return limit + MARGIN * max(limit - float(values.min()), 1e-9)
+
+
+def note_beyond(axes: Axes, points: pd.DataFrame, right: float, up: float) -> None:
+    """Say in the panel how many points lie beyond an axis and are drawn at its end."""
+    beyond = int(((points["right"] > right) | (points["up"] > up)).sum())
+    if beyond:
+        place: dict[str, Any] = {"ha": "right", "va": "top", "transform": axes.transAxes}
+        place["bbox"] = {"facecolor": "white", "alpha": 0.85, "linewidth": 0, "pad": 1}
+        axes.text(0.97, 0.95, f"{beyond} off scale", fontsize=6, **place)
 
 
 def legend_of_marks(figure: Figure, marks: pd.Series, panels: int, of: str = "y axis") -> None:
@@ -73,10 +101,3 @@ def legend_of_marks(figure: Figure, marks: pd.Series, panels: int, of: str = "y 
 
 def _handle(mark: str) -> Line2D:
     return Line2D([], [], linestyle="none", markersize=4.5, **{**LOOKS[mark], "alpha": 1})
-
-
-def room_for_points(axes: Iterable[Axes]) -> None:
-    """Leave a margin, and few enough ticks that their labels do not touch."""
-    for axis in axes:
-        axis.margins(0.07)
-        axis.locator_params(nbins=5, min_n_ticks=3)

@@ -6,7 +6,7 @@ import seaborn
 from matplotlib.figure import Figure
 
 from anynet_study.apr import cumulative
-from anynet_study.plots.style import POPULATION, panels, styled
+from anynet_study.plots.style import POPULATION, first_in_row, panels, styled
 
 
 @styled
@@ -23,8 +23,8 @@ def population_grid(population: pd.DataFrame) -> Figure:
         axes.set(xlabel=name, ylabel="")
         axes.locator_params(nbins=5, min_n_ticks=3)
         axes.set_title(f"median {values.median():.4g}")
-    for axes in grid[::3]:
-        axes.set_ylabel("architectures")
+        if first_in_row(axes):
+            axes.set_ylabel("architectures")
     return figure
 
 

@@ -98,3 +98,9 @@ def panels(
     for surplus in axes[count:]:
         surplus.remove()
     return figure, axes[:count]
+
+
+def first_in_row(axes: Axes) -> bool:
+    """Whether this panel is at the left edge, where shared labels go."""
+    place = axes.get_subplotspec()
+    return place is not None and bool(place.is_first_col())

@@ -1,6 +1,7 @@
 """A dataset view as tensors: resident on a GPU where it fits, read a batch at a time otherwise."""
 
 from collections.abc import Iterator
+from typing import Literal
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ RESIDENT_BYTES = 4 << 30
 class Split:
     """The images and labels of one split of a view, in the view's order."""
 
-    def __init__(self, view: DatasetView, split: str, device: torch.device) -> None:
+    def __init__(self, view: DatasetView, split: Literal["train", "test"], device: torch.device) -> None:
         index = view.train_index if split == "train" else view.test_index
         labels = view.train_labels if split == "train" else view.test_labels
         self.device = device

@@ -46,6 +46,10 @@ def test_what_was_appended_is_read_in_order(journal: Path) -> None:
     assert content(read.records) == content(THREE)
 
 
+def test_every_record_is_fsynced_whole(journal: Path, ends: list[int], synced: list[int]) -> None:
+    assert synced == [*ends, journal.stat().st_size]
+
+
 def test_a_journal_is_an_ordinary_arrow_stream(journal: Path) -> None:
     with pa.ipc.open_stream(journal) as stream:
         batches = list(stream)

@@ -126,16 +126,16 @@ def test_a_repeated_run_is_equal_and_another_seed_is_not(view: DatasetView) -> N
 def test_a_resumed_run_equals_an_uninterrupted_one(
     view: DatasetView, tmp_path: Path, stop_after: int
 ) -> None:
-    class Killed(Exception):
+    class KilledError(Exception):
         pass
 
     def kill(epochs_done: int) -> None:
         if epochs_done == stop_after + 1:  # after the checkpoint of epoch `stop_after`
-            raise Killed
+            raise KilledError
 
     checkpoint = tmp_path / "run.pt"
     if stop_after < 3:
-        with pytest.raises(Killed):
+        with pytest.raises(KilledError):
             train(spec(view), view, CPU, checkpoint, checkpoint_seconds=0, on_epoch=kill)
     else:  # killed after the last checkpoint, before the record was written
         train(spec(view), view, CPU, checkpoint, checkpoint_seconds=0)
