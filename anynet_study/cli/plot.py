@@ -1,0 +1,64 @@
+"""`anynet-study plot`: the figures of a study or of a table of errors."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anynet_study.cli.inputs import Accuracy, Family, Fraction, Source, SourceName, Targets
+from anynet_study.errors import UserError
+
+
+def plot(
+    source: Source,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the figures.")],
+    figure: Annotated[
+        str,
+        typer.Option(
+            help="source, matched, proxies, family, heatmap, matrix, depth, width, "
+            "configurations, noise, curves, population, or all that apply."
+        ),
+    ] = "all",
+    formats: Annotated[
+        str, typer.Option("--format", help="png, pdf and svg, separated by commas.")
+    ] = "png,pdf",
+    dpi: Annotated[int, typer.Option(min=50, max=1200, help="Pixels an inch of png.")] = 200,
+    resamples: Annotated[int, typer.Option(help="Bootstrap resamples of architectures.")] = 10_000,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    source_name: SourceName = "",
+    family: Family = None,
+    targets: Targets = None,
+    accuracy: Accuracy = False,
+    fraction: Fraction = False,
+) -> None:
+    """Draw figures, ready for a paper, and what they show as CSV.
+
+    Examples:
+
+    anynet-study plot quickstart --figure source -o figures
+
+    anynet-study plot errors.csv --figure all --format pdf -o figures --source ImageNet
+    --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
+    """
+    from anynet_study.cli.inputs import parse_roles, read_errors
+    from anynet_study.report import FIGURES, StudyTables, analyse, draw_figures, study_tables
+
+    if figure not in ("all", *FIGURES):
+        raise UserError(f"--figure: no {figure!r}; legal: {', '.join(FIGURES)}, all")
+    roles = parse_roles(source_name, family or [], targets or [])
+    read = read_errors(source, roles, accuracy, fraction)
+    if read.store is not None:
+        tables = study_tables(read.store, roles)
+    else:
+        tables = StudyTables(read.errors, read.population, read.roles, read.replicates)
+    names = list(FIGURES) if figure == "all" else [figure]
+    analysis = analyse(tables, resamples, seed)
+    drawn = draw_figures(analysis, output, names, formats.replace(" ", "").split(","), dpi)
+    for each in drawn:
+        for path in each.files.values():
+            print(path)
+    skipped = [f"no figure {each.name}: {each.left_out}" for each in drawn if each.left_out]
+    if len(skipped) == len(drawn):
+        raise UserError(f"{read.name}: {skipped[0]}")
+    for line in skipped:
+        typer.echo(line, err=True)

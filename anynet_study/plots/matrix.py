@@ -1,0 +1,134 @@
+"""All pairs of datasets in one square of panels (paper 1, Figure A8)."""
+
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import seaborn
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, Normalize
+from matplotlib.figure import Figure
+
+from anynet_study.apr import correlations
+from anynet_study.plots import wording
+from anynet_study.plots.frames import Estimate, pair_estimates, scatter_data
+from anynet_study.plots.points import MANY_POINTS, draw_points, legend_of_marks
+from anynet_study.plots.scale import upper_limit
+from anynet_study.plots.style import (
+    DIVERGING,
+    POPULATION,
+    SMALLEST_TEXT,
+    TWO_COLUMNS,
+    styled,
+)
+
+CROWDED = 8
+"""A scatter matrix of more datasets than this has small cells: shorter text, names across."""
+
+
+@styled
+def scatter_matrix(
+    errors: pd.DataFrame, table: pd.DataFrame | None = None, count: int = 10
+) -> Figure:
+    """Plot every pair of datasets (paper 1, Figure A8).
+
+    Below the diagonal the errors (percent; the best and worst `count` on the row's dataset marked),
+    on it their histograms, above it Spearman's rho with its interval from `table` (a result of
+    `apr.correlations`; computed here where absent).
+    """
+    table = correlations(errors) if table is None else table
+    names = list(errors.columns)
+    size = len(names)
+    pairs = [(x, y) for i, y in enumerate(names) for x in names[:i]]
+    data = scatter_data(errors, pairs, count)
+    groups = dict(iter(data.groupby(["x", "y"], sort=False)))
+    estimates = pair_estimates(table)
+    limits = {name: upper_limit(errors[name]) for name in names}
+    figure, grid = _square_grid(size)
+    look: dict[str, Any] = {"shrink": min(1.0, 5.5 / size), "many": len(data) > MANY_POINTS}
+    for i, y in enumerate(names):
+        for j, x in enumerate(names):
+            axes = grid[i][j]
+            if j > i:
+                _draw_correlation(axes, estimates.get((x, y), Estimate()), size)
+            elif i == j:
+                _draw_histogram(axes, errors[x].clip(upper=limits[x]))
+            elif (x, y) in groups:
+                points = groups[x, y].rename(columns={"x_error": "right", "y_error": "up"})
+                draw_points(axes, points, right=limits[x], up=limits[y], **look)
+            _label_edges(axes, i, j, names)
+    legend_of_marks(figure, data["mark"], len(pairs), of="row's dataset")
+    return figure
+
+
+def _square_grid(size: int) -> tuple[Figure, list[list[Axes]]]:
+    """Make `size` x `size` touching panels; placed by hand, as solving so many is slow."""
+    width = TWO_COLUMNS if size > 3 else TWO_COLUMNS * (size + 0.6) / 4.6
+    figure = Figure(figsize=(width, width))
+    left, bottom = (1.15, 1.35) if size > CROWDED else (0.62, 0.78)
+    grid = figure.subplots(
+        size,
+        size,
+        squeeze=False,
+        gridspec_kw={
+            "left": left / width,
+            "right": 1 - 0.06 / width,
+            "bottom": bottom / width,
+            "top": 1 - 0.06 / width,
+            "wspace": 0.08,
+            "hspace": 0.08,
+        },
+    )
+    return figure, [list(row) for row in grid]
+
+
+def _draw_correlation(axes: Axes, pair: Estimate, size: int) -> None:
+    estimate, low, high, n = pair
+    colours: Colormap = matplotlib.colormaps[DIVERGING]
+    shade = Normalize(-1, 1)(estimate) if np.isfinite(estimate) else 0.5
+    axes.set_facecolor((*colours(float(shade))[:3], 0.55))
+    cell = 72 * TWO_COLUMNS * 0.9 / max(size, 4)
+    large = float(np.clip(cell / 4.2, 6.5, 11))
+    small = float(np.clip(cell / 6.5, SMALLEST_TEXT, 7.5))
+    place: dict[str, Any] = {"ha": "center", "va": "center", "transform": axes.transAxes}
+    axes.text(0.5, 0.64, wording.number(estimate), fontsize=large, **place)
+    write = wording.number if size <= CROWDED else wording.compact
+    between = f"{write(low)}, {write(high)}" if np.isfinite(estimate) else ""
+    axes.text(0.5, 0.3, f"[{between}]" if size <= CROWDED else between, fontsize=small, **place)
+    if size <= CROWDED:
+        axes.text(0.5, 0.12, f"n = {n}", fontsize=small, **place)
+
+
+def _draw_histogram(axes: Axes, errors: pd.Series) -> None:
+    known = errors.dropna()
+    if len(known):
+        bins = int(np.clip(np.sqrt(len(known)) * 1.5, 5, 20))
+        seaborn.histplot(x=known.to_numpy(), ax=axes, bins=bins, color=POPULATION, linewidth=0)
+    axes.set(xlabel="", ylabel="")
+    axes.set_yticks([])
+
+
+def _label_edges(axes: Axes, row: int, column: int, names: list[str]) -> None:
+    """Write names and ticks on the outer edges only; across the ticks where there are many."""
+    size = len(names)
+    crowded = size > CROWDED
+    axes.tick_params(labelsize=SMALLEST_TEXT if crowded else 6.5, length=1.5, pad=1)
+    axes.locator_params(
+        axis="both" if row != column else "x", nbins=3 if crowded else 4, min_n_ticks=2
+    )
+    if column > row:
+        axes.set(xticks=[], yticks=[])
+        axes.spines[:].set_visible(False)
+    axes.tick_params(labelbottom=row == size - 1, labelleft=column == 0 and row > 0)
+    limit = 19 if crowded else int(100 / size)
+    if row == size - 1:
+        axes.set_xlabel(wording.shorten(names[column], limit))
+    if column == 0:
+        axes.set_ylabel(wording.shorten(names[row], limit))
+    if crowded:
+        axes.tick_params(axis="x", labelrotation=90)
+        axes.xaxis.label.set(rotation=90, va="top", fontsize=6)
+        axes.yaxis.label.set(rotation=0, ha="right", va="center", fontsize=6)
+        axes.xaxis.set_label_coords(0.5, -0.62)
+        axes.yaxis.set_label_coords(-0.62, 0.5)

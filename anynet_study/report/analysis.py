@@ -1,0 +1,91 @@
+"""All statistics of a study in one go; what cannot be had is left out with a reason."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from anynet_study import apr
+from anynet_study.apr import Roles
+from anynet_study.errors import UserError
+from anynet_study.report.study import StudyTables
+
+NO_ROLES = "no source dataset with targets is known"
+NO_POPULATION = "the parameters of the architectures are not known"
+NO_REPLICATES = "no architecture was trained more than once on any dataset"
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The tables of `anynet_study.apr` for one study; None where `left_out` says why."""
+
+    tables: StudyTables
+    correlations: pd.DataFrame | None
+    match: pd.DataFrame | None
+    proxies: pd.DataFrame | None
+    drivers: pd.DataFrame | None
+    ceiling: pd.DataFrame | None
+    #: Name of the analysis -> why it is not there.
+    left_out: dict[str, str]
+
+
+def analyse(tables: StudyTables, resamples: int = 10_000, seed: int = 0) -> Analysis:
+    """Compute every statistic that the tables allow, with `resamples` bootstrap resamples."""
+    errors = tables.errors
+    left_out: dict[str, str] = {}
+
+    def attempt(name: str, compute: Callable[[], pd.DataFrame]) -> pd.DataFrame | None:
+        try:
+            return compute()
+        except UserError as error:
+            left_out[name] = str(error)
+        return None
+
+    return Analysis(
+        tables,
+        correlations=attempt(
+            "correlations", lambda: apr.correlations(errors, resamples=resamples, seed=seed)
+        ),
+        match=attempt(
+            "match",
+            lambda: apr.match_family(errors, roles_in(tables), resamples=resamples, seed=seed),
+        ),
+        proxies=attempt(
+            "proxies",
+            lambda: apr.best_proxies(errors, roles_in(tables), resamples=resamples, seed=seed),
+        ),
+        drivers=attempt(
+            "drivers",
+            lambda: apr.drivers(errors, population_in(tables), resamples=resamples, seed=seed),
+        ),
+        ceiling=attempt("ceiling", lambda: _ceiling(tables)),
+        left_out=left_out,
+    )
+
+
+def roles_in(tables: StudyTables) -> Roles:
+    """The roles of the datasets; UserError where they are not known."""
+    if tables.roles is None:
+        raise UserError(NO_ROLES)
+    return tables.roles
+
+
+def population_in(tables: StudyTables) -> pd.DataFrame:
+    """The parameters of the architectures; UserError where they are not known."""
+    if tables.population is None or tables.population.empty:
+        raise UserError(NO_POPULATION)
+    return tables.population
+
+
+def replicates_in(tables: StudyTables) -> pd.DataFrame:
+    """The errors of all replicates; UserError where there are none."""
+    if tables.replicates is None or tables.replicates.empty:
+        raise UserError(NO_REPLICATES)
+    return tables.replicates
+
+
+def _ceiling(tables: StudyTables) -> pd.DataFrame:
+    table = apr.noise_ceiling(replicates_in(tables))
+    if table.empty:
+        raise UserError(NO_REPLICATES)
+    return table

@@ -1,0 +1,70 @@
+"""The report as one HTML page that needs nothing beside it."""
+
+import base64
+from collections.abc import Mapping
+from importlib.resources import files
+
+from jinja2 import Environment, StrictUndefined
+
+from anynet_study.report import grids
+from anynet_study.report.analysis import Analysis
+from anynet_study.report.drawing import DrawnFigure
+from anynet_study.report.summary import Summary
+from anynet_study.report.words import findings
+
+SVG_BYTES = 300_000
+"""Figures are embedded as SVG up to this size, beyond it as PNG."""
+
+
+def render(
+    analysis: Analysis,
+    summary: Summary,
+    figures: Mapping[str, DrawnFigure],
+    method: Mapping[str, object],
+) -> str:
+    """Fill the template; everything that came from a study is escaped."""
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["embedded"] = embedded
+    here = files("anynet_study.report")
+    template = environment.from_string((here / "report.html").read_text(encoding="utf-8"))
+    return template.render(
+        style=(here / "report.css").read_text(encoding="utf-8"),
+        findings=findings(analysis),
+        grids=_grids(analysis, summary),
+        left_out=analysis.left_out,
+        tables=analysis.tables,
+        summary=summary,
+        figures=figures,
+        method=method,
+    )
+
+
+def _grids(analysis: Analysis, summary: Summary) -> dict[str, grids.Grid]:
+    """Those tables that there are."""
+    makers = {
+        "match": (analysis.match, grids.match_grid),
+        "proxies": (analysis.proxies, grids.proxy_grid),
+        "pairs": (analysis.correlations, grids.pairs_grid),
+        "drivers": (analysis.drivers, grids.driver_grid),
+        "ceiling": (analysis.ceiling, grids.ceiling_grid),
+        "datasets": (summary.datasets, grids.dataset_grid),
+        "runs": (summary.runs, grids.plain_grid),
+        "failures": (summary.failures, lambda table: grids.plain_grid(table, names=3)),
+        "exclusions": (summary.exclusions, lambda table: grids.plain_grid(table, names=2)),
+    }
+    made = {name: make(table) for name, (table, make) in makers.items() if table is not None}
+    made["errors"] = grids.error_grid(analysis.tables.errors, summary.datasets)
+    made["sampling"] = grids.facts_grid(summary.sampling)
+    made["versions"] = grids.facts_grid(summary.versions)
+    return made
+
+
+def embedded(figure: DrawnFigure) -> str:
+    """A figure as a data URI."""
+    chosen = figure.files["svg"]
+    kind = "svg+xml"
+    if chosen.stat().st_size > SVG_BYTES:
+        chosen, kind = figure.files["png"], "png"
+    return f"data:image/{kind};base64,{base64.b64encode(chosen.read_bytes()).decode('ascii')}"

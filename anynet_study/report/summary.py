@@ -1,0 +1,132 @@
+"""The facts of a study that are no statistics: its data, what was left out, where it came from."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from anynet_study.apr import exclusions
+from anynet_study.progress import duration
+from anynet_study.store import ResultStore
+
+STATUSES = ("completed", "diverged", "failed")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Facts of a study, ready to be shown."""
+
+    name: str
+    question: str
+    architectures: int
+    datasets: pd.DataFrame
+    #: Per dataset: runs planned and recorded, by status; architectures without an error.
+    runs: pd.DataFrame
+    #: Why runs failed: dataset, kind, message of the first, runs.
+    failures: pd.DataFrame
+    #: Gaps of the table of errors, as `apr.exclusions`.
+    exclusions: pd.DataFrame
+    #: Journals that were not wholly readable.
+    problems: list[str]
+    planned: int | None
+    recorded: int
+    compute: str
+    sampling: dict[str, str]
+    versions: dict[str, str]
+    sweep: str
+    created: str
+
+
+def summarise(store: ResultStore) -> Summary:
+    """Read the facts of a store."""
+    runs, errors, provenance = store.runs(), store.errors(), store.provenance
+    planned_runs = runs[runs["planned"]]
+    journals = store.journals()
+    bad = journals[journals["problem"] != ""]
+    sweep = _mapping(provenance.get("sweep", ""))
+    return Summary(
+        name=str(sweep.get("name") or store.path.resolve().parent.name),
+        question=provenance.get("question") or str(sweep.get("question") or ""),
+        architectures=len(errors),
+        datasets=store.datasets(),
+        runs=count_runs(planned_runs, errors),
+        failures=count_failures(planned_runs),
+        exclusions=exclusions(errors) if len(errors.columns) else pd.DataFrame(),
+        problems=[f"{row.journal}: {row.problem}" for row in bad.itertuples()],
+        planned=store.planned_runs,
+        recorded=len(planned_runs),
+        compute=duration(float(planned_runs["seconds"].sum())),
+        sampling=describe_sampling(provenance.get("sampling", "")),
+        versions=_versions(planned_runs, provenance),
+        sweep=provenance.get("sweep", ""),
+        created=provenance.get("created", ""),
+    )
+
+
+def count_runs(runs: pd.DataFrame, errors: pd.DataFrame) -> pd.DataFrame:
+    """Planned runs by status, a row a dataset; and the architectures that lack an error."""
+    counts = pd.crosstab(runs["dataset"], runs["status"])
+    counts = counts.reindex(index=errors.columns, columns=list(STATUSES), fill_value=0)
+    counts["architectures without an error"] = errors.isna().sum()
+    return counts.rename_axis("dataset").reset_index()
+
+
+def count_failures(runs: pd.DataFrame) -> pd.DataFrame:
+    """Failed runs by dataset and kind, with the message of the first."""
+    failed = runs[runs["status"] == "failed"]
+    groups = failed.groupby(["dataset", "failure_kind"], sort=False)["message"]
+    return (
+        groups.agg(["size", "first"])
+        .reset_index()
+        .set_axis(["dataset", "kind", "message of the first", "runs"], axis=1)
+    )
+
+
+def describe_sampling(text: str) -> dict[str, str]:
+    """How the population was drawn, from the JSON that `Population` keeps."""
+    sampling = _mapping(text)
+    facts: dict[str, str] = {}
+    space = sampling.get("space")
+    if isinstance(space, dict):
+        facts |= {key.replace("_", " "): _plain(key, value) for key, value in space.items()}
+    if "flops" in sampling:
+        low, high = sampling["flops"]
+        facts["band"] = f"{low / 1e6:,.4g} to {high / 1e6:,.4g} million multiply-adds"
+    if "resolution" in sampling:
+        facts["counted at"] = f"{sampling['resolution']} px, {sampling.get('classes')} classes"
+    if "acceptance" in sampling:
+        low, high = sampling["acceptance_interval"]
+        facts["acceptance"] = (
+            f"{sampling['in_band']:,} of {sampling['candidates']:,} candidates lay in the band: "
+            f"{sampling['acceptance']:.2%} [{low:.2%}, {high:.2%}]"
+        )
+        facts["duplicates removed"] = f"{sampling['duplicates']:,}"
+    if "seed" in sampling:
+        facts["seed"] = str(sampling["seed"])
+    return facts
+
+
+def _versions(runs: pd.DataFrame, provenance: dict[str, str]) -> dict[str, str]:
+    columns = {"device": "devices", "torch_version": "torch", "code_version": "code of the runs"}
+    facts = {}
+    for name, title in columns.items():
+        counts = runs[name].value_counts(sort=False)
+        facts[title] = ", ".join(f"{value} ({count} runs)" for value, count in counts.items())
+    return facts | {"code of the store": provenance.get("code_version", "")}
+
+
+def _plain(key: str, value: object) -> str:
+    if key in ("depths", "widths") and isinstance(value, list):
+        return " to ".join(map(str, value))
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _mapping(text: str) -> dict[str, Any]:
+    """Parse JSON or YAML that holds a mapping; anything else counts as empty."""
+    try:
+        value = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
+    except (ValueError, yaml.YAMLError):
+        return {}
+    return value if isinstance(value, dict) else {}
