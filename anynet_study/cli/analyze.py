@@ -73,7 +73,7 @@ def analyze(
     elif layout == "json":
         print(_json(read, analysis, options))
     elif layout == "text":
-        _print_text(read, analysis, options)
+        _print_text(read, analysis, options, list_pairs=table != "all")
     else:
         print(_formatted(table, analysis.tables[table], layout), end="")
 
@@ -103,7 +103,9 @@ def print_summary(
     _print_exclusions(console, exclusions(ErrorsInput("", errors)))
 
 
-def _print_text(read: "ErrorsInput", analysis: "Analysis", options: "Options") -> None:
+def _print_text(
+    read: "ErrorsInput", analysis: "Analysis", options: "Options", list_pairs: bool
+) -> None:
     from rich.console import Console
 
     from anynet_study.cli.analysis_tables import exclusions
@@ -112,7 +114,7 @@ def _print_text(read: "ErrorsInput", analysis: "Analysis", options: "Options") -
     console = Console()
     console.print(_heading(f"{read.name}: ", read.errors, options), highlight=False, markup=False)
     for name, table in analysis.tables.items():
-        if name == "correlations" and len(analysis.tables) > 1 and len(table) > MANY_PAIRS:
+        if name == "correlations" and len(table) > MANY_PAIRS and not list_pairs:
             print_heading(console, name)
             print_matrix(console, table)
             console.print(f"intervals of the {len(table)} pairs: --table correlations")

@@ -1,0 +1,165 @@
+"""`anynet-study analyze` in every format, and the summary that ends a study."""
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import typer
+from synthetic_study import ROLES, noisy, population, true_errors, write_study
+from typer.testing import CliRunner
+
+from anynet_study import apr
+from anynet_study.cli.analysis_text import estimate, name_of, number
+from anynet_study.cli.analyze import analyze, print_summary
+from anynet_study.errors import UserError
+
+TABLES = ["correlations", "match", "proxies", "drivers", "configurations", "noise"]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("work") / "toy"
+    write_study(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """15 datasets with long names, gaps, and one constant."""
+    errors = noisy(true_errors(population(30)), seed=0)
+    table = pd.concat([errors.add_suffix(f"-with-a-long-name-{i}") for i in range(4)], axis=1)
+    table = table.iloc[:, :15].copy()
+    table.iloc[:, 3] = 50.0
+    table.iloc[:2, 4] = float("nan")
+    path = tmp_path_factory.mktemp("wide") / "wide.csv"
+    table.to_csv(path)
+    return path
+
+
+def run(*arguments: object, width: int = 80, expect: int = 0) -> str:
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(analyze)
+    command = [*map(str, arguments), "--resamples", "100"]
+    done = CliRunner().invoke(app, command, env={"COLUMNS": str(width)})
+    if isinstance(done.exception, UserError):
+        raise done.exception
+    assert done.exit_code == expect, done.output
+    return done.output
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_text_fits_the_terminal(study: Path, wide: Path, width: int) -> None:
+    for source in (study, wide):
+        text = run(source, width=width)
+        assert max(map(len, text.splitlines())) <= width
+
+
+def test_text_has_intervals_counts_and_what_is_left_out(study: Path) -> None:
+    text = run(study)
+    assert "toy: 16 architectures x 4 datasets" in text
+    assert len(re.findall(r"-?\d\.\d\d \[-?\d\.\d\d, -?\d\.\d\d\]", text)) > 20
+    assert re.search(r"lines: missing cells \(1 of 16\)", text)
+    assert "lines: 1 run failed (oom)" in text
+    assert "average of 2" in text
+    for title in ("Proxies", "Configurations", "Training variability", "architecture (positive"):
+        assert title in text
+
+
+def test_tables_that_cannot_be_made_say_why(wide: Path) -> None:
+    text = run(wide)
+    assert "no table match: no source dataset with targets is known" in text
+    assert "no table noise: replicates are only in a results store" in text
+    assert "constant: every error is 50" in text
+    assert "intervals of the 105 pairs: --table correlations" in text
+    with pytest.raises(UserError, match="no table drivers: the architectures' parameters"):
+        run(wide, "--table", "drivers")
+
+
+def test_json_has_every_table_and_null_for_undefined(study: Path, wide: Path) -> None:
+    found = json.loads(run(study, "--json"))
+    assert list(found["tables"]) == TABLES
+    assert (found["input"], found["architectures"], found["resamples"]) == ("toy", 16, 100)
+    assert found["tables"]["match"][-1]["classes"] is None
+    assert len(found["left_out"]) == 2
+    found = json.loads(run(wide, "--format", "json"))
+    assert sum(row["estimate"] is None for row in found["tables"]["correlations"]) == 14
+    assert set(found["not_made"]) == {*TABLES} - {"correlations"}
+
+
+def test_csv_is_the_table_itself(study: Path, tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text(run(study, "--table", "proxies", "--format", "csv"))
+    table = pd.read_csv(tmp_path / "table.csv")
+    columns = ["target", "proxy", "estimate", "low", "high", "probability_best", "n"]
+    assert list(table.columns) == columns
+    assert len(table) == 4
+
+
+@pytest.mark.parametrize(
+    ("layout", "suffix", "part"),
+    [
+        ("text", "txt", "average of 2"),
+        ("csv", "csv", "rho_source_low"),
+        ("json", "json", '"member"'),
+        ("latex", "tex", r"\toprule"),
+    ],
+)
+def test_files_are_written(
+    study: Path, tmp_path: Path, layout: str, suffix: str, part: str
+) -> None:
+    output = run(study, "--format", layout, "--output", tmp_path)
+    assert output.splitlines() == [str(tmp_path / f"{name}.{suffix}") for name in TABLES]
+    assert part in (tmp_path / f"match.{suffix}").read_text()
+
+
+def test_latex_has_true_minus_signs_and_whole_names(study: Path) -> None:
+    text = run(study, "--table", "drivers", "--format", "latex")
+    assert "$-$0." in text
+    assert "big-2 &" in text
+
+
+def test_roles_and_units_come_from_options(wide: Path) -> None:
+    names = pd.read_csv(wide, index_col=0).columns
+    roles = ["--source", names[0], "--family", f"{names[0]}=9,{names[1]}=2"]
+    text = run(wide, *roles, "--targets", f"{names[2]}=2", "--table", "match", "--accuracy")
+    assert "average of 1" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--method", "cosine"], "--method: no 'cosine'; legal: spearman, pearson, kendall"),
+        (["--table", "figure"], "--table: no 'figure'; legal: correlations, match"),
+        (["--format", "html"], "--format: no 'html'; legal: text, csv, json, latex"),
+        (["--format", "csv"], "needs --output FOLDER"),
+        (["--level", "95"], "level: 95.0 is not between 0 and 1"),
+        (["--seed", "-1"], "seed: -1 is negative"),
+    ],
+)
+def test_bad_options_are_refused(study: Path, arguments: list[str], message: str) -> None:
+    with pytest.raises(UserError, match=re.escape(message)):
+        run(study, *arguments)
+
+
+def test_the_summary_has_the_matrix_and_the_best_proxies(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    errors = noisy(true_errors(population(16)), seed=0)
+    print_summary(errors, ROLES, resamples=200)
+    text = capsys.readouterr().out
+    value = apr.as_matrix(apr.correlations(errors, resamples=40)).loc["big", "lines"]
+    assert f"{value:.2f}" in text
+    assert re.search(r"pets +big +0\.\d\d \[.*\] +(1\.00|0\.9\d) +16", text)
+    assert re.search(r"lines +big-2 +0\.\d\d \[", text)
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_numbers_are_written_for_people() -> None:
+    assert [number(value) for value in (-0.001, 0.456, float("nan"))] == ["0.00", "0.46", "–"]
+    row = {"estimate": 0.814, "low": 0.62, "high": 0.91}
+    assert estimate(row, "estimate") == "0.81 [0.62, 0.91]"
+    assert estimate({**row, "estimate": float("nan")}, "estimate") == "–"
+    assert name_of("imagenetv2-matched-frequency") == "imagenetv…requency"
+    assert len(name_of("x" * 99)) == 18

@@ -1,0 +1,131 @@
+"""Reading errors: studies, stores, CSV and Parquet, and every bad file in one line."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic_study import ROLES, STAGE_COLUMNS, population, true_errors, write_study
+
+from anynet_study.apr import Roles
+from anynet_study.cli.inputs import parse_roles, read_errors
+from anynet_study.errors import UserError
+
+GOOD = "model,one,two\nx,10,20\ny,30,\n01,5.5,NA\nz,7,8\n"
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("work") / "studies" / "toy"
+    write_study(folder)
+    return folder
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "errors.csv"
+    path.write_text(text)
+    return path
+
+
+def test_a_study_is_found_by_file_folder_and_name(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(study.parents[1])
+    tables = [read_errors(Path(where)) for where in (study / "results.h5", study, "toy")]
+    for read in tables:
+        assert read.name == "toy"
+        assert read.roles == ROLES
+        assert read.errors.shape == (16, 4)
+        assert read.population is not None
+        assert list(read.population["architecture"]) == list(read.errors.index)
+        assert read.replicates is not None
+        assert len(read.replicates) == 16 * 4 + 4 * 4 - 1
+        assert np.isnan(read.errors.loc[read.errors.index[-1], "lines"])
+
+
+def test_options_replace_what_a_store_says(study: Path) -> None:
+    roles = Roles("pets", {"pets": 9}, {"lines": 2})
+    assert read_errors(study, roles).roles == roles
+    with pytest.raises(UserError, match="--accuracy and --fraction are for CSV"):
+        read_errors(study, accuracy=True)
+
+
+def test_csv_cells_stay_where_they_are(tmp_path: Path) -> None:
+    read = read_errors(write(tmp_path, GOOD))
+    assert list(read.errors.index) == ["x", "y", "01", "z"]
+    assert read.errors.loc["01", "one"] == 5.5
+    assert read.errors["two"].isna().tolist() == [False, True, True, False]
+    assert (read.population, read.roles, read.replicates, read.store) == (None,) * 4
+
+
+def test_columns_of_the_design_space_are_the_population(tmp_path: Path) -> None:
+    architectures = population(6)
+    architectures["stem"] = "cifar"
+    table = architectures.merge(true_errors(architectures).reset_index())
+    table.to_csv(tmp_path / "all.csv", index=False)
+    table.to_parquet(tmp_path / "all.parquet")
+    for name in ("all.csv", "all.parquet"):
+        read = read_errors(tmp_path / name)
+        assert list(read.errors.columns) == ["big", "big-2", "pets", "lines"]
+        assert read.population is not None
+        assert list(read.population.columns) == ["architecture", *STAGE_COLUMNS, "stem"]
+        assert (read.population[STAGE_COLUMNS] == architectures[STAGE_COLUMNS]).all(axis=None)
+
+
+def test_parquet_may_have_the_architectures_as_index(tmp_path: Path) -> None:
+    errors = true_errors(population(5))
+    errors.to_parquet(tmp_path / "errors.parquet")
+    pd.testing.assert_frame_equal(
+        read_errors(tmp_path / "errors.parquet").errors, errors, check_index_type=False
+    )
+
+
+def test_accuracies_and_fractions_are_converted(tmp_path: Path) -> None:
+    path = write(tmp_path, "model,one\nx,0.9\ny,0.25\n")
+    read = read_errors(path, accuracy=True, fraction=True)
+    assert read.errors["one"].tolist() == pytest.approx([10.0, 75.0])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "0 columns; needed"),
+        ("model;one\nx;1\n", "1 columns; needed"),
+        ("model,one\nx,10\ny,1,2\n", "row 'y' has 3 cells, the header has 2"),
+        ("model,one\nx,10\n,12\n", "no architecture name"),
+        ("model,one,one\nx,10,11\n", "dataset one is there more than once"),
+        ("model,one\nx,10\nx,11\n", "architecture x is there more than once"),
+        ("model,one\nx,ten\n", "'ten' is not a number"),
+        ("model,one\nx,inf\n", "infinite error"),
+        ("model,one\nx,0.1\ny,0.2\n", "pass --fraction"),
+        ("model,one\nx,120\n", "120 is outside 0 to 100"),
+        ('model,one\n"x,10\n', "not a readable CSV"),
+    ],
+)
+def test_bad_tables_are_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        read_errors(write(tmp_path, text))
+    assert str(caught.value).startswith(str(tmp_path / "errors.csv"))
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_are_no_tables_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "latin.csv").write_bytes("model,é\nx,3\n".encode("latin1"))
+    (tmp_path / "bad.parquet").write_bytes(b"nothing")
+    for name in ("latin.csv", "bad.parquet"):
+        with pytest.raises(UserError, match="not a readable"):
+            read_errors(tmp_path / name)
+    with pytest.raises(UserError, match="no such file"):
+        read_errors(tmp_path / "none.csv")
+    with pytest.raises(UserError, match="no such"):
+        read_errors(tmp_path / "no-study")
+
+
+def test_roles_from_options() -> None:
+    roles = parse_roles("A", ["A=1000,A-10=10", "A-2=2"], ["pets=9"])
+    assert roles == Roles("A", {"A": 1000, "A-10": 10, "A-2": 2}, {"pets": 9})
+    assert parse_roles("", [], []) is None
+    with pytest.raises(UserError, match="--source: name the source"):
+        parse_roles("", ["A=3"], [])
+    with pytest.raises(UserError, match="--targets: 'pets' is not NAME=CLASSES"):
+        parse_roles("A", ["A=3"], ["pets"])
