@@ -1,6 +1,7 @@
 """Publishing files: a reader sees the old file or the new one, never half of one."""
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,8 @@ def replacing(path: Path) -> Iterator[Path]:
     On any exception (a full disk, Ctrl-C) the temporary file is removed and `path` is untouched.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # Process ids repeat across the machines that share a file system.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         yield temporary
         with temporary.open("rb+") as file:

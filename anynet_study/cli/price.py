@@ -19,7 +19,7 @@ def print_price(sweep: Sweep, population: Population) -> None:
     console = Console()
     console.print(_table(sweep, items, rate))
     runs, seconds = sum(item.runs for item in items), sum(item.seconds for item in items)
-    lines = [f"{runs:,} runs, {seconds / 86400:,.2f} days of one {rate.name}"]
+    lines = [f"{runs:,} runs, {duration(seconds)} of one {rate.name}"]
     lines.append(_where(sweep, runs, seconds))
     if not all(item.size.known for item in items):
         lines.append("* not added yet: image counts by the catalog (anynet-study data list)")

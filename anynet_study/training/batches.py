@@ -17,7 +17,9 @@ RESIDENT_BYTES = 4 << 30
 class Split:
     """The images and labels of one split of a view, in the view's order."""
 
-    def __init__(self, view: DatasetView, split: Literal["train", "test"], device: torch.device) -> None:
+    def __init__(
+        self, view: DatasetView, split: Literal["train", "test"], device: torch.device
+    ) -> None:
         index = view.train_index if split == "train" else view.test_index
         labels = view.train_labels if split == "train" else view.test_labels
         self.device = device
