@@ -1,5 +1,6 @@
 """The folder of a study: where each file is, and how a study is begun and found again."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +59,17 @@ class Study:
         there = sorted(path.parent.name for path in STUDIES.glob("*/sweep.yaml"))
         listed = f"there are: {', '.join(there)}" if there else f"{STUDIES}/ holds none"
         raise UserError(f"{name}: no such study; {listed}")
+
+    def remove_litter(self, finished: Collection[str]) -> None:
+        """Remove what a kill left behind: half-written files, checkpoints of finished runs.
+
+        Only while nobody else is at this study.
+        """
+        for path in self.folder.rglob(".*.tmp"):
+            path.unlink(missing_ok=True)
+        for path in self.checkpoints.glob("*.pt"):
+            if path.stem in finished:
+                path.unlink(missing_ok=True)
 
     def sweep(self) -> Sweep:
         return Sweep.load(self.sweep_file)

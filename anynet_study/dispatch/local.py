@@ -28,15 +28,18 @@ def train_all(
     with the place of the logs when they are not. On Ctrl-C the workers are ended.
     """
     todo = _todo(study, planned, retry_failed)
+    if not ledger.live_jobs(study.jobs_file):
+        study.remove_litter(finished_runs(study.journals))
     if not todo:
         return
     with progress("training", len(planned), start=len(planned) - len(todo)) as report:
         while todo:
             if ledger.live_jobs(study.jobs_file):
                 _follow_others(study, planned, report)
-            else:
-                jobs = submit_locally(study, sweep, todo, attached=True, retry_failed=retry_failed)
-                _follow(jobs, study, planned, report)
+                todo = _todo(study, planned, retry_failed)
+                continue
+            jobs = submit_locally(study, sweep, todo, attached=True, retry_failed=retry_failed)
+            _follow(jobs, study, planned, report)
             before, todo = len(todo), _todo(study, planned, retry_failed=False)
             retry_failed = False
             if todo and len(todo) == before:
