@@ -1,6 +1,6 @@
-"""Extracting zip and tar archives that may be hostile.
+"""Unpacking zip and tar archives that may be hostile.
 
-Only regular files and folders with plain relative names come out, each name once, and no more
+Only regular files with plain relative names come out, each name once, and no more
 of them or of their bytes than `Limits` allows, counted as they are written.
 """
 
@@ -46,7 +46,7 @@ class Limits:
     members: int = 3_000_000
     #: Bytes of all files.
     total_bytes: int = 1 << 40
-    #: Extracted over archived bytes, once more than `free_bytes` are extracted.
+    #: Unpacked over archived bytes, once more than `free_bytes` are unpacked.
     ratio: float = 200.0
     free_bytes: int = 256 << 20
 
@@ -59,10 +59,14 @@ class _Member(NamedTuple):
     position: int
 
 
-def extract(archive: Path, folder: Path, limits: Limits = Limits()) -> None:
-    """Extract `archive` (zip, tar, or tar compressed by gzip, bzip2 or xz) to the new `folder`.
+def spool(archive: Path, target: Path, limits: Limits = Limits()) -> dict[str, tuple[int, int]]:
+    """Write the contents of all files in `archive` one after the other to the new file `target`.
 
-    UserError, naming the member, for links, devices, names that leave the folder, occur twice
+    Returns offset and size of each by its name. One file, not one a member: nothing in an
+    archive can choose where it is written, and creating a million files takes longer than
+    decoding them. Read are zip, tar, and tar compressed by gzip, bzip2 or xz.
+
+    UserError, naming the member, for links, devices, names that leave the archive, occur twice
     or differ in case only, and for more than `limits`; also if the archive is damaged.
     """
     with archive.open("rb") as file:
@@ -71,43 +75,43 @@ def extract(archive: Path, folder: Path, limits: Limits = Limits()) -> None:
         if magic == b"Rar!":
             raise UserError(f"{archive}: RAR archives are not read; give the extracted folder")
         members = _zip_members if magic == b"PK\3\4" else _tar_members
-        folder.mkdir()
         try:
-            _write_members(members(archive, file), archive, folder, limits)
+            return _write_members(members(archive, file), archive, target, limits)
         except DAMAGE as error:
             raise UserError(f"{archive}: not a whole zip or tar archive ({error})") from error
 
 
-def _write_members(members: Iterator[_Member], archive: Path, folder: Path, limits: Limits) -> None:
+def _write_members(
+    members: Iterator[_Member], archive: Path, target: Path, limits: Limits
+) -> dict[str, tuple[int, int]]:
     size = archive.stat().st_size
     megabytes = max(1, round(size / 1e6))
     budget = min(limits.total_bytes, max(limits.free_bytes, int(limits.ratio * size)))
     names = MemberNames(archive)
-    written = 0
-    with progress(f"extracting {archive.name} (MB)", megabytes) as report:
+    spans: dict[str, tuple[int, int]] = {}
+    with (
+        target.open("xb") as file,
+        progress(f"unpacking {archive.name} (MB)", megabytes) as report,
+    ):
         for count, member in enumerate(members, start=1):
             if count > limits.members:
                 raise UserError(f"{archive}: more than {limits.members} members")
-            target = folder.joinpath(*names.check(member.name, member.content is None))
-            if member.content is None:
-                target.mkdir(parents=True, exist_ok=True)
-            else:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                written += _copy(member, target, budget - written, archive)
+            name = names.check(member.name, member.content is None)
+            if member.content is not None:
+                start = file.tell()
+                _copy(member, file, budget, archive)
+                spans[name] = (start, file.tell() - start)
             report(min(round(member.position / 1e6), megabytes - 1))
         report(megabytes)
+    return spans
 
 
-def _copy(member: _Member, target: Path, budget: int, archive: Path) -> int:
+def _copy(member: _Member, file: IO[bytes], budget: int, archive: Path) -> None:
     assert member.content is not None
-    written = 0
-    with target.open("xb") as file:
-        while chunk := member.content.read(CHUNK):
-            written += len(chunk)
-            if written > budget:
-                raise UserError(f"{archive}: {member.name!r} makes it too large when extracted")
-            file.write(chunk)
-    return written
+    while chunk := member.content.read(CHUNK):
+        if file.tell() + len(chunk) > budget:
+            raise UserError(f"{archive}: {member.name!r} makes it too large when unpacked")
+        file.write(chunk)
 
 
 def _zip_members(archive: Path, file: IO[bytes]) -> Iterator[_Member]:

@@ -11,7 +11,7 @@ from anynet_study.data.packed import PackedDataset
 from anynet_study.data.packing import Origin, pack
 from anynet_study.data.procedural import BLOB_CLASSES, GRATING_CLASSES, blobs, gratings
 from anynet_study.data.readers.listing import Example, Listing
-from anynet_study.data.root import data_root, dataset_folder, publish, workspace
+from anynet_study.data.root import dataset_folder, publish, workspace
 
 LAYOUT = "built-in"
 TEST_SHARE = 0.2
@@ -24,7 +24,7 @@ def generate(name: str) -> PackedDataset:
     images = listing.train[0].pixels
     assert images is not None
     with workspace(name) as folder:
-        pack(listing, Origin(name, source, holdout), len(images), folder / "packed")
+        pack(None, listing, Origin(name, source, holdout), len(images), folder / "packed")
         publish(folder / "packed", name)
     return PackedDataset.open(dataset_folder(name))
 
@@ -43,7 +43,7 @@ def _digits() -> Built:
     examples = _examples("digits", images, digits.target)
     train, test = hold_out(examples, classes, TEST_SHARE, SEED)
     holdout = Holdout(seed=SEED, share=TEST_SHARE, grouped=False)
-    return Listing(LAYOUT, data_root(), classes, train, test), holdout, "scikit-learn's digits"
+    return Listing(LAYOUT, "", classes, train, test), holdout, "scikit-learn's digits"
 
 
 def _gratings() -> Built:
@@ -64,7 +64,7 @@ def _drawn(
     images, labels = draw(train + test, SEED)
     examples = _examples("drawn", images, labels)
     return (
-        Listing(LAYOUT, data_root(), classes, examples[:train], examples[train:]),
+        Listing(LAYOUT, "", classes, examples[:train], examples[train:]),
         None,
         "formula",
     )

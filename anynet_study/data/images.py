@@ -1,7 +1,7 @@
-"""Reading one image file safely: whatever it holds, the result is square RGB bytes or an error."""
+"""Decoding one image file safely: whatever it holds, the result is square RGB bytes or an error."""
 
+import io
 import warnings
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,8 @@ class UnreadableImageError(Exception):
     """An image that cannot be decoded whole; the message says why."""
 
 
-def read_image(path: Path, size: int) -> NDArray[np.uint8]:
-    """Decode the image at `path` and fit it: (size, size, 3) uint8, see `to_rgb` and `fit`.
+def decode_image(content: bytes, size: int) -> NDArray[np.uint8]:
+    """Decode the bytes of an image file and fit it: (size, size, 3) uint8, see `to_rgb`, `fit`.
 
     Raises UnreadableImageError for anything that is not a whole, sane image of `FORMATS`.
     """
@@ -26,14 +26,14 @@ def read_image(path: Path, size: int) -> NDArray[np.uint8]:
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
-            with path.open("rb") as file, Image.open(file, formats=FORMATS) as image:
+            with Image.open(io.BytesIO(content), formats=FORMATS) as image:
                 image.load()
                 return fit(to_rgb(ImageOps.exif_transpose(image)), size)
+        except UnidentifiedImageError as error:
+            raise UnreadableImageError("not an image of a known format") from error
         except Exception as error:  # decoders raise nearly anything on hostile bytes
-            reason = str(error).replace(str(path), path.name).split("\n")[0]
-            if isinstance(error, UnidentifiedImageError):
-                reason = "not an image of a known format"
-            raise UnreadableImageError(reason or type(error).__name__) from error
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            raise UnreadableImageError(reason) from error
 
 
 def to_rgb(image: Image.Image) -> Image.Image:

@@ -1,12 +1,9 @@
 """From a dataset as it was downloaded to a packed one."""
 
 import dataclasses
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from anynet_study.data import catalog
-from anynet_study.data.archives import extract
 from anynet_study.data.builtin import BUILT_IN
 from anynet_study.data.holdout import hold_out, limit
 from anynet_study.data.meta import Holdout, Limit
@@ -14,6 +11,7 @@ from anynet_study.data.packed import PackedDataset
 from anynet_study.data.packing import Origin, pack
 from anynet_study.data.readers import Listing, recognise
 from anynet_study.data.root import dataset_folder, publish, workspace
+from anynet_study.data.source import opened
 from anynet_study.errors import UserError
 
 MAX_SIZE = 1024
@@ -47,13 +45,13 @@ def add_dataset(
         raise UserError(f"{source}: no such file or folder")
     size = _checked_size(name, size)
     _check_ranges(test_share, max_broken, limit_per_class, fraction)
-    with workspace(name) as folder, _opened(source, folder / "extracted") as opened:
-        reader, root = recognise(opened)
-        listing = reader.read(root)
+    with workspace(name) as folder, opened(source, folder) as files:
+        reader, root = recognise(files)
+        listing = reader.read(files, root)
         listing, holdout = _with_test_split(listing, test_share, seed)
         listing, limited = _limited(listing, limit_per_class, fraction, seed)
         origin = Origin(name, source.resolve().name, holdout, limited)
-        pack(listing, origin, size, folder / "packed", max_broken, workers)
+        pack(files, listing, origin, size, folder / "packed", max_broken, workers)
         if not publish(folder / "packed", name, force):
             _check_free(name, force=False)
     return PackedDataset.open(dataset_folder(name))
@@ -88,16 +86,6 @@ def _check_free(name: str, force: bool) -> None:
     folder = dataset_folder(name)
     if folder.exists() and not force:
         raise UserError(f"{folder}: the dataset exists; --force replaces it")
-
-
-@contextmanager
-def _opened(source: Path, extracted: Path) -> Iterator[Path]:
-    """The folder to read: `source` itself, or what the archive `source` holds."""
-    if source.is_dir():
-        yield source
-        return
-    extract(source, extracted)
-    yield extracted
 
 
 def _with_test_split(listing: Listing, share: float, seed: int) -> tuple[Listing, Holdout | None]:

@@ -2,14 +2,14 @@
 
 import csv
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.data.decoding import Block, Decode, decoder
+from anynet_study.data.decoding import Block, Encoded, decoder
 from anynet_study.data.meta import (
     SCHEMA_VERSION,
     SPLITS,
@@ -23,6 +23,7 @@ from anynet_study.data.meta import (
     content_hash,
 )
 from anynet_study.data.readers.listing import Example, Listing
+from anynet_study.data.source import Source
 from anynet_study.data.split_writer import SplitWriter
 from anynet_study.errors import UserError
 from anynet_study.files import write_text
@@ -70,6 +71,7 @@ class _Quarantine:
 
 
 def pack(
+    source: Source | None,
     listing: Listing,
     origin: Origin,
     size: int,
@@ -79,8 +81,9 @@ def pack(
 ) -> None:
     """Write `listing`, which has both splits, to the new `folder` at `size` x `size` pixels.
 
-    Memory is bounded by a few blocks of images. Unreadable images are left out and listed in
-    the meta data; UserError if they are more than the share `max_broken` of all.
+    `source` holds the files of the examples; None where all of them are arrays. Memory is
+    bounded by a few blocks of images. Unreadable images are left out and listed in the meta
+    data; UserError if they are more than the share `max_broken` of all.
     """
     examples = {"train": listing.train, "test": listing.test or []}
     total = sum(map(len, examples.values()))
@@ -88,13 +91,14 @@ def pack(
     _check_space(folder, total * size * size * 3)
     quarantine = _Quarantine(total, max_broken)
     with (
-        decoder(listing.root, size, total, workers) as decode,
+        decoder(size, total, workers) as decode,
         progress(f"packing {origin.name}", total) as report,
     ):
         packed: dict[Split, _Packed] = {}
         for split in SPLITS:
             with SplitWriter(folder, split, size) as writer:
-                packed[split] = _write(writer, split, examples[split], decode, quarantine, report)
+                blocks = decode(_encoded(source, listing, examples[split]))
+                packed[split] = _write(writer, split, examples[split], blocks, quarantine, report)
     for split in SPLITS:
         _check_classes(listing.classes, split, packed[split].examples)
     meta = _describe(listing, origin, size, packed, quarantine)
@@ -102,22 +106,34 @@ def pack(
     write_text(folder / "meta.json", meta.model_dump_json(indent=1) + "\n")
 
 
+def _encoded(
+    source: Source | None, listing: Listing, examples: Sequence[Example]
+) -> Iterator[Encoded]:
+    for example in examples:
+        if example.pixels is not None:
+            yield example.pixels
+        else:
+            assert source is not None
+            yield source.member(listing.path(example))
+
+
 def _write(
     writer: SplitWriter,
     split: Split,
     examples: Sequence[Example],
-    decode: Decode,
+    blocks: Iterable[tuple[int, Block]],
     quarantine: _Quarantine,
     report: Report,
 ) -> _Packed:
     written: list[Example] = []
-    done = 0 if split == "train" else quarantine.total - len(examples)
-    for some, block in decode(examples):
-        readable = quarantine.readable(split, some, block)
+    before = 0 if split == "train" else quarantine.total - len(examples)
+    done = 0
+    for count, block in blocks:
+        readable = quarantine.readable(split, examples[done : done + count], block)
         writer.append(block, np.array([example.label for example in readable], np.int64))
         written += readable
-        done += len(some)
-        report(done)
+        done += count
+        report(before + done)
     return _Packed(written, writer.digests, writer.hashes)
 
 

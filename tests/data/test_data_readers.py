@@ -11,12 +11,15 @@ import pytest
 from miniatures import HAM, WRITERS, binary_to_python, dump, picture, save, write_miniature
 
 from anynet_study.data.readers import Listing, recognise
+from anynet_study.data.source import Source
+from anynet_study.data.tree import tree_of_folder, tree_of_names
 from anynet_study.errors import UserError
 
 
-def read(source: Path) -> Listing:
+def read(path: Path) -> Listing:
+    source = Source(path, tree_of_folder(path))
     reader, root = recognise(source)
-    return reader.read(root)
+    return reader.read(source, root)
 
 
 def counts(listing: Listing, split: str) -> dict[str, int]:
@@ -48,17 +51,17 @@ def test_each_layout_is_recognised_also_inside_other_folders(tmp_path, name, wra
     (source / ".DS_Store").write_bytes(b"\0")
     listing = read(tmp_path / "downloads" if wrapped else source)
     assert listing.layout == LAYOUTS[name]
-    assert listing.root == source
+    assert listing.root == (f"archive/{name}" if wrapped else "")
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_examples_are_sorted_and_there(tmp_path, name):
     listing = read(write_miniature(name, tmp_path))
     for split in (listing.train, listing.test or []):
-        names = [example.name for example in split]
-        assert names == sorted(names)
-        assert len(set(names)) == len(names)
-        assert all(e.pixels is not None or (listing.root / e.name).is_file() for e in split)
+        found = [example.name for example in split]
+        assert found == sorted(found)
+        assert len(set(found)) == len(found)
+        assert all(e.pixels is not None or (tmp_path / name / e.name).is_file() for e in split)
 
 
 def test_class_folders(tmp_path):
@@ -365,7 +368,7 @@ def test_photos_with_point_annotations(tmp_path):
 def test_two_training_folders(tmp_path):
     source = write_miniature("natural", tmp_path)
     shutil.copytree(source / "seg_train", source / "train")
-    with pytest.raises(UserError, match="both 'seg_train' and 'train'"):
+    with pytest.raises(UserError, match="'seg_train' and 'train' are the same split"):
         read(source)
 
 
@@ -379,3 +382,26 @@ def test_an_unknown_layout_says_what_was_seen(tmp_path):
     assert "saw 1 folders (empty), 2 images and 1 other files" in line
     assert "split/class/image" in line
     assert "\n" not in line
+
+
+def test_the_tree_of_names_is_the_tree_of_the_folder(tmp_path):
+    for name in ("b/2.jpg", "b/.DS_Store", "a/x/1.PNG", "a/notes.txt", "z.csv", "__MACOSX/b/2.jpg"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    tree = tree_of_names(path.relative_to(tmp_path).as_posix() for path in files)
+    assert tree == tree_of_folder(tmp_path)
+    assert tree.images() == ["a/x/1.PNG", "b/2.jpg"]
+    assert tree.count() == 5
+    assert list(tree.folders) == ["a", "b"]
+
+
+def test_links_are_followed_but_not_in_circles(tmp_path):
+    source = write_miniature("imagenet", tmp_path / "real")
+    (tmp_path / "linked").mkdir()
+    for split in ("train", "val"):
+        (tmp_path / "linked" / split).symlink_to(source / split)
+    (source / "train" / "n01440764" / "circle").symlink_to(source / "train")
+    listing = read(tmp_path / "linked")
+    assert len(listing.train) == 144
+    assert len(listing.test or []) == 48

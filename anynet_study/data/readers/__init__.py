@@ -1,7 +1,6 @@
 """Readers of datasets as they are downloaded, one module a layout."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 from anynet_study.data.readers import (
@@ -14,7 +13,8 @@ from anynet_study.data.readers import (
     split_folders,
 )
 from anynet_study.data.readers.listing import Example, Listing
-from anynet_study.data.readers.scan import children, is_image, subfolders
+from anynet_study.data.source import Source
+from anynet_study.data.tree import Folder, is_image
 from anynet_study.errors import UserError
 
 __all__ = ["READERS", "Example", "Listing", "Reader", "recognise"]
@@ -24,8 +24,8 @@ class Reader(NamedTuple):
     """One layout: its name, whether a folder has it, and what is in such a folder."""
 
     layout: str
-    recognises: Callable[[Path], bool]
-    read: Callable[[Path], Listing]
+    recognises: Callable[[Folder], bool]
+    read: Callable[[Source, Folder], Listing]
 
 
 #: From the most to the least specific: the first that recognises a folder reads it.
@@ -43,30 +43,31 @@ READERS = tuple(
 )
 
 
-def recognise(source: Path) -> tuple[Reader, Path]:
-    """The reader for what lies at `source`, and the folder it applies to.
+def recognise(source: Source) -> tuple[Reader, Folder]:
+    """The reader for `source`, and the folder in it that the reader applies to.
 
     Folders that hold nothing but one folder are passed through. UserError in one line, saying
     what was seen and which layouts are known, if no reader recognises any of them.
     """
-    root = source
+    root = source.tree
     while True:
         for reader in READERS:
             if reader.recognises(root):
                 return reader, root
-        inner = subfolders(root)
-        if len(inner) != 1 or any(is_image(entry.name) for entry in children(root)):
+        if len(root.folders) != 1 or root.first_image() is not None:
             break
-        root = inner[0]
+        root = next(iter(root.folders.values()))
     known = ", ".join(reader.layout for reader in READERS)
-    raise UserError(f"{source}: layout not recognised: {_seen(root)}; known layouts: {known}")
+    raise UserError(
+        f"{source.where(root.path)}: layout not recognised: {_seen(root)}; known layouts: {known}"
+    )
 
 
-def _seen(root: Path) -> str:
-    folders = [path.name for path in subfolders(root)]
-    files = [path.name for path in children(root) if not path.is_dir()]
-    images = sum(map(is_image, files))
-    shown = f" ({', '.join(folders[:3])}{', ...' if len(folders) > 3 else ''})" if folders else ""
+def _seen(root: Folder) -> str:
+    names = list(root.folders)
+    shown = f" ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})" if names else ""
+    images = sum(map(is_image, root.files))
     return (
-        f"saw {len(folders)} folders{shown}, {images} images and {len(files) - images} other files"
+        f"saw {len(names)} folders{shown}, {images} images and "
+        f"{len(root.files) - images} other files"
     )

@@ -1,7 +1,5 @@
 """What the binary and the python form of CIFAR-10 and CIFAR-100 share."""
 
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,20 +11,21 @@ PIXELS = 3 * SIDE * SIDE
 
 
 def examples(
-    file: Path,
+    where: str,
     rows: NDArray[np.uint8],
     labels: NDArray[np.integer] | list[int],
     classes: tuple[str, ...],
 ) -> list[Example]:
-    """Examples of one file: `rows` (N, 3072) hold red, green and blue planes.
+    """Examples of the file `where`: `rows` (N, 3072) hold red, green and blue planes.
 
     They are named after file and row, alike in both forms.
     """
+    stem = where.rpartition("/")[2].removesuffix(".bin")
     planes = rows.reshape(-1, 3, SIDE, SIDE)
     found = []
     for row, (image, label) in enumerate(zip(planes, labels, strict=True)):
         if not 0 <= label < len(classes):
-            raise UserError(f"{file}: image {row} has label {label}; legal: 0..{len(classes) - 1}")
+            raise UserError(f"{where}: image {row} has label {label}; legal: 0..{len(classes) - 1}")
         pixels = image.transpose(1, 2, 0)
-        found.append(Example(f"{file.stem}/{row:05d}", int(label), pixels=pixels))
+        found.append(Example(f"{stem}/{row:05d}", int(label), pixels=pixels))
     return found

@@ -1,10 +1,10 @@
 """`class/image`: one folder a class, no official split."""
 
 import re
-from pathlib import Path
 
 from anynet_study.data.readers.listing import Example, Listing
-from anynet_study.data.readers.scan import find_images, first_image, holds_image, subfolders
+from anynet_study.data.source import Source
+from anynet_study.data.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "class/image"
@@ -13,59 +13,56 @@ NOT_A_CLASS = re.compile(
 )
 
 
-def recognises(root: Path) -> bool:
+def recognises(root: Folder) -> bool:
     """Two folders or more, one at least with images directly in it."""
-    folders = subfolders(root)
-    return len(folders) >= 2 and any(first_image(folder) for folder in folders)
+    return len(root.folders) >= 2 and any(map(Folder.first_image, root.folders.values()))
 
 
-def read(root: Path) -> Listing:
+def read(source: Source, root: Folder) -> Listing:
     """Every folder is a class; images may lie at any depth in it."""
-    _refuse_unlabelled(root)
-    loose = sum(not entry.is_dir() for entry in root.iterdir())
-    classes, examples, ignored = read_classes(root, root)
-    return Listing(LAYOUT, root, classes, examples, None, ignored + loose)
+    _refuse_unlabelled(source, root)
+    classes, examples = read_classes(source, root, root)
+    return Listing(LAYOUT, root.path, classes, examples, None, root.count() - len(examples))
 
 
 def read_classes(
-    folder: Path, root: Path, classes: tuple[str, ...] | None = None
-) -> tuple[tuple[str, ...], list[Example], int]:
-    """The classes of `folder`, their examples by name relative to `root`, and other files.
+    source: Source, folder: Folder, root: Folder, classes: tuple[str, ...] | None = None
+) -> tuple[tuple[str, ...], list[Example]]:
+    """The classes of `folder` and their examples by name relative to `root`, sorted.
 
     `classes`, where given, are what the folders must be.
     """
-    found = tuple(path.name for path in subfolders(folder))
+    found = tuple(folder.folders)
     if classes is not None and found != classes:
-        stray = sorted(set(found) ^ set(classes))
-        side = "only" if stray[0] in found else "not"
-        raise UserError(f"{folder}: class {stray[0]!r} is {side} in this split")
+        stray = min(set(found) ^ set(classes))
+        side = "only" if stray in found else "not"
+        raise UserError(f"{source.where(folder.path)}: class {stray!r} is {side} in this split")
     examples: list[Example] = []
-    ignored = 0
-    for label, name in enumerate(found):
-        images, others = find_images(folder / name, root)
+    prefix = len(root.join(""))
+    for label, inner in enumerate(folder.folders.values()):
+        images = inner.images()
         if not images:
-            raise UserError(f"{folder / name}: the class folder is empty")
-        ignored += others
-        examples += [Example(image, label) for image in images]
-    return found, sorted(examples, key=lambda example: example.name), ignored
+            raise UserError(f"{source.where(inner.path)}: the class folder is empty")
+        examples += [Example(image[prefix:], label) for image in images]
+    return found, sorted(examples, key=lambda example: example.name)
 
 
-def has_classes(folder: Path) -> bool:
+def has_classes(folder: Folder) -> bool:
     """Whether `folder` holds class folders with images."""
-    return any(holds_image(path) for path in subfolders(folder))
+    return any(map(Folder.holds_images, folder.folders.values()))
 
 
-def _refuse_unlabelled(root: Path) -> None:
+def _refuse_unlabelled(source: Source, root: Folder) -> None:
     """Folders of unlabelled images are not classes, however much they look it."""
-    for folder in subfolders(root):
+    for folder in root.folders.values():
         if NOT_A_CLASS.fullmatch(folder.name):
             raise UserError(
-                f"{folder}: its name says part of a dataset, not a class, so its images have no "
-                f"labels; legal: {LAYOUT} or split/class/image"
+                f"{source.where(folder.path)}: its name says part of a dataset, not a class, so "
+                f"its images have no labels; legal: {LAYOUT} or split/class/image"
             )
-        image = first_image(folder)
-        if image is not None and (note := image.with_name(f"{image.name}.txt")).exists():
+        image = folder.first_image()
+        if image is not None and f"{image}.txt" in folder.files:
             raise UserError(
-                f"{note}: photos with annotated points; crop the points into one folder a class "
-                "first"
+                f"{source.where(folder.join(image))}.txt: photos with annotated points; crop the "
+                "points into one folder a class first"
             )

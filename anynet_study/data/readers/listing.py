@@ -1,7 +1,6 @@
 """What a reader finds in a downloaded dataset: every image with its label, nothing decoded yet."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 class Example:
     """One labelled image."""
 
-    #: Path of the image inside the source, '/' between the parts: sort key and name in messages.
+    #: Path of the image from the listing's root: sort key and name in messages.
     name: str
     #: Index into the listing's classes.
     label: int
@@ -27,11 +26,15 @@ class Listing:
 
     #: Name of the layout, as in the list of known layouts.
     layout: str
-    #: The folder that the examples' names are relative to.
-    root: Path
+    #: The folder that the examples' names are relative to, as a path from the source.
+    root: str
     classes: tuple[str, ...]
     train: list[Example]
     #: None: no official test split.
     test: list[Example] | None
     #: Files that are no labelled image of either split.
     ignored: int = 0
+
+    def path(self, example: Example) -> str:
+        """The path of an example from the source."""
+        return f"{self.root}/{example.name}" if self.root else example.name

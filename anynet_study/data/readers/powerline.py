@@ -1,10 +1,11 @@
 """Powerline: flat folders of infrared and visible light images, the label in the file name."""
 
 import re
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from anynet_study.data.readers.listing import Example, Listing
-from anynet_study.data.readers.scan import count_files, find_images, first_image, subfolders
+from anynet_study.data.source import Source
+from anynet_study.data.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "Powerline"
@@ -16,24 +17,21 @@ NAME = re.compile(
 )
 
 
-def recognises(root: Path) -> bool:
-    """Folders (or this folder) with an image of such a name in it."""
-    return any(_holds_label(folder) for folder in [root, *subfolders(root)])
+def recognises(root: Folder) -> bool:
+    """Folders (or this folder) whose first image has such a name."""
+    firsts = [folder.first_image() for folder in (root, *root.folders.values())]
+    return any(image is not None and NAME.match(image) for image in firsts)
 
 
-def read(root: Path) -> Listing:
+def read(source: Source, root: Folder) -> Listing:
     """Every image must carry its label; UserError names the first that does not."""
-    images, _ = find_images(root, root)
     examples = []
-    for image in images:
+    prefix = len(root.join(""))
+    for image in root.images():
         match = NAME.match(PurePosixPath(image).name)
         if match is None:
-            raise UserError(f"{root / image}: no label (TV or TY, with IR or VL) in the file name")
+            where = source.where(image)
+            raise UserError(f"{where}: no label (TV or TY, with IR or VL) in the file name")
         token = (match["first"] or match["last"]).upper()
-        examples.append(Example(image, LABELS[token]))
-    return Listing(LAYOUT, root, CLASSES, examples, None, count_files(root) - len(images))
-
-
-def _holds_label(folder: Path) -> bool:
-    image = first_image(folder)
-    return image is not None and NAME.match(image.name) is not None
+        examples.append(Example(image[prefix:], LABELS[token]))
+    return Listing(LAYOUT, root.path, CLASSES, examples, None, root.count() - len(examples))

@@ -7,16 +7,10 @@ because the compiled one grows its memo table to any index that the file names.
 
 import io
 import pickle
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-
-from anynet_study.errors import UserError
-
-#: The largest official file has 155 MB.
-MAX_BYTES = 256 << 20
 
 
 class _Inert:
@@ -59,21 +53,19 @@ class _Unpickler(pickle._Unpickler):
             raise pickle.UnpicklingError(f"asks for {module}.{name}") from None
 
 
-def load_dictionary(path: Path) -> dict[bytes, Any]:
-    """The dictionary of bytes keys in the pickle at `path`; UserError if it is anything else."""
-    if path.stat().st_size > MAX_BYTES:
-        raise UserError(f"{path}: larger than any CIFAR file ({MAX_BYTES >> 20} MiB)")
+def load_dictionary(content: bytes) -> dict[bytes, Any]:
+    """The dictionary with keys of bytes that a pickle holds; ValueError if it is anything else."""
     try:
-        loaded = _Unpickler(io.BytesIO(path.read_bytes()), encoding="bytes").load()
+        loaded = _Unpickler(io.BytesIO(content), encoding="bytes").load()
     except Exception as error:  # a hostile pickle can raise nearly anything
-        raise UserError(f"{path}: not a CIFAR pickle ({error})") from error
+        raise ValueError(str(error)) from error
     if not isinstance(loaded, dict):
-        raise UserError(f"{path}: not a CIFAR pickle (no dictionary)")
+        raise ValueError("no dictionary")
     return loaded
 
 
-def byte_rows(path: Path, value: object, columns: int) -> NDArray[np.uint8]:
-    """The (N, columns) uint8 array that the pickle at `path` describes, checked against it."""
+def byte_rows(value: object, columns: int) -> NDArray[np.uint8]:
+    """The (N, columns) uint8 array that a pickle describes; ValueError if it describes another."""
     state = value.state if isinstance(value, _Inert) else None
     if isinstance(state, tuple) and len(state) == 5:
         _, shape, kind, fortran, data = state
@@ -84,4 +76,4 @@ def byte_rows(path: Path, value: object, columns: int) -> NDArray[np.uint8]:
             rows = np.frombuffer(data, np.uint8).reshape(-1, columns)
             if rows.shape == shape:
                 return rows
-    raise UserError(f"{path}: the pixels are not a whole (N, {columns}) array of bytes")
+    raise ValueError(f"the pixels are not a whole (N, {columns}) array of bytes")

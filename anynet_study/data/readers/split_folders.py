@@ -1,10 +1,9 @@
 """`split/class/image`: official splits as folders, also doubled (`seg_train/seg_train/...`)."""
 
-from pathlib import Path
-
 from anynet_study.data.readers import class_folders
 from anynet_study.data.readers.listing import Listing
-from anynet_study.data.readers.scan import count_files, find_images, subfolders
+from anynet_study.data.source import Source
+from anynet_study.data.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "split/class/image"
@@ -13,50 +12,56 @@ TEST = ("test", "testing", "seg_test")
 VALIDATION = ("val", "valid", "validation")
 
 
-def recognises(root: Path) -> bool:
+def recognises(root: Folder) -> bool:
     """A training folder with class folders."""
-    train = _split(root, TRAIN)
-    return train is not None and class_folders.has_classes(train)
+    return any(map(class_folders.has_classes, _named(root, TRAIN)))
 
 
-def read(root: Path) -> Listing:
+def read(source: Source, root: Folder) -> Listing:
     """Train and test; validation is the test split where there is no labelled test.
 
     Without either, the training folder is read as `class/image`. Other folders (unlabelled
     images, a validation split beside a test split) are counted as ignored.
     """
-    train = _split(root, TRAIN)
+    train = _split(source, root, TRAIN)
     assert train is not None
-    test = _test_split(root)
+    test = _test_split(source, root)
     if test is None:
-        listing = class_folders.read(train)
-        ignored = count_files(root) - len(listing.train)
-        return Listing(class_folders.LAYOUT, train, listing.classes, listing.train, None, ignored)
-    classes, train_examples, _ = class_folders.read_classes(train, root)
-    _, test_examples, _ = class_folders.read_classes(test, root, classes)
-    ignored = count_files(root) - len(train_examples) - len(test_examples)
-    return Listing(LAYOUT, root, classes, train_examples, test_examples, ignored)
+        listing = class_folders.read(source, train)
+        ignored = root.count() - len(listing.train)
+        return Listing(listing.layout, listing.root, listing.classes, listing.train, None, ignored)
+    classes, training = class_folders.read_classes(source, train, root)
+    _, testing = class_folders.read_classes(source, test, root, classes)
+    ignored = root.count() - len(training) - len(testing)
+    return Listing(LAYOUT, root.path, classes, training, testing, ignored)
 
 
-def _test_split(root: Path) -> Path | None:
-    test, validation = _split(root, TEST), _split(root, VALIDATION)
+def _test_split(source: Source, root: Folder) -> Folder | None:
+    test, validation = _split(source, root, TEST), _split(source, root, VALIDATION)
     for folder in (test, validation):
         if folder is not None and class_folders.has_classes(folder):
             return folder
-    if validation is not None and find_images(validation, root)[0]:
+    if validation is not None and validation.holds_images():
         raise UserError(
-            f"{validation}: images without class folders, so without labels (ImageNet's needs "
-            "LOC_val_solution.csv beside the folder ILSVRC)"
+            f"{source.where(validation.path)}: images without class folders, so without labels "
+            "(ImageNet's needs LOC_val_solution.csv beside the folder ILSVRC)"
         )
     return None
 
 
-def _split(root: Path, names: tuple[str, ...]) -> Path | None:
-    """The folder of one split, whatever its case; the inner one where it is doubled."""
-    found = [folder for folder in subfolders(root) if folder.name.lower() in names]
+def _split(source: Source, root: Folder, names: tuple[str, ...]) -> Folder | None:
+    """The folder of one split."""
+    found = _named(root, names)
     if len(found) > 1:
-        raise UserError(f"{root}: both {found[0].name!r} and {found[1].name!r}; keep one of them")
-    if not found:
-        return None
-    inner = found[0] / found[0].name
-    return inner if inner.is_dir() else found[0]
+        both = " and ".join(repr(folder.name) for folder in found)
+        raise UserError(f"{source.where(root.path)}: {both} are the same split; keep one of them")
+    return found[0] if found else None
+
+
+def _named(root: Folder, names: tuple[str, ...]) -> list[Folder]:
+    """The folders of these names, whatever their case; the inner one where it is doubled."""
+    return [
+        folder.folders.get(name, folder)
+        for name, folder in root.folders.items()
+        if name.lower() in names
+    ]

@@ -1,31 +1,34 @@
 """Reading the CSV files that come with some datasets."""
 
 import csv
-from pathlib import Path
+import io
 
+from anynet_study.data.source import Source
 from anynet_study.errors import UserError
 
+MAX_BYTES = 256 << 20
 
-def read_table(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
+
+def read_table(source: Source, name: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
     """The rows of a comma- or tab-separated file, reduced to `columns`; UserError if damaged."""
+    where = source.where(name)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            header = file.readline()
-            file.seek(0)
-            rows = csv.DictReader(file, delimiter="\t" if "\t" in header else ",", strict=True)
-            missing = [column for column in columns if column not in (rows.fieldnames or [])]
-            if missing:
-                raise UserError(f"{path}: no column {missing[0]!r}; needed: {', '.join(columns)}")
-            table = [{column: row[column] or "" for column in columns} for row in rows]
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not a readable table ({error})") from error
+        text = source.member(name).read(MAX_BYTES).decode("utf-8-sig")
+        delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
+        rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        missing = [column for column in columns if column not in (rows.fieldnames or [])]
+        if missing:
+            raise UserError(f"{where}: no column {missing[0]!r}; needed: {', '.join(columns)}")
+        table = [{column: row[column] or "" for column in columns} for row in rows]
+    except (csv.Error, ValueError) as error:
+        raise UserError(f"{where}: not a readable table ({error})") from error
     if not table:
-        raise UserError(f"{path}: the table has no rows")
+        raise UserError(f"{where}: the table has no rows")
     return table
 
 
-def checked_id(path: Path, identifier: str) -> str:
-    """Return an image id of the table at `path`; UserError if it could name another folder."""
+def checked_id(where: str, identifier: str) -> str:
+    """Return an image id of the table `where`; UserError if it could name another folder."""
     if not identifier or identifier in (".", "..") or any(mark in identifier for mark in "/\\\0"):
-        raise UserError(f"{path}: {identifier!r} is not an image id")
+        raise UserError(f"{where}: {identifier!r} is not an image id")
     return identifier

@@ -1,0 +1,67 @@
+"""A downloaded dataset as a tree of files, whether it is a folder or an archive."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from anynet_study.data.archives import spool
+from anynet_study.data.tree import Folder, tree_of_folder, tree_of_names
+
+
+class Member(NamedTuple):
+    """Where the bytes of one file of a source are."""
+
+    file: str
+    offset: int = 0
+    #: None: up to the end of `file`.
+    size: int | None = None
+
+    def length(self) -> int:
+        """Bytes."""
+        return Path(self.file).stat().st_size if self.size is None else self.size
+
+    def read(self, most: int) -> bytes:
+        """All bytes; ValueError if they are more than `most`."""
+        length = self.length()
+        if length > most:
+            raise ValueError(f"{length} bytes, more than {most} are not read")
+        with open(self.file, "rb") as file:
+            file.seek(self.offset)
+            return file.read(length)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the user pointed at."""
+
+    path: Path
+    tree: Folder
+    #: Of an archive: the one file that holds the bytes of all members, and where each one's are.
+    spool: Path | None = None
+    spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    def member(self, name: str) -> Member:
+        """The bytes of the file `name`, a path from the source."""
+        if self.spool is None:
+            return Member(f"{self.path}/{name}")
+        return Member(str(self.spool), *self.spans[name])
+
+    def where(self, name: str) -> str:
+        """What to call the file or folder `name` in a message."""
+        return f"{self.path}/{name}" if name else str(self.path)
+
+
+@contextmanager
+def opened(path: Path, workspace: Path) -> Iterator[Source]:
+    """The folder or archive at `path` as a source; an archive is unpacked into `workspace`."""
+    if path.is_dir():
+        yield Source(path, tree_of_folder(path))
+        return
+    file = workspace / "unpacked"
+    spans = spool(path, file)
+    try:
+        yield Source(path, tree_of_names(spans), file, spans)
+    finally:
+        file.unlink()

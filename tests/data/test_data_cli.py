@@ -1,0 +1,98 @@
+"""`anynet-study data`: what people and programs see."""
+
+import json
+
+import pytest
+from miniatures import write_miniature
+from typer.testing import CliRunner
+
+from anynet_study.cli.data import data_app
+from anynet_study.data import STUDY
+from anynet_study.errors import UserError
+
+RUNNER = CliRunner()
+
+
+def data(*arguments: object) -> str:
+    result = RUNNER.invoke(data_app, list(map(str, arguments)), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_add_reports_what_it_found_and_left_out(data_home, tmp_path):
+    source = write_miniature("natural", tmp_path)
+    broken = source / "seg_train/seg_train/forest/00003.jpg"
+    broken.write_bytes(broken.read_bytes()[:-200])
+    output = data("add", "natural", "--from", source, "--size", 16, "--max-broken", 0.05)
+    assert "natural: 6 classes, 48 training and 24 test images of 16x16 px" in output
+    assert "left out: 1 unreadable images\n  seg_train/seg_train/forest/00003.jpg: " in output
+    assert "ignored: 5 files" in output
+
+
+def test_add_takes_the_size_from_the_catalog(data_home, tmp_path):
+    source = write_miniature("cifar100", tmp_path, classes=20)
+    output = data("add", "cifar100", "--from", source)
+    assert "of 32x32 px" in output
+    assert "note: the study's cifar100 has 100 classes" in output
+
+
+def test_add_describes_splits_and_parts(data_home, tmp_path):
+    source = write_miniature("ham10000", tmp_path)
+    output = data("add", "ham", "--from", source, "--size", 8, "--seed", 2, "--fraction", 0.5)
+    assert "test split: 20% of each class held out with seed 2, whole groups (split.csv)" in output
+    assert "part of the source: 50.000% of each class, with seed 2" in output
+
+
+def test_list_shows_the_catalog_and_what_is_there(data_home, tmp_path):
+    data("add", "mine", "--from", write_miniature("concrete", tmp_path), "--size", 8)
+    data("add", "damaged", "--from", tmp_path / "concrete", "--size", 8)
+    (data_home / "damaged" / "test_labels.npy").unlink()
+    listed = json.loads(data("list", "--json"))
+    assert listed["root"] == str(data_home)
+    rows = {row["name"]: row for row in listed["datasets"]}
+    assert list(rows)[:9] == list(STUDY)
+    assert rows["imagenet"]["state"] == "missing"
+    assert rows["imagenet"]["classes"] == 1000
+    assert rows["digits"]["state"] == "built-in"
+    assert rows["damaged"]["state"] == "damaged"
+    assert rows["mine"] == {
+        "name": "mine",
+        "state": "present",
+        "classes": 2,
+        "train": 24,
+        "test": 6,
+        "size": 8,
+        "source": "concrete",
+        "licence": None,
+    }
+    output = data("list")
+    assert all(name in output for name in rows)
+
+
+def test_info_shows_classes_and_statistics(data_home):
+    output = data("info", "digits", "--verify")
+    assert "digits: 10 classes, 1438 training and 359 test images of 8x8 px" in output
+    shown = json.loads(data("info", "digits", "--json"))
+    assert shown["classes"] == list("0123456789")
+    assert sum(shown["train"]["per_class"]) == 1438
+    assert shown["holdout"] == {"seed": 0, "share": 0.2, "grouped": False}
+    assert len(shown["mean"]) == len(shown["std"]) == 3
+    assert shown["quarantined"] == []
+
+
+def test_class_names_are_not_markup(data_home, tmp_path):
+    source = write_miniature("concrete", tmp_path)
+    (source / "Positive").rename(source / "[red]Positive")
+    assert "[red]Positive" in data("add", "x", "--from", source, "--size", 8) + data("info", "x")
+
+
+@pytest.mark.parametrize("command", ["add", "list", "info"])
+def test_help_has_an_example(command):
+    assert f"Example: anynet-study data {command}" in data(command, "--help")
+
+
+def test_bad_input_is_an_error_in_one_line(data_home, tmp_path):
+    with pytest.raises(UserError, match=r"nothing: no such file or folder"):
+        RUNNER.invoke(
+            data_app, ["add", "x", "--from", str(tmp_path / "nothing")], catch_exceptions=False
+        )

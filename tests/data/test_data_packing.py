@@ -1,0 +1,296 @@
+"""Packing: exact bytes and statistics, one hash for one content, never half a dataset."""
+
+import csv
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from miniatures import save, write_miniature
+from PIL import Image
+
+from anynet_study.data import PackedDataset, add_dataset, load_dataset, present
+from anynet_study.data.images import decode_image
+from anynet_study.errors import UserError
+
+
+def break_image(path: Path) -> Path:
+    path.write_bytes(path.read_bytes()[:-200])
+    return path
+
+
+@pytest.fixture
+def natural(tmp_path) -> Path:
+    return write_miniature("natural", tmp_path)
+
+
+def test_rows_are_the_images_of_the_manifest(data_home, natural):
+    dataset = add_dataset("natural", natural, size=16)
+    with (dataset.folder / "split.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    for split in ("train", "test"):
+        images, labels = dataset.images(split), dataset.labels(split)
+        mine = [row for row in rows if row["split"] == split]
+        assert len(mine) == len(images) == dataset.counts(split).images
+        for row, image, label in zip(mine, images, labels, strict=True):
+            np.testing.assert_array_equal(
+                image, decode_image((natural / row["image"]).read_bytes(), 16)
+            )
+            assert row["class"] == dataset.classes[label]
+
+
+def test_statistics_are_those_of_the_pixels(data_home, natural):
+    dataset = add_dataset("natural", natural, size=16)
+    pixels = dataset.images("train") / 255
+    mean, std = dataset.statistics()
+    np.testing.assert_allclose(mean, pixels.mean(axis=(0, 1, 2)), rtol=1e-12)
+    np.testing.assert_allclose(std, pixels.std(axis=(0, 1, 2)), rtol=1e-10)
+    index = np.array([3, 17, 18])
+    mean, std = dataset.statistics("train", index)
+    np.testing.assert_allclose(mean, pixels[index].mean(axis=(0, 1, 2)), rtol=1e-12)
+    np.testing.assert_allclose(std, pixels[index].std(axis=(0, 1, 2)), rtol=1e-10)
+
+
+def test_a_constant_channel_is_normalised_to_zero(data_home, tmp_path):
+    for number in range(4):
+        (tmp_path / "x" / f"{number % 2}").mkdir(parents=True, exist_ok=True)
+        image = Image.new("RGB", (8, 8), (7, number, 0))
+        image.save(tmp_path / "x" / f"{number % 2}" / f"{number}.png")
+    mean, std = add_dataset("x", tmp_path / "x", size=8).statistics()
+    assert mean[0] == 7 / 255
+    assert std[0] == std[2] == 1.0
+    assert 0 < std[1] < 1
+
+
+def test_the_hash_knows_content_only(data_home, natural, tmp_path):
+    first = add_dataset("one", natural, size=16)
+    moved = tmp_path / "elsewhere" / "renamed"
+    shutil.copytree(natural, moved)
+    assert add_dataset("two", moved, size=16).content_hash == first.content_hash
+    hashes = {first.content_hash, add_dataset("size", natural, size=15).content_hash}
+    (moved / "seg_train/seg_train/sea").rename(moved / "seg_train/seg_train/seb")
+    (moved / "seg_test/seg_test/sea").rename(moved / "seg_test/seg_test/seb")
+    hashes.add(add_dataset("class", moved, size=16).content_hash)
+    image = next((moved / "seg_test/seg_test/seb").iterdir())
+    save(image, np.random.default_rng(1), 0)
+    hashes.add(add_dataset("pixel", moved, size=16).content_hash)
+    image.rename(image.parents[1] / "forest" / "zzz.jpg")
+    hashes.add(add_dataset("label", moved, size=16).content_hash)
+    assert len(hashes) == 5
+
+
+def test_processes_do_not_change_the_result(data_home, natural):
+    break_image(natural / "seg_train/seg_train/forest/00003.jpg")
+    alone = add_dataset("alone", natural, size=16, workers=1, max_broken=0.1)
+    pool = add_dataset("pool", natural, size=16, workers=2, max_broken=0.1)
+    assert pool.content_hash == alone.content_hash
+    assert pool.meta.quarantined == alone.meta.quarantined
+
+
+def test_broken_images_are_listed_and_left_out(data_home, natural):
+    break_image(natural / "seg_train/seg_train/forest/00003.jpg")
+    (natural / "seg_test/seg_test/sea/00001.jpg").write_text("not found")
+    dataset = add_dataset("natural", natural, size=16, max_broken=0.05)
+    found = {(b.split, b.image): b.reason for b in dataset.meta.quarantined}
+    assert set(found) == {
+        ("train", "seg_train/seg_train/forest/00003.jpg"),
+        ("test", "seg_test/seg_test/sea/00001.jpg"),
+    }
+    assert "truncated" in found["train", "seg_train/seg_train/forest/00003.jpg"]
+    assert dataset.counts("train").per_class == (8, 7, 8, 8, 9, 8)
+    assert dataset.counts("test").per_class == (4, 4, 4, 4, 3, 4)
+    dataset.verify()
+
+
+def test_too_many_broken_images(data_home, natural):
+    break_image(natural / "seg_train/seg_train/forest/00003.jpg")
+    with pytest.raises(UserError, match=r"forest/00003.jpg: unreadable image .*--max-broken"):
+        add_dataset("natural", natural, size=16)
+    assert present() == []
+    assert list(data_home.iterdir()) == []
+
+
+def test_a_class_of_broken_images_only(data_home, natural):
+    for path in (natural / "seg_test/seg_test/sea").iterdir():
+        break_image(path)
+    with pytest.raises(UserError, match="class 'sea' has no readable image in the test split"):
+        add_dataset("natural", natural, size=16, max_broken=0.5)
+
+
+def test_duplicates_are_counted(data_home, natural):
+    train, test = natural / "seg_train/seg_train/sea", natural / "seg_test/seg_test/sea"
+    shutil.copy(train / "00001.jpg", test / "copy.jpg")
+    shutil.copy(train / "00001.jpg", train / "copy.jpg")
+    found = add_dataset("natural", natural, size=16).meta.duplicates
+    assert (found.test_in_train, found.within_train, found.within_test) == (1, 1, 0)
+
+
+def test_a_name_is_taken_unless_forced(data_home, natural, tmp_path):
+    first = add_dataset("natural", natural, size=16)
+    with pytest.raises(UserError, match="--force replaces it"):
+        add_dataset("natural", natural, size=12)
+    assert load_dataset("natural").content_hash == first.content_hash
+    assert add_dataset("natural", natural, size=12, force=True).size == 12
+    assert [path.name for path in data_home.iterdir()] == ["natural"]
+
+
+def test_a_failed_replacement_leaves_the_old_one(data_home, natural, tmp_path):
+    first = add_dataset("natural", natural, size=16)
+    with pytest.raises(UserError):
+        add_dataset("natural", tmp_path / "nothing", force=True)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="layout not recognised"):
+        add_dataset("natural", tmp_path / "empty", force=True)
+    assert load_dataset("natural").content_hash == first.content_hash
+
+
+def test_archives_are_read_and_leave_nothing(data_home, natural, tmp_path):
+    folder = add_dataset("folder", natural, size=16)
+    for kind in ("zip", "gztar"):
+        archive = shutil.make_archive(str(tmp_path / kind), kind, natural.parent, natural.name)
+        assert add_dataset(kind, Path(archive), size=16).content_hash == folder.content_hash
+    assert sorted(path.name for path in data_home.iterdir()) == ["folder", "gztar", "zip"]
+
+
+def test_parts_of_a_dataset(data_home, natural):
+    part = add_dataset("part", natural, size=16, limit_per_class=3)
+    assert set(part.counts("train").per_class) == set(part.counts("test").per_class) == {3}
+    half = add_dataset("half", natural, size=16, fraction=0.5, seed=3)
+    assert set(half.counts("train").per_class) == {4}
+    assert half.meta.limit is not None
+    assert half.meta.limit.seed == 3
+
+
+def test_holdouts_are_described_and_seeded(data_home, tmp_path):
+    source = write_miniature("ham10000", tmp_path)
+    one = add_dataset("one", source, size=12, test_share=0.3)
+    two = add_dataset("two", source, size=12, test_share=0.3, seed=1)
+    assert one.meta.holdout is not None
+    assert one.meta.holdout.model_dump() == {"seed": 0, "share": 0.3, "grouped": True}
+    assert one.content_hash != two.content_hash
+    assert one.classes == two.classes
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"size": 0}, "--size 0"),
+        ({"size": 5000}, "--size 5000"),
+        ({"size": None}, "--size is needed"),
+        ({"test_share": 0.0}, "--test-share"),
+        ({"test_share": 1.0}, "--test-share"),
+        ({"max_broken": 1.0}, "--max-broken"),
+        ({"max_broken": float("nan")}, "--max-broken"),
+        ({"limit_per_class": 0}, "--limit-per-class"),
+        ({"fraction": 1.5}, "--fraction"),
+    ],
+)
+def test_options_out_of_range(data_home, natural, options, reason):
+    with pytest.raises(UserError, match=reason):
+        add_dataset("mine", natural, **{"size": 16, **options})
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "-x", "digits", "x" * 65])
+def test_names_that_are_none(data_home, natural, name):
+    with pytest.raises(UserError, match=r"dataset name|built in"):
+        add_dataset(name, natural, size=16)
+
+
+def test_too_little_space(data_home, natural, monkeypatch):
+    usage = shutil.disk_usage("/")._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(UserError, match=r"GB needed, 0.0 GB free"):
+        add_dataset("natural", natural, size=16)
+
+
+def damage_meta(folder: Path, **changes: object) -> None:
+    meta = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(meta | changes))
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda f: (f / "meta.json").unlink(), "meta.json: damaged dataset .the file is missing"),
+        (lambda f: (f / "meta.json").write_text("{"), "meta.json: damaged dataset"),
+        (lambda f: (f / "meta.json").write_text("[]"), "meta.json: damaged dataset"),
+        (lambda f: damage_meta(f, schema_version=2), "schema version 2, but this version reads 1"),
+        (lambda f: damage_meta(f, size=17), "train_images.npy: damaged dataset"),
+        (lambda f: damage_meta(f, extra=17), "meta.json: damaged dataset"),
+        (lambda f: (f / "test_labels.npy").unlink(), "test_labels.npy: damaged dataset"),
+        (lambda f: (f / "test_labels.npy").write_bytes(b""), "test_labels.npy: damaged dataset"),
+        (lambda f: (f / "test_images.npy").write_bytes(b"xyz"), "test_images.npy: damaged dataset"),
+        (
+            lambda f: (f / "train_images.npy").open("r+b").truncate(5000),
+            "train_images.npy: damaged dataset",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_damaged_datasets_say_so_in_one_line(data_home, natural, damage, reason):
+    folder = add_dataset("natural", natural, size=16).folder
+    damage(folder)
+    with pytest.raises(UserError, match=reason) as caught:
+        load_dataset("natural")
+    assert "\n" not in str(caught.value)
+
+
+def test_verify_notices_a_changed_pixel(data_home, natural):
+    dataset = add_dataset("natural", natural, size=16)
+    dataset.verify()
+    with (dataset.folder / "test_images.npy").open("r+b") as file:
+        file.seek(-5, 2)
+        byte = file.read(1)[0]
+        file.seek(-5, 2)
+        file.write(bytes([byte ^ 1]))
+    with pytest.raises(UserError, match="do not have the content hash"):
+        dataset.verify()
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from anynet_study.data import add_dataset
+if __name__ == "__main__":
+    add_dataset("big", Path(sys.argv[1]), size=128, workers=2)
+"""
+
+
+def test_kill_in_the_middle_then_again(data_home, tmp_path):
+    """Nothing looks finished, no process is left, and the second run is as if it were the first."""
+    random = np.random.default_rng(0)
+    for number in range(600):
+        save(tmp_path / "big" / f"class{number % 2}" / f"{number}.jpg", random, number % 2)
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    process = subprocess.Popen(
+        [sys.executable, script, tmp_path / "big"], stderr=subprocess.DEVNULL
+    )
+    written: list[Path] = []
+    while not (written and written[0].stat().st_size > 5 << 20):
+        assert process.poll() is None
+        time.sleep(0.01)
+        written = list(data_home.glob(".big*/packed/train_images.npy"))
+    workers = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert len(workers) >= 2
+    assert not psutil.wait_procs(workers, timeout=10)[1]
+    assert present() == []
+    assert written[0].exists()
+    again = add_dataset("big", tmp_path / "big", size=128, workers=1)
+    assert [path.name for path in data_home.iterdir()] == ["big"]
+    again.verify()
+    assert again.content_hash == add_dataset("other", tmp_path / "big", size=128).content_hash
+
+
+def test_open_by_folder(data_home, natural):
+    dataset = add_dataset("natural", natural, size=16)
+    assert PackedDataset.open(dataset.folder) == dataset
+    assert not dataset.images("train").flags.writeable
