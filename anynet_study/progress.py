@@ -52,6 +52,7 @@ def progress(description: str, total: int, start: int = 0) -> Iterator[Report]:
 def _line_reporter(description: str, total: int, start: int) -> Report:
     began = time.monotonic()
     last, shown = began, start
+    print(f"{description}: {start}/{total}", file=sys.stderr, flush=True)
 
     def report(done: int, note: str = "") -> None:
         nonlocal last, shown

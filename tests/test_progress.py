@@ -5,11 +5,14 @@ import pytest
 from anynet_study.progress import duration, progress
 
 
-def test_plain_lines_end_with_the_total(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_lines_begin_and_end(capsys: pytest.CaptureFixture[str]) -> None:
     with progress("training", 4, start=1) as report:
         for done in range(2, 5):
             report(done, note="1 failed" if done == 4 else "")
-    assert capsys.readouterr().err.splitlines() == ["training: 4/4, 1 failed"]
+    assert capsys.readouterr().err.splitlines() == [
+        "training: 1/4",
+        "training: 4/4, 1 failed",
+    ]
 
 
 @pytest.mark.parametrize(
