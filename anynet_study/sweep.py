@@ -50,7 +50,7 @@ class DatasetSpec(Variant):
     base: str = ""
     #: Inferred if left out: class subsets of the source form its X family; other views of its base,
     #: and views of a dataset that is there whole, are extras; the rest are targets.
-    role: Role | None = None
+    role: Literal["family", "target", "extra"] | None = None
 
     @property
     def variant(self) -> Variant:
@@ -149,6 +149,11 @@ class Sweep(_Strict):
         for name, recipe in self.recipes.items():
             for label in [*recipe.overrides, *(recipe.datasets or [])]:
                 self._require(label, f"recipes.{name}")
+        if not any(self.role_of(label) == "target" for label in self.datasets):
+            raise ValueError(
+                f"datasets: none is a target; add one that is no view of {self.source}, "
+                "or give one `role: target`"
+            )
         return self
 
     def _require(self, label: str, where: str) -> None:

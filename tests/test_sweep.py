@@ -135,6 +135,8 @@ def test_overrides_reach_any_depth(tmp_path: Path) -> None:
         ("name=a/b", "`name` = 'a/b'"),
         ("population.space=anynety", "anynet"),
         ("population.flops=[2]", "`population.flops"),
+        ("datasets.gratings.role=extra", "datasets: none is a target"),
+        ("datasets.gratings.role=source", "`datasets.gratings.role` = 'source'"),
         ("count", "write it as key.path=value"),
         ("population.count.x=1", "`count` is a value, it has no keys"),
         ("population.count=[", "not valid YAML"),

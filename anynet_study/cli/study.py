@@ -199,7 +199,10 @@ def _print_summary(study: "Study", resamples: int) -> None:
     from anynet_study.store import ResultStore
 
     store = ResultStore(study.results)
-    print_summary(store.errors(), Roles.from_datasets(store.datasets()), resamples=resamples)
+    try:
+        print_summary(store.errors(), Roles.from_datasets(store.datasets()), resamples=resamples)
+    except UserError as error:  # the runs are there, only too few or too odd to be compared
+        print(f"no correlations: {error}")
     print(f"report: {study.report}")
 
 
