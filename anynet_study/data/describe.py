@@ -92,7 +92,7 @@ def summary(dataset: PackedDataset) -> list[str]:
     if meta.limit is not None:
         per_class, fraction = meta.limit.per_class, meta.limit.fraction
         parts = [f"at most {per_class} images a class"] if per_class else []
-        parts += [f"{fraction:.3%} of each class"] if fraction else []
+        parts += [f"a share of {fraction:g} of each class"] if fraction else []
         lines.append(f"part of the source: {', '.join(parts)}, with seed {meta.limit.seed}")
     return lines + _warnings(dataset)
 

@@ -108,11 +108,14 @@ def _selected(labels: Indices, classes: tuple[str, ...], variant: Variant) -> In
     In each class the images come in one seeded order of which a beginning is kept: a smaller
     selection is part of every larger one.
     """
-    counts = _kept_counts(np.bincount(labels, minlength=len(classes)), classes, variant)
-    kept = []
-    for label, name in enumerate(classes):
-        members = np.flatnonzero(labels == label)
-        kept.append(members[seeded_order(len(members), "images", name)[: counts[label]]])
+    counts = np.bincount(labels, minlength=len(classes))
+    by_class = np.split(np.argsort(labels, kind="stable"), np.cumsum(counts)[:-1])
+    kept = [
+        members[seeded_order(len(members), "images", name)[:count]]
+        for members, name, count in zip(
+            by_class, classes, _kept_counts(counts, classes, variant), strict=True
+        )
+    ]
     return np.sort(np.concatenate(kept))
 
 

@@ -40,7 +40,7 @@ def test_add_describes_splits_and_parts(data_home, tmp_path):
     source = write_miniature("ham10000", tmp_path)
     output = data("add", "ham", "--from", source, "--size", 8, "--seed", 2, "--fraction", 0.5)
     assert "test split: 20% of each class held out with seed 2, whole groups (split.csv)" in output
-    assert "part of the source: 50.000% of each class, with seed 2" in output
+    assert "part of the source: a share of 0.5 of each class, with seed 2" in output
 
 
 def test_list_shows_the_catalog_and_what_is_there(data_home, tmp_path):
