@@ -1,6 +1,6 @@
 """Print the README's commands as one bash script, for CI to run as a reader would.
 
-    python .ci/readme_commands.py README.md | bash -euo pipefail
+    python .ci/readme_commands.py README.md > commands.sh && bash -euo pipefail commands.sh
 
 The convention: blocks fenced as ```bash are run by CI, in order, in one shell and one folder, so a
 block may build on those before it. Blocks fenced as ```console or ```sh are only for reading:
@@ -18,8 +18,9 @@ PYTEST = re.compile(r"^(python -m )?pytest\b", re.MULTILINE)
 
 
 def script(readme: str) -> str:
-    """All blocks, each announced; SystemExit where there is none, or no single test command."""
-    blocks: list[str] = BLOCK.findall(readme)
+    """All blocks, each announced; SystemExit where there is no block, or not one with pytest."""
+    # `set -e` overlooks a failure before `&&`; on lines of their own both commands count.
+    blocks = [block.replace(" && ", "\n") for block in BLOCK.findall(readme)]
     tests = [block for block in blocks if PYTEST.search(block)]
     if len(tests) != 1:
         raise SystemExit(f"{len(blocks)} bash blocks, {len(tests)} of them with pytest: not one")
@@ -30,7 +31,7 @@ def script(readme: str) -> str:
 def announcement(block: str) -> str:
     """A command that shows the block's lines before they run."""
     shown = "".join(f"$ {line}\n" for line in block.splitlines() if line)
-    return f"printf '%s' {shlex.quote(shown)}"
+    return f"printf '\\n%s' {shlex.quote(shown)}"
 
 
 if __name__ == "__main__":
