@@ -52,7 +52,7 @@ def plot(
     else:
         tables = StudyTables(read.errors, read.population, read.roles, read.replicates)
     names = list(FIGURES) if figure == "all" else [figure]
-    analysis = analyse(tables, resamples, seed)
+    analysis = analyse(tables, resamples, seed, {FIGURES[name].needs for name in names})
     drawn = draw_figures(analysis, output, names, formats.replace(" ", "").split(","), dpi)
     for each in drawn:
         for path in each.files.values():

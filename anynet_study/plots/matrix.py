@@ -9,6 +9,9 @@ import seaborn
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
+from matplotlib.patches import Rectangle
+from matplotlib.transforms import Bbox
 
 from anynet_study.apr import correlations
 from anynet_study.plots import wording
@@ -45,14 +48,16 @@ def scatter_matrix(
     groups = dict(iter(data.groupby(["x", "y"], sort=False)))
     estimates = pair_estimates(table)
     limits = {name: upper_limit(errors[name]) for name in names}
-    figure, grid = _square_grid(size)
+    figure, cells = _square_grid(size)
     look: dict[str, Any] = {"shrink": min(1.0, 5.5 / size), "many": len(data) > MANY_POINTS}
     for i, y in enumerate(names):
         for j, x in enumerate(names):
-            axes = grid[i][j]
             if j > i:
-                _draw_correlation(axes, estimates.get((x, y), Estimate()), size)
-            elif i == j:
+                estimate = estimates.get((x, y), Estimate())
+                _draw_correlation(figure, cells[i, j].get_position(figure), estimate, size)
+                continue
+            axes = figure.add_subplot(cells[i, j])
+            if i == j:
                 _draw_histogram(axes, errors[x].clip(upper=limits[x]))
             elif (x, y) in groups:
                 points = groups[x, y].rename(columns={"x_error": "right", "y_error": "up"})
@@ -62,42 +67,42 @@ def scatter_matrix(
     return figure
 
 
-def _square_grid(size: int) -> tuple[Figure, list[list[Axes]]]:
-    """Make `size` x `size` touching panels; placed by hand, as solving so many is slow."""
+def _square_grid(size: int) -> tuple[Figure, GridSpec]:
+    """Make `size` x `size` touching cells; placed by hand, as solving so many is slow."""
     width = TWO_COLUMNS if size > 3 else TWO_COLUMNS * (size + 0.6) / 4.6
     figure = Figure(figsize=(width, width))
     left, bottom = (1.15, 1.35) if size > CROWDED else (0.62, 0.78)
-    grid = figure.subplots(
+    cells = figure.add_gridspec(
         size,
         size,
-        squeeze=False,
-        gridspec_kw={
-            "left": left / width,
-            "right": 1 - 0.06 / width,
-            "bottom": bottom / width,
-            "top": 1 - 0.06 / width,
-            "wspace": 0.08,
-            "hspace": 0.08,
-        },
+        left=left / width,
+        right=1 - 0.06 / width,
+        bottom=bottom / width,
+        top=1 - 0.06 / width,
+        wspace=0.08,
+        hspace=0.08,
     )
-    return figure, [list(row) for row in grid]
+    return figure, cells
 
 
-def _draw_correlation(axes: Axes, pair: Estimate, size: int) -> None:
+def _draw_correlation(figure: Figure, cell: Bbox, pair: Estimate, size: int) -> None:
+    """Fill a cell with the colour and the numbers of a correlation; no axes, which are slow."""
     estimate, low, high, n = pair
     colours: Colormap = matplotlib.colormaps[DIVERGING]
     shade = Normalize(-1, 1)(estimate) if np.isfinite(estimate) else 0.5
-    axes.set_facecolor((*colours(float(shade))[:3], 0.55))
-    cell = 72 * TWO_COLUMNS * 0.9 / max(size, 4)
-    large = float(np.clip(cell / 4.2, 6.5, 11))
-    small = float(np.clip(cell / 6.5, SMALLEST_TEXT, 7.5))
-    place: dict[str, Any] = {"ha": "center", "va": "center", "transform": axes.transAxes}
-    axes.text(0.5, 0.64, wording.number(estimate), fontsize=large, **place)
+    colour = (*colours(float(shade))[:3], 0.55)
+    figure.add_artist(Rectangle(cell.p0, cell.width, cell.height, color=colour, linewidth=0))
+    points = 72 * TWO_COLUMNS * 0.9 / max(size, 4)
+    large = float(np.clip(points / 4.2, 6.5, 11))
+    small = float(np.clip(points / 6.5, SMALLEST_TEXT, 7.5))
     write = wording.number if size <= CROWDED else wording.compact
     between = f"{write(low)}, {write(high)}" if np.isfinite(estimate) else ""
-    axes.text(0.5, 0.3, f"[{between}]" if size <= CROWDED else between, fontsize=small, **place)
-    if size <= CROWDED:
-        axes.text(0.5, 0.12, f"n = {n}", fontsize=small, **place)
+    lines = [(0.64, wording.number(estimate), large)]
+    lines += [(0.3, f"[{between}]" if between and size <= CROWDED else between, small)]
+    lines += [(0.12, f"n = {n}", small)] if size <= CROWDED else []
+    for height, text, fontsize in lines:
+        place = (cell.x0 + cell.width / 2, cell.y0 + height * cell.height)
+        figure.text(*place, text, fontsize=fontsize, ha="center", va="center")
 
 
 def _draw_histogram(axes: Axes, errors: pd.Series) -> None:
@@ -117,9 +122,6 @@ def _label_edges(axes: Axes, row: int, column: int, names: list[str]) -> None:
     axes.locator_params(
         axis="both" if row != column else "x", nbins=3 if crowded else 4, min_n_ticks=2
     )
-    if column > row:
-        axes.set(xticks=[], yticks=[])
-        axes.spines[:].set_visible(False)
     axes.tick_params(labelbottom=row == size - 1, labelleft=column == 0 and row > 0)
     limit = 19 if crowded else int(100 / size)
     if row == size - 1:

@@ -1,6 +1,6 @@
 """All statistics of a study in one go; what cannot be had is left out with a reason."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import pandas as pd
@@ -14,10 +14,12 @@ NO_ROLES = "no source dataset with targets is known"
 NO_POPULATION = "the parameters of the architectures are not known"
 NO_REPLICATES = "no architecture was trained more than once on any dataset"
 
+ANALYSES = ("correlations", "match", "proxies", "drivers", "ceiling")
+
 
 @dataclass(frozen=True)
 class Analysis:
-    """The tables of `anynet_study.apr` for one study; None where `left_out` says why."""
+    """Tables of `anynet_study.apr` for one study; None if not wanted, or `left_out` says why."""
 
     tables: StudyTables
     correlations: pd.DataFrame | None
@@ -29,14 +31,19 @@ class Analysis:
     left_out: dict[str, str]
 
 
-def analyse(tables: StudyTables, resamples: int = 10_000, seed: int = 0) -> Analysis:
-    """Compute every statistic that the tables allow, with `resamples` bootstrap resamples."""
+def analyse(
+    tables: StudyTables,
+    resamples: int = 10_000,
+    seed: int = 0,
+    wanted: Collection[str] = ANALYSES,
+) -> Analysis:
+    """Compute what is wanted and the tables allow, with `resamples` bootstrap resamples."""
     errors = tables.errors
     left_out: dict[str, str] = {}
 
     def attempt(name: str, compute: Callable[[], pd.DataFrame]) -> pd.DataFrame | None:
         try:
-            return compute()
+            return compute() if name in wanted else None
         except UserError as error:
             left_out[name] = str(error)
         return None

@@ -26,6 +26,8 @@ class FigureKind:
     draw: Callable[[Analysis], Figure]
     #: What is drawn, as a table.
     data: Callable[[Analysis], pd.DataFrame]
+    #: The analysis that it draws on, if any.
+    needs: str = ""
 
 
 def figure_kind(name: str) -> FigureKind:
@@ -63,6 +65,8 @@ def _table(analysis: Analysis, name: str) -> pd.DataFrame:
     table: pd.DataFrame | None = getattr(analysis, name)
     if table is None:
         raise UserError(analysis.left_out[name])
+    if "estimate" in table and table["estimate"].isna().all():
+        raise UserError("every correlation is undefined: too few, or constant, errors")
     return table
 
 
@@ -88,6 +92,7 @@ def _scatter(pairs: Callable[[Analysis], list[tuple[str, str]]], caption: str) -
             a.tables.errors, pairs(a), _table(a, "correlations"), a.tables.metrics
         ),
         lambda a: plots.scatter_data(a.tables.errors, pairs(a)),
+        needs="correlations",
     )
 
 
@@ -100,6 +105,7 @@ def _driver(parameter: str) -> FigureKind:
             _errors(a), population_in(a.tables), parameter, _table(a, "drivers"), a.tables.metrics
         ),
         lambda a: plots.driver_data(_errors(a), population_in(a.tables), parameter),
+        needs="drivers",
     )
 
 
@@ -124,6 +130,7 @@ FIGURES: dict[str, FigureKind] = {
         "family. Bars: 95% bootstrap intervals, over the same architectures for all members.",
         lambda a: plots.proxy_chart(_table(a, "proxies"), roles_in(a.tables).family),
         lambda a: _table(a, "proxies"),
+        needs="proxies",
     ),
     "family": _scatter(
         family_pairs,
@@ -134,6 +141,7 @@ FIGURES: dict[str, FigureKind] = {
         "room, its 95% bootstrap interval.",
         lambda a: plots.correlation_heatmap(_table(a, "correlations")),
         lambda a: _table(a, "correlations"),
+        needs="correlations",
     ),
     "matrix": FigureKind(
         "All pairs of datasets. Below the diagonal: test errors in percent, a point an "
@@ -141,6 +149,7 @@ FIGURES: dict[str, FigureKind] = {
         "distribution. Above it: Spearman's ρ with its 95% bootstrap interval.",
         lambda a: plots.scatter_matrix(a.tables.errors, _table(a, "correlations")),
         _all_pairs,
+        needs="correlations",
     ),
     "depth": _driver("cumulative depth"),
     "width": _driver("cumulative width"),
@@ -157,6 +166,7 @@ FIGURES: dict[str, FigureKind] = {
         "of a single run, with its 95% interval.",
         lambda a: plots.noise_grid(replicates_in(a.tables), _table(a, "ceiling"), a.tables.metrics),
         lambda a: replicates_in(a.tables),
+        needs="ceiling",
     ),
     "curves": FigureKind(
         "Test error after every epoch: median over the architectures, the band that holds 80% of "

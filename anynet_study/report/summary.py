@@ -32,6 +32,7 @@ class Summary:
     problems: list[str]
     planned: int | None
     recorded: int
+    failed: int
     compute: str
     sampling: dict[str, str]
     versions: dict[str, str]
@@ -57,6 +58,7 @@ def summarise(store: ResultStore) -> Summary:
         problems=[f"{row.journal}: {row.problem}" for row in bad.itertuples()],
         planned=store.planned_runs,
         recorded=len(planned_runs),
+        failed=int((planned_runs["status"] == "failed").sum()),
         compute=duration(float(planned_runs["seconds"].sum())),
         sampling=describe_sampling(provenance.get("sampling", "")),
         versions=_versions(planned_runs, provenance),
@@ -78,7 +80,7 @@ def count_failures(runs: pd.DataFrame) -> pd.DataFrame:
     failed = runs[runs["status"] == "failed"]
     groups = failed.groupby(["dataset", "failure_kind"], sort=False)["message"]
     return (
-        groups.agg(["size", "first"])
+        groups.agg(["first", "size"])
         .reset_index()
         .set_axis(["dataset", "kind", "message of the first", "runs"], axis=1)
     )

@@ -124,7 +124,8 @@ def driver_flips(drivers: pd.DataFrame) -> list[str]:
         else:
             idle.append(str(parameter))
     if idle:
-        sentences.append(f"On no dataset do the errors clearly rise or fall with {listed(idle)}.")
+        neither = " or ".join(idle)
+        sentences.append(f"On no dataset do the errors clearly rise or fall with {neither}.")
     return sentences
 
 
@@ -148,7 +149,7 @@ def caution(analysis: Analysis) -> list[str]:
         return []
     return [
         f"With {count} architectures the intervals are wide: read this as a first impression. "
-        "A larger population narrows them by about the square root of its size."
+        "Four times as many architectures would halve them."
     ]
 
 

@@ -1,0 +1,196 @@
+"""The report of a store: whole, self-contained, safe, and honest about what is missing."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_study import run_records, small_study, write_store
+
+from anynet_study import apr
+from anynet_study.report import write_report
+from anynet_study.report.figures import FIGURES
+
+RESAMPLES = 300
+VOID = {"meta", "img", "br", "link"}
+
+
+class Page(HTMLParser):
+    """The tags, attributes and text of a page; refuses tags that do not nest."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+        self.text = " ".join(self.text.split())
+        assert not self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open[-1:] not in (["style"], ["title"]):
+            self.text += " " + data
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a report of a complete study."""
+    folder = tmp_path_factory.mktemp("whole")
+    study = small_study(16, targets=2)
+    store = write_store(folder, study, run_records(study))
+    write_report(store, folder / "report", RESAMPLES)
+    return folder / "report"
+
+
+def test_every_figure_is_there_as_files_and_in_the_page(whole: Path) -> None:
+    page = Page(whole / "report.html")
+    assert page.tags.count("img") == len(FIGURES)
+    expected = {f"{name}.{suffix}" for name in FIGURES for suffix in ("png", "svg", "csv")}
+    assert {path.name for path in (whole / "figures").iterdir()} == expected
+
+
+def test_the_page_needs_nothing_outside(whole: Path) -> None:
+    page = Page(whole / "report.html")
+    assert "script" not in page.tags
+    assert "link" not in page.tags
+    for name, value in page.attributes:
+        assert name != "src" or value.startswith("data:image/")
+        assert name != "href" or value.startswith("#")
+        assert not name.startswith("on")
+    ids = [value for name, value in page.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    assert {v[1:] for n, v in page.attributes if n == "href"} <= set(ids)
+    style = (whole / "report.html").read_text(encoding="utf-8").split("</style>")[0]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_the_numbers_are_those_of_the_analysis(whole: Path) -> None:
+    study = small_study(16, targets=2)
+    errors = study.errors
+    written = pd.read_csv(whole / "tables" / "errors.csv", index_col=0)
+    np.testing.assert_allclose(written.to_numpy(), errors.to_numpy())
+    table = apr.match_family(errors, apr.Roles.from_datasets(study.datasets), resamples=RESAMPLES)
+    text = Page(whole / "report.html").text
+    for _, row in table.iterrows():
+        cell = f"{row['rho_member']:.2f} [{row['rho_member_low']:.2f}, "
+        assert cell.replace("-", "−") in text
+    pd.testing.assert_frame_equal(
+        pd.read_csv(whole / "tables" / "match.csv").drop(columns="member"),
+        pd.DataFrame(table.drop(columns="member").to_dict("list")),
+        check_dtype=False,
+    )
+
+
+def test_markup_in_a_study_is_text(whole: Path) -> None:
+    text = (whole / "report.html").read_text(encoding="utf-8")
+    assert "Does &lt;b&gt;base&lt;/b&gt; predict the targets?" in text
+
+
+def test_hostile_names_and_messages_are_escaped(tmp_path: Path) -> None:
+    study = small_study(8)
+    evil = "</td><script>alert('x')</script>"
+    rename = {"target-0": evil}
+    study = replace(
+        study,
+        datasets=study.datasets.replace(rename),
+        replicates=study.replicates.replace(rename),
+        curves=study.curves.replace(rename),
+    )
+    store = write_store(tmp_path, study, run_records(study, failed={3}))
+    page = Page(write_report(store, tmp_path / "report", RESAMPLES, figures=()))
+    assert "script" not in page.tags
+    assert evil in page.text
+    assert "<img src=x onerror=alert(1)> out of memory" in page.text
+
+
+def test_failed_and_missing_runs_are_counted(tmp_path: Path) -> None:
+    study = small_study(12)
+    records = run_records(study, failed={1, 2})
+    store = write_store(tmp_path, study, records[:-5], planned=len(records))
+    text = Page(write_report(store, tmp_path / "report", RESAMPLES, figures=())).text
+    assert f"{len(records) - 5} of {len(records)} planned runs recorded, 2 failed" in text
+    assert f"5 of {len(records)} planned runs are not recorded yet" in text
+    assert "oom" in text
+    assert "missing cells" in text
+
+
+@pytest.mark.parametrize(
+    ("architectures", "replicates", "reason"),
+    [
+        (3, 2, "3 architectures; at least 4 are needed"),
+        (8, 1, "no architecture was trained more than once"),
+    ],
+)
+def test_what_cannot_be_had_is_left_out_with_its_reason(
+    tmp_path: Path, architectures: int, replicates: int, reason: str
+) -> None:
+    study = small_study(architectures, replicates=replicates)
+    store = write_store(tmp_path, study, run_records(study))
+    assert reason in Page(write_report(store, tmp_path / "report", RESAMPLES, figures=())).text
+
+
+def test_a_study_without_any_run_has_a_report(tmp_path: Path) -> None:
+    study = small_study(8)
+    store = write_store(tmp_path, study, [], planned=40)
+    page = Page(write_report(store, tmp_path / "report", RESAMPLES))
+    assert "0 of 40 planned runs recorded" in page.text
+    assert "no run has an error" in page.text
+    assert page.tags.count("img") == 1
+
+
+def test_a_target_without_any_error_is_named(tmp_path: Path) -> None:
+    study = small_study(12, targets=2)
+    records = [record for record in run_records(study) if record.dataset != "target-1"]
+    store = write_store(tmp_path, study, records)
+    text = Page(write_report(store, tmp_path / "report", RESAMPLES, figures=())).text
+    assert "cannot be compared with target-1" in text
+    assert "For target-1 no proxy can be named" in text
+
+
+def test_a_study_of_targets_only_has_no_proxies(tmp_path: Path) -> None:
+    study = small_study(8)
+    study = replace(study, datasets=study.datasets.assign(role="extra"))
+    store = write_store(tmp_path, study, run_records(study))
+    named = ("source", "proxies")
+    page = Page(write_report(store, tmp_path / "report", RESAMPLES, figures=named))
+    assert "no source dataset with targets is known" in page.text
+    assert not (tmp_path / "report" / "figures" / "source.png").exists()
+
+
+def test_the_same_store_gives_the_same_files(whole: Path, tmp_path: Path) -> None:
+    study = small_study(16, targets=2)
+    store = write_store(tmp_path, study, run_records(study))
+    write_report(store, tmp_path / "report", RESAMPLES)
+    for path in sorted(whole.rglob("*.*")):
+        again = tmp_path / "report" / path.relative_to(whole)
+        if path.name == "report.html":
+            times = r"<footer>.*</footer>"
+            first, second = (re.sub(times, "", p.read_text("utf-8")) for p in (path, again))
+            assert first == second
+        else:
+            assert path.read_bytes() == again.read_bytes(), path.name
+
+
+def test_a_figure_that_no_longer_applies_is_removed(tmp_path: Path) -> None:
+    old = tmp_path / "report" / "figures" / "noise.png"
+    old.parent.mkdir(parents=True)
+    old.write_bytes(b"old")
+    study = small_study(6, replicates=1)
+    store = write_store(tmp_path, study, run_records(study))
+    write_report(store, old.parents[1], RESAMPLES, figures=("noise",))
+    assert not old.exists()
+    assert not (tmp_path / "report" / "tables" / "noise.csv").exists()
