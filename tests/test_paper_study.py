@@ -1,0 +1,202 @@
+"""Paper 1's study: whole at toy scale, on miniatures of its datasets; and its price in full."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from command import SWEEPS, anynet_study
+from miniatures import write_miniature
+
+from anynet_study import ResultStore
+from anynet_study.design_space import Population
+
+SWEEP = SWEEPS / "paper.yaml"
+#: Classes of the miniatures; None: as many as the dataset has.
+CLASSES = {
+    "imagenet": 14,
+    "concrete": None,
+    "mlc2008": None,
+    "ham10000": None,
+    "powerline": None,
+    "insects": None,
+    "natural": None,
+    "cifar10": None,
+    "cifar100": 20,
+}
+TARGETS = [name for name in CLASSES if name != "imagenet"]
+FAMILY = ["imagenet", "imagenet-100", "imagenet-10", "imagenet-5", "imagenet-2"]
+COLUMNS = [*FAMILY, "imagenet-1000-10", *TARGETS, "mlc2008-balanced", "ham10000-balanced"]
+TOP5 = {"imagenet", "imagenet-100", "imagenet-1000-10", "insects", "cifar100"}
+ARCHITECTURES = 5
+#: Datasets whose epochs, or whose resolution, the sweep states apart.
+MORE_EPOCHS = [*FAMILY[2:], "imagenet-1000-10", "ham10000", "ham10000-balanced"]
+MORE_EPOCHS += ["cifar10", "cifar100"]
+OWN_RESOLUTION = ["powerline", "natural", "cifar10", "cifar100"]
+#: All that a toy needs; the datasets, their parts and their metrics stay the paper's.
+TOY = [
+    f"population.count={ARCHITECTURES}",
+    "population.space={base: anynetx, depths: [1, 2], widths: [8, 48], stem_width: 8}",
+    "population.flops=[1e5, 1e6]",
+    "population.resolution=16",
+    "population.classes=10",
+    "datasets.imagenet-100.classes=12",
+    "recipes.basic.epochs=2",
+    "recipes.basic.batch_size=16",
+    "recipes.basic.warmup_epochs=0.5",
+    "recipes.basic.resolution=16",
+    "recipes.basic.overrides.imagenet.epochs=1",
+    "recipes.basic.overrides.imagenet-100.epochs=1",
+    *(f"recipes.basic.overrides.{name}.epochs=2" for name in MORE_EPOCHS),
+    *(f"recipes.basic.overrides.{name}.resolution=16" for name in OWN_RESOLUTION),
+]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the toy study was done."""
+    folder = tmp_path_factory.mktemp("paper")
+    for name, classes in CLASSES.items():
+        source = write_miniature(name, folder / "downloads", classes=classes)
+        anynet_study(folder, "data", "add", name, "--from", source, "--size", 16)
+    anynet_study(folder, "run", SWEEP, *TOY, "--resamples", 100)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def store(home: Path) -> ResultStore:
+    return ResultStore(home / "studies" / "paper" / "results.h5")
+
+
+@pytest.mark.slow
+def test_every_run_is_recorded(home: Path, store: ResultStore):
+    population = Population.read(home / "studies" / "paper" / "population.parquet")
+    assert len(population) == ARCHITECTURES
+    runs = store.runs()
+    assert len(runs) == store.planned_runs == ARCHITECTURES * len(COLUMNS)
+    assert set(runs["status"]) == {"completed"}
+    assert runs["planned"].all()
+    errors = store.errors()
+    assert list(errors.columns) == COLUMNS
+    assert list(errors.index) == list(population.ids)
+    assert errors.notna().all(axis=None)
+    assert errors.min(axis=None) >= 0
+    assert errors.max(axis=None) <= 100
+
+
+@pytest.mark.slow
+def test_datasets_have_the_paper_s_parts_and_metrics(store: ResultStore):
+    datasets = store.datasets().set_index("dataset")
+    assert list(datasets.index) == COLUMNS
+    assert datasets["role"].to_dict() == {
+        "imagenet": "source",
+        **dict.fromkeys(FAMILY[1:], "family"),
+        "imagenet-1000-10": "extra",
+        **dict.fromkeys(TARGETS, "target"),
+        "mlc2008-balanced": "extra",
+        "ham10000-balanced": "extra",
+    }
+    assert set(datasets.index[datasets["metric"] == "top5"]) == TOP5
+    assert set(datasets["metric"]) == {"top1", "top5"}
+    assert datasets.loc[FAMILY, "classes"].tolist() == [14, 12, 10, 5, 2]
+    assert datasets.loc["imagenet-1000-10", "classes"] == 14
+    assert datasets.loc["imagenet-1000-10", "train_images"] == 10 * 14
+
+
+@pytest.mark.slow
+def test_class_subsets_are_nested_and_recorded(home: Path, store: ResultStore):
+    data = data_of_runs(store)
+    all_of_them = info(home, "imagenet")["classes"]
+    larger = list(all_of_them)
+    for name, count in zip(FAMILY[1:], (12, 10, 5, 2), strict=True):
+        classes = data[name]["classes"]
+        assert len(classes) == count
+        assert classes == [one for one in all_of_them if one in classes]
+        assert set(classes) < set(larger)
+        larger = classes
+    assert "classes" not in data["imagenet"]
+    assert len({data[name]["content_hash"] for name in [*FAMILY, "imagenet-1000-10"]}) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mlc2008", "ham10000"])
+def test_balanced_variants_cap_the_largest_class(home: Path, store: ResultStore, name: str):
+    counts = info(home, name)["train"]["per_class"]
+    *_, second, largest = sorted(counts)
+    assert largest > second
+    images = store.datasets().set_index("dataset")["train_images"]
+    assert images[name] == sum(counts)
+    assert images[f"{name}-balanced"] == sum(counts) - largest + second
+    assert data_of_runs(store)[f"{name}-balanced"]["balanced"] is True
+
+
+@pytest.mark.slow
+def test_the_report_matches_the_targets_as_table_3(home: Path):
+    folder = home / "studies" / "paper" / "report"
+    header, *rows = (folder / "tables" / "match.csv").read_text().splitlines()
+    assert header.startswith("target,classes,member,member_classes,rho_source")
+    matched = [row.split(",")[:4] for row in rows]
+    assert matched[:-1] == [
+        ["concrete", "2", "imagenet-2", "2"],
+        ["mlc2008", "9", "imagenet-10", "10"],
+        ["ham10000", "7", "imagenet-5", "5"],
+        ["powerline", "2", "imagenet-2", "2"],
+        ["insects", "8", "imagenet-10", "10"],
+        ["natural", "6", "imagenet-5", "5"],
+        ["cifar10", "10", "imagenet-10", "10"],
+        ["cifar100", "20", "imagenet", "14"],
+    ]
+    assert matched[-1][0] == "average"
+    page = (folder / "report.html").read_text()
+    table = next(one for one in re.findall("<table.*?</table>", page, re.S) if "member" in one)
+    for target, classes, member, member_classes in matched[:-1]:
+        assert f"{target} ({classes})" in table
+        assert f"{member} ({member_classes})" in table
+
+
+@pytest.mark.slow
+def test_a_second_time_there_is_nothing_to_do(home: Path):
+    study = home / "studies" / "paper"
+    before = {path: path.stat().st_mtime_ns for path in study.rglob("*") if path.name != ".lock"}
+    done = anynet_study(home, "run", SWEEP, *TOY, "--resamples", 100)
+    assert "nothing to do" in done.stdout
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", SWEEP, "--dry-run"],
+        ["launch", SWEEP, "--dry-run"],
+    ],
+    ids=["run", "launch"],
+)
+def test_the_whole_study_has_a_price_before_its_data_is_there(tmp_path: Path, arguments: list):
+    shown = anynet_study(tmp_path, *arguments).stdout
+    assert re.search(r"^8,000 runs", shown, re.M)
+    days = float(re.search(r"([\d.,]+) days of one V100", shown)[1].replace(",", ""))
+    assert 60 < days < 130
+    priced = {}
+    for line in shown.splitlines():
+        cells = [cell.strip() for cell in line.strip("│ ").split("│")]
+        if len(cells) == 6:
+            priced[cells[0].removesuffix(" *")] = float(cells[-1].replace(",", ""))
+    assert list(priced) == COLUMNS
+    assert min(priced.values()) > 0
+    assert sum(priced.values()) / 24 == pytest.approx(days, abs=0.1)
+    assert max(priced, key=priced.get) == "imagenet"
+    assert list(tmp_path.iterdir()) == []
+
+
+def info(home: Path, name: str) -> dict:
+    """What `data info` says of a packed dataset."""
+    return json.loads(anynet_study(home, "data", "info", name, "--json").stdout)
+
+
+def data_of_runs(store: ResultStore) -> dict[str, dict]:
+    """What the runs on each dataset say of their data: the same for all of them."""
+    found: dict[str, dict] = {}
+    for dataset, spec in store.runs(["dataset", "spec"]).itertuples(index=False):
+        data = json.loads(spec)["data"]
+        assert found.setdefault(dataset, data) == data
+    return found
