@@ -109,11 +109,16 @@ def create(sweep: Sweep, studies: Path = STUDIES) -> tuple[Study, Population]:
 
 
 def _check_extends(study: Study, population: Population) -> None:
-    before = study.population()
-    if list(population.ids[: len(before)]) == list(before.ids):
+    before, now = list(study.population().ids), list(population.ids)
+    if now[: len(before)] == before:
         return
+    if before[: len(now)] == now:
+        raise UserError(
+            f"{study.folder} holds {len(before)} architectures, population.count = {len(now)} is "
+            f"fewer: a study is only ever extended; give the sweep another `name` for a part of it"
+        )
     raise UserError(
         f"{study.folder} holds a study of another population ({len(before)} architectures, "
-        f"this sweep draws {len(population)} others); give the sweep another `name`, "
+        f"this sweep draws {len(now)} others); give the sweep another `name`, "
         f"or remove that folder if its runs are not wanted"
     )

@@ -1,6 +1,7 @@
 """Which runs a sweep consists of, in the order in which they are trained."""
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from anynet_study.data import DatasetView, load_dataset, make_view
@@ -57,6 +58,7 @@ def plan(
         for name, spec in sweep.recipes.items()
         for label in trained_datasets(sweep, spec)
     ]
+    _refuse_twins(settings, views)
     seconds = [_seconds(population, views[label], recipe, rate) for label, _, recipe in settings]
     planned = []
     for replicate in range(sweep.replicates.count):
@@ -99,3 +101,18 @@ def _resolve(recipe: Recipe, label: str, view: DatasetView) -> Recipe:
         return recipe.resolved(view.size)
     except UserError as error:
         raise UserError(f"dataset {label}: {error}") from None
+
+
+def _refuse_twins(
+    settings: Sequence[tuple[str, str, Recipe]], views: Mapping[str, DatasetView]
+) -> None:
+    """A run is recorded once, so two names for the same run would leave one without results."""
+    names: dict[tuple[str, Recipe], str] = {}
+    for label, name, recipe in settings:
+        this = f"dataset {label} with recipe {name}"
+        data = json.dumps(views[label].identity, sort_keys=True)
+        other = names.setdefault((data, recipe), this)
+        if other != this:
+            raise UserError(
+                f"{this}: the same images and the same training as {other}; leave one of them out"
+            )
