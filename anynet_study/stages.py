@@ -68,10 +68,11 @@ def collect_study(
     )
 
 
-def fingerprint(study: Study, sweep: Sweep, planned: Sequence[PlannedRun]) -> str:
-    """Changes whenever the report of a study would."""
+def fingerprint(study: Study, sweep: Sweep, planned: Sequence[PlannedRun], resamples: int) -> str:
+    """Changes whenever the report of a study would; `resamples`: of its bootstrap."""
     journals = [(path.name, path.stat().st_size) for path in sorted(study.journals.glob("*.arrow"))]
-    parts = [code_version(), sweep.to_yaml(), [run.run_id for run in planned], journals]
+    runs = [run.run_id for run in planned]
+    parts = [code_version(), sweep.to_yaml(), runs, journals, resamples]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

@@ -48,13 +48,15 @@ def run(
     prepared = prepare(sweep_file, overrides or [])
     study, sweep, planned = prepared.study, prepared.sweep, prepared.planned
     with _alone(study):
-        if report_is_current(study, fingerprint(study, sweep, planned)) and not retry_failed:
+        mark = fingerprint(study, sweep, planned, resamples)
+        if report_is_current(study, mark) and not retry_failed:
             print(f"nothing to do: all {len(planned)} runs are recorded; report: {study.report}")
+            _fail_if_runs_failed(prepared)
             return
         train_all(study, sweep, planned, retry_failed)
         _collect(prepared)
         _report(study, resamples)
-        mark_report(study, fingerprint(study, sweep, planned))
+        mark_report(study, fingerprint(study, sweep, planned, resamples))
     _print_summary(study, resamples)
     _fail_if_runs_failed(prepared)
 
