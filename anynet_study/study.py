@@ -81,13 +81,16 @@ class Study:
 def sample(spec: PopulationSpec) -> Population:
     """Draw the population of a sweep: the same on every machine."""
     space = DesignSpace.from_spec(spec.space)
-    return space.sample(
-        spec.count,
-        flops=spec.flops,
-        resolution=spec.resolution,
-        classes=spec.classes,
-        seed=spec.seed,
-    )
+    try:
+        return space.sample(
+            spec.count,
+            flops=spec.flops,
+            resolution=spec.resolution,
+            classes=spec.classes,
+            seed=spec.seed,
+        )
+    except UserError as error:
+        raise UserError(f"population: {error}") from None
 
 
 def create(sweep: Sweep, studies: Path = STUDIES) -> tuple[Study, Population]:

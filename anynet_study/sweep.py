@@ -1,10 +1,20 @@
 """The sweep file: a whole study in one YAML, typed; every error names the key and what is legal."""
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from anynet_study.data import Variant
 from anynet_study.design_space import DesignSpace
@@ -12,12 +22,21 @@ from anynet_study.errors import UserError
 from anynet_study.sweep_text import apply_override, describe, dump_yaml, load_yaml
 from anynet_study.training.recipe import Recipe
 
-Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
+LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+def _label(text: str) -> str:
+    if not LABEL.fullmatch(text):
+        raise ValueError("legal: up to 64 letters, digits, `-` and `_`, not beginning with these")
+    return text
+
+
+Label = Annotated[str, AfterValidator(_label)]
 Role = Literal["source", "family", "target", "extra"]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class PopulationSpec(_Strict):
@@ -33,14 +52,25 @@ class PopulationSpec(_Strict):
     classes: int = Field(1000, ge=2)
     seed: int = Field(0, ge=0)
 
-    @field_validator("space")
+    @field_validator("space", mode="before")
     @classmethod
-    def _known_space(cls, space: str | dict[str, Any]) -> str | dict[str, Any]:
+    def _known_space(cls, space: Any) -> Any:
         try:
             DesignSpace.from_spec(space)
         except UserError as error:
             raise ValueError(error) from None
         return space
+
+    @field_validator("flops", mode="before")
+    @classmethod
+    def _is_a_band(cls, flops: Any) -> Any:
+        try:
+            low, high = map(float, flops if isinstance(flops, list | tuple) else ())
+            if 0 <= low <= high < math.inf:
+                return low, high
+        except (TypeError, ValueError):
+            pass
+        raise ValueError("legal: [lowest, highest] multiply-adds, such as [360e6, 400e6]")
 
 
 class DatasetSpec(Variant):
@@ -75,22 +105,25 @@ class RecipeSpec(Recipe):
     #: Keys of the recipe that differ, by dataset.
     overrides: dict[str, dict[str, Any]] = Field(default_factory=dict)
     #: The datasets trained with this recipe; all by default.
-    datasets: list[str] | None = None
+    datasets: list[str] | None = Field(None, min_length=1)
 
-    @field_validator("overrides")
-    @classmethod
-    def _legal_overrides(cls, overrides: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        for name, keys in overrides.items():
+    @model_validator(mode="after")
+    def _legal_overrides(self) -> Self:
+        for name in self.overrides:
             try:
-                Recipe(**keys)
+                self.for_dataset(name)
             except ValidationError as error:
-                raise ValueError(f"{name}: {describe(error, Recipe)}") from None
-        return overrides
+                problem = describe(error, Recipe, self._keys_for(name))
+                raise ValueError(f"overrides.{name}: {problem}") from None
+        return self
 
     def for_dataset(self, label: str) -> Recipe:
         """The recipe as used on the dataset `label`."""
+        return Recipe(**self._keys_for(label))
+
+    def _keys_for(self, label: str) -> dict[str, Any]:
         common = self.model_dump(exclude={"overrides", "datasets"})
-        return Recipe(**(common | self.overrides.get(label, {})))
+        return common | self.overrides.get(label, {})
 
 
 class Replicates(_Strict):
@@ -173,7 +206,7 @@ class Sweep(_Strict):
         try:
             return cls.model_validate(content)
         except ValidationError as error:
-            raise UserError(f"{path}: {describe(error, cls)}") from None
+            raise UserError(f"{path}: {describe(error, cls, content)}") from None
 
     def to_yaml(self) -> str:
         """The resolved sweep; loading it gives an equal sweep."""

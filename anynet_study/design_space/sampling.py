@@ -169,10 +169,12 @@ def _hopeless(request: Request, search: _Search) -> str:
     """Say what the search saw before it was given up, and what a band could reach."""
     flops = request.flops_of(request.candidates(request.stream(), 1 << 16))
     low, first, last, high = np.percentile(flops, [0, 1, 99, 100])
+    least, most = wilson_interval(search.in_band, search.examined)
     band = "" if request.flops is None else " with {:.4g} to {:.4g} FLOPs".format(*request.flops)
     return (
         f"found {len(search.kept):,} of {request.count:,} different architectures{band}: "
-        f"{search.in_band:,} of {search.examined:,} candidates are in the band; at resolution "
-        f"{request.resolution} and {request.classes} classes this space reaches {low:.3g} to "
-        f"{high:.3g} FLOPs (98% of it {first:.3g} to {last:.3g})"
+        f"{search.in_band:,} of {search.examined:,} candidates are in the band (acceptance "
+        f"{search.in_band / search.examined:.2g}, 95% interval {least:.2g} to {most:.2g}); at "
+        f"resolution {request.resolution} and {request.classes} classes this space reaches "
+        f"{low:.3g} to {high:.3g} FLOPs (98% of it {first:.3g} to {last:.3g})"
     )

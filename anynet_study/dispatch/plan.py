@@ -1,7 +1,8 @@
 """Which runs a sweep consists of, in the order in which they are trained."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from anynet_study.data import DatasetView, load_dataset, make_view
@@ -30,10 +31,20 @@ def load_views(sweep: Sweep) -> dict[str, DatasetView]:
     """Open the datasets of a sweep; UserError names the first that is missing or impossible."""
     bases = {entry.base for entry in sweep.datasets.values()}
     opened = {base: load_dataset(base) for base in sorted(bases)}
-    return {
-        label: make_view(opened[entry.base], entry.variant)
-        for label, entry in sweep.datasets.items()
-    }
+    views = {}
+    for label, entry in sweep.datasets.items():
+        with naming(label):
+            views[label] = make_view(opened[entry.base], entry.variant)
+    return views
+
+
+@contextmanager
+def naming(label: str) -> Iterator[None]:
+    """Say in a UserError which dataset of the sweep it is about."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"dataset {label}: {error}") from None
 
 
 def trained_datasets(sweep: Sweep, recipe: RecipeSpec) -> list[str]:
@@ -54,7 +65,7 @@ def plan(
     First seeds come before replicates, so that what has finished at any time can be analysed.
     """
     settings = [
-        (label, name, _resolve(spec.for_dataset(label), label, views[label]))
+        (label, name, resolve(spec.for_dataset(label), label, *_size(views[label])))
         for name, spec in sweep.recipes.items()
         for label in trained_datasets(sweep, spec)
     ]
@@ -90,17 +101,18 @@ def _seconds(
     return [predict_seconds(f, b, work, rate) for f, b in zip(flops, blocks, strict=True)]
 
 
-def _resolve(recipe: Recipe, label: str, view: DatasetView) -> Recipe:
-    if recipe.metric == "top5" and len(view.classes) <= 5:
-        raise UserError(
-            f"dataset {label}: metric top5 needs more than 5 classes, it has {len(view.classes)}"
-        )
-    if len(view.train_index) < 2:
-        raise UserError(f"dataset {label}: {len(view.train_index)} training images are too few")
-    try:
-        return recipe.resolved(view.size)
-    except UserError as error:
-        raise UserError(f"dataset {label}: {error}") from None
+def _size(view: DatasetView) -> tuple[int, int, int]:
+    return len(view.classes), len(view.train_index), view.size
+
+
+def resolve(recipe: Recipe, label: str, classes: int, train_images: int, side: int) -> Recipe:
+    """The recipe as used on a dataset, with all its keys; UserError where they do not fit."""
+    with naming(label):
+        if recipe.metric == "top5" and classes <= 5:
+            raise UserError(f"metric top5 needs more than 5 classes, it has {classes}")
+        if train_images < 2:
+            raise UserError(f"{train_images} training images are too few")
+        return recipe.resolved(side)
 
 
 def _refuse_twins(

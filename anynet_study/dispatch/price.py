@@ -9,7 +9,7 @@ from anynet_study.data import STUDY, DatasetView, Variant, load_dataset, make_vi
 from anynet_study.data.builtin import BUILT_IN
 from anynet_study.design_space import Population
 from anynet_study.dispatch.cost import DeviceRate, Workload, predict_seconds
-from anynet_study.dispatch.plan import trained_datasets
+from anynet_study.dispatch.plan import naming, resolve, trained_datasets
 from anynet_study.errors import UserError
 from anynet_study.sweep import Sweep
 from anynet_study.training.recipe import Recipe
@@ -43,9 +43,13 @@ class Item:
 def price(sweep: Sweep, population: Population, rate: DeviceRate) -> list[Item]:
     """Runs and predicted device seconds for each dataset and recipe, in the sweep's order.
 
-    Raises UserError for a dataset that is neither there nor in the catalog.
+    Raises UserError for a dataset that is neither there nor in the catalog, and for a recipe that
+    does not fit a dataset.
     """
-    sizes = {label: size_of(entry.base, entry.variant) for label, entry in sweep.datasets.items()}
+    sizes = {}
+    for label, entry in sweep.datasets.items():
+        with naming(label):
+            sizes[label] = size_of(entry.base, entry.variant)
     return [
         _item(sweep, population, label, name, recipe.for_dataset(label), sizes, rate)
         for name, recipe in sweep.recipes.items()
@@ -89,6 +93,7 @@ def _item(
     rate: DeviceRate,
 ) -> Item:
     size = sizes[label]
+    recipe = resolve(recipe, label, size.classes, size.train_images, size.side)
     flops = population.flops(recipe.resolution or size.side, size.classes)
     blocks = [sum(architecture.depths) for architecture in population]
     times = np.ones(len(population), dtype=int)

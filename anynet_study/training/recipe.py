@@ -10,7 +10,7 @@ from anynet_study.errors import UserError
 class Recipe(BaseModel):
     """A basic regime: SGD with momentum, cosine schedule, flip, crop (paper 1, section 4.1)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     #: Passes over the training images.
     epochs: int = Field(20, ge=1)
