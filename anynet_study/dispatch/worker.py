@@ -1,5 +1,6 @@
 """A worker: trains the runs of its job one after the other and journals each as it finishes."""
 
+import ctypes
 import os
 import socket
 import threading
@@ -19,6 +20,8 @@ from anynet_study.sweep import Sweep
 
 #: How often an attached worker looks whether its launcher is still there, in seconds.
 HEARTBEAT = 0.5
+#: Parameters of glibc's `mallopt` (malloc.h).
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Job:
             _end_with(self.launcher)
         elif os.environ.get("SUBMITIT_EXECUTOR") == "local":
             os.setsid()  # a closed terminal must not end it
+        _keep_freed_memory()
         os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
         os.environ["ANYNET_DATA"] = self.data_root
         return work(self)
@@ -98,6 +102,19 @@ def _work_through(
             )
     finally:
         writer.close()
+
+
+def _keep_freed_memory() -> None:
+    """Tell glibc not to hand each step's buffers back to the system: evaluation is a third faster.
+
+    Speed only; other C libraries do without.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return
+    mallopt(M_MMAP_THRESHOLD, 1 << 25)  # the most that glibc takes
+    mallopt(M_TRIM_THRESHOLD, 1 << 30)
 
 
 def _end_with(launcher: int) -> None:
