@@ -1,0 +1,145 @@
+"""The commands at the head of sweeps/cifar10-mini.yaml, on a small part of its real images."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+from command import SWEEPS, anynet_study
+
+from anynet_study import ResultStore
+
+pytestmark = [pytest.mark.slow, pytest.mark.shared_data]
+
+SWEEP = SWEEPS / "cifar10-mini.yaml"
+DATASETS = ["cifar10", "cifar10-5", "cifar10-2", "sign-digits", "ants-bees"]
+ARCHITECTURES = 5
+REPEATED = 2
+PER_CLASS = 10
+#: How much of each dataset is added.
+PART = {
+    "cifar10": ["--limit-per-class", PER_CLASS],
+    "sign-digits": ["--limit-per-class", PER_CLASS],
+    "ants-bees": ["--fraction", 0.1],
+}
+SMALL = [
+    f"population.count={ARCHITECTURES}",
+    f"replicates.architectures={REPEATED}",
+    *(f"datasets.{name}.per_class={PER_CLASS}" for name in DATASETS[:3]),
+    "recipes.basic.epochs=2",
+    *(f"recipes.basic.overrides.{name}.epochs=2" for name in DATASETS[1:]),
+]
+FEW = ["--resamples", 100]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Path:
+    """A folder in which the data was added and the study done, as the sweep file says."""
+    folder = tmp_path_factory.mktemp("cifar10-mini")
+    added = re.findall(r"anynet-study data add (\S+) --from (\S+)(.*)", SWEEP.read_text())
+    assert [name for name, *_ in added] == list(PART)
+    for name, archive, options in added:
+        source = shared_data / archive
+        anynet_study(folder, "data", "add", name, "--from", source, *options.split(), *PART[name])
+    anynet_study(folder, "run", SWEEP, *SMALL, *FEW)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def store(home: Path) -> ResultStore:
+    return ResultStore(home / "studies" / "cifar10-mini" / "results.h5")
+
+
+@pytest.fixture(scope="module")
+def errors_csv(home: Path) -> Path:
+    """The errors as a table of their own."""
+    anynet_study(home, "query", "cifar10-mini", "--table", "errors", "-o", "errors.csv")
+    return home / "errors.csv"
+
+
+def test_every_network_has_an_error_on_every_dataset(store: ResultStore):
+    errors = store.errors()
+    assert list(errors.columns) == DATASETS
+    assert len(errors) == ARCHITECTURES
+    assert errors.notna().all(axis=None)
+    assert errors.min(axis=None) >= 0
+    assert errors.max(axis=None) <= 100
+    replicates = store.replicates()
+    assert len(replicates) == (ARCHITECTURES + REPEATED) * len(DATASETS)
+    again = replicates.groupby(["architecture", "dataset"])["error"].mean().unstack()
+    assert (again.loc[errors.index, DATASETS] - errors).abs().max(axis=None) < 1e-9
+
+
+def test_the_variants_take_the_stated_part(store: ResultStore):
+    datasets = store.datasets().set_index("dataset")
+    roles = ["source", "family", "family", "target", "target"]
+    assert datasets["role"].to_dict() == dict(zip(DATASETS, roles, strict=True))
+    assert datasets["classes"].tolist() == [10, 5, 2, 10, 2]
+    images = [PER_CLASS * classes for classes in (10, 5, 2)]
+    assert datasets.loc[DATASETS[:3], "train_images"].tolist() == images
+    assert datasets.loc[DATASETS[:3], "test_images"].tolist() == images
+
+
+def test_the_report_is_one_page_with_its_figures(home: Path):
+    folder = home / "studies" / "cifar10-mini" / "report"
+    page = (folder / "report.html").read_text()
+    assert "Does progress on CIFAR-10 carry over" in page
+    assert set(re.findall(r'<img src="(.{10})', page)) == {"data:image"}
+    assert not re.findall(r'(?:src|href)="https?:', page)
+    for figure in ("source", "heatmap", "matrix", "depth", "width", "noise", "curves"):
+        assert f'id="figure-{figure}"' in page
+        assert (folder / "figures" / f"{figure}.png").stat().st_size > 5000
+
+
+def test_query_gives_the_rows_of_the_store(home: Path, store: ResultStore, errors_csv: Path):
+    where = ["--where", "dataset = ants-bees and replicate = 0"]
+    columns = ["--columns", "architecture,status,error"]
+    asked = anynet_study(home, "query", "cifar10-mini", *where, *columns, "--json")
+    rows = json.loads(asked.stdout)
+    runs = store.runs().query("dataset == 'ants-bees' and replicate == 0")
+    assert rows == runs[["architecture", "status", "error"]].to_dict("records")
+    shown = anynet_study(home, "query", "cifar10-mini", *where, *columns, "--format", "csv")
+    assert [row["architecture"] for row in csv_rows(shown.stdout)] == [
+        row["architecture"] for row in rows
+    ]
+    table = csv_rows(errors_csv.read_text())
+    expected = store.errors().reset_index().to_dict("records")
+    assert [{name: row[name] for name in DATASETS} for row in table] == [
+        {name: str(row[name]) for name in DATASETS} for row in expected
+    ]
+
+
+def test_analyze_says_the_same_of_the_study_and_of_its_table(home: Path, errors_csv: Path):
+    of_study = json.loads(anynet_study(home, "analyze", "cifar10-mini", *FEW, "--json").stdout)
+    assert set(of_study["tables"]) == {
+        "correlations",
+        "match",
+        "proxies",
+        "drivers",
+        "configurations",
+        "noise",
+    }
+    pairs = of_study["tables"]["correlations"]
+    assert len(pairs) == len(DATASETS) * (len(DATASETS) - 1) // 2
+    assert {row["n"] for row in pairs} == {ARCHITECTURES}
+    only = ["--table", "correlations", *FEW]
+    of_table = json.loads(anynet_study(home, "analyze", errors_csv, *only, "--json").stdout)
+    assert of_table["tables"]["correlations"] == pairs
+    as_csv = anynet_study(home, "analyze", "cifar10-mini", *only, "--format", "csv").stdout
+    assert [float(row["estimate"]) for row in csv_rows(as_csv)] == [
+        pytest.approx(row["estimate"]) for row in pairs
+    ]
+
+
+def test_plot_writes_the_figures_that_are_asked_for(home: Path):
+    asked = ["--figure", "source", "--format", "png,svg", "-o", "figures"]
+    done = anynet_study(home, "plot", "cifar10-mini", *asked, *FEW)
+    paths = [home / line for line in done.stdout.splitlines()]
+    assert [path.name for path in paths] == ["source.png", "source.svg"]
+    assert paths[0].read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in paths[1].read_bytes()
+
+
+def csv_rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines()))
