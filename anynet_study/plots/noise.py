@@ -57,7 +57,8 @@ def _draw_population(axes: Axes, errors: pd.Series, beyond: int) -> None:
     known = errors.dropna().to_numpy()
     upper = axes.twinx()
     if len(np.unique(known)) > 2:
-        seaborn.kdeplot(x=known, ax=upper, color=POPULATION, fill=True, alpha=0.3, linewidth=0.8)
+        look = {"color": POPULATION, "fill": True, "alpha": 0.3, "linewidth": 0.8}
+        seaborn.kdeplot(x=known, ax=upper, clip=(0, 100), **look)
     peak = max(upper.get_ylim()[1], 1e-9)
     upper.plot(
         known, np.full(len(known), 0.03 * peak), "|", color=POPULATION, markersize=4, mew=0.5

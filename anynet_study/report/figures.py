@@ -78,6 +78,11 @@ def _errors(analysis: Analysis) -> pd.DataFrame:
     return errors
 
 
+def _top(analysis: Analysis) -> int:
+    """How many of the best to average over: those of a small population are no elite."""
+    return min(TOP, max(1, len(analysis.tables.errors) // 4))
+
+
 def _curves(analysis: Analysis) -> pd.DataFrame:
     curves = analysis.tables.curves
     if curves is None or curves["error"].notna().sum() == 0:
@@ -155,9 +160,10 @@ FIGURES: dict[str, FigureKind] = {
     "width": _driver("cumulative width"),
     "configurations": FigureKind(
         "Stage by stage, what the best architecture on each dataset looks like, and the mean and "
-        f"standard deviation of the {TOP} best (all, where there are fewer).",
-        lambda a: plots.configuration_grid(_errors(a), population_in(a.tables), TOP),
-        lambda a: apr.configurations(_errors(a), population_in(a.tables), TOP),
+        f"standard deviation of the {TOP} best (of a quarter of the architectures where that is "
+        "fewer).",
+        lambda a: plots.configuration_grid(_errors(a), population_in(a.tables), _top(a)),
+        lambda a: apr.configurations(_errors(a), population_in(a.tables), _top(a)),
     ),
     "noise": FigureKind(
         "How much of the spread is training noise. Each orange row is one architecture trained "

@@ -96,7 +96,7 @@ def error_grid(errors: pd.DataFrame, datasets: pd.DataFrame) -> Grid:
         cells = ["–" if pd.isna(value) else f"{value:.2f}" for value in quantiles]
         guess = f"{chance[name]:.1f}" if name in chance else "–"
         rows.append([name, *cells, guess, str(len(known))])
-    headings = ["dataset", "lowest", "quarter below", "median", "quarter above", "highest"]
+    headings = ["dataset", "lowest", "lower quartile", "median", "upper quartile", "highest"]
     return Grid([*headings, "guessing", "n"], rows)
 
 

@@ -48,13 +48,18 @@ def carry_over(match: pd.DataFrame, source: str) -> str:
     open_ = [name for name in known if name not in kept + turned]
     unknown = [name for name in rows["target"] if name not in known]
     parts = [
-        (kept, "carries over to {}"),
-        (turned, f"is reversed on {{}}: what is better on {source} is worse there"),
-        (open_, "neither clearly carries over to {} nor is reversed (the interval includes 0)"),
-        (unknown, "cannot be compared with {} (too few or constant errors)"),
+        (kept, "{it} carries over to {names}"),
+        (turned, f"{{it}} is reversed on {{names}}: what is better on {source} is worse there"),
+        (open_, "whether {it} carries over to {names} is undecided (the interval includes 0)"),
+        (unknown, "{it} cannot be compared with {names}: too few, or constant, errors"),
     ]
-    said = [text.format(listed(names)) for names, text in parts if names]
-    return f"The ranking of the architectures on {source} {'; it '.join(said)}."
+    subject, said = f"the ranking of the architectures on {source}", []
+    for names, text in parts:
+        if names:
+            sentence = text.format(it=subject, names=listed(names))
+            said.append(f"{sentence[0].upper()}{sentence[1:]}.")
+            subject = "it"
+    return " ".join(said)
 
 
 def gain(match: pd.DataFrame, source: str) -> list[str]:
@@ -131,15 +136,24 @@ def driver_flips(drivers: pd.DataFrame) -> list[str]:
 
 def noise(ceiling: pd.DataFrame) -> list[str]:
     """Where training noise alone keeps correlations low."""
-    known = ceiling[ceiling["icc"].notna()].sort_values("ceiling", kind="stable")
-    if known.empty:
-        return []
-    lowest = known.iloc[0]
-    return [
-        f"Training noise bounds what any proxy can reach: most on {lowest['dataset']}, where a "
-        f"single run cannot be expected to correlate beyond {wording.number(lowest['ceiling'])} "
-        "even with a perfect partner."
-    ]
+    known = ceiling[ceiling["icc"].notna()]
+    unclear = list(known.loc[known["icc_low"] <= 0, "dataset"])
+    clear = known[known["icc_low"] > 0].sort_values("ceiling", kind="stable")
+    sentences = []
+    if len(clear):
+        lowest, most = clear.iloc[0], "most on" if len(clear) > 1 else "on"
+        sentences.append(
+            f"Training noise bounds what any proxy can reach: {most} {lowest['dataset']}, where "
+            "a single run cannot be expected to correlate beyond "
+            f"{wording.number(lowest['ceiling'])} even with a perfect partner."
+        )
+    if unclear:
+        sentences.append(
+            f"On {some(unclear, len(ceiling))} the replicates do not show that architectures "
+            "differ by more than training noise (the interval of the ICC includes 0): a low "
+            "correlation there may be noise, and more replicates would tell."
+        )
+    return sentences
 
 
 def caution(analysis: Analysis) -> list[str]:

@@ -21,10 +21,10 @@ def test_carrying_over_is_decided_by_the_interval() -> None:
         ("average", 0.2, 0.1, 0.3),
     ]
     said = words.carry_over(match(rows), "imagenet")
-    assert "carries over to insects" in said
-    assert "is reversed on powerline" in said
-    assert "neither clearly carries over to cifar10 nor is reversed" in said
-    assert "cannot be compared with broken" in said
+    assert said.startswith("The ranking of the architectures on imagenet carries over to insects.")
+    assert "It is reversed on powerline: what is better on imagenet is worse there." in said
+    assert "Whether it carries over to cifar10 is undecided" in said
+    assert "It cannot be compared with broken" in said
     assert "average" not in said
 
 
@@ -85,6 +85,22 @@ def test_drivers_that_flip_are_named() -> None:
         depth == "More cumulative depth goes with lower errors on b, but with higher errors on a."
     )
     assert rest == "On no dataset do the errors clearly rise or fall with cumulative width."
+
+
+def test_noise_that_hides_the_architectures_is_said() -> None:
+    table = pd.DataFrame(
+        {
+            "dataset": ["a", "b", "c"],
+            "icc": [0.9, 0.5, -0.1],
+            "icc_low": [0.8, 0.3, -0.5],
+            "ceiling": [0.95, 0.71, 0.0],
+        }
+    )
+    bound, hidden = words.noise(table)
+    assert "most on b" in bound
+    assert "beyond 0.71" in bound
+    assert hidden.startswith("On c the replicates do not show")
+    assert words.noise(table.assign(icc=math.nan)) == []
 
 
 def test_lists_for_people() -> None:
