@@ -13,6 +13,8 @@ import shlex
 import sys
 from pathlib import Path
 
+#: `set -e` stops without a word.
+TELL = "trap 'echo \"failed ($?): $BASH_COMMAND\" >&2' ERR"
 BLOCK = re.compile(r"^```bash *\n(.*?)^``` *$", re.MULTILINE | re.DOTALL)
 PYTEST = re.compile(r"^(python -m )?pytest\b", re.MULTILINE)
 
@@ -25,7 +27,7 @@ def script(readme: str) -> str:
     if len(tests) != 1:
         raise SystemExit(f"{len(blocks)} bash blocks, {len(tests)} of them with pytest: not one")
     ordered = [block for block in blocks if block not in tests] + tests
-    return "\n".join(f"{announcement(block)}\n{block}" for block in ordered)
+    return "\n".join([TELL, *(f"{announcement(block)}\n{block}" for block in ordered)])
 
 
 def announcement(block: str) -> str:
