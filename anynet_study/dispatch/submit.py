@@ -16,6 +16,7 @@ from anynet_study.data import data_root
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.pack import pack_by_length, pack_for_workers
 from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.terminal import apart_from_the_terminal
 from anynet_study.dispatch.worker import Job
 from anynet_study.errors import UserError, WorkFailedError
 from anynet_study.study import Study
@@ -53,7 +54,19 @@ def submit_locally(
     retry_failed: bool = False,
 ) -> list[submitit.Job[int]]:
     """Start this machine's workers; attached ones end with this process, others outlive it."""
-    launcher = os.getpid() if attached else None
+    if attached:
+        return _start_workers(study, sweep, runs, retry_failed, launcher=os.getpid())
+    with apart_from_the_terminal():
+        return _start_workers(study, sweep, runs, retry_failed, launcher=None)
+
+
+def _start_workers(
+    study: Study,
+    sweep: Sweep,
+    runs: Sequence[PlannedRun],
+    retry_failed: bool,
+    launcher: int | None,
+) -> list[submitit.Job[int]]:
     packed = pack_for_workers(runs, local_workers(sweep))
     gpus = gpus_here()
     started = []

@@ -41,8 +41,6 @@ class Job:
         """Train what is not finished yet; the number of runs trained."""
         if self.launcher is not None:
             _end_with(self.launcher)
-        elif os.environ.get("SUBMITIT_EXECUTOR") == "local":
-            os.setsid()  # a closed terminal must not end it
         _keep_freed_memory()
         os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
         os.environ["ANYNET_DATA"] = self.data_root
