@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 def _cluster() -> None:
     """Skips without a Slurm that answers; in CI that is a failure."""
     try:
-        subprocess.run(["sinfo"], capture_output=True, check=True, timeout=30)
+        subprocess.run(["sinfo"], capture_output=True, check=True, timeout=10)
     except (OSError, subprocess.SubprocessError) as error:
         reason = f"no Slurm can be reached (export SLURM_CONF=$(.ci/slurm.sh) starts one): {error}"
         if os.environ.get("CI"):
