@@ -1,5 +1,6 @@
 """The command line: `main` turns bad input into one line and an exit code."""
 
+import os
 import sys
 
 from anynet_study.errors import UserError, WorkFailedError
@@ -7,10 +8,9 @@ from anynet_study.errors import UserError, WorkFailedError
 
 def main() -> None:
     """Run the command line; exit 0 done, 1 work failed, 2 bad input, 130 interrupted."""
-    from anynet_study.cli.app import app
-
+    _prepare_streams()
     try:
-        app()
+        _run()
     except UserError as error:
         _stop(f"error: {error}", 2)
     except WorkFailedError as error:
@@ -22,6 +22,32 @@ def main() -> None:
         _stop("interrupted: finished work is kept; run the same command again to go on", 130)
 
 
+def _run() -> None:
+    """Run typer's app, undoing what typer and rich make of Ctrl-C and of a reader that left."""
+    try:
+        from anynet_study.cli.app import app
+
+        app()
+    except SystemExit as ended:
+        if ended.code == 130:
+            raise KeyboardInterrupt from None
+        if not isinstance(ended.__context__, BrokenPipeError):
+            sys.stdout.flush()
+            raise
+    except BrokenPipeError:
+        pass
+    # The reader (head, less) has seen enough; what is still buffered must not fail at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _prepare_streams() -> None:
+    """Replace standard streams that are closed; print what an encoding lacks as escapes."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # or the next file opened would get its number
+            setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
 def _stop(line: str, code: int) -> None:
-    print(line, file=sys.stderr)
+    print(" ".join(line.splitlines()), file=sys.stderr)
     sys.exit(code)

@@ -1,6 +1,5 @@
 """`anynet-study query`: rows of a results store on the terminal or in a file."""
 
-import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -83,12 +82,7 @@ def query(
         _save(rows, form, output)
         typer.echo(f"{len(rows)} rows: {output}", err=True)
         return
-    try:
-        _print(rows, form, TERMINAL_ROWS if limit is None else limit)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader (head, less) has seen enough; what is still buffered must not fail at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _print(rows, form, TERMINAL_ROWS if limit is None else limit)
 
 
 def _split(names: str) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from anynet_study.data import catalog
 from anynet_study.data.builtin import BUILT_IN
 from anynet_study.data.holdout import hold_out, limit
-from anynet_study.data.meta import Holdout, Limit
+from anynet_study.data.meta import Holdout, Limit, printable
 from anynet_study.data.packed import PackedDataset
 from anynet_study.data.packing import Origin, pack
 from anynet_study.data.readers import Listing, recognise
@@ -48,9 +48,10 @@ def add_dataset(
     with workspace(name) as folder, opened(source, folder) as files:
         reader, root = recognise(files)
         listing = reader.read(files, root)
+        listing = dataclasses.replace(listing, classes=tuple(map(printable, listing.classes)))
         listing, holdout = _with_test_split(listing, test_share, seed)
         listing, limited = _limited(listing, limit_per_class, fraction, seed)
-        origin = Origin(name, source.resolve().name, holdout, limited)
+        origin = Origin(name, printable(source.resolve().name), holdout, limited)
         pack(files, listing, origin, size, folder / "packed", max_broken, workers)
         if not publish(folder / "packed", name, force):
             _check_free(name, force=False)

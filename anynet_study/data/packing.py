@@ -21,6 +21,7 @@ from anynet_study.data.meta import (
     Split,
     SplitCounts,
     content_hash,
+    printable,
 )
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.source import Source
@@ -60,7 +61,8 @@ class _Quarantine:
     def readable(self, split: Split, examples: Sequence[Example], block: Block) -> list[Example]:
         """The examples that could be decoded; UserError when too many could not."""
         for place, reason in block.broken.items():
-            self.found.append(Broken(split=split, image=examples[place].name, reason=reason))
+            image = printable(examples[place].name)
+            self.found.append(Broken(split=split, image=image, reason=printable(reason)))
         if len(self.found) > self.share * self.total:
             first = self.found[0]
             raise UserError(

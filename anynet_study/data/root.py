@@ -39,6 +39,8 @@ def workspace(name: str) -> Iterator[Path]:
     """
     dataset_folder(name)
     root = data_root()
+    if root.exists() and not root.is_dir():
+        raise UserError(f"{root}: the data directory is no folder; name another in $ANYNET_DATA")
     root.mkdir(parents=True, exist_ok=True)
     ours = f".{name}~{socket.gethostname()}~"
     for left in root.glob(f"{ours}*"):

@@ -16,7 +16,7 @@ from anynet_study.data import data_root
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.pack import pack_by_length, pack_for_workers
 from anynet_study.dispatch.plan import PlannedRun
-from anynet_study.dispatch.terminal import apart_from_the_terminal
+from anynet_study.dispatch.terminal import deaf_to_the_terminal, without_our_streams
 from anynet_study.dispatch.worker import Job
 from anynet_study.errors import UserError, WorkFailedError
 from anynet_study.study import Study
@@ -54,10 +54,11 @@ def submit_locally(
     retry_failed: bool = False,
 ) -> list[submitit.Job[int]]:
     """Start this machine's workers; attached ones end with this process, others outlive it."""
-    if attached:
-        return _start_workers(study, sweep, runs, retry_failed, launcher=os.getpid())
-    with apart_from_the_terminal():
-        return _start_workers(study, sweep, runs, retry_failed, launcher=None)
+    with without_our_streams():
+        if attached:
+            return _start_workers(study, sweep, runs, retry_failed, launcher=os.getpid())
+        with deaf_to_the_terminal():
+            return _start_workers(study, sweep, runs, retry_failed, launcher=None)
 
 
 def _start_workers(

@@ -1,4 +1,4 @@
-"""Starting processes that have nothing to do with our terminal."""
+"""Starting processes that have less to do with our terminal than we have."""
 
 import os
 import signal
@@ -10,13 +10,12 @@ TERMINAL_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP
 
 
 @contextmanager
-def apart_from_the_terminal() -> Iterator[None]:
-    """What is started inside inherits neither our streams nor the signals that a terminal sends.
+def without_our_streams() -> Iterator[None]:
+    """What is started inside does not inherit our streams.
 
-    A pipe or script that reads what we print ends with us, not with the last worker; and Ctrl-C
-    or a closed terminal ends no worker.
+    A pipe or script that reads what we print ends with us, not with the last worker; and what
+    submitit's processes say when they are interrupted does not mix with our words.
     """
-    ignored = {each: signal.signal(each, signal.SIG_IGN) for each in TERMINAL_SIGNALS}
     sys.stdout.flush()
     sys.stderr.flush()
     streams = {number: os.dup(number) for number in (0, 1, 2)}
@@ -30,5 +29,14 @@ def apart_from_the_terminal() -> Iterator[None]:
             os.dup2(stream, number)
         for descriptor in (nothing, *streams.values()):
             os.close(descriptor)
+
+
+@contextmanager
+def deaf_to_the_terminal() -> Iterator[None]:
+    """What is started inside ignores Ctrl-C and the like, and a closed terminal."""
+    ignored = {each: signal.signal(each, signal.SIG_IGN) for each in TERMINAL_SIGNALS}
+    try:
+        yield
+    finally:
         for each, handler in ignored.items():
             signal.signal(each, handler)

@@ -145,11 +145,20 @@ def test_no_such_store() -> None:
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_a_reader_that_has_seen_enough_is_no_failure(path: Path, form: str) -> None:
-    script = "import typer; from anynet_study.cli.query import query; typer.run(query)"
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
-        [sys.executable, "-c", script, str(path), "--table", "curves", "--format", form],
+        [
+            sys.executable,
+            "-m",
+            "anynet_study",
+            "query",
+            path,
+            "--table",
+            "curves",
+            "--format",
+            form,
+        ],
         stdout=writing,
         stderr=subprocess.PIPE,
         text=True,
