@@ -60,6 +60,25 @@ class Study:
         listed = f"there are: {', '.join(there)}" if there else f"{STUDIES}/ holds none"
         raise UserError(f"{name}: no such study; {listed}")
 
+    @classmethod
+    def of(cls, sweep: Sweep) -> "Study":
+        """Where the study of `sweep` is, or will be."""
+        return cls(STUDIES / sweep.name)
+
+    def begin(self, sweep: Sweep, population: Population) -> None:
+        """Begin this study, or go on with it: write its sweep and population.
+
+        A larger population extends the one that is there. Raises UserError where the folder holds
+        a study of another population, before anything is written.
+        """
+        if self.population_file.exists():
+            _check_extends(self, population)
+        text = sweep.to_yaml()
+        if not self.population_file.exists() or len(self.population()) < len(population):
+            population.write(self.population_file)
+        if not self.sweep_file.exists() or self.sweep_file.read_text(encoding="utf-8") != text:
+            write_text(self.sweep_file, text)
+
     def remove_litter(self, finished: Collection[str]) -> None:
         """Remove what a kill left behind: half-written files, checkpoints of finished runs.
 
@@ -91,24 +110,6 @@ def sample(spec: PopulationSpec) -> Population:
         )
     except UserError as error:
         raise UserError(f"population: {error}") from None
-
-
-def create(sweep: Sweep, studies: Path = STUDIES) -> tuple[Study, Population]:
-    """Begin the study of `sweep`, or go on with it; writes its sweep and population.
-
-    A larger `count` extends the population. Raises UserError where the folder holds a study of
-    another population, before anything is written.
-    """
-    study = Study(studies / sweep.name)
-    population = sample(sweep.population)
-    if study.population_file.exists():
-        _check_extends(study, population)
-    text = sweep.to_yaml()
-    if not study.population_file.exists() or len(study.population()) < len(population):
-        population.write(study.population_file)
-    if not study.sweep_file.exists() or study.sweep_file.read_text(encoding="utf-8") != text:
-        write_text(study.sweep_file, text)
-    return study, population
 
 
 def _check_extends(study: Study, population: Population) -> None:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from anynet_study import study as studies
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Population
 from anynet_study.dispatch.plan import PlannedRun, load_views, plan
-from anynet_study.study import Study
+from anynet_study.study import Study, sample
 from anynet_study.sweep import Sweep
 
 
@@ -24,12 +23,10 @@ class Prepared:
 
 
 def prepare(sweep_file: Path, overrides: Sequence[str]) -> Prepared:
-    """Begin the study of a sweep file, or go on with it."""
+    """Open what a sweep file asks for; the study begins, on disk, with `Study.begin`."""
     sweep = Sweep.load(sweep_file, overrides)
-    views = load_views(sweep)
-    planned = plan(sweep, studies.sample(sweep.population), views)  # refuses before writing
-    study, population = studies.create(sweep)
-    return Prepared(study, sweep, population, views, planned)
+    views, population = load_views(sweep), sample(sweep.population)
+    return Prepared(Study.of(sweep), sweep, population, views, plan(sweep, population, views))
 
 
 def reopen(name: str) -> Prepared:

@@ -48,6 +48,7 @@ def run(
     prepared = prepare(sweep_file, overrides or [])
     study, sweep, planned = prepared.study, prepared.sweep, prepared.planned
     with _alone(study):
+        study.begin(sweep, prepared.population)
         mark = fingerprint(study, sweep, planned, resamples)
         if report_is_current(study, mark) and not retry_failed:
             print(f"nothing to do: all {len(planned)} runs are recorded; report: {study.report}")
@@ -78,11 +79,12 @@ def sample(
     from anynet_study.sweep import Sweep
 
     sweep = Sweep.load(sweep_file, overrides or [])
+    population = studies.sample(sweep.population)
     if output is None:
-        study, population = studies.create(sweep)
+        study = studies.Study.of(sweep)
+        study.begin(sweep, population)
         output = study.population_file
     else:
-        population = studies.sample(sweep.population)
         population.write(output)
     print_population(population, output, as_json)
 
@@ -115,10 +117,14 @@ def launch(
         alive = live_jobs(study.jobs_file)
         under_way = {run for job in alive for run in job.runs}
         new = [run for run in todo if run.run_id not in under_way]
+        if sweep.launch.cluster == "local" and alive and new:
+            raise UserError(
+                f"{len(alive)} jobs are still at study {sweep.name}; wait for them to end "
+                f"(anynet-study status {sweep.name})"
+            )
+        study.begin(sweep, prepared.population)
         if sweep.launch.cluster == "slurm":
             jobs = submit_to_slurm(study, sweep, new, retry_failed)
-        elif alive and new:
-            raise UserError(f"{len(alive)} local workers are still at study {sweep.name}; wait")
         else:
             jobs = submit_locally(study, sweep, new, attached=False, retry_failed=retry_failed)
     print(
