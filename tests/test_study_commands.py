@@ -1,0 +1,359 @@
+"""The commands of a study one by one: sample, launch, status, run, collect, query, report."""
+
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from command import SWEEPS, anynet_study, command, environment
+from filelock import FileLock
+
+from anynet_study import ResultStore, Sweep, apr, plots
+from anynet_study.design_space import Population
+from anynet_study.dispatch import ledger
+from anynet_study.store import JournalWriter, finished_runs, read_journal
+from anynet_study.study import Study
+
+#: The quickstart, with networks, images and epochs for a test: 4 x 3 runs.
+TINY = [
+    "population.count=4",
+    "population.space.depths=[1, 2]",
+    "population.space.widths=[8, 32]",
+    "population.space.stem_width=8",
+    "population.flops=[5e4, 2e5]",
+    "datasets={digits: {per_class: 20}, digits-2: {base: digits, classes: 2, per_class: 20}, "
+    "blobs: {per_class: 20}}",
+    "recipes={basic: {epochs: 1, batch_size: 16, crop: none, flip: false}}",
+    "replicates={}",
+]
+RUNS = 12
+DATASETS = ["digits", "digits-2", "blobs"]
+FEW = ["--resamples", 100]
+CHANGES = [
+    "launch.workers=1",
+    "recipes.basic.epochs=2",
+    "recipes.longer={epochs: 3, batch_size: 16, crop: none, flip: false, datasets: [digits], "
+    "overrides: {digits: {lr: 0.02}}}",
+]
+LONGEST_WAIT = 120.0
+
+
+class Home:
+    """A folder with data and studies, and what a user types in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def type(self, verb: str, name: str, *arguments: object, expect: int = 0) -> str:
+        """Run a command that takes the sweep file, for a study `name`; what it prints."""
+        sweep = [SWEEPS / "quickstart.yaml", *TINY, f"name={name}"]
+        done = anynet_study(self.folder, verb, *sweep, *arguments, expect=expect)
+        return done.stdout + done.stderr
+
+    def launch(self, name: str, *arguments: object) -> tuple[int, int, int]:
+        """Runs recorded, under way and submitted, as `launch` says."""
+        told = self.type("launch", name, "--cluster", "local", *arguments)
+        counts = re.search(r"(\d+) recorded, (\d+) under way, (\d+) submitted", told)
+        assert counts, told
+        recorded, under_way, submitted = map(int, counts.groups())
+        return recorded, under_way, submitted
+
+    def study(self, name: str) -> Study:
+        return Study(self.folder / "studies" / name)
+
+    def jobs(self, name: str) -> list[ledger.SubmittedJob]:
+        """Every job that the study ever had."""
+        return list(ledger.read(self.study(name).jobs_file))
+
+    def status(self, name: str) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(
+            anynet_study(self.folder, "status", name, "--json").stdout
+        )
+        return told
+
+    def finish(self, name: str) -> dict[str, str]:
+        """Wait for the workers of a launched study; its finished runs."""
+        end = time.monotonic() + LONGEST_WAIT
+        while ledger.live_jobs(self.study(name).jobs_file):
+            assert time.monotonic() < end
+            time.sleep(0.2)
+        return finished_runs(self.study(name).journals)
+
+    def collected(self, name: str) -> ResultStore:
+        assert "results.h5" in anynet_study(self.folder, "collect", name).stdout
+        return ResultStore(self.study(name).results)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    return Home(tmp_path_factory.mktemp("studies"))
+
+
+@pytest.fixture(scope="module")
+def reported(home: Home) -> Home:
+    """With a study "followed", launched on one worker and followed by `run` to its report."""
+    assert home.launch("followed", "launch.workers=1", "recipes.basic.epochs=4") == (0, 0, RUNS)
+    told = home.type("run", "followed", "launch.workers=1", "recipes.basic.epochs=4", *FEW)
+    assert "4 architectures x 3 datasets" in told
+    assert "studies/followed/report/report.html" in told
+    return home
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What was seen of the study "launched" while its workers were at it."""
+
+    told: str
+    statuses: list[dict[str, Any]]
+    refusal: str
+    population: tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def launched(home: Home) -> Launched:
+    """The launcher's output is a pipe: reading it must not wait for the workers.
+
+    They have to live through a Ctrl-C and the end of the terminal.
+    """
+    arguments = [*TINY, "name=launched", "launch.workers=99", "--cluster", "local"]
+    launcher = subprocess.Popen(
+        command("launch", SWEEPS / "quickstart.yaml", *arguments),
+        cwd=home.folder,
+        env=environment(home.folder),
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    told, _ = launcher.communicate(timeout=60)
+    assert launcher.returncode == 0
+    statuses = [home.status("launched")]
+    for each in (signal.SIGINT, signal.SIGHUP):
+        os.killpg(launcher.pid, each)
+    more = ["population.count=6", "--cluster", "local"]
+    refusal = home.type("launch", "launched", *more, expect=2)
+    end = time.monotonic() + LONGEST_WAIT
+    while statuses[-1]["jobs"] and time.monotonic() < end:
+        time.sleep(1)
+        statuses.append(home.status("launched"))
+    return Launched(told, statuses, refusal, home.study("launched").population().ids)
+
+
+@pytest.fixture(scope="module")
+def changed(home: Home) -> dict[str, str]:
+    """The finished runs of a study "changed", before its epochs were changed and a recipe added."""
+    assert home.launch("changed", "launch.workers=1") == (0, 0, RUNS)
+    before = home.finish("changed")
+    assert home.launch("changed", *CHANGES) == (0, 0, RUNS + 4)
+    after = home.finish("changed")
+    assert before.items() < after.items()
+    assert len(after) == 2 * RUNS + 4
+    home.collected("changed")
+    return before
+
+
+def test_sample_draws_the_population_of_the_study(home: Home):
+    told = home.type("sample", "sampled")
+    assert "4 architectures in studies/sampled/population.parquet" in told
+    study = home.study("sampled")
+    assert sorted(path.name for path in study.folder.iterdir()) == [
+        "population.parquet",
+        "sweep.yaml",
+    ]
+    assert Sweep.load(study.sweep_file).name == "sampled"
+    assert len(study.population()) == 4
+
+
+def test_sample_writes_elsewhere_and_begins_no_study(home: Home):
+    told = home.type("sample", "elsewhere", "population.count=6", "-o", "six.parquet", "--json")
+    assert json.loads(told)["sampling"]["count"] == 6
+    six = Population.read(home.folder / "six.parquet")
+    home.type("sample", "elsewhere", "-o", "four.parquet")
+    four = Population.read(home.folder / "four.parquet")
+    assert len(six) == 6
+    assert six.ids[:4] == four.ids
+    assert not home.study("elsewhere").folder.exists()
+
+
+def test_launched_workers_outlive_the_terminal_and_status_follows_them(
+    home: Home, launched: Launched
+):
+    carried = min(len(psutil.Process().cpu_affinity()), RUNS)
+    assert f"{RUNS} submitted in {carried} jobs" in launched.told
+    assert len(home.jobs("launched")) == carried
+    first, *_, last = launched.statuses
+    assert first["jobs"] > 0
+    assert first["missing"] > 0
+    done = [now["completed"] for now in launched.statuses]
+    assert done == sorted(done)
+    assert all(now["completed"] + now["missing"] == RUNS for now in launched.statuses)
+    assert last["jobs"] == 0
+    assert last["completed"] == last["planned"] == RUNS
+    assert last["rows_complete"] == last["rows"] == 4
+    assert last["datasets"] == {name: [4, 4] for name in DATASETS}
+
+
+def test_a_launch_while_workers_are_at_the_study_changes_nothing(launched: Launched):
+    assert "jobs are still at study launched" in launched.refusal
+    assert launched.refusal.count("\n") == 1
+    assert len(launched.population) == 4
+    assert {now["planned"] for now in launched.statuses} == {RUNS}
+
+
+def test_a_larger_population_trains_the_new_architectures_alone(home: Home, launched: Launched):
+    study = home.study("launched")
+    before = finished_runs(study.journals)
+    assert home.launch("launched", "launch.workers=1", "population.count=6") == (RUNS, 0, 6)
+    after = home.finish("launched")
+    assert before.items() < after.items()
+    assert len(after) == records(study) == RUNS + 6  # nothing was trained twice
+    assert not study.results.exists()  # to launch is not to collect
+    errors = home.collected("launched").errors()
+    assert tuple(errors.index) == study.population().ids
+    assert study.population().ids[:4] == launched.population
+    assert errors.shape == (6, 3)
+    assert errors.notna().all(axis=None)
+    refusal = home.type("launch", "launched", "--cluster", "local", expect=2)
+    assert "holds 6 architectures, population.count = 4 is fewer" in refusal
+
+
+def test_local_never_starts_more_workers_than_it_may_use_cores(home: Home):
+    usable = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(usable)})
+    try:
+        told = home.type("run", "counted", "launch.workers=99", "--dry-run")
+    finally:
+        os.sched_setaffinity(0, usable)
+    assert "with 1 workers on this machine" in told
+    assert not home.study("counted").folder.exists()
+
+
+def test_run_follows_workers_instead_of_starting_more(reported: Home):
+    assert len(reported.jobs("followed")) == 1
+    study = reported.study("followed")
+    assert len(list(study.journals.iterdir())) == 1
+    assert list(finished_runs(study.journals).values()) == ["completed"] * RUNS
+    assert study.report.exists()
+
+
+def test_run_with_other_resamples_makes_the_report_anew(reported: Home):
+    sweep = ["launch.workers=1", "recipes.basic.epochs=4"]
+    assert "nothing to do" in reported.type("run", "followed", *sweep, *FEW)
+    report = reported.study("followed").report
+    assert "100 bootstrap resamples" in report.read_text()
+    told = reported.type("run", "followed", *sweep, "--resamples", 200)
+    assert "from 200 resamples" in told
+    assert "200 bootstrap resamples" in report.read_text()
+    assert len(reported.jobs("followed")) == 1
+
+
+def test_a_second_process_at_the_same_study_is_refused(reported: Home):
+    with FileLock(reported.study("followed").folder / ".lock"):
+        told = reported.type(
+            "run", "followed", "launch.workers=1", "recipes.basic.epochs=4", *FEW, expect=2
+        )
+    assert "another process is running this study" in told
+
+
+def test_python_reads_what_the_commands_made(reported: Home):
+    errors = ResultStore(reported.study("followed").results).errors()
+    assert list(errors.columns) == DATASETS
+    table = apr.correlations(errors, method="spearman", resamples=100, seed=0)
+    columns = ["source", "target", "estimate", "low", "high", "n", "p"]
+    assert list(table.columns) == columns
+    assert len(table) == 3
+    figure = plots.scatter_matrix(errors)
+    assert len(figure.axes) == 6  # the lower triangle
+
+
+def test_python_samples_the_paper_s_space():
+    from anynet_study import Architecture, DesignSpace, Population
+
+    population = DesignSpace.anynetx().sample(500, flops=(360e6, 400e6), seed=0)
+    assert isinstance(population, Population)
+    assert len(population) == 500
+    a = population[0]
+    assert isinstance(a, Architecture)
+    assert len(a.depths) == len(a.widths) == len(a.bottleneck_ratios) == len(a.group_widths) == 4
+    assert a.id == population.ids[0]
+    assert 360e6 <= a.flops(resolution=224, classes=1000) <= 400e6
+
+
+def test_other_epochs_are_other_runs_and_the_old_ones_are_kept(home: Home, changed: dict[str, str]):
+    store = ResultStore(home.study("changed").results)
+    runs = store.runs()
+    assert set(runs.loc[~runs["planned"], "run_id"]) == set(changed)
+    assert set(runs.loc[~runs["planned"], "epochs"]) == {1}
+    new = runs[runs["planned"] & (runs["recipe"] == "basic")]
+    assert set(new["epochs"]) == {2}
+    assert len(new) == store.planned_runs - 4 == RUNS
+    errors = store.errors()
+    expected = new.pivot(index="architecture", columns="dataset", values="error")
+    assert (errors == expected.loc[errors.index, DATASETS]).all(axis=None)
+
+
+def test_a_second_recipe_for_some_of_the_datasets(home: Home, changed: dict[str, str]):
+    store = ResultStore(home.study("changed").results)
+    assert store.recipes == ["basic", "longer"]
+    other = store.errors(recipe="longer")
+    assert other["digits"].notna().all()
+    assert other[["digits-2", "blobs"]].isna().all(axis=None)
+    where = ["--where", "recipe = longer", "--columns", "dataset,epochs,error", "--json"]
+    rows = json.loads(anynet_study(home.folder, "query", "changed", *where).stdout)
+    assert [row["error"] for row in rows] == other["digits"].tolist()
+    assert {(row["dataset"], row["epochs"]) for row in rows} == {("digits", 3)}
+    specs = store.runs(["recipe", "spec"]).to_numpy()
+    rates = {(recipe, json.loads(spec)["recipe"]["lr"]) for recipe, spec in specs}
+    assert rates == {("basic", 0.1), ("longer", 0.02)}
+
+
+def test_back_to_the_first_epochs_nothing_is_trained(home: Home, changed: dict[str, str]):
+    assert home.launch("changed", "launch.workers=1") == (RUNS, 0, 0)
+    assert records(home.study("changed")) == 2 * RUNS + 4
+
+
+def test_two_names_for_the_same_runs_are_refused(home: Home):
+    same = "datasets.numbers={base: digits, per_class: 20}"
+    told = home.type("launch", "twins", same, "--cluster", "local", expect=2)
+    assert told.count("\n") == 1
+    assert "dataset numbers with recipe basic" in told
+    assert "dataset digits with recipe basic" in told
+    assert not home.study("twins").folder.exists()
+
+
+def test_failed_runs_are_told_every_time_until_they_are_trained_again(reported: Home):
+    """Its journal is that of a study whose first run found no memory."""
+    name, sweep = "failed", ["launch.workers=1", "recipes.basic.epochs=4"]
+    (journal,) = reported.study("followed").journals.iterdir()
+    first, *others = read_journal(journal).records
+    no_memory = replace(
+        first, status="failed", failure_kind="oom", message="out of memory", error=math.nan
+    )
+    with JournalWriter(reported.study(name).journals / "worker.arrow") as writer:
+        for record in (no_memory, *others):
+            writer.append(record)
+
+    told = reported.type("run", name, *sweep, *FEW, expect=1)
+    assert f"failed: 1 of {RUNS} runs failed" in told
+    assert "out of memory" in reported.study(name).report.read_text()
+    again = reported.type("run", name, *sweep, *FEW, expect=1)
+    assert "nothing to do" in again
+    assert f"failed: 1 of {RUNS} runs failed" in again
+    assert not reported.jobs(name)
+
+    assert reported.launch(name, *sweep, "--retry-failed") == (RUNS - 1, 0, 1)
+    assert list(reported.finish(name).values()) == ["completed"] * RUNS
+    mended, whole = reported.collected(name), ResultStore(reported.study("followed").results)
+    assert mended.errors().equals(whole.errors())
+
+
+def records(study: Study) -> int:
+    """Records in all journals of a study, of the same run or not."""
+    return sum(len(read_journal(path).records) for path in study.journals.iterdir())
