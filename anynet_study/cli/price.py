@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from anynet_study.design_space import Population
-from anynet_study.dispatch.cost import CPU_CORE, V100, DeviceRate
+from anynet_study.dispatch.cost import DeviceRate, expected_rate
 from anynet_study.dispatch.price import Item, price
 from anynet_study.progress import duration
 from anynet_study.sweep import Sweep
@@ -14,7 +14,7 @@ from anynet_study.sweep import Sweep
 
 def print_price(sweep: Sweep, population: Population) -> None:
     """Print runs and predicted device time by dataset, and the number of jobs."""
-    rate = V100 if sweep.launch.cluster == "slurm" else CPU_CORE
+    rate = expected_rate(sweep.launch.cluster, sweep.launch.slurm)
     items = price(sweep, population, rate)
     console = Console()
     console.print(_table(sweep, items, rate))

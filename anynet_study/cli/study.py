@@ -149,7 +149,8 @@ def status(study_name: StudyName, as_json: AsJson = False) -> None:
 
     prepared = reopen(study_name)
     study = prepared.study
-    now = study_status(prepared.planned, finished_runs(study.journals), live_jobs(study.jobs_file))
+    finished = finished_runs(study.journals)
+    now = study_status(prepared.planned, finished, live_jobs(study.jobs_file, finished))
     if as_json:
         print(json.dumps(asdict(now), indent=2))
     else:

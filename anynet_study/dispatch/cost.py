@@ -1,6 +1,8 @@
 """Predicting the cost of a run: for packing into jobs and for the dry run."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,12 @@ CPU_CORE = DeviceRate("CPU core", 2.0e10, 9e-4)
 #: The study's card: RegNetX-400MF at about 1,060 images a second with the code it was trained by,
 #: three multiply-adds (forward, and backward to weights and to inputs) for each one counted.
 V100 = DeviceRate("V100 GPU", 3 * 400e6 * 1060, 2e-4)
+
+
+def expected_rate(cluster: str, slurm: Mapping[str, Any]) -> DeviceRate:
+    """The device on which a sweep will be trained: a GPU where its Slurm options ask for one."""
+    asks_for_gpu = any(slurm.get(key) for key in ("gpus_per_node", "gpus_per_task", "gres"))
+    return V100 if cluster == "slurm" and asks_for_gpu else CPU_CORE
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -62,12 +62,13 @@ def read(path: Path) -> Iterator[SubmittedJob]:
             continue
 
 
-def live_jobs(path: Path) -> list[SubmittedJob]:
+def live_jobs(path: Path, recorded: Collection[str] = ()) -> list[SubmittedJob]:
     """The jobs that are queued or running now; one call of squeue however many there are.
 
+    Jobs whose runs are all among `recorded` are not asked after: a finished study needs no Slurm.
     Local jobs of another machine cannot be seen from here and count as ended.
     """
-    jobs = list(read(path))
+    jobs = [job for job in read(path) if not set(job.runs) <= set(recorded)]
     queued = _queued_in_slurm() if any(job.cluster == "slurm" for job in jobs) else set()
     return [job for job in jobs if (job.job_id in queued if job.cluster == "slurm" else _runs(job))]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from anynet_study.data import DatasetView, load_dataset, make_view
 from anynet_study.design_space import Population
-from anynet_study.dispatch.cost import CPU_CORE, DeviceRate, Workload, predict_seconds
+from anynet_study.dispatch.cost import DeviceRate, Workload, expected_rate, predict_seconds
 from anynet_study.errors import UserError
 from anynet_study.sweep import RecipeSpec, Sweep
 from anynet_study.training.recipe import Recipe
@@ -58,7 +58,7 @@ def plan(
     sweep: Sweep,
     population: Population,
     views: Mapping[str, DatasetView],
-    rate: DeviceRate = CPU_CORE,
+    rate: DeviceRate | None = None,
 ) -> list[PlannedRun]:
     """All runs, complete rows first: an architecture finishes everywhere before the next begins.
 
@@ -70,6 +70,7 @@ def plan(
         for label in trained_datasets(sweep, spec)
     ]
     _refuse_twins(settings, views)
+    rate = rate or expected_rate(sweep.launch.cluster, sweep.launch.slurm)
     seconds = [_seconds(population, views[label], recipe, rate) for label, _, recipe in settings]
     planned = []
     for replicate in range(sweep.replicates.count):

@@ -61,6 +61,17 @@ def test_slurm_jobs_are_those_squeue_lists(tmp_path: Path, monkeypatch: pytest.M
     assert [job.job_id for job in ledger.live_jobs(path)] == ["7_1"]
 
 
+def test_jobs_whose_runs_are_recorded_are_not_asked_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "jobs.jsonl"
+    ledger.append(path, [ledger.slurm_job("7_0", ["0", "1"])])
+    monkeypatch.setenv("PATH", "")  # no squeue
+    assert ledger.live_jobs(path, recorded={"0", "1", "2"}) == []
+    with pytest.raises(WorkFailedError, match="squeue"):
+        ledger.live_jobs(path, recorded={"0"})
+
+
 def test_a_silent_squeue_is_not_taken_for_an_empty_queue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
