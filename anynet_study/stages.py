@@ -62,7 +62,7 @@ def collect_study(
         study.results,
         population.table,
         dataset_table(sweep, views),
-        {run.run_id for run in planned},
+        {run.run_id: (run.dataset, run.recipe, run.replicate) for run in planned},
         provenance,
         recipes=list(sweep.recipes),
     )

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from anynet_study.store.creating import creating
 from anynet_study.store.heavy import write_heavy
 from anynet_study.store.layout import CODED, FORMAT, LAYOUT, SCHEMA_VERSION
 from anynet_study.store.opening import open_store
-from anynet_study.store.order import in_canonical_order, run_labels
+from anynet_study.store.order import RunNames, in_canonical_order, renamed, run_labels
 
 #: A temporary file this old, in seconds, was left by a collect that was killed.
 STALE = 3600.0
@@ -46,7 +46,7 @@ def collect(
     out: Path,
     population: pa.Table,
     datasets: pa.Table,
-    planned: Collection[str] | None,
+    planned: Mapping[str, RunNames] | Collection[str] | None,
     provenance: Mapping[str, str],
     recipes: Sequence[str] = (),
 ) -> CollectReport:
@@ -54,12 +54,14 @@ def collect(
 
     `population` and `datasets` become /architectures and /datasets and give the order of the runs
     (`layout`), `recipes` that of the sweep, the main one first; `planned` are the run_ids that the
-    sweep asks for, None meaning every run. The arrays of a few dozen MB of runs are in memory at
+    sweep asks for, None meaning every run; as a mapping it also says what they are called now. The arrays of a few dozen MB of runs are in memory at
     a time. Raises UserError if `out` is no store of ours or a newer one; UserError or OSError if
     a journal cannot be read or the store not written, and then the old store stays as it was.
     """
     before = _run_ids(out)
     catalogue = read_catalogue(journals)
+    if isinstance(planned, Mapping):
+        catalogue = replace(catalogue, records=renamed(catalogue.records, planned))
     kept = winners(catalogue.records)
     labels = run_labels(catalogue, population, datasets, recipes)
     runs, codes = in_canonical_order(catalogue.records.take(kept), labels)

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from anynet_study.store.catalogue import Catalogue
 from anynet_study.store.layout import CODED
 
+#: What a sweep calls a run: dataset, recipe, replicate.
+RunNames = tuple[str, str, int]
+
 
 def run_labels(
     catalogue: Catalogue, population: pa.Table, datasets: pa.Table, recipes: Sequence[str]
@@ -29,6 +32,20 @@ def run_labels(
             others = set(catalogue.records[name].unique().to_pylist()) - set(known)
             labels[name] = [*known, *sorted(others)]
     return labels
+
+
+def renamed(records: pa.Table, names: Mapping[str, RunNames]) -> pa.Table:
+    """Call runs what the sweep calls them now: names are no part of a run's identity."""
+    ids = records["run_id"].to_pylist()
+    for place, column in enumerate(("dataset", "recipe", "replicate")):
+        field = records.schema.field(column)
+        values = [
+            names[run_id][place] if run_id in names else value
+            for run_id, value in zip(ids, records[column].to_pylist(), strict=True)
+        ]
+        number = records.schema.get_field_index(column)
+        records = records.set_column(number, field, pa.array(values, field.type))
+    return records
 
 
 def in_canonical_order(

@@ -302,3 +302,27 @@ def test_readers_never_see_half_a_store(tmp_path: Path) -> None:
         assert held.runs().equals(before)  # one state, although the file was swapped
         assert len(held.curves()["run_id"].unique()) == 9
     assert len(held.runs()) == 12
+
+
+def test_planned_runs_are_called_what_the_sweep_calls_them_now(tmp_path: Path) -> None:
+    """A label may be changed, and an old one given to other data, without training again."""
+    old, new = DATASETS[0], DATASETS[1]
+    mine = [run for run in RUNS if run.dataset == old]
+    names = {run.run_id: (new, "renamed", run.replicate) for run in mine}
+    others = [run for run in RUNS if run.dataset == new]  # of other test images, no longer planned
+    write_journal(tmp_path / "journals" / "a.arrow", [*mine, *others])
+    out = tmp_path / "results.h5"
+    report = collect(
+        tmp_path / "journals", out, population(), datasets(), names, {}, recipes=["renamed"]
+    )
+    store = ResultStore(out)
+    assert (report.runs, report.unplanned) == (len(mine) + len(others), len(others))
+    plain, _ = make_store(tmp_path / "plain", RUNS)
+    expected = ResultStore(plain).errors()[old]
+    assert store.errors()[new].tolist() == expected.tolist()
+    assert store.errors()[old].isna().all()
+    index, predictions = store.predictions(new)
+    by_id = {run.run_id: run.predictions for run in [*mine, *others]}
+    for row, run_id in enumerate(index["run_id"]):
+        kept = by_id[run_id]
+        assert predictions[row][: len(kept)].tolist() == kept.tolist()
