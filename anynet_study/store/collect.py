@@ -54,9 +54,10 @@ def collect(
 
     `population` and `datasets` become /architectures and /datasets and give the order of the runs
     (`layout`), `recipes` that of the sweep, the main one first; `planned` are the run_ids that the
-    sweep asks for, None meaning every run; as a mapping it also says what they are called now. The arrays of a few dozen MB of runs are in memory at
-    a time. Raises UserError if `out` is no store of ours or a newer one; UserError or OSError if
-    a journal cannot be read or the store not written, and then the old store stays as it was.
+    sweep asks for, None meaning every run; as a mapping it also says what they are called now.
+    The arrays of a few dozen MB of runs are in memory at a time. Raises UserError if `out` is no
+    store of ours or a newer one; UserError or OSError if a journal cannot be read or the store
+    not written, and then the old store stays as it was.
     """
     before = _run_ids(out)
     catalogue = read_catalogue(journals)
