@@ -3,7 +3,7 @@
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -11,18 +11,33 @@ from pathlib import Path
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; on success fsync it and rename it over `path`.
 
-    On any exception (a full disk, Ctrl-C) the temporary file is removed and `path` is untouched.
+    On any exception (a full disk, Ctrl-C) the temporary file is removed and `path` is untouched;
+    an OSError names `path`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     # Process ids repeat across the machines that share a file system.
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
-        yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        with naming(path, temporary):
+            yield temporary
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            temporary.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # a read-only folder refuses this too, whatever is there
+            temporary.unlink()
+
+
+@contextmanager
+def naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
+    """Let an OSError that names no file, as of a full disk, or the temporary one, name `path`."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None and str(error.filename) != str(temporary):
+            raise
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise OSError(error.errno, reason, str(path)) from error
 
 
 def write_text(path: Path, text: str) -> None:

@@ -143,8 +143,8 @@ def _check_space(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise UserError(
-            f"{folder.parent.parent}: {needed / 1e9:.1f} GB needed, {free / 1e9:.1f} GB free; "
-            "use a smaller --size, or another disk ($ANYNET_DATA)"
+            f"{folder.parent.parent}: {needed / 1e6:,.2f} MB needed, {free / 1e6:,.2f} MB free; "
+            "free some, or use another disk ($ANYNET_DATA) or a smaller --size"
         )
 
 

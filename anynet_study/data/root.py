@@ -1,5 +1,6 @@
 """Where packed datasets live, and how a new one gets there without ever being half there."""
 
+import errno
 import os
 import re
 import shutil
@@ -35,7 +36,8 @@ def dataset_folder(name: str) -> Path:
 def workspace(name: str) -> Iterator[Path]:
     """A fresh hidden folder in the data directory to prepare `name` in; removed at the end.
 
-    What a killed process of this machine left behind for the same name is removed first.
+    What a killed process of this machine left behind for the same name is removed first. Where
+    the disk is full or read-only, the OSError names the data directory.
     """
     dataset_folder(name)
     root = data_root()
@@ -47,11 +49,22 @@ def workspace(name: str) -> Iterator[Path]:
         pid = left.name.removeprefix(ours).split("~")[0]
         if not (pid.isdigit() and psutil.pid_exists(int(pid))):
             shutil.rmtree(left, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{ours}{os.getpid()}~", dir=root))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=f"{ours}{os.getpid()}~", dir=root))
+    except OSError as error:
+        raise _naming(root, error) from error
     try:
         yield folder
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _naming(root, error) from error
+        raise
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _naming(root: Path, error: OSError) -> OSError:
+    return OSError(error.errno, error.strerror, str(root))
 
 
 def publish(finished: Path, name: str, replace: bool = False) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from anynet_study.errors import WorkFailedError
+from anynet_study.files import naming
 
 #: Slack when comparing a process's start time with the recorded one, in seconds.
 CLOCK_SLACK = 1.0
@@ -44,7 +45,7 @@ def slurm_job(job_id: str, runs: Iterable[str]) -> SubmittedJob:
 
 def append(path: Path, jobs: Iterable[SubmittedJob]) -> None:
     """Record submitted jobs durably."""
-    with path.open("a", encoding="utf-8") as file:
+    with naming(path), path.open("a", encoding="utf-8") as file:
         file.writelines(json.dumps(asdict(job)) + "\n" for job in jobs)
         file.flush()
         os.fsync(file.fileno())

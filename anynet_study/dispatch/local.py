@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import submitit
 
 from anynet_study.dispatch import ledger
+from anynet_study.dispatch.last_words import last_words
 from anynet_study.dispatch.plan import PlannedRun, still_to_do
 from anynet_study.dispatch.submit import submit_locally
 from anynet_study.errors import WorkFailedError
@@ -25,8 +26,9 @@ def train_all(
     """Train what is missing with local workers, or follow those that are at it already.
 
     Workers that end early are replaced as long as runs are being finished. Raises WorkFailedError
-    with the place of the logs when they are not. On Ctrl-C the workers are ended.
+    with what is known of the reason when they are not. On Ctrl-C the workers are ended.
     """
+    began = time.time()
     todo = _todo(study, planned, retry_failed)
     if not ledger.live_jobs(study.jobs_file):
         study.remove_litter(finished_runs(study.journals))
@@ -44,8 +46,8 @@ def train_all(
             retry_failed = False
             if todo and len(todo) == before:
                 raise WorkFailedError(
-                    f"{len(todo)} of {len(planned)} runs did not finish and none more do; "
-                    f"the workers' last words are in {study.logs}"
+                    f"{len(todo)} of {len(planned)} runs did not finish and none more do: "
+                    f"{last_words(study, began)}"
                 )
 
 

@@ -19,6 +19,7 @@ from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.dispatch.terminal import deaf_to_the_terminal, without_our_streams
 from anynet_study.dispatch.worker import Job
 from anynet_study.errors import UserError, WorkFailedError
+from anynet_study.files import naming
 from anynet_study.study import Study
 from anynet_study.sweep import Sweep
 
@@ -78,7 +79,8 @@ def _start_workers(
             gpus_per_node=1 if gpus else 0,
             visible_gpus=(_device(number),) if gpus else (),
         )
-        submitted = executor.submit(_job(study, sweep, part, retry_failed, launcher))
+        with naming(study.logs):
+            submitted = executor.submit(_job(study, sweep, part, retry_failed, launcher))
         ids = [run.run_id for run in part]
         ledger.append(study.jobs_file, [ledger.local_job(submitted.job_id, ids)])
         started.append(submitted)

@@ -1,5 +1,7 @@
 """The state of an unfinished run on disk: written whole or not at all."""
 
+import io
+import sys
 from pathlib import Path
 
 import torch
@@ -22,7 +24,10 @@ class Checkpoint:
         curves: dict[str, list[float]],
         epochs_done: int,
     ) -> None:
-        """Replace the file atomically; does nothing without a path."""
+        """Replace the file atomically; does nothing without a path.
+
+        Where the disk is full the run goes on: without a checkpoint it only resumes later.
+        """
         if self.path is None:
             return
         state = {
@@ -32,8 +37,14 @@ class Checkpoint:
             "optimizer": optimizer.state_dict(),
             "curves": curves,
         }
-        with replacing(self.path) as temporary:
-            torch.save(state, temporary)
+        # By way of memory: torch tells a full disk as one of many RuntimeErrors.
+        buffer = io.BytesIO()
+        torch.save(state, buffer)
+        try:
+            with replacing(self.path) as temporary:
+                temporary.write_bytes(buffer.getbuffer())
+        except OSError as error:
+            print(f"no checkpoint: {error}", file=sys.stderr, flush=True)
 
     def load(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, curves: dict[str, list[float]]
