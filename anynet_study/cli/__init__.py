@@ -17,7 +17,9 @@ def main() -> None:
         _stop(f"failed: {error}", 1)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _stop(f"error: {where}{error.strerror or error}", 1)
+        is_file = isinstance(error, FileExistsError)  # as mkdir puts it
+        reason = "is a file where a folder belongs" if is_file else error.strerror or error
+        _stop(f"error: {where}{reason}", 1)
     except KeyboardInterrupt:
         _stop("interrupted: finished work is kept; run the same command again to go on", 130)
 

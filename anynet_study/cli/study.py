@@ -12,6 +12,7 @@ from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
     from anynet_study.cli.prepared import Prepared
+    from anynet_study.store import CollectReport
     from anynet_study.study import Study
 
 SweepFile = Annotated[Path, typer.Argument(help="Sweep file, for example sweeps/quickstart.yaml.")]
@@ -165,8 +166,12 @@ def collect(study_name: StudyName) -> None:
     from anynet_study.cli.prepared import reopen
 
     prepared = reopen(study_name)
-    _collect(prepared)
-    print(f"store: {prepared.study.results}")
+    made = _collect(prepared)
+    asked = made.runs - made.unplanned
+    print(
+        f"{prepared.study.results}: {asked} of {len(prepared.planned)} planned runs, "
+        f"{made.failed} failed" + (f"; {made.unplanned} not planned" if made.unplanned else "")
+    )
 
 
 @contextmanager
@@ -184,7 +189,7 @@ def _alone(study: "Study") -> Iterator[None]:
         ) from None
 
 
-def _collect(prepared: "Prepared") -> None:
+def _collect(prepared: "Prepared") -> "CollectReport":
     from anynet_study.stages import collect_study
 
     made = collect_study(
@@ -192,6 +197,7 @@ def _collect(prepared: "Prepared") -> None:
     )
     for problem in made.problems:
         typer.echo(f"warning: {problem}", err=True)
+    return made
 
 
 def _report(study: "Study", resamples: int) -> None:

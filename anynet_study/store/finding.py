@@ -12,7 +12,13 @@ def find_store(where: str | Path) -> ResultStore:
     for place in places:
         if place.is_file():
             return ResultStore(place)
-    folder = next((place.parent for place in places[1:] if place.parent.is_dir()), None)
+    folder = next((place.parent for place in places[1:] if _is_study(place.parent)), None)
     if folder is not None:
         raise UserError(f"{folder}: holds no results.h5 yet; make it: anynet-study collect {where}")
-    raise UserError(f"{where}: no such results store or study")
+    there = sorted(path.parent.name for path in Path("studies").glob("*/results.h5"))
+    listed = f"; in studies/ there are: {', '.join(there)}" if there else ""
+    raise UserError(f"{where}: no such results store or study{listed}")
+
+
+def _is_study(folder: Path) -> bool:
+    return (folder / "sweep.yaml").is_file()
