@@ -189,13 +189,16 @@ def test_a_store_is_found_by_file_folder_or_name(
 ) -> None:
     out, _ = make_store(tmp_path / "studies" / "mine", [record(0)])
     (tmp_path / "studies" / "begun").mkdir()
+    (tmp_path / "studies" / "begun" / "sweep.yaml").touch()
+    (tmp_path / "studies" / "notes").mkdir()
     monkeypatch.chdir(tmp_path)
     for where in (out, out.parent, "studies/mine", "mine"):
         assert find_store(where).path.resolve() == out
     with pytest.raises(UserError, match="anynet-study collect begun"):
         find_store("begun")
-    with pytest.raises(UserError, match="no such results store or study"):
-        find_store("yours")
+    for where in ("yours", "notes", ".", "studies"):
+        with pytest.raises(UserError, match=r"no such results store or study; .* mine$"):
+            find_store(where)
 
 
 def test_the_documentation_suffices_to_read_a_store(path: Path) -> None:
