@@ -16,8 +16,8 @@ class DeviceRate:
     seconds_per_block_step: float
 
 
-#: Measured with `python -m benchmarks.cost`: one thread of a 2-core AVX2 machine, torch 2.13.
-CPU_CORE = DeviceRate("CPU core", 2.0e10, 9e-4)
+#: Fitted with `python -m benchmarks.cost` to the quickstart: a 2-core AVX2 machine, torch 2.13.
+CPU_CORE = DeviceRate("CPU core", 1.2e10, 1.2e-3)
 #: The study's card: RegNetX-400MF at about 1,060 images a second with the code it was trained by,
 #: three multiply-adds (forward, and backward to weights and to inputs) for each one counted.
 V100 = DeviceRate("V100 GPU", 3 * 400e6 * 1060, 2e-4)
