@@ -1,5 +1,8 @@
 """The folder of a study: where each file is, and how a study is begun and found again."""
 
+import os
+import socket
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +32,10 @@ class Study:
     @property
     def journals(self) -> Path:
         return self.folder / "journals"
+
+    def new_journal(self) -> Path:
+        """The file of a new journal: no other process, on whatever machine, has this name."""
+        return self.journals / f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}.arrow"
 
     @property
     def checkpoints(self) -> Path:

@@ -1,21 +1,66 @@
-"""Why workers ended before their work was done, in one line."""
+"""What is known of workers that ended before their work was done."""
 
 import shutil
+import socket
+import time
+from importlib.metadata import version
 from pathlib import Path
 
+from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.provenance import code_version
+from anynet_study.store import JournalWriter, RunRecord
 from anynet_study.study import Study
 
 #: A disk with less room than this, in bytes, is full: not even a journal could begin.
 FULL = 64 << 10
+#: How a worker's log ends while it is at a run: after the run's id.
+BEGINS = "begins"
 
 
 def last_words(study: Study, since: float) -> str:
-    """The reason that can be seen from here; `since` (unix time) tells this launch's logs."""
-    if shutil.disk_usage(study.folder).free < FULL:
+    """Why workers ended, in a line; `since` (unix time) tells this launch's logs."""
+    if _disk_is_full(study):
         return f"the disk that holds {study.folder} is full"
     logs = [path for path in study.logs.glob("*_log.err") if path.stat().st_mtime >= since]
     said = (line for path in sorted(logs, key=_age) if (line := _last_line(path)))
-    return f"{next(said, 'the workers were ended')} (logs: {study.logs})"
+    words = next(said, "the workers were ended").removeprefix("anynet_study.errors.UserError: ")
+    return f"{words} (logs: {study.logs})"
+
+
+def interrupted_run(study: Study, job_id: str) -> str | None:
+    """The run at which a worker was killed; None if it ended otherwise, with a word on it."""
+    words = _last_line(study.logs / f"{job_id}_0_log.out").split()
+    killed = bool(words) and words[-1] == BEGINS and not _disk_is_full(study)
+    return words[0] if killed else None
+
+
+def record_death(study: Study, run: PlannedRun) -> None:
+    """Record that `run` failed because workers were killed at it."""
+    record = RunRecord(
+        run_id=run.run_id,
+        spec=run.spec.canonical(),
+        architecture=run.spec.architecture.id,
+        dataset=run.dataset,
+        recipe=run.recipe,
+        replicate=run.replicate,
+        status="failed",
+        failure_kind="node",
+        message="its workers were killed, perhaps for want of memory",
+        metric=run.spec.recipe.metric,
+        error=float("nan"),
+        seconds=0.0,
+        started=time.time(),
+        host=socket.gethostname(),
+        device="",
+        torch_version=version("torch"),
+        code_version=code_version(),
+    )
+    with JournalWriter(study.new_journal()) as journal:
+        journal.append(record)
+
+
+def _disk_is_full(study: Study) -> bool:
+    return shutil.disk_usage(study.folder).free < FULL
 
 
 def _age(path: Path) -> float:
@@ -23,5 +68,8 @@ def _age(path: Path) -> float:
 
 
 def _last_line(path: Path) -> str:
+    """The last line that is not blank; empty if there is none."""
+    if not path.exists():
+        return ""
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), "")

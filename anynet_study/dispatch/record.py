@@ -10,6 +10,7 @@ import torch
 
 from anynet_study.data import DatasetView
 from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.errors import UserError
 from anynet_study.provenance import code_version
 from anynet_study.store import RunRecord
 from anynet_study.training.engine import Outcome, train
@@ -32,7 +33,8 @@ def train_and_record(
         outcome = train(run.spec, view, device, checkpoint, checkpoint_seconds)
     except Exception as error:
         kind = classify(error)
-        message = f"{type(error).__name__}: {error}".splitlines()[0][:500]
+        name = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+        message = f"{name}{error}".splitlines()[0][:500]
     return RunRecord(
         run_id=run.run_id,
         spec=run.spec.canonical(),
@@ -61,7 +63,8 @@ def classify(error: Exception) -> FailureKind:
     text = str(error).lower()
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "not enough memory" in text:
         return "oom"
-    return "data" if isinstance(error, (OSError, ValueError, IndexError)) else "code"
+    bad_data = (UserError, OSError, ValueError, IndexError)  # UserError: a damaged dataset
+    return "data" if isinstance(error, bad_data) else "code"
 
 
 def _device_name(device: torch.device) -> str:

@@ -3,7 +3,8 @@
 import io
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, nullcontext, redirect_stderr
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -47,44 +48,54 @@ def local_workers(sweep: Sweep) -> int:
     return min(sweep.launch.workers or most, most)
 
 
+@dataclass(frozen=True, eq=False)
+class LocalWorker:
+    """A worker of this machine, and what it was given to do."""
+
+    job: "submitit.Job[int]"
+    runs: list[PlannedRun]
+    #: Its place among this machine's workers: which GPU it has.
+    number: int
+
+
 def submit_locally(
     study: Study,
     sweep: Sweep,
     runs: Sequence[PlannedRun],
     attached: bool,
     retry_failed: bool = False,
-) -> list[submitit.Job[int]]:
+) -> list[LocalWorker]:
     """Start this machine's workers; attached ones end with this process, others outlive it."""
-    with without_our_streams():
-        if attached:
-            return _start_workers(study, sweep, runs, retry_failed, launcher=os.getpid())
-        with deaf_to_the_terminal():
-            return _start_workers(study, sweep, runs, retry_failed, launcher=None)
+    packed = pack_for_workers(runs, local_workers(sweep))
+    return [
+        start_worker(study, sweep, part, number, attached, retry_failed)
+        for number, part in enumerate(packed)
+    ]
 
 
-def _start_workers(
+def start_worker(
     study: Study,
     sweep: Sweep,
-    runs: Sequence[PlannedRun],
-    retry_failed: bool,
-    launcher: int | None,
-) -> list[submitit.Job[int]]:
-    packed = pack_for_workers(runs, local_workers(sweep))
+    runs: list[PlannedRun],
+    number: int,
+    attached: bool,
+    retry_failed: bool = False,
+) -> LocalWorker:
+    """Start one worker of this machine, on its `number`-th GPU if it has GPUs."""
     gpus = gpus_here()
-    started = []
-    for number, part in enumerate(packed):
-        executor = submitit.LocalExecutor(folder=study.logs)
-        executor.update_parameters(
-            timeout_min=FOREVER_MIN,
-            gpus_per_node=1 if gpus else 0,
-            visible_gpus=(_device(number),) if gpus else (),
-        )
-        with naming(study.logs):
-            submitted = executor.submit(_job(study, sweep, part, retry_failed, launcher))
-        ids = [run.run_id for run in part]
-        ledger.append(study.jobs_file, [ledger.local_job(submitted.job_id, ids)])
-        started.append(submitted)
-    return started
+    executor = submitit.LocalExecutor(folder=study.logs)
+    executor.update_parameters(
+        timeout_min=FOREVER_MIN,
+        gpus_per_node=1 if gpus else 0,
+        visible_gpus=(_device(number),) if gpus else (),
+    )
+    work = _job(study, sweep, runs, retry_failed, launcher=os.getpid() if attached else None)
+    apart = nullcontext() if attached else deaf_to_the_terminal()
+    with naming(study.logs), without_our_streams(), apart:
+        job = executor.submit(work)
+    ids = [run.run_id for run in runs]
+    ledger.append(study.jobs_file, [ledger.local_job(job.job_id, ids)])
+    return LocalWorker(job, runs, number)
 
 
 def slurm_jobs(sweep: Sweep, runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:

@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import socket
 import threading
 import time
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import psutil
 import yaml
 
 from anynet_study.design_space import Population
+from anynet_study.dispatch.last_words import BEGINS
 from anynet_study.dispatch.plan import PlannedRun, load_views, plan
 from anynet_study.store import JournalWriter, finished_runs
 from anynet_study.study import Study
@@ -68,9 +68,8 @@ def work(job: Job) -> int:
     mine = set(job.run_ids) - set(done)
     todo = [run for run in planned if run.run_id in mine]
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    name = f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}.arrow"
     if todo:
-        _work_through(todo, study, sweep, views, device, study.journals / name)
+        _work_through(todo, study, sweep, views, device)
     return len(todo)
 
 
@@ -80,13 +79,13 @@ def _work_through(
     sweep: Sweep,
     views: dict[str, Any],
     device: Any,
-    journal: Path,
 ) -> None:
     from anynet_study.dispatch.record import train_and_record
 
-    writer = JournalWriter(journal)
+    writer = JournalWriter(study.new_journal())
     try:
         for run in todo:
+            print(run.run_id, run.dataset, run.spec.architecture.id, BEGINS, flush=True)
             checkpoint = study.checkpoints / f"{run.run_id}.pt"
             record = train_and_record(
                 run, views[run.dataset], device, checkpoint, sweep.launch.checkpoint_seconds
