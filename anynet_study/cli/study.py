@@ -15,15 +15,19 @@ if TYPE_CHECKING:
     from anynet_study.store import CollectReport
     from anynet_study.study import Study
 
-SweepFile = Annotated[Path, typer.Argument(help="Sweep file, for example sweeps/quickstart.yaml.")]
+SweepFile = Annotated[
+    Path, typer.Argument(metavar="SWEEP", help="Sweep file, for example sweeps/quickstart.yaml.")
+]
 Overrides = Annotated[
     list[str] | None,
-    typer.Argument(help="Changes to the sweep file: key.path=value ...", metavar="[KEY=VALUE]..."),
+    typer.Argument(help="Changes to the sweep file: key.path=value ...", metavar="KEY=VALUE"),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done, and cost.")]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Train failed runs once more.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-StudyName = Annotated[str, typer.Argument(help="Study folder, or its bare name under studies/.")]
+StudyName = Annotated[
+    str, typer.Argument(metavar="STUDY", help="Study folder, or its bare name under studies/.")
+]
 
 
 def run(
