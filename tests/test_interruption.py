@@ -12,7 +12,13 @@ from command import SWEEPS, anynet_study, command, environment
 
 from anynet_study.store import finished_runs, stores_equal
 
-SMALL = ["population.count=6", "recipes.basic.epochs=2", "replicates.architectures=2"]
+SMALL = [
+    "population.count=6",
+    "replicates.architectures=2",
+    "recipes.basic.epochs=2",
+    "recipes.basic.overrides.digits-5.epochs=2",
+    "recipes.basic.overrides.digits-2.epochs=2",
+]
 KILLS = 10
 
 
