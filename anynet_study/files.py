@@ -1,5 +1,6 @@
 """Publishing files: a reader sees the old file or the new one, never half of one."""
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ def replacing(path: Path) -> Iterator[Path]:
     On any exception (a full disk, Ctrl-C) the temporary file is removed and `path` is untouched;
     an OSError names `path`.
     """
+    if not path.name:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     # Process ids repeat across the machines that share a file system.
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.cli.inputs import Accuracy, Family, Fraction, Source, SourceName, Targets
+from anynet_study.cli.inputs import (
+    Accuracy,
+    Family,
+    Fraction,
+    Resamples,
+    Seed,
+    Source,
+    SourceName,
+    Targets,
+)
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
@@ -33,8 +42,8 @@ def analyze(
         ),
     ] = "all",
     method: Annotated[str, typer.Option(help="spearman, pearson or kendall.")] = "spearman",
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples of architectures.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    resamples: Resamples = 10_000,
+    seed: Seed = 0,
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     layout: Annotated[str, typer.Option("--format", help="text, csv, json or latex.")] = "text",
     as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
@@ -47,14 +56,15 @@ def analyze(
     accuracy: Accuracy = False,
     fraction: Fraction = False,
 ) -> None:
-    """Say how architectures that do well on one dataset do on the others, with intervals.
+    """Say how far the ranking on one dataset holds on the others.
 
+    All statistics come with bootstrap intervals.
+
+    \b
     Examples:
-
-    anynet-study analyze quickstart
-
-    anynet-study analyze errors.csv --table match --source ImageNet
-    --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
+      anynet-study analyze quickstart
+      anynet-study analyze errors.csv --table match --source ImageNet \\
+        --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
     """
     from anynet_study.cli.analysis_tables import Options, analyse
     from anynet_study.cli.inputs import parse_roles, read_errors

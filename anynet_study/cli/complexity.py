@@ -16,8 +16,9 @@ def complexity(
     architecture: Annotated[
         str,
         typer.Argument(
+            metavar="ARCHITECTURE",
             help="YAML or JSON file of an architecture, the JSON itself, or a population's "
-            "Parquet file (with --id)."
+            "Parquet file (with --id).",
         ),
     ],
     architecture_id: Annotated[
@@ -27,12 +28,16 @@ def complexity(
     classes: Annotated[int, typer.Option(help="Number of classes.")] = 1000,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
-    """Count an architecture's FLOPs (multiply-adds), parameters and activations.
+    """Count an architecture's FLOPs, parameters and activations.
 
-    Its keys: depths, widths, bottleneck_ratios, group_widths (four values each); and, if not the
-    defaults, strides, stem (imagenet or cifar), stem_width.
+    FLOPs are multiply-adds. The keys of an architecture: depths, widths, bottleneck_ratios,
+    group_widths (four values each); and, if not the defaults, strides, stem (imagenet or cifar),
+    stem_width.
 
-    Example: anynet-study complexity architecture.yaml --resolution 32 --classes 10
+    \b
+    Examples:
+      anynet-study complexity architecture.yaml --resolution 32 --classes 10
+      anynet-study complexity population.parquet --id 77a1b3dd2f0c94e1
     """
     chosen = _read(architecture, architecture_id)
     costs = {

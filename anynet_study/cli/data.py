@@ -17,7 +17,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 
 @data_app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="The name that sweeps will use.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name that sweeps will use.")],
     source: Annotated[
         Path, typer.Option("--from", help="The folder or the zip or tar archive to read.")
     ],
@@ -42,11 +42,13 @@ def add(
 ) -> None:
     """Recognise, decode and pack a dataset as it was downloaded.
 
-    Shorter side to SIZE, then the centre. Unreadable images are left out and listed.
+    Images are resized, the shorter side to SIZE, and cut to their centre. Unreadable ones are
+    left out and listed.
 
-    Example: anynet-study data add cifar10 --from cifar10-images.tar.gz
-
-    Example: anynet-study data add signs --from sign-language-digits.tar.gz --size 32
+    \b
+    Examples:
+      anynet-study data add cifar10 --from cifar10-images.tar.gz
+      anynet-study data add signs --from sign-language-digits.tar.gz --size 32
     """
     from anynet_study.data import add_dataset
     from anynet_study.data.describe import summary
@@ -68,9 +70,11 @@ def add(
 
 @data_app.command(name="list")
 def list_(as_json: Json = False) -> None:
-    """List the study's datasets, what is there, and where to get what is missing.
+    """List datasets: what is there, where to get what is missing.
 
-    Example: anynet-study data list
+    \b
+    Example:
+      anynet-study data list
     """
     from anynet_study.data import data_root
     from anynet_study.data.describe import inventory
@@ -87,15 +91,19 @@ def list_(as_json: Json = False) -> None:
 
 @data_app.command()
 def info(
-    name: Annotated[str, typer.Argument(help="A dataset in the data directory.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A dataset in the data directory.")],
     verify: Annotated[
         bool, typer.Option("--verify", help="Read all data and check them against their hash.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show a dataset's classes, counts, statistics, split, duplicates and unreadable images.
+    """Show a dataset's classes, counts, statistics and faults.
 
-    Example: anynet-study data info digits
+    Faults are duplicates, between the splits too, and unreadable images.
+
+    \b
+    Example:
+      anynet-study data info digits --verify
     """
     from anynet_study.data import load_dataset
     from anynet_study.data.describe import details, summary

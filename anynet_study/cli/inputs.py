@@ -18,8 +18,29 @@ if TYPE_CHECKING:
 
 Source = Annotated[
     Path,
-    typer.Argument(help="Study, results.h5, or CSV/Parquet: architecture, errors in percent ..."),
+    typer.Argument(
+        metavar="INPUT",
+        help="Study, results.h5, or CSV/Parquet: architecture, errors in percent ...",
+    ),
 ]
+
+
+def _enough(resamples: int) -> int:
+    if not 100 <= resamples <= 1_000_000:
+        raise UserError(f"--resamples: {resamples} is too few or too many; legal: 100 to 1000000")
+    return resamples
+
+
+def _no_sign(seed: int) -> int:
+    if seed < 0:
+        raise UserError(f"--seed: {seed} is negative; legal: 0, 1, 2, ...")
+    return seed
+
+
+Resamples = Annotated[
+    int, typer.Option(callback=_enough, help="Bootstrap resamples of architectures.")
+]
+Seed = Annotated[int, typer.Option(callback=_no_sign, help="Seed of the bootstrap.")]
 SourceName = Annotated[
     str, typer.Option("--source", help="The source dataset, where the input does not say.")
 ]
@@ -90,6 +111,9 @@ def parse_roles(source: str, family: Sequence[str], targets: Sequence[str]) -> "
         return None
     if not source:
         raise UserError("--source: name the source dataset that --family and --targets refer to")
+    if not family or not targets:
+        missing = "--family" if not family else "--targets"
+        raise UserError(f"{missing}: needed with --source, as NAME=CLASSES, such as ImageNet=1000")
     return Roles(source, _class_counts("--family", family), _class_counts("--targets", targets))
 
 

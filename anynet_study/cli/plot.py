@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from anynet_study.cli.inputs import Accuracy, Family, Fraction, Source, SourceName, Targets
+from anynet_study.cli.inputs import (
+    Accuracy,
+    Family,
+    Fraction,
+    Resamples,
+    Seed,
+    Source,
+    SourceName,
+    Targets,
+)
 from anynet_study.errors import UserError
 
 
@@ -23,8 +32,8 @@ def plot(
         str, typer.Option("--format", help="png, pdf and svg, separated by commas.")
     ] = "png,pdf",
     dpi: Annotated[int, typer.Option(min=50, max=1200, help="Pixels an inch of png.")] = 200,
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples of architectures.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    resamples: Resamples = 10_000,
+    seed: Seed = 0,
     source_name: SourceName = "",
     family: Family = None,
     targets: Targets = None,
@@ -33,12 +42,11 @@ def plot(
 ) -> None:
     """Draw figures, ready for a paper, and what they show as CSV.
 
+    \b
     Examples:
-
-    anynet-study plot quickstart --figure source -o figures
-
-    anynet-study plot errors.csv --figure all --format pdf -o figures --source ImageNet
-    --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
+      anynet-study plot quickstart --figure source -o figures
+      anynet-study plot errors.csv --format pdf -o figures --source ImageNet \\
+        --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
     """
     from anynet_study.cli.inputs import parse_roles, read_errors
     from anynet_study.report import FIGURES, StudyTables, analyse, draw_figures, study_tables

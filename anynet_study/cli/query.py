@@ -40,7 +40,9 @@ class Format(StrEnum):
 
 
 def query(
-    store: Annotated[str, typer.Argument(help="results.h5, or a study (folder or name).")],
+    store: Annotated[
+        str, typer.Argument(metavar="STUDY", help="Study (folder or name), or a results.h5.")
+    ],
     where: Annotated[
         str,
         typer.Option(
@@ -62,11 +64,15 @@ def query(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
 ) -> None:
-    """Select rows of a results store; runs by their architecture and dataset too.
+    """Select rows of a results store: runs, errors, curves and more.
 
-    Example: anynet-study query quickstart --where "dataset = digits and error < 20" --sort -d1
+    Runs can be selected by their architecture and dataset too.
 
-    Example: anynet-study query results.h5 --table errors -o errors.csv
+    \b
+    Examples:
+      anynet-study query quickstart --where "dataset = digits and error < 20"
+      anynet-study query quickstart --columns architecture,d1,error --sort -d1
+      anynet-study query results.h5 --table errors -o errors.csv
     """
     from anynet_study.store import find_store
     from anynet_study.store import query as select
@@ -86,7 +92,8 @@ def query(
 
 
 def _split(names: str) -> list[str]:
-    return [name.strip() for name in names.split(",") if name.strip()]
+    """Each name once, in order."""
+    return list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
 
 
 def _format_of(output: Path | None) -> Format:

@@ -5,19 +5,28 @@ from typing import Annotated
 
 import typer
 
+from anynet_study.cli.inputs import Resamples, Seed
+
 
 def report(
-    store: Annotated[str, typer.Argument(help="Study (folder or name), or a results.h5.")],
+    store: Annotated[
+        str, typer.Argument(metavar="STUDY", help="Study (folder or name), or a results.h5.")
+    ],
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Folder; default: report/ beside the results."),
     ] = None,
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples of architectures.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    resamples: Resamples = 10_000,
+    seed: Seed = 0,
 ) -> None:
-    """Write report.html, one page that needs nothing beside it, with its figures and tables.
+    """Write report.html, the page of a study, and its figures.
 
-    Example: anynet-study report quickstart
+    The page holds its figures and needs no other file; they are also written beside it, as are
+    the tables.
+
+    \b
+    Example:
+      anynet-study report quickstart
     """
     from anynet_study.report import write_report
     from anynet_study.store import find_store

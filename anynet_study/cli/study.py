@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anynet_study.cli.inputs import Resamples
 from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
@@ -35,13 +36,17 @@ def run(
     overrides: Overrides = None,
     dry_run: DryRun = False,
     retry_failed: RetryFailed = False,
-    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples.")] = 10_000,
+    resamples: Resamples = 10_000,
 ) -> None:
-    """Do a whole study on this machine: sample, train what is missing, collect, report.
+    """Do a whole study on this machine, from a sweep to its report.
 
-    Can be stopped and run again at any point; finished runs are never trained again.
+    Samples the population, trains what is missing, collects and reports. Can be stopped and run
+    again at any point; finished runs are never trained again.
 
-    Example: anynet-study run sweeps/quickstart.yaml population.count=24
+    \b
+    Examples:
+      anynet-study run sweeps/quickstart.yaml
+      anynet-study run sweeps/quickstart.yaml name=more population.count=24
     """
     from anynet_study.cli.prepared import prepare
     from anynet_study.dispatch.local import train_all
@@ -77,7 +82,9 @@ def sample(
 ) -> None:
     """Draw the population of a sweep and write it as Parquet.
 
-    Example: anynet-study sample sweeps/paper.yaml -o population.parquet
+    \b
+    Example:
+      anynet-study sample sweeps/paper.yaml -o population.parquet
     """
     from anynet_study import study as studies
     from anynet_study.cli.population import print_population
@@ -101,14 +108,19 @@ def launch(
     dry_run: DryRun = False,
     retry_failed: RetryFailed = False,
 ) -> None:
-    """Submit the runs that are missing and not under way, and return at once.
+    """Submit the runs that are missing, and return at once.
 
-    Example: anynet-study launch sweeps/paper.yaml --cluster slurm launch.slurm.partition=gpu
+    Runs that are queued or under way are not submitted again.
+
+    \b
+    Example:
+      anynet-study launch sweeps/paper.yaml --cluster slurm \\
+        launch.slurm.partition=gpu launch.slurm.gpus_per_node=1
     """
     from anynet_study.cli.prepared import prepare
     from anynet_study.dispatch.ledger import live_jobs
     from anynet_study.dispatch.plan import still_to_do
-    from anynet_study.dispatch.submit import submit_locally, submit_to_slurm
+    from anynet_study.dispatch.submit import slurm_executor, submit_locally, submit_to_slurm
     from anynet_study.store import finished_runs
 
     changes = [*(overrides or []), *([f"launch.cluster={cluster}"] if cluster else [])]
@@ -117,6 +129,8 @@ def launch(
         return
     prepared = prepare(sweep_file, changes)
     study, sweep = prepared.study, prepared.sweep
+    if sweep.launch.cluster == "slurm":
+        slurm_executor(study, sweep)  # refuses options before anything is written
     with _alone(study):
         todo = still_to_do(prepared.planned, finished_runs(study.journals), retry_failed)
         alive = live_jobs(study.jobs_file)
@@ -142,7 +156,9 @@ def launch(
 def status(study_name: StudyName, as_json: AsJson = False) -> None:
     """Say how far a study is.
 
-    Example: anynet-study status quickstart --json
+    \b
+    Example:
+      anynet-study status quickstart --json
     """
     from dataclasses import asdict
 
@@ -165,7 +181,9 @@ def status(study_name: StudyName, as_json: AsJson = False) -> None:
 def collect(study_name: StudyName) -> None:
     """Build the results store of a study anew from its journals.
 
-    Example: anynet-study collect quickstart
+    \b
+    Example:
+      anynet-study collect quickstart
     """
     from anynet_study.cli.prepared import reopen
 
@@ -174,7 +192,7 @@ def collect(study_name: StudyName) -> None:
     asked = made.runs - made.unplanned
     print(
         f"{prepared.study.results}: {asked} of {len(prepared.planned)} planned runs, "
-        f"{made.failed} failed" + (f"; {made.unplanned} not planned" if made.unplanned else "")
+        f"{made.failed} failed"
     )
 
 
@@ -201,6 +219,12 @@ def _collect(prepared: "Prepared") -> "CollectReport":
     )
     for problem in made.problems:
         typer.echo(f"warning: {problem}", err=True)
+    if made.unplanned:
+        typer.echo(
+            f"note: {made.unplanned} recorded runs are not of this sweep as it is now (other data, "
+            "recipe or seeds): kept, not analysed",
+            err=True,
+        )
     return made
 
 

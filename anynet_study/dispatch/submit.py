@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from dataclasses import dataclass
@@ -152,8 +153,10 @@ def slurm_executor(study: Study, sweep: Sweep) -> submitit.AutoExecutor:
     try:
         executor = submitit.AutoExecutor(folder=study.logs, cluster="slurm")
         executor.update_parameters(**named)
-    except (NameError, ValueError, TypeError, RuntimeError) as error:
-        raise UserError(f"launch.slurm: {' '.join(str(error).split())}") from None
+    except (NameError, ValueError, TypeError, RuntimeError, AssertionError) as error:
+        words = str(error).split("Known executors")[0]  # then follow those of all clusters
+        plain = re.sub(r"<class '(\w+)'>", r"\1", " ".join(words.split()))
+        raise UserError(f"launch.slurm: {plain}") from None
     return executor
 
 
