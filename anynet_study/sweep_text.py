@@ -40,7 +40,7 @@ class _Loader(yaml.SafeLoader):
 def load_yaml(path: Path) -> dict[str, Any]:
     """Read a YAML mapping; UserError names the file and the line."""
     try:
-        content = _parse(path.read_text(encoding="utf-8"))
+        content = parse_yaml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such sweep file") from None
     except OSError as error:
@@ -54,7 +54,7 @@ def load_yaml(path: Path) -> dict[str, Any]:
     return content
 
 
-def _parse(text: str) -> Any:
+def parse_yaml(text: str) -> Any:
     """Read YAML; ValueError in one line for whatever is wrong with it."""
     try:
         return yaml.load(text, Loader=_Loader)
@@ -85,7 +85,7 @@ def apply_override(content: dict[str, Any], override: str) -> None:
         if not isinstance(content, dict):
             raise UserError(f"override `{override}`: `{parent}` is a value, it has no keys")
     try:
-        content[last] = _parse(value)
+        content[last] = parse_yaml(value)
     except ValueError as error:
         raise UserError(f"override `{override}`: the value is not valid YAML: {error}") from None
 

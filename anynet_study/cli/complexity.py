@@ -82,13 +82,12 @@ def _text(path: Path) -> str:
 
 def _parsed(text: str) -> Any:
     """Parse YAML, of which JSON is a part."""
-    import yaml
+    from anynet_study.sweep_text import parse_yaml
 
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        reason = " ".join(str(error).split())
-        raise UserError(f"architecture: neither YAML nor JSON: {reason}") from None
+        return parse_yaml(text)
+    except ValueError as error:
+        raise UserError(f"architecture: neither YAML nor JSON: {error}") from None
 
 
 def _print_table(architecture: "Architecture", costs: dict[str, int], setting: str) -> None:
