@@ -84,9 +84,14 @@ def list_(as_json: Json = False) -> None:
         print(json.dumps({"root": str(data_root()), "datasets": rows}, indent=1))
         return
     print(f"data directory: {data_root()}")
-    keys = ("name", "state", "classes", "train", "test", "size", "source")
-    header = ("dataset", "state", "classes", "train", "test", "px", "source")
+    keys = ("name", "state", "classes", "train", "test", "size")
+    header = ("dataset", "state", "classes", "train", "test", "px")
     _print_table(header, [tuple(row[key] for key in keys) for row in rows])
+    for state, title in (("missing", "where to get what is missing"), ("damaged", "damaged")):
+        told = [(row["name"], row["source"]) for row in rows if row["state"] == state]
+        if told:
+            print(f"{title}:")
+            _print_table((), told)
 
 
 @data_app.command()
@@ -130,8 +135,8 @@ def _print_table(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> Non
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(*header, box=box.SIMPLE_HEAD, pad_edge=False)
-    for column, values in zip(table.columns, zip(*rows, strict=True), strict=True):
+    table = Table(*header, box=box.SIMPLE_HEAD, pad_edge=False, show_header=bool(header))
+    for column, values in zip(table.columns, zip(*rows, strict=True), strict=False):
         if any(isinstance(value, int) for value in values):
             column.justify = "right"
         column.overflow = "fold"

@@ -26,7 +26,7 @@ def print_population(population: Population, path: Path, as_json: bool) -> None:
         table.add_column(heading, justify="right" if heading else "left")
     for name, values in quartiles.items():
         unit = 1e6 if name in ("flops", "parameters") else 1
-        label = f"{name.replace('flops', 'FLOPs')} (millions)" if unit > 1 else name
+        label = f"{name.replace('flops', 'FLOPs')} (M)" if unit > 1 else name
         table.add_row(label, *(f"{value / unit:,.4g}" for value in values))
     console = Console()
     console.print(table)

@@ -121,4 +121,7 @@ def printable(name: str) -> str:
 def damaged(path: Path, reason: str) -> UserError:
     """The error for a packed dataset that is not as it was written."""
     line = reason.splitlines()[0] if reason else "unreadable"
-    return UserError(f"{path}: damaged dataset ({line}); add it again with --force")
+    return UserError(
+        f"{path}: damaged dataset ({line}); remove its folder, and add it again if it is not "
+        "built in"
+    )
