@@ -88,7 +88,9 @@ def list_(as_json: Json = False) -> None:
     header = ("dataset", "state", "classes", "train", "test", "px")
     _print_table(header, [tuple(row[key] for key in keys) for row in rows])
     for state, title in (("missing", "where to get what is missing"), ("damaged", "damaged")):
-        told = [(row["name"], row["source"]) for row in rows if row["state"] == state]
+        told: list[tuple[object, ...]] = [
+            (row["name"], row["source"]) for row in rows if row["state"] == state
+        ]
         if told:
             print(f"{title}:")
             _print_table((), told)
