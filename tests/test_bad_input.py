@@ -1,32 +1,14 @@
-"""Bad input as a new user gives it: one line on stderr, exit code 2, nothing half-written."""
+"""Bad input as a new user gives it: one line on stderr, exit code 2, and nothing is changed."""
 
-import subprocess
+import shutil
 from pathlib import Path
 
 import h5py
 import pytest
 from command import SWEEPS, anynet_study
-from PIL import Image
+from tiny_study import RUNS, TINY, Type, images, tree, typing_in
 
-TINY = """
-name: tiny
-population:
-  space: {base: anynetx, depths: [1, 2], widths: [8, 32], stem: cifar, stem_width: 8}
-  count: 4
-  flops: [0.1e6, 0.3e6]
-  resolution: 8
-  classes: 10
-source: digits
-datasets: {digits: {}, digits-2: {base: digits, classes: 2}, gratings: {}}
-recipes: {basic: {epochs: 1, batch_size: 64}}
-"""
-
-
-def complaint(done: "subprocess.CompletedProcess[str]") -> str:
-    """The one line of a refused command."""
-    lines = [line for line in done.stderr.splitlines() if line]
-    assert len(lines) == 1, done.stderr
-    return lines[0]
+from anynet_study.design_space import Population
 
 
 @pytest.fixture(scope="module")
@@ -38,118 +20,365 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def typed(
+    finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Type:
+    """A function that types a command in the folder of the finished study."""
+    return typing_in(finished, monkeypatch, capsys)
+
+
+def refusal(typed: Type, *arguments: object) -> str:
+    """The one line of a command that is refused and changes nothing where it was typed."""
+    before = tree(Path())
+    told = typed(*arguments)
+    assert told.code == 2, told
+    assert tree(Path()) == before
+    return told.line
+
+
 @pytest.mark.parametrize(
-    ("override", "expected"),
+    ("change", "expected"),
     [
-        ("populaton.count=3", "did you mean `population`?"),
-        ("population.flops=[1e15, 2e15]", "at resolution 8 and 10 classes this space reaches"),
-        ("datasets.nothing.base=nothing", "no dataset 'nothing'"),
-        ("datasets.digits-2.classes=11", "classes: 11, but 'digits' has 10"),
-        ("recipes.basic.overrides.digits-2.metric=top5", "top5 needs more than 5 classes"),
+        ("populaton.count=3", "unknown key `populaton`; did you mean `population`? legal keys: "),
+        ("population.cuont=3", "unknown key `population.cuont`; did you mean `count`?"),
+        ("population.space.depth=[1, 2]", "key 'depth' is unknown (did you mean 'depths'?)"),
+        ("recipes.basic.overrides.digits.epoch=3", "overrides.digits: unknown key `epoch`; did"),
+        ("recipes.basic.overrides.digits.warmup_epochs=1", "must be less than epochs 1"),
+        ("recipes.basic.overrides.digit.epochs=3", "no dataset `digit` in this sweep"),
+        ("recipes.basic.datasets=[]", "`recipes.basic.datasets` = []"),
+        ("recipes.basic.metric=top5", "dataset digits-2: metric top5 needs more than 5 classes"),
         ("recipes.basic.resolution=64", "resolution 64 exceeds the images' 8 pixels"),
-        ("datasets.gratings.per_class=100000", "per_class: 100000"),
+        ("recipes.basic.lr=.inf", "`recipes.basic.lr` = inf: input should be a finite number"),
+        ("population.flops=abc", "legal: [lowest, highest] multiply-adds, such as [360e6, 400e6]"),
+        ("population.flops=[2, 1]", "`population.flops` = [2, 1]: legal: [lowest, highest]"),
+        ("population.count=99999999", "population: count: 99999999 is not a whole number from 1"),
+        ("population.space=[1]", "is neither a name nor a mapping; e.g. anynetx"),
+        ("population=4", "`population` = 4: should be a mapping of keys"),
+        ("datasets={}", "`datasets`"),
+        ("datasets.digits-2.classes=1", "`datasets.digits-2.classes` = 1: input should be greater"),
+        ("datasets.digits-2.classes=11", "dataset digits-2: classes: 11, but 'digits' has 10"),
+        ("datasets.digits-2.classes=[1, x]", "dataset digits-2: classes: 'digits' has no class"),
+        ("datasets.blobs.per_class=100000", "dataset blobs: per_class: 100000, but class"),
+        ("datasets.nothing.base=nothing", "no dataset 'nothing' in "),
+        ("datasets.evil.base=../../etc", "dataset name '../../etc': legal are"),
+        ("datasets.a/b.base=digits", "`datasets.a/b` = 'a/b': legal: up to 64 letters, digits"),
+        ("name=../x", "`name` = '../x': legal: up to 64 letters, digits"),
+        ("name=2001-99-99", "the value is not valid YAML: month must be in 1..12"),
+        ("source=imagenet", "source: no dataset `imagenet` in this sweep; there are: digits, "),
         ("launch.workers=0", "`launch.workers` = 0"),
+        ("replicates.count=0", "`replicates.count` = 0"),
+        ("nonsense", "override `nonsense`: write it as key.path=value"),
     ],
 )
-def test_a_sweep_with_a_mistake_begins_nothing(
-    tmp_path: Path, finished: Path, override: str, expected: str
+@pytest.mark.parametrize("verb", [["run"], ["run", "--dry-run"]], ids=" ".join)
+def test_a_change_with_a_mistake(typed: Type, verb: list[str], change: str, expected: str) -> None:
+    assert expected in refusal(typed, *verb, "tiny.yaml", change)
+
+
+def test_a_band_that_is_never_hit_says_what_was_seen_and_what_can_be(typed: Type) -> None:
+    for command in (["run"], ["sample", "-o", "p.parquet"], ["launch"], ["run", "--dry-run"]):
+        line = refusal(typed, *command, "tiny.yaml", "population.flops=[1, 2]")
+        assert "population: found 0 of 4 different architectures with 1 to 2 FLOPs" in line
+        assert "0 of 1,048,576 candidates are in the band (acceptance 0, 95% interval 0 to" in line
+        assert "at resolution 8 and 10 classes this space reaches 2.08e+04 to 1.67e+06" in line
+
+
+def test_a_band_that_is_hardly_ever_hit(typed: Type) -> None:
+    narrow = ["population.flops=[380e6, 380000100]", "population.count=500"]
+    line = refusal(typed, "sample", SWEEPS / "paper.yaml", "-o", "p.parquet", *narrow)
+    assert "of 500 different architectures" in line
+    assert "1,048,576 candidates" in line
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"name: x\npopulation:\n\tcount: 4\n", "cannot start any token (line 3)"),
+        (bytes(range(256)), "not a text file in UTF-8 (byte 128)"),
+        ("name: café".encode("latin-1"), "not a text file in UTF-8 (byte 9)"),
+        (b"\x00\x01\x02", "not valid YAML: unacceptable character"),
+        (b"[" * 5000, "nested too deeply"),
+        (b"- a\n- b\n", "a sweep file is a mapping of keys"),
+        (b"", "a sweep file is a mapping of keys"),
+        (b"name: !!python/object/apply:os.system [true]", "not valid YAML"),
+        (b"1: 2\nname: x", "unknown key `1`"),
+        (b"question: &q [" + b"[" * 50 + b"]" * 50 + b"]\nname: *q\n", "..."),
+    ],
+)
+def test_a_file_that_is_no_sweep(typed: Type, content: bytes, expected: str) -> None:
+    Path("bad.yaml").write_bytes(content)
+    line = refusal(typed, "run", "bad.yaml")
+    assert line.startswith("error: bad.yaml: ")
+    assert expected in line
+    assert len(line) < 300
+
+
+@pytest.mark.parametrize("name", ["none.yaml", "studies", "tiny.yaml/x", "x" * 300, "odd\udcff"])
+def test_a_sweep_file_that_cannot_be_read(typed: Type, name: str) -> None:
+    assert refusal(typed, "run", name).startswith("error: ")
+
+
+def test_two_studies_of_one_name(typed: Type) -> None:
+    for verb in ("run", "sample", "launch"):
+        line = refusal(typed, verb, "tiny.yaml", "population.seed=1")
+        assert "studies/tiny holds a study of another population" in line
+        assert "a study is only ever extended" in refusal(
+            typed, verb, "tiny.yaml", "population.count=3"
+        )
+
+
+def test_a_larger_population_of_the_same_seed_extends_a_study(
+    finished: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (tmp_path / "tiny.yaml").write_text(TINY)
-    (tmp_path / "data").symlink_to(finished / "data")
-    done = anynet_study(tmp_path, "run", "tiny.yaml", override, expect=2)
-    assert expected in complaint(done)
-    assert not (tmp_path / "studies").exists()
+    for name in ("sweep.yaml", "population.parquet"):
+        (tmp_path / "studies/tiny").mkdir(parents=True, exist_ok=True)
+        shutil.copy(finished / "studies/tiny" / name, tmp_path / "studies/tiny" / name)
+    population = tmp_path / "studies/tiny/population.parquet"
+    before = Population.read(population)
+    typed = typing_in(tmp_path, monkeypatch, capsys)
+    assert typed("sample", finished / "tiny.yaml", "population.count=6").code == 0
+    assert list(Population.read(population).ids)[:4] == list(before.ids)
 
 
-def test_the_band_that_is_empty_says_what_was_seen(tmp_path: Path) -> None:
-    done = anynet_study(
-        tmp_path, "sample", SWEEPS / "paper.yaml", "population.flops=[1, 2]", "-o", "p", expect=2
-    )
-    line = complaint(done)
-    assert "0 of 1,048,576 candidates are in the band" in line
-    assert "this space reaches" in line
-    assert not (tmp_path / "p").exists()
+STUDY_COMMANDS = [
+    ["status"],
+    ["collect"],
+    ["report"],
+    ["query"],
+    ["analyze"],
+    ["plot", "-o", "figures"],
+]
 
 
-def test_two_studies_of_one_name(finished: Path) -> None:
-    before = (finished / "studies/tiny/population.parquet").read_bytes()
-    done = anynet_study(finished, "run", "tiny.yaml", "population.seed=1", expect=2)
-    assert "study of another population" in complaint(done)
-    assert (finished / "studies/tiny/population.parquet").read_bytes() == before
+@pytest.mark.parametrize("command", STUDY_COMMANDS, ids=lambda command: command[0])
+@pytest.mark.parametrize("name", ["none", "data", "../none", "studies", "tiny.yaml"])
+def test_a_study_that_does_not_exist(typed: Type, command: list[str], name: str) -> None:
+    verb, *options = command
+    line = refusal(typed, verb, name, *options)
+    assert line.startswith(f"error: {name}: no")
+    assert "there are: tiny" in line or line.endswith("(not an HDF5 file)")
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["run", "none.yaml"], "none.yaml: no such sweep file"),
-        (["run", "studies"], "studies"),
-        (["status", "none"], "none: no such study; there are: tiny"),
-        (["query", "tiny", "--where", "erorr < 5"], "error"),
-        (["query", "tiny", "--where", "__import__('os').system('true')"], "no column '__import__'"),
-        (["analyze", "none.csv"], "none.csv"),
-        (["data", "info", "none"], "no dataset 'none'"),
-        (["data", "add", "mine", "--from", "none", "--size", "8"], "none"),
-        (["complexity", "{}"], "depths"),
+        (["query", "--where", "erorr < 5"], "no column 'erorr' (did you mean error?)"),
+        (["query", "--where", "__import__('os').system('true')"], "no column '__import__'"),
+        (["query", "--where", "error < 1 or 1 = 1"], "no column '1'"),
+        (["query", "--where", "dataset = 'a"], "a quote is not closed"),
+        (["query", "--where", "(" * 5000], "nested more than 50 deep"),
+        (["query", "--where", "x" * 50_000], "at most 10000 are read"),
+        (["query", "--where", "error <"], "expected a value"),
+        (["query", "--columns", "nope"], "no column 'nope'"),
+        (["query", "--sort", "-"], "no column ''"),
+        (["query", "--limit", "0"], "limit 0: must be 1 or more"),
+        (["query", "--format", "parquet"], "give a file with -o"),
+        (["analyze", "--table", "nope"], "--table: no 'nope'; legal: correlations, "),
+        (["analyze", "--method", "nope"], "--method: no 'nope'; legal: spearman, "),
+        (["analyze", "--resamples", "0"], "--resamples: 0"),
+        (["analyze", "--seed", "-1"], "--seed: -1 is negative"),
+        (["analyze", "--level", "nan"], "level: nan is not between 0 and 1"),
+        (["analyze", "--format", "csv"], "needs --output FOLDER"),
+        (["analyze", "--source", "digits"], "--family: needed with --source"),
+        (["analyze", "--accuracy"], "are for CSV and Parquet tables"),
+        (["plot", "-o", "f", "--figure", "nope"], "--figure: no 'nope'; legal: "),
+        (["plot", "-o", "f", "--format", "gif"], "figure format 'gif' is unknown"),
+        (["plot", "-o", "f", "--resamples", "5"], "--resamples: 5"),
+        (["report", "--resamples", "0"], "--resamples: 0"),
+        (["report", "--seed", "-1"], "--seed: -1 is negative"),
     ],
 )
-def test_a_command_with_a_mistake(finished: Path, arguments: list[str], expected: str) -> None:
-    assert expected in complaint(anynet_study(finished, *arguments, expect=2))
+def test_an_option_with_a_mistake(typed: Type, arguments: list[str], expected: str) -> None:
+    verb, *options = arguments
+    assert expected in refusal(typed, verb, "tiny", *options)
 
 
-def images(folder: Path, classes: dict[str, int]) -> Path:
-    for name, count in classes.items():
-        (folder / name).mkdir(parents=True)
-        for number in range(count):
-            Image.new("RGB", (9, 9), (number, 0, 0)).save(folder / name / f"{number}.png")
-    return folder
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["analyze", "none.csv"], "none.csv: no such file"),
+        (["complexity", "none.yaml"], "none.yaml: No such file"),
+        (["complexity", "{}"], "architecture: missing depths"),
+        (["complexity", "{a: 2001-99-99}"], "month must be in 1..12"),
+        (["complexity", "{" * 5000], "nested too deeply"),
+        (["complexity", "tiny.yaml"], "key 'name' is unknown"),
+        (["complexity", "studies/tiny/population.parquet"], "4 architectures with --id"),
+        (["data", "info", "none"], "no dataset 'none'"),
+        (["data", "info", "digit"], "did you mean 'digits'?"),
+        (["launch", "tiny.yaml", "--cluster", "pbs"], "input should be 'local' or 'slurm'"),
+    ],
+)
+def test_a_command_with_a_mistake(typed: Type, arguments: list[str], expected: str) -> None:
+    assert expected in refusal(typed, *arguments)
 
 
-def test_a_folder_with_an_empty_class(tmp_path: Path) -> None:
-    images(tmp_path / "mine", {"cat": 5, "dog": 0})
-    done = anynet_study(tmp_path, "data", "add", "mine", "--from", "mine", "--size", 8, expect=2)
-    assert "dog" in complaint(done)
-    assert not (tmp_path / "data" / "mine").exists()
+@pytest.mark.parametrize("arguments", [["nope"], ["run"], ["query", "--limit", "x"], ["run", "-x"]])
+def test_a_usage_error_ends_with_what_is_wrong(typed: Type, arguments: list[str]) -> None:
+    told = typed(*arguments)
+    assert (told.code, told.out) == (2, "")
+    assert told.err.splitlines()[-1].startswith("Error: ")
 
 
-def test_a_folder_with_broken_images(tmp_path: Path) -> None:
-    images(tmp_path / "mine", {"cat": 5, "dog": 5})
-    (tmp_path / "mine" / "dog" / "3.png").write_bytes(b"not an image")
-    add = ["data", "add", "mine", "--from", "mine", "--size", 8]
-    refused = anynet_study(tmp_path, *add, expect=2)
-    assert "3.png" in refused.stderr
-    assert not (tmp_path / "data" / "mine").exists()
-    accepted = anynet_study(tmp_path, *add, "--max-broken", "0.2")
-    assert "3.png" in accepted.stdout + accepted.stderr
+@pytest.mark.parametrize("output", ["missing/deeper/errors.csv", "missing/errors.parquet"])
+def test_the_folder_of_an_output_is_made(typed: Type, tmp_path: Path, output: str) -> None:
+    assert typed("query", "tiny", "--table", "errors", "-o", tmp_path / output).code == 0
+    assert [path.name for path in (tmp_path / output).parent.iterdir()] == [Path(output).name]
 
 
-def test_a_store_from_a_newer_version(finished: Path, tmp_path: Path) -> None:
-    store = tmp_path / "results.h5"
-    store.write_bytes((finished / "studies/tiny/results.h5").read_bytes())
-    with h5py.File(store, "r+") as file:
+@pytest.mark.parametrize("output", [".", "tiny.yaml/errors.csv", "studies", "/dev/null/x.csv"])
+def test_an_output_that_cannot_be_written(typed: Type, output: str) -> None:
+    before = tree(Path())
+    told = typed("query", "tiny", "-o", output)
+    assert told.code == 1
+    assert told.line.startswith("error: ")
+    assert tree(Path()) == before
+
+
+@pytest.mark.parametrize(
+    ("classes", "broken", "expected"),
+    [
+        ({"cat": 8, "dog": 0}, 0, "dog: the class folder is empty"),
+        ({"cat": 8, "dog": 8}, 3, "cat/0.png: unreadable image"),
+        ({"cat": 8}, 0, "layout not recognised"),
+        ({"cat": 1, "dog": 1}, 0, "too few images to hold out a test split"),
+    ],
+)
+def test_a_folder_that_is_no_dataset(
+    typed: Type, tmp_path: Path, classes: dict[str, int], broken: int, expected: str
+) -> None:
+    images(tmp_path / "mine", classes, broken)
+    told = typed("data", "add", "mine", "--from", tmp_path / "mine", "--size", 8)
+    assert told.code == 2
+    assert expected in told.err.splitlines()[-1]
+    assert sorted(path.name for path in Path("data").iterdir()) == ["blobs", "digits"]
+
+
+def test_few_broken_images_are_left_out_and_listed(
+    typed: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
+    images(tmp_path / "mine", {"cat": 9, "dog": 9}, broken=1)
+    add = ["data", "add", "mine", "--from", tmp_path / "mine", "--size", 8]
+    assert "--max-broken" in typed(*add).err
+    told = typed(*add, "--max-broken", "0.1")
+    assert (told.code, "cat/0.png: not an image" in told.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["mine", "--from", "none", "--size", 8], "none: no such file or folder"),
+        (["mine", "--from", "studies"], "--size is needed"),
+        (["mine", "--from", "studies", "--size", 0], "--size 0: legal are 1..1024"),
+        (["mine", "--from", "tiny.yaml", "--size", 8], "not a whole zip or tar archive"),
+        (["mine", "--from", ".", "--size", 8, "--test-share", "nan"], "--test-share nan: legal"),
+        (["../mine", "--from", ".", "--size", 8], "dataset name '../mine': legal are"),
+        (["a\nb", "--from", ".", "--size", 8], "dataset name 'a\\nb': legal are"),
+        (["digits", "--from", ".", "--size", 8], "'digits' is built in"),
+    ],
+)
+def test_data_add_with_a_mistake(typed: Type, arguments: list[object], expected: str) -> None:
+    before = tree(Path())
+    told = typed("data", "add", *arguments)
+    assert told.code == 2
+    assert expected in told.err.splitlines()[-1]
+    assert tree(Path()) == before
+
+
+def test_names_in_an_old_encoding_are_read(
+    typed: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
+    images(tmp_path / "mine", {"k\udce4fer": 9, "fliege": 9}, broken=1)
+    add = ["data", "add", "mine", "--from", tmp_path / "mine", "--size", 8, "--max-broken", 0.1]
+    assert typed(*add).code == 0
+    assert "k\\xe4fer" in typed("data", "info", "mine").out
+
+
+@pytest.fixture
+def stores(finished: Path, tmp_path: Path) -> dict[str, Path]:
+    """Results files that cannot be read, and what is to be said of them."""
+    good = (finished / "studies/tiny/results.h5").read_bytes()
+    contents = {
+        "written by a newer anynet-study (schema 99": good,
+        "an HDF5 file, but not a results store of anynet-study": good,
+        "the store is damaged (": good[: len(good) // 2],
+        "not a results store (not an HDF5 file)": b"not HDF5",
+    }
+    paths = {reason: tmp_path / f"{number}.h5" for number, reason in enumerate(contents)}
+    for reason, path in paths.items():
+        path.write_bytes(contents[reason])
+    newer, foreign, *_ = paths.values()
+    with h5py.File(newer, "r+") as file:
         file.attrs["schema_version"] = 99
-    assert "99" in complaint(anynet_study(tmp_path, "query", "results.h5", expect=2))
+    with h5py.File(foreign, "r+") as file:
+        del file.attrs["format"]
+    return paths
 
 
-@pytest.mark.parametrize("content", [b"", b"not HDF5"])
-def test_a_file_that_is_no_store(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "results.h5").write_bytes(content)
-    assert "results.h5" in complaint(anynet_study(tmp_path, "query", "results.h5", expect=2))
+@pytest.mark.parametrize("command", STUDY_COMMANDS[2:], ids=lambda command: command[0])
+def test_a_store_that_cannot_be_read(
+    typed: Type, stores: dict[str, Path], command: list[str]
+) -> None:
+    verb, *options = command
+    for reason, path in stores.items():
+        assert refusal(typed, verb, path, *options).startswith(f"error: {path}: {reason}")
 
 
-def test_a_garbled_journal_is_named_and_the_rest_is_kept(finished: Path) -> None:
+def test_a_study_never_replaces_a_store_that_it_cannot_read(
+    typed: Type, finished: Path, stores: dict[str, Path]
+) -> None:
+    store = finished / "studies/tiny/results.h5"
+    good = store.read_bytes()
+    try:
+        for reason, path in stores.items():
+            store.write_bytes(path.read_bytes())
+            assert reason in refusal(typed, "collect", "tiny")
+    finally:
+        store.write_bytes(good)
+
+
+def test_a_garbled_journal_is_named_and_the_rest_is_kept(typed: Type, finished: Path) -> None:
     garbled = finished / "studies/tiny/journals/garbled.arrow"
     garbled.write_bytes(b"\0" * 100)
     try:
-        done = anynet_study(finished, "collect", "tiny")
-        assert "garbled.arrow" in done.stderr
-        kept = anynet_study(finished, "query", "tiny", "--json", "--columns", "run_id")
-        assert kept.stdout.count("run_id") == 12
+        told = typed("collect", "tiny")
+        assert told.line.startswith("warning: garbled.arrow: ")
+        assert f"{RUNS} of {RUNS} planned runs, 0 failed" in told.out
     finally:
         garbled.unlink()
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "tiny.yaml").write_text(TINY)
-    (tmp_path / "studies").write_text("a file where the studies should be")
-    done = anynet_study(tmp_path, "run", "tiny.yaml", expect=1)
-    assert "studies" in [line for line in done.stderr.splitlines() if line][-1]
+def test_a_damaged_dataset_is_named(typed: Type, finished: Path) -> None:
+    pixels = finished / "data/blobs/train_images.npy"
+    whole = pixels.read_bytes()
+    try:
+        pixels.write_bytes(whole[: len(whole) // 2])
+        for arguments in (["run", "tiny.yaml"], ["status", "tiny"], ["data", "info", "blobs"]):
+            assert f"{pixels}: damaged dataset (" in refusal(typed, *arguments)
+    finally:
+        pixels.write_bytes(whole)
+
+
+def test_folders_that_are_files(
+    finished: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "data").touch()
+    typed = typing_in(tmp_path, monkeypatch, capsys)
+    line = refusal(typed, "run", finished / "tiny.yaml")
+    assert f"{tmp_path}/data: the data directory is no folder" in line
+    (tmp_path / "data").unlink()
+    (tmp_path / "data").symlink_to(finished / "data")
+    (tmp_path / "studies").touch()
+    before = tree(tmp_path)
+    for verb in ("run", "sample", "launch"):
+        told = typed(verb, finished / "tiny.yaml")
+        assert (told.code, told.line) == (1, "error: studies/tiny: Not a directory")
+    assert tree(tmp_path) == before

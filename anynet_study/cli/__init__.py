@@ -47,7 +47,8 @@ def _prepare_streams() -> None:
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:  # or the next file opened would get its number
             setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 def _stop(line: str, code: int) -> None:

@@ -1,0 +1,132 @@
+"""Runs that fail and workers that are killed: the rest goes on, and every failure is a row."""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from command import anynet_study, command, environment
+from tiny_study import TINY, images
+
+#: One worker, and runs of about a second: time for things to go wrong.
+SLOW = [
+    "datasets={digits: {per_class: 100}, blobs: {per_class: 100}}",
+    "recipes.basic.epochs=4",
+    "population.count=2",
+    "launch.workers=1",
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    return tmp_path
+
+
+@contextmanager
+def under_way(folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A study that is being run."""
+    with subprocess.Popen(
+        command("run", "tiny.yaml", *SLOW, "--resamples", 100),
+        cwd=folder,
+        env=environment(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def waited_for(process: "subprocess.Popen[str]", found: Callable[[], str]) -> str:
+    """What `found` gives once that is something, while the process runs."""
+    until = time.monotonic() + 120
+    while time.monotonic() < until and process.poll() is None:
+        if there := found():
+            return there
+        time.sleep(0.02)
+    pytest.fail(f"exit {process.returncode}: {process.communicate()}")
+
+
+def worker_at(
+    folder: Path, process: "subprocess.Popen[str]", dataset: str, killed: set[str]
+) -> psutil.Process:
+    """A worker, none of those `killed`, as soon as it is at a run on `dataset`."""
+
+    def log() -> str:
+        for path in folder.glob("studies/tiny/logs/*_0_log.out"):
+            words = (path.read_text().splitlines() or [""])[-1].split()
+            if words[1:2] == [dataset] and words[-1] == "begins" and path.name not in killed:
+                return path.name
+        return ""
+
+    killed.add(found := waited_for(process, log))
+    (worker,) = psutil.Process(int(found.split("_")[0])).children()
+    return worker
+
+
+def failures(folder: Path) -> list[dict[str, str]]:
+    columns = "dataset,architecture,failure_kind,message"
+    told = anynet_study(
+        folder, "query", "tiny", "--where", "status = failed", "--columns", columns, "--json"
+    )
+    rows: list[dict[str, str]] = json.loads(told.stdout)
+    return rows
+
+
+def test_data_damaged_under_way_fail_the_runs_that_need_them(folder: Path) -> None:
+    with under_way(folder) as process:
+        worker_at(folder, process, "digits", set())
+        pixels = folder / "data/blobs/train_images.npy"
+        whole = pixels.read_bytes()
+        pixels.write_bytes(whole[: len(whole) // 2])
+        _, said = process.communicate(timeout=300)
+    assert process.returncode == 1
+    assert said.splitlines()[-1].startswith("failed: 2 of 4 runs failed (the report says why)")
+    assert "Traceback" not in said
+    pixels.write_bytes(whole)
+    rows = failures(folder)
+    assert [(row["dataset"], row["failure_kind"]) for row in rows] == [("blobs", "data")] * 2
+    assert all("train_images.npy: damaged dataset (" in row["message"] for row in rows)
+    assert "damaged dataset" in (folder / "studies/tiny/report/report.html").read_text()
+    again = ["run", "tiny.yaml", *SLOW, "--resamples", 100]
+    assert "nothing to do" in anynet_study(folder, *again, expect=1).stdout
+    anynet_study(folder, *again, "--retry-failed")
+    assert failures(folder) == []
+
+
+def test_a_killed_worker_is_replaced_and_a_run_that_kills_is_given_up(folder: Path) -> None:
+    with under_way(folder) as process:
+        killed: set[str] = set()
+        for dataset in ("digits", "blobs", "blobs"):
+            worker_at(folder, process, dataset, killed).kill()
+        _, said = process.communicate(timeout=300)
+    assert process.returncode == 1
+    assert said.splitlines()[-1].startswith("failed: 1 of 4 runs failed")
+    (row,) = failures(folder)
+    assert (row["dataset"], row["failure_kind"]) == ("blobs", "node")
+
+
+def test_a_dataset_of_other_content_is_other_data(folder: Path) -> None:
+    images(folder / "once", {"cat": 9, "dog": 9})
+    images(folder / "later", {"cat": 12, "dog": 12})
+    add = ["data", "add", "pets", "--size", 8, "--from"]
+    anynet_study(folder, *add, "once")
+    sweep = ["datasets={digits: {per_class: 20}, pets: {}}", "population.count=2"]
+    run = ["run", "tiny.yaml", *sweep, "--resamples", 100]
+    anynet_study(folder, *run)
+    anynet_study(folder, *add, "later", "--force")
+    told = anynet_study(folder, *run)
+    assert "training: 2/4" in told.stderr
+    assert "note: 2 recorded runs are not of this sweep as it is now" in told.stderr
+    (folder / "data/pets").rename(folder / "pets.away")
+    for command_ in (run, ["status", "tiny"], ["collect", "tiny"]):
+        refused = anynet_study(folder, *command_, expect=2)
+        assert refused.stderr.startswith("error: no dataset 'pets' in ")
+    assert "digits" in anynet_study(folder, "query", "tiny").stdout
