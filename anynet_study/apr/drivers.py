@@ -6,14 +6,15 @@ import pandas as pd
 from anynet_study.apr.correlations import correlate_pairs
 from anynet_study.apr.kernels import Method
 from anynet_study.apr.pairs import pairwise
-from anynet_study.apr.population import STAGES, parameters_of
+from anynet_study.apr.population import parameters_of, stages_of
 from anynet_study.apr.table import check_errors
 
 
 def cumulative(population: pd.DataFrame) -> pd.DataFrame:
-    """DataFrame["cumulative depth", "cumulative width"]: sums over the four stages."""
+    """DataFrame["cumulative depth", "cumulative width"]: sums over an architecture's stages."""
+    stages = stages_of(population.columns, "dw")
     sums = {
-        f"cumulative {name}": population[[f"{prefix}{stage}" for stage in STAGES]].sum(axis=1)
+        f"cumulative {name}": population[[f"{prefix}{stage}" for stage in stages]].sum(axis=1)
         for name, prefix in (("depth", "d"), ("width", "w"))
     }
     return pd.DataFrame(sums)

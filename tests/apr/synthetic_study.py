@@ -33,6 +33,19 @@ def population(count: int, seed: int = 0) -> pd.DataFrame:
     return table
 
 
+def staged_population(count: int, fewest: int, most: int, seed: int = 0) -> pd.DataFrame:
+    """Architectures of `fewest` to `most` stages, as `Population.to_pandas()` gives them."""
+    generator = np.random.default_rng(seed)
+    stages = generator.integers(fewest, most + 1, count)
+    stages[0], stages[-1] = fewest, most
+    table = pd.DataFrame({"architecture": [f"{number:016x}" for number in range(count)]})
+    for prefix in "dwbg":
+        for stage in range(1, most + 1):
+            cells = pd.Series(generator.integers(1, 17, count))
+            table[f"{prefix}{stage}"] = cells.where(stages >= stage)
+    return table
+
+
 def true_errors(architectures: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """Errors without training noise: standard deviation 5 around 40, but for rounding."""
     generator = np.random.default_rng(seed)
