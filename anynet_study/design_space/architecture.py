@@ -7,29 +7,35 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from anynet_study.design_space import complexity
-from anynet_study.design_space.networks import (
+from anynet_study.design_space.frame import (
     MAX_CLASSES,
     MAX_DEPTH,
     MAX_RESOLUTION,
     MAX_WIDTH,
-    STAGES,
-    STEMS,
-    Networks,
-    one_network,
+    Frame,
 )
-from anynet_study.design_space.validation import known_keys, one_of, whole_number, whole_numbers
+from anynet_study.design_space.networks import Networks, one_network
+from anynet_study.design_space.validation import known_keys, whole_number, whole_numbers
 from anynet_study.errors import UserError
+
+LATER_FIELDS = ("block", "se_ratio")
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """A residual bottleneck network of four stages; one value a stage in each tuple.
+    """One network; one value a stage in each tuple, 1 to 8 stages.
 
-    Stem; then each stage is a number of blocks `x + f(x)`, f = 1x1 convolution to the bottleneck
-    width, 3x3 convolution in groups, 1x1 back to the width; then average pool and a linear layer.
-    The stride is in the 3x3 of a stage's first block, whose shortcut is a 1x1 convolution of that
-    stride, unless stride 1 and equal widths allow the identity. This follows the code behind paper
-    1, where its text (section 4.1) can be read differently: see `complexity`.
+    Stem; then each stage is a number of blocks; then average pool and a linear layer. Blocks:
+
+    - `bottleneck`: x + f(x), f = 1x1 convolution to the bottleneck width, 3x3 in groups, 1x1 back
+      to the width. With `se_ratio`, squeeze-and-excitation follows the 3x3 (as in RegNetY).
+    - `basic`: x + f(x), f = two 3x3 convolutions.
+    - `vanilla`: two 3x3 convolutions without a shortcut.
+
+    Each convolution has its batch norm. The stride is in the first 3x3 of a stage's first block,
+    whose shortcut is a 1x1 convolution of that stride, unless stride 1 and equal widths allow the
+    identity. This follows the code behind paper 1, where its text (section 4.1) can be read
+    differently: see `complexity`.
 
     Raises UserError for what cannot be built: nothing is rounded to fit. (Spaces draw freely and
     make draws compatible before they become an Architecture: `Networks.realised`.)
@@ -39,46 +45,61 @@ class Architecture:
     depths: tuple[int, ...]
     #: Channels that a stage's blocks put out.
     widths: tuple[int, ...]
-    #: Width over bottleneck width: 4 means that the 3x3 runs on a quarter of the channels.
-    bottleneck_ratios: tuple[int, ...]
-    #: Channels in each group of the 3x3, so 1 is depthwise and the bottleneck width one group.
-    group_widths: tuple[int, ...]
+    #: Width over bottleneck width: 4 means that the 3x3 runs on a quarter of the channels. All 1
+    #: if left out, and always for blocks without bottleneck.
+    bottleneck_ratios: tuple[int, ...] = ()
+    #: Channels in each group of the 3x3, so 1 is depthwise and the bottleneck width one group,
+    #: as it is if left out, and always for blocks without bottleneck.
+    group_widths: tuple[int, ...] = ()
+    #: One a stage: their number is the number of stages.
     strides: tuple[int, ...] = (1, 2, 2, 2)
-    #: `imagenet` (7x7 stride 2, 3x3 max pool stride 2) or `cifar` (3x3 stride 1).
+    #: `imagenet` (7x7 stride 2, 3x3 max pool stride 2), `simple` (3x3 stride 2), `cifar` (3x3).
     stem: str = "imagenet"
     stem_width: int = 32
+    block: str = "bottleneck"
+    #: Channels inside squeeze-and-excitation over the block's input channels; 0: there is none.
+    se_ratio: float = 0.0
 
     def __post_init__(self) -> None:
-        limits = {"depths": MAX_DEPTH, "strides": MAX_RESOLUTION}
-        for name in ("depths", "widths", "bottleneck_ratios", "group_widths", "strides"):
-            high = limits.get(name, MAX_WIDTH)
-            values = whole_numbers(getattr(self, name), f"architecture: {name}", STAGES, high)
-            object.__setattr__(self, name, values)
-        one_of(self.stem, "architecture: stem", STEMS)
-        width = whole_number(self.stem_width, "architecture: stem_width", 1, MAX_WIDTH)
-        object.__setattr__(self, "stem_width", width)
-        for stage in range(STAGES):
+        names = [field.name for field in fields(Frame)]
+        frame = Frame.checked("architecture", {name: getattr(self, name) for name in names})
+        clean = {name: getattr(frame, name) for name in names}
+        for name, high in (("depths", MAX_DEPTH), ("widths", MAX_WIDTH)):
+            clean[name] = _per_stage(getattr(self, name), name, frame.stages, high)
+        ratios = self.bottleneck_ratios or (1,) * frame.stages
+        ratios = _per_stage(ratios, "bottleneck_ratios", frame.stages, MAX_WIDTH)
+        whole = tuple(max(1, w // b) for w, b in zip(clean["widths"], ratios, strict=True))
+        clean["bottleneck_ratios"] = ratios
+        clean["group_widths"] = _per_stage(
+            self.group_widths or whole, "group_widths", frame.stages, MAX_WIDTH
+        )
+        for name, value in clean.items():
+            object.__setattr__(self, name, value)
+        for stage in range(frame.stages):
             self._check_stage(stage)
 
     def _check_stage(self, stage: int) -> None:
         w, b, g = self.widths[stage], self.bottleneck_ratios[stage], self.group_widths[stage]
+        where = f"architecture: stage {stage + 1}"
         if w % b:
-            raise UserError(
-                f"architecture: stage {stage + 1}: width {w} is not divisible by "
-                f"bottleneck ratio {b}"
-            )
+            raise UserError(f"{where}: width {w} is not divisible by bottleneck ratio {b}")
         if w // b % g:
             raise UserError(
-                f"architecture: stage {stage + 1}: bottleneck width {w // b} (width {w} / ratio "
-                f"{b}) is not divisible by group width {g}"
+                f"{where}: bottleneck width {w // b} (width {w} / ratio {b}) is not divisible by "
+                f"group width {g}"
+            )
+        if self.block != "bottleneck" and (b, g) != (1, w):
+            raise UserError(
+                f"{where}: {self.block} blocks have neither bottleneck nor groups: leave "
+                f"bottleneck_ratios and group_widths out"
             )
 
     @property
     def id(self) -> str:
         """16 hexadecimal digits: a hash of the network, the same on every machine.
 
-        A field that a later version adds enters `to_dict` only where it differs from its default,
-        so that ids never change.
+        `to_dict` has later fields only where they differ from their default, so that ids (and the
+        runs' that are made of them) never change.
         """
         canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
@@ -105,19 +126,30 @@ class Architecture:
         """Output elements of convolutions and linear layers, for one image."""
         return int(complexity.activations(self.networks(), *checked(resolution, classes))[0])
 
+    @property
+    def frame(self) -> Frame:
+        """What this network shares with others of its space."""
+        return Frame(self.stem, self.stem_width, self.strides, self.block, self.se_ratio)
+
     def networks(self) -> Networks:
         """Return this architecture as a batch of one."""
         stages = (self.depths, self.widths, self.bottleneck_ratios, self.group_widths)
-        return one_network(stages, self.stem, self.stem_width, self.strides)
+        return one_network(stages, self.frame)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON-able values: the inverse of `from_dict`."""
+        """Return the fields as JSON-able values: the inverse of `from_dict`.
+
+        `block` and `se_ratio` are there only where they are not the default.
+        """
         values = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name in LATER_FIELDS:
+            if values[name] == getattr(Frame, name):
+                del values[name]
         return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Architecture":
-        """Build from a mapping with the field names as keys; the last three may be left out.
+        """Build from a mapping with the field names as keys; all but depths and widths may be left out.
 
         Raises UserError naming an unknown or missing key, or what cannot be built.
         """
@@ -125,7 +157,7 @@ class Architecture:
             raise UserError(f"architecture: {values!r} is not a mapping of its fields")
         legal = [field.name for field in fields(cls)]
         known_keys(values, "architecture", legal)
-        missing = [key for key in legal[:4] if key not in values]
+        missing = [key for key in ("depths", "widths") if key not in values]
         if missing:
             raise UserError(f"architecture: missing {', '.join(missing)}")
         return cls(**values)
@@ -137,3 +169,7 @@ def checked(resolution: int, classes: int) -> tuple[int, int]:
         whole_number(resolution, "resolution", 1, MAX_RESOLUTION),
         whole_number(classes, "classes", 1, MAX_CLASSES),
     )
+
+
+def _per_stage(values: Any, name: str, stages: int, high: int) -> tuple[int, ...]:
+    return whole_numbers(values, f"architecture: {name}", stages, high)

@@ -7,10 +7,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 
-def integers(values: npt.ArrayLike, kind: pa.DataType) -> pa.Array:
+def integers(values: npt.ArrayLike, kind: pa.DataType, zero_is_null: bool = False) -> pa.Array:
     """Return a column of whole numbers, of Arrow's integer type `kind`."""
-    numbers = np.ascontiguousarray(values, dtype=kind.to_pandas_dtype())
-    return pa.Array.from_buffers(kind, len(numbers), [None, pa.py_buffer(numbers)])
+    counts = np.ascontiguousarray(values, dtype=kind.to_pandas_dtype())
+    valid = None
+    if zero_is_null and not counts.all():
+        valid = pa.py_buffer(np.packbits(counts != 0, bitorder="little"))
+    return pa.Array.from_buffers(kind, len(counts), [valid, pa.py_buffer(counts)])
+
+
+def numbers(values: npt.ArrayLike) -> pa.Array:
+    """Return a column of float64."""
+    floats = np.ascontiguousarray(values, dtype=np.float64)
+    return pa.Array.from_buffers(pa.float64(), len(floats), [None, pa.py_buffer(floats)])
 
 
 def strings(values: Sequence[str]) -> pa.Array:

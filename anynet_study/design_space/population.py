@@ -12,43 +12,31 @@ import pyarrow.parquet as pq
 
 from anynet_study.design_space import complexity
 from anynet_study.design_space.architecture import Architecture, checked
-from anynet_study.design_space.arrow import integers, strings
-from anynet_study.design_space.networks import STAGES, IntArray, Networks
+from anynet_study.design_space.networks import IntArray, Networks
+from anynet_study.design_space.table import (
+    FORMAT,
+    METADATA_KEY,
+    architectures_of,
+    schema_of,
+    stages_of,
+    tabulate,
+    upgraded,
+)
 from anynet_study.errors import UserError
 from anynet_study.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = 1
-METADATA_KEY = b"anynet_study.sampling"
-#: The columns of each of an architecture's tuples: d1 to d4 and so on.
-COLUMNS = {
-    field: tuple(f"{letter}{stage}" for stage in range(1, STAGES + 1))
-    for field, letter in zip(
-        ("depths", "widths", "bottleneck_ratios", "group_widths", "strides"), "dwbgs", strict=True
-    )
-}
-SCHEMA = pa.schema(
-    [
-        ("architecture", pa.string()),
-        *((name, pa.int32()) for field in list(COLUMNS)[:4] for name in COLUMNS[field]),
-        ("stem", pa.string()),
-        ("stem_width", pa.int32()),
-        *((name, pa.int32()) for name in COLUMNS["strides"]),
-        ("flops", pa.int64()),
-        ("parameters", pa.int64()),
-        ("activations", pa.int64()),
-    ]
-)
-
 
 class Population:
     """Different architectures, one row of `table` each, in the order they were drawn.
 
     `population[i]`, iteration and `len` are over `Architecture`s. Columns: `architecture` (the
-    id), d1 to d4, w1.., b1.., g1.. (realised), `stem`, `stem_width`, s1 to s4 (strides), and
-    `flops`, `parameters`, `activations` at the resolution and number of classes of `sampling`.
+    id), d1 to dS, w1.., b1.., g1.. (realised), `stem`, `stem_width`, s1 to sS (strides), `block`,
+    `se_ratio`, `weight` (only where some were likelier to be drawn than others), and `flops`,
+    `parameters`, `activations` at the resolution and number of classes of `sampling`. S is the
+    most stages that one of them has; cells of stages that an architecture lacks are null.
     """
 
     def __init__(self, table: pa.Table) -> None:
@@ -65,7 +53,7 @@ class Population:
             complexity.parameters(networks, classes),
             complexity.activations(networks, resolution, classes),
         ]
-        return cls(_table(_architectures(networks), costs, sampling))
+        return cls(tabulate(_architectures(networks), costs, sampling))
 
     @classmethod
     def from_architectures(
@@ -85,7 +73,7 @@ class Population:
             [a.activations(resolution, classes) for a in architectures],
         ]
         sampling = {"resolution": resolution, "classes": classes, "count": len(ids)}
-        return cls(_table(architectures, costs, sampling))
+        return cls(tabulate(architectures, costs, sampling))
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -98,10 +86,7 @@ class Population:
 
     @cached_property
     def _architectures(self) -> list[Architecture]:
-        columns = [self.table.select(COLUMNS[field]).to_pydict().values() for field in COLUMNS]
-        stages = [zip(*column, strict=True) for column in columns]
-        frame = [self.table[name].to_pylist() for name in ("stem", "stem_width")]
-        return [Architecture(*values) for values in zip(*stages, *frame, strict=True)]
+        return architectures_of(self.table)
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
@@ -112,12 +97,12 @@ class Population:
         """Multiply-adds of every architecture at any resolution and class count, (n,) int64."""
         checked(resolution, classes)
         counts = np.empty(len(self), dtype=np.int64)
-        frames = [(a.stem, a.stem_width, a.strides) for a in self]
+        frames = [a.frame for a in self]
         rows = [(a.depths, a.widths, a.bottleneck_ratios, a.group_widths) for a in self]
         for frame in dict.fromkeys(frames):
             places = [number for number, one in enumerate(frames) if one == frame]
-            d, w, b, g = np.array([rows[place] for place in places]).transpose(1, 0, 2)
-            counts[places] = complexity.flops(Networks(d, w, b, g, *frame), resolution, classes)
+            d, w, b, g = np.array([rows[place] for place in places]).transpose(1, 2, 0)
+            counts[places] = complexity.flops(Networks(d, w, b, g, frame), resolution, classes)
         return counts
 
     def find(self, architecture_id: str) -> Architecture:
@@ -134,8 +119,10 @@ class Population:
         """How the population was drawn, JSON-able.
 
         `format`, `resolution`, `classes` and `count`, always; for a sampled population also
-        `space`, `flops` (the band), `seed`, and `candidates` (looked at until the last was found),
-        `in_band`, `duplicates`, `acceptance` = in_band / candidates, `acceptance_interval` (95%).
+        `space`, `seed`, the bands (`flops`, `parameters`, `activations`, where limited), and
+        `candidates` (looked at until the last was found), `in_space` (of these, those that obey
+        the space's constraints), `in_band`, `duplicates`, `acceptance` = in_band / in_space,
+        `acceptance_interval` (95%).
         """
         record: dict[str, Any] = json.loads(self.table.schema.metadata[METADATA_KEY])
         return record
@@ -160,43 +147,29 @@ class Population:
         except (pa.ArrowException, OSError) as error:
             reason = str(error).splitlines()[0]
             raise UserError(f"{path}: not a population's Parquet file ({reason})") from None
-        population = cls(table)
-        _check(population, path)
+        population = cls(_checked(table, path))
+        if any(a.id != known for a, known in zip(population, population.ids, strict=True)):
+            raise UserError(f"{path}: an id does not fit its architecture: the file was altered")
         return population
 
 
+
 def _architectures(networks: Networks) -> list[Architecture]:
-    frame = (networks.strides, networks.stem, networks.stem_width)
-    rows = networks.rows().reshape(-1, 4, STAGES).tolist()
-    return [Architecture(tuple(d), tuple(w), tuple(b), tuple(g), *frame) for d, w, b, g in rows]
+    frame = networks.frame
+    shared = (frame.strides, frame.stem, frame.stem_width, frame.block, frame.se_ratio)
+    rows = networks.rows().reshape(-1, 4, frame.stages).tolist()
+    return [Architecture(tuple(d), tuple(w), tuple(b), tuple(g), *shared) for d, w, b, g in rows]
 
 
-def _table(
-    architectures: Sequence[Architecture], costs: Sequence[Any], sampling: dict[str, Any]
-) -> pa.Table:
-    values: dict[str, Any] = {
-        "architecture": [a.id for a in architectures],
-        "stem": [a.stem for a in architectures],
-        "stem_width": [a.stem_width for a in architectures],
-        **dict(zip(("flops", "parameters", "activations"), costs, strict=True)),
-    }
-    for name, columns in COLUMNS.items():
-        stages = zip(*(getattr(a, name) for a in architectures), strict=True)
-        values.update(zip(columns, stages, strict=True))
-    record = json.dumps({"format": FORMAT, **sampling})
-    arrays = [
-        strings(values[name]) if kind == pa.string() else integers(values[name], kind)
-        for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True)
-    ]
-    return pa.table(arrays, schema=SCHEMA.with_metadata({METADATA_KEY: record}))
-
-
-def _check(population: Population, path: Path | str) -> None:
-    metadata = population.table.schema.metadata or {}
-    if METADATA_KEY not in metadata or not population.table.schema.equals(SCHEMA):
+def _checked(table: pa.Table, path: Path | str) -> pa.Table:
+    """Return the table in the present format. Raises UserError for what is no population."""
+    if METADATA_KEY not in (table.schema.metadata or {}):
         raise UserError(f"{path}: a Parquet file, but not a population")
-    version = population.sampling["format"]
-    if version != FORMAT:
-        raise UserError(f"{path}: format {version}, but this version reads format {FORMAT}")
-    if any(a.id != known for a, known in zip(population, population.ids, strict=True)):
-        raise UserError(f"{path}: an id does not fit its architecture: the file was altered")
+    version = json.loads(table.schema.metadata[METADATA_KEY]).get("format")
+    if version == 1 and "flops" in table.column_names:
+        table = upgraded(table)
+    elif version != FORMAT:
+        raise UserError(f"{path}: format {version}, but this version reads formats 1 to {FORMAT}")
+    if not table.schema.equals(schema_of(stages_of(table), "weight" in table.column_names)):
+        raise UserError(f"{path}: a Parquet file, but not a population")
+    return table

@@ -1,0 +1,128 @@
+"""A search for different networks in a band: what was found, and whether there is hope."""
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from anynet_study.design_space.networks import IntArray
+from anynet_study.design_space.reach import reachable
+from anynet_study.errors import UserError
+
+if TYPE_CHECKING:
+    from anynet_study.design_space.sampling import Request
+
+#: A search is given up when even an optimist expects it to need more than this many candidates
+#: (some ten seconds' worth) ...
+MOST_CANDIDATES = 1 << 27
+#: ... and more than this many for each network that is wanted; ...
+MOST_EACH = 10_000
+#: ... or after so many, when the second half of them brought nothing new.
+MOST_IN_VAIN = 1 << 24
+#: The first look back, after so many candidates; the next ones after twice as many each time.
+FIRST_LOOK = 1 << 18
+
+
+class Seen(NamedTuple):
+    """A chunk of candidates after looking at each."""
+
+    candidates: int
+    #: Positions in the chunk of those in the space (that obey its constraints).
+    in_space: IntArray
+    #: Positions in the chunk of those in the space and all bands, and their `Networks.rows`.
+    positions: IntArray
+    rows: IntArray
+
+
+@dataclass
+class Search:
+    """What has been kept, and what was seen on the way."""
+
+    request: "Request"
+    examined: int = 0
+    in_space: int = 0
+    in_band: int = 0
+    kept: list[IntArray] = field(default_factory=list)
+    known: set[bytes] = field(default_factory=set)
+    #: When to look back next, and how many had been examined and kept when it was last done.
+    _next_look: int = FIRST_LOOK
+    _last_look: tuple[int, int] = (0, 0)
+
+    @property
+    def missing(self) -> int:
+        """How many more networks are wanted."""
+        return self.request.count - len(self.kept)
+
+    def take(self, seen: Seen) -> None:
+        """Keep the new ones among the candidates in the bands, up to the number wanted."""
+        for position, row in zip(seen.positions.tolist(), seen.rows, strict=True):
+            self.in_band += 1
+            key = row.tobytes()
+            if key in self.known:
+                continue
+            self.known.add(key)
+            self.kept.append(row)
+            if not self.missing:
+                self.examined += position + 1
+                self.in_space += int(np.searchsorted(seen.in_space, position, side="right"))
+                return
+        self.examined += seen.candidates
+        self.in_space += len(seen.in_space)
+
+    def check_hope(self) -> None:
+        """Raise UserError, saying what is reachable, once going on would hardly find the rest.
+
+        Judged by the new networks among the candidates since the last look back, at the upper end
+        of their rate's interval: so a space that runs out of networks is noticed, too.
+        """
+        if self.examined < self._next_look:
+            return
+        looked, kept = self._last_look
+        _, optimistic = wilson_interval(len(self.kept) - kept, self.examined - looked)
+        needed = self.missing / optimistic
+        if needed > max(MOST_CANDIDATES, MOST_EACH * self.request.count) or (
+            len(self.kept) == kept and self.examined >= MOST_IN_VAIN
+        ):
+            raise UserError(self._hopeless())
+        self._last_look = (self.examined, len(self.kept))
+        self._next_look = 2 * self.examined
+
+    def account(self) -> dict[str, Any]:
+        """Return the numbers that a reader needs to judge the sample, JSON-able."""
+        return {
+            "candidates": self.examined,
+            "in_space": self.in_space,
+            "in_band": self.in_band,
+            "duplicates": self.in_band - len(self.kept),
+            "acceptance": self.in_band / self.in_space,
+            "acceptance_interval": list(wilson_interval(self.in_band, self.in_space)),
+        }
+
+    def _hopeless(self) -> str:
+        least, most = wilson_interval(self.in_band, self.in_space)
+        limits = self.request.bands.limits()
+        bands = " and ".join(
+            f"{low:.4g} to {high:.4g} {NAMES[name]}" for name, (low, high) in limits.items()
+        )
+        return (
+            f"found {len(self.kept):,} of {self.request.count:,} different architectures"
+            f"{' with ' + bands if bands else ''}: {self.in_band:,} of {self.in_space:,} "
+            f"candidates are in the band (acceptance {least:.2g} to {most:.2g}); "
+            f"{reachable(self.request)}"
+        )
+
+
+NAMES = {"flops": "FLOPs", "parameters": "parameters", "activations": "activations"}
+
+
+def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+    """Return the 95% confidence interval of a proportion (Wilson's score interval)."""
+    if not trials:
+        return 0.0, 1.0
+    z = 1.959963984540054
+    p = successes / trials
+    centre = p + z * z / (2 * trials)
+    spread = z * math.sqrt(p * (1 - p) / trials + z * z / (4 * trials * trials))
+    scale = 1 + z * z / trials
+    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
