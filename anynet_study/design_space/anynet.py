@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from anynet_study.design_space.distribution import KINDS, Distribution, ranged, uniform
 from anynet_study.design_space.frame import MAX_DEPTH, MAX_WIDTH, Frame
-from anynet_study.design_space.networks import FloatArray, Networks
+from anynet_study.design_space.networks import FloatArray, Networks, realised
 from anynet_study.design_space.validation import (
     choices,
     divides,
@@ -20,7 +20,7 @@ from anynet_study.design_space.validation import (
 )
 from anynet_study.errors import UserError
 
-#: A realised width can be up to half as wide again as the drawn one: see `Networks.realised`.
+#: A realised width can be up to half as wide again as the drawn one: see `networks.realised`.
 MAX_DRAWN_WIDTH = MAX_WIDTH // 2
 PARAMETERS = ("depths", "widths", "bottleneck_ratios", "group_widths")
 Range = tuple[int, int]
@@ -34,7 +34,7 @@ class AnyNet:
     a multiple of q = `width_divisor`, P(w) ~ log((w + q/2) / (w - q/2)): log-uniform variables,
     rounded. Bottleneck ratios and group widths are uniform over their sets (which, for powers of
     two, is log-uniform). Probabilities are exact to 2^-32. Draws whose widths and groups do not
-    fit together are made to fit (`Networks.realised`), so that realised widths can leave the range
+    fit together are made to fit (`networks.realised`), so that realised widths can leave the range
     a little; constraints are on realised networks, and what does not obey them is drawn again.
 
     The defaults are the space of paper 1. Raises UserError for ranges that make no sense.
@@ -106,9 +106,9 @@ class AnyNet:
                 _draw_stages(self.distributions[name], columns[name], stages)
                 for name in ("bottleneck_ratios", "group_widths")
             )
-            networks = Networks(d, w, b, g, frame).realised()
+            networks = realised(d, w, b, g, frame)
         else:
-            networks = Networks(d, w, np.ones_like(w), w, frame)
+            networks = Networks(d, w, w, w, frame)
         return networks, self.obeyed(networks)
 
     def obeyed(self, networks: Networks) -> npt.NDArray[np.bool_] | None:
@@ -175,4 +175,3 @@ def _names(values: Any, name: str) -> tuple[str, ...]:
         raise UserError(f"space: {name}: {values!r} is not a list of {', '.join(PARAMETERS)}")
     chosen = {one_of(value, f"space: {name}", PARAMETERS) for value in values}
     return tuple(parameter for parameter in PARAMETERS if parameter in chosen)
-

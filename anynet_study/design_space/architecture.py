@@ -14,7 +14,7 @@ from anynet_study.design_space.frame import (
     MAX_WIDTH,
     Frame,
 )
-from anynet_study.design_space.networks import Networks, one_network
+from anynet_study.design_space.networks import Networks, networks_of
 from anynet_study.design_space.validation import known_keys, whole_number, whole_numbers
 from anynet_study.errors import UserError
 
@@ -38,7 +38,7 @@ class Architecture:
     differently: see `complexity`.
 
     Raises UserError for what cannot be built: nothing is rounded to fit. (Spaces draw freely and
-    make draws compatible before they become an Architecture: `Networks.realised`.)
+    make draws compatible before they become an Architecture: `networks.realised`.)
     """
 
     #: Blocks of each stage, at least 1.
@@ -134,7 +134,7 @@ class Architecture:
     def networks(self) -> Networks:
         """Return this architecture as a batch of one."""
         stages = (self.depths, self.widths, self.bottleneck_ratios, self.group_widths)
-        return one_network(stages, self.frame)
+        return networks_of(stages, self.frame)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON-able values: the inverse of `from_dict`.
@@ -149,7 +149,7 @@ class Architecture:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Architecture":
-        """Build from a mapping with the field names as keys; all but depths and widths may be left out.
+        """Build from a mapping by field name; all but depths and widths may be left out.
 
         Raises UserError naming an unknown or missing key, or what cannot be built.
         """

@@ -69,5 +69,7 @@ def _band(bounds: Any, name: str) -> tuple[int, int] | None:
     except (TypeError, ValueError):
         raise UserError(f"{name}: {bounds!r} is not a band: lowest, highest") from None
     if not 0 <= low <= high < MAX_BOUND:
-        raise UserError(f"{name}: the band {low:g} to {high:g} is not 0 <= lowest <= highest < 2^53")
+        raise UserError(
+            f"{name}: the band {low:g} to {high:g} is not 0 <= lowest <= highest < 2^53"
+        )
     return math.ceil(low), math.floor(high)

@@ -60,9 +60,9 @@ def activations_by_part(networks: Networks, resolution: int, classes: int) -> tu
 def _stem_and_stages(
     networks: Networks, resolution: int, count: Callable[[Convolution], Count]
 ) -> tuple[Counts, Counts]:
-    stem, *stages = layers(networks, resolution)
-    total = np.zeros_like(networks.widths)
-    for layer in stages:
+    stem, first, *others = layers(networks, resolution)
+    total = np.asarray(count(first))
+    for layer in others:
         total += count(layer)
     return np.asarray(count(stem)), total
 

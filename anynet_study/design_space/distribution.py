@@ -46,15 +46,13 @@ class Distribution:
         # Five times faster than bisection alone. float64, for the arithmetic that follows.
         drawn = self.guide.take(words >> (WORD_BITS - GUIDE_BITS), mode="clip")
         flat = drawn.reshape(-1)
-        unsettled = np.flatnonzero(flat != flat)  # noqa: PLR0124  (NaN)
+        unsettled = np.flatnonzero(flat != flat)  # NaN
         missed = words.reshape(-1).take(unsettled).astype(np.uint32)
         flat[unsettled] = self.values.take(self.last_words.searchsorted(missed))
         return drawn
 
 
-def words_of(
-    seed: int, first: int, count: int, columns: int
-) -> npt.NDArray[np.int64]:
+def words_of(seed: int, first: int, count: int, columns: int) -> npt.NDArray[np.int64]:
     """Return the 32-bit words of candidates `first` to `first + count` - 1, shape (columns, count).
 
     Candidate i takes words `columns` i and following of the one stream of the seed; `columns` is

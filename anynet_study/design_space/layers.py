@@ -107,9 +107,12 @@ def _two_convolutions(networks: Networks, width_in: Counts, area: Counts) -> lis
 
 
 def _shortcut(networks: Networks, width_in: Counts, area: Counts) -> Convolution:
-    strided = np.array(networks.frame.strides)[:, None] != 1
-    projected = strided | (width_in != networks.widths)
-    return Convolution(1, width_in, networks.widths, area, projected.astype(area.dtype))
+    w = networks.widths
+    projected = np.ones_like(w)
+    for stage, stride in enumerate(networks.frame.strides):
+        if stride == 1:
+            projected[stage] = width_in[stage] != w[stage]
+    return Convolution(1, width_in, w, area, projected)
 
 
 def _squeeze_excitation(networks: Networks, width_in: Counts) -> list[Convolution]:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from anynet_study.design_space import complexity
 from anynet_study.design_space.architecture import Architecture, checked
-from anynet_study.design_space.networks import IntArray, Networks
+from anynet_study.design_space.networks import IntArray, Networks, networks_of
 from anynet_study.design_space.table import (
     FORMAT,
     METADATA_KEY,
@@ -101,8 +101,8 @@ class Population:
         rows = [(a.depths, a.widths, a.bottleneck_ratios, a.group_widths) for a in self]
         for frame in dict.fromkeys(frames):
             places = [number for number, one in enumerate(frames) if one == frame]
-            d, w, b, g = np.array([rows[place] for place in places]).transpose(1, 2, 0)
-            counts[places] = complexity.flops(Networks(d, w, b, g, frame), resolution, classes)
+            networks = networks_of([rows[place] for place in places], frame)
+            counts[places] = complexity.flops(networks, resolution, classes)
         return counts
 
     def find(self, architecture_id: str) -> Architecture:
@@ -151,7 +151,6 @@ class Population:
         if any(a.id != known for a, known in zip(population, population.ids, strict=True)):
             raise UserError(f"{path}: an id does not fit its architecture: the file was altered")
         return population
-
 
 
 def _architectures(networks: Networks) -> list[Architecture]:

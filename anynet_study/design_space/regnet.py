@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from anynet_study.design_space.distribution import KINDS, Distribution, ranged, uniform
 from anynet_study.design_space.frame import MAX_DEPTH, MAX_WIDTH, Frame
-from anynet_study.design_space.networks import FloatArray, Networks
+from anynet_study.design_space.networks import FloatArray, Networks, realised
 from anynet_study.design_space.validation import choices, divides, grid_range, one_of, whole_range
 from anynet_study.errors import UserError
 
@@ -55,7 +55,9 @@ class RegNet:
         given = {name: field.default for name, field in cls.__dataclass_fields__.items()}
         given.update(values)
         if frame.block != "bottleneck":
-            raise UserError(f"space: block: RegNets are made of bottleneck blocks, not {frame.block}")
+            raise UserError(
+                f"space: block: RegNets are made of bottleneck blocks, not {frame.block}"
+            )
         space = cls(
             whole_range(given["depth"], "space: depth", frame.stages, MAX_DEPTH),
             whole_range(given["initial_width"], "space: initial_width", 1, MAX_WIDTH // 2),
@@ -70,7 +72,9 @@ class RegNet:
         for width in space.initial_width:
             divides(WIDTH_DIVISOR, width, f"space: initial_width: {width} is not a multiple of")
         for ratio in space.bottleneck_ratios:
-            divides(ratio, WIDTH_DIVISOR, "space: widths are multiples of 8, which is not one of ratio")
+            divides(
+                ratio, WIDTH_DIVISOR, "space: widths are multiples of 8, which is not one of ratio"
+            )
         return space
 
     def words(self, frame: Frame) -> int:
@@ -92,20 +96,19 @@ class RegNet:
         depths, widths, legal = linear_stages(
             d, w0, wa * SLOPE_STEP, wm * MULTIPLIER_STEP, frame.stages
         )
-        shape = depths.shape
-        shared = (np.ascontiguousarray(np.broadcast_to(one, shape)) for one in (b, g))
-        return Networks(depths, widths, *shared, frame).realised(), legal
+        b, g = (np.ascontiguousarray(np.broadcast_to(one, depths.shape)) for one in (b, g))
+        return realised(depths, widths, b, g, frame), legal
 
     @cached_property
     def distributions(self) -> tuple[Distribution, ...]:
         """The distributions of d, w0, wa / 0.1, wm / 0.01, bottleneck ratio and group width."""
-        slope = (round(end / SLOPE_STEP) for end in self.slope)
-        multiplier = (round(end / MULTIPLIER_STEP) for end in self.width_multiplier)
+        slope = [round(end / SLOPE_STEP) for end in self.slope]
+        multiplier = [round(end / MULTIPLIER_STEP) for end in self.width_multiplier]
         return (
             ranged(self.distribution, *self.depth, 1),
             ranged(self.distribution, *self.initial_width, WIDTH_DIVISOR),
-            ranged(self.distribution, *slope, 1),
-            ranged(self.distribution, *multiplier, 1),
+            ranged(self.distribution, slope[0], slope[1], 1),
+            ranged(self.distribution, multiplier[0], multiplier[1], 1),
             uniform(self.bottleneck_ratios),
             uniform(self.group_widths),
         )

@@ -17,7 +17,7 @@ import numpy as np
 
 from anynet_study.design_space.band import Bands, checked_bands
 from anynet_study.design_space.distribution import words_of
-from anynet_study.design_space.networks import IntArray, Networks
+from anynet_study.design_space.networks import Networks, networks_of
 from anynet_study.design_space.population import Population
 from anynet_study.design_space.search import Search, Seen
 from anynet_study.design_space.validation import whole_number
@@ -93,17 +93,11 @@ def sample(request: Request, chunk: int = CHUNK, threads: int | None = None) -> 
         if not search.missing:
             break
         search.check_hope()
-    networks = _networks(request, np.array(search.kept))
+    networks = networks_of(search.kept, request.space.frame)
     record = {**request.spec(), **search.account()}
     return Population.from_networks(
         networks, request.bands.resolution, request.bands.classes, record
     )
-
-
-def _networks(request: Request, rows: IntArray) -> Networks:
-    frame = request.space.frame
-    d, w, b, g = np.split(np.ascontiguousarray(rows.T), 4)
-    return Networks(d, w, b, g, frame)
 
 
 def _chunks(request: Request, chunk: int, threads: int) -> Iterator[Seen]:

@@ -26,11 +26,11 @@ class DesignSpace:
     """A frame, and how the stages of its networks are drawn: declared, not coded.
 
     `from_spec` makes one of a name or of a mapping, as in a sweep file; see `Frame`, `AnyNet` and
-    `RegNet` for the keys. `DesignSpace()` is AnyNetX as in paper 1.
+    `RegNet` for the keys.
     """
 
-    frame: Frame = Frame()
-    stages: AnyNet | RegNet = AnyNet()
+    frame: Frame
+    stages: AnyNet | RegNet
 
     @classmethod
     def anynetx(cls, stem: str = "imagenet", **overrides: Any) -> "DesignSpace":
@@ -72,9 +72,7 @@ class DesignSpace:
         """The number of 32-bit words that a candidate takes, whatever it becomes."""
         return self.stages.words(self.frame)
 
-    def draw(
-        self, words: npt.NDArray[np.int64]
-    ) -> tuple[Networks, npt.NDArray[np.bool_] | None]:
+    def draw(self, words: npt.NDArray[np.int64]) -> tuple[Networks, npt.NDArray[np.bool_] | None]:
         """Return the realised network (float64) of each column of words, shape (words, n).
 
         The second result says which of them are in the space (None: all): rejecting the others is

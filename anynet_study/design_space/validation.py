@@ -35,9 +35,7 @@ def whole_range(values: Any, name: str, low: int, high: int) -> tuple[int, int]:
     return whole_number(least, name, low, high), most
 
 
-def grid_range(
-    values: Any, name: str, step: float, low: float, high: float
-) -> tuple[float, float]:
+def grid_range(values: Any, name: str, step: float, low: float, high: float) -> tuple[float, float]:
     """Return a lowest and a highest multiple of `step` in [low, high]."""
     if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != 2:
         raise UserError(f"{name}: {values!r} is not a list of lowest and highest")
