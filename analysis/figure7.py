@@ -1,7 +1,7 @@
 """Paper 1, Figure 7: on which datasets do deeper, and wider, architectures err more, or less?
 
 python analysis/figure7.py studies/paper -o figures
-python analysis/figure7.py errors.csv       (with columns d1..d4, w1..w4, b1..b4, g1..g4)
+python analysis/figure7.py errors.csv       (with columns d1, w1, b1, g1, d2, ...)
 """
 
 from pathlib import Path
@@ -20,8 +20,8 @@ def figure7(
 ) -> None:
     """Draw figure7a (cumulative depth) and figure7b (cumulative width), as PNG and PDF."""
     read = read_errors(source)
-    if read.population is None:
-        raise UserError(f"{source}: has no columns d1..g4 that describe the architectures")
+    if not read.has_stages:
+        raise UserError(f"{source}: has no columns d1, w1, b1, g1, ... of the stages")
     table = apr.drivers(read.errors, read.population)
     for panel, parameter in (("a", "cumulative depth"), ("b", "cumulative width")):
         figure = plots.driver_grid(read.errors, read.population, parameter, table)

@@ -1,7 +1,7 @@
 """Paper 1, Figure A7: how are the best architectures on each dataset built, stage by stage?
 
 python analysis/figure_a7.py studies/paper -o figures
-python analysis/figure_a7.py errors.csv     (with columns d1..d4, w1..w4, b1..b4, g1..g4)
+python analysis/figure_a7.py errors.csv     (with columns d1, w1, b1, g1, d2, ...)
 """
 
 from pathlib import Path
@@ -22,8 +22,8 @@ def figure_a7(
 ) -> None:
     """Draw figure_a7.png and figure_a7.pdf: the best architecture and the mean of the best."""
     read = read_errors(source)
-    if read.population is None:
-        raise UserError(f"{source}: has no columns d1..g4 that describe the architectures")
+    if not read.has_stages:
+        raise UserError(f"{source}: has no columns d1, w1, b1, g1, ... of the stages")
     figure = plots.configuration_grid(read.errors, read.population, top)
     print(*plots.save(figure, output / "figure_a7"), sep="\n")
 

@@ -1,7 +1,7 @@
 """Paper 1, Table 4: do deeper and wider architectures err less, and on which datasets?
 
 python analysis/table4.py studies/paper
-python analysis/table4.py errors.csv        (with columns d1..d4, w1..w4, b1..b4, g1..g4)
+python analysis/table4.py errors.csv        (with columns d1, w1, b1, g1, d2, ...)
 """
 
 from rich.console import Console
@@ -16,8 +16,8 @@ from anynet_study.errors import UserError
 def table4(source: Source) -> None:
     """Correlate the errors on every dataset with cumulative block depth and width."""
     read = read_errors(source)
-    if read.population is None:
-        raise UserError(f"{source}: has no columns d1..g4 that describe the architectures")
+    if not read.has_stages:
+        raise UserError(f"{source}: has no columns d1, w1, b1, g1, ... of the stages")
     print_table(Console(), "drivers", apr.drivers(read.errors, read.population))
 
 

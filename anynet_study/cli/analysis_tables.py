@@ -76,8 +76,8 @@ def _lacking(source: "ErrorsInput", table: str) -> str:
     """Why the input cannot have a table; empty if it can."""
     if table in ("match", "proxies") and source.roles is None:
         return "no source dataset with targets is known; say --source, --family, --targets"
-    if table in ("drivers", "configurations") and source.population is None:
-        return "the architectures' parameters are not known (columns d1..d4, w1..w4, b1..g4)"
+    if table in ("drivers", "configurations") and not source.has_stages:
+        return "the architectures' parameters are not known (columns d1, w1, b1, g1, d2, ...)"
     if table == "noise":
         if source.replicates is None:
             return "replicates are only in a results store"

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Longest dataset name that is shown whole.
 NAME_WIDTH = 18
+#: Most stages that are columns of a table.
+MOST_ACROSS = 4
 
 TITLES = {
     "correlations": "Correlation of the errors, every pair of datasets",
@@ -166,18 +168,33 @@ def _driver(row: Mapping[str, Any], separator: str) -> dict[str, str]:
 
 
 def _configurations(table: "pd.DataFrame") -> "pd.DataFrame":
-    """One row a dataset and parameter, one column a stage."""
+    """One row a dataset and parameter, one column a stage; the other way round for many stages.
+
+    Also where the best differ in their number of stages: n is then that of the stage.
+    """
     import pandas as pd
 
+    same = not (table.groupby("dataset")["n"].nunique() > 1).any()
+    down, across = "parameter", "stage"
+    if len(table["stage"].unique()) > MOST_ACROSS or not same:
+        down, across = across, down
     rows = []
-    for (dataset, parameter), part in table.groupby(["dataset", "parameter"], sort=False):
-        row = {"dataset": name_of(str(dataset)), "parameter": str(parameter)}
-        digits = 0 if parameter == "width" else 1
-        for stage in part.to_dict("records"):
-            spread = f"{number(stage['mean'], digits)}±{number(stage['std'], digits)}"
-            row[f"stage {stage['stage']}"] = f"{spread} ({stage['best']:g})"
+    for (dataset, name), part in table.groupby(["dataset", down], sort=False):
+        row = {"dataset": name_of(str(dataset)), down: str(name)}
+        for cell in part.to_dict("records"):
+            head = f"stage {cell['stage']}" if across == "stage" else cell["parameter"]
+            row[head] = _spread(cell)
         rows.append({**row, "n": str(part["n"].iloc[0])})
     return pd.DataFrame(rows)
+
+
+def _spread(cell: Mapping[str, Any]) -> str:
+    """`12.5±3.1 (8)`: mean, standard deviation and the best architecture's."""
+    if not cell["n"]:
+        return "–"
+    digits = 0 if cell["parameter"] == "width" else 1
+    best = f"{cell['best']:g}" if math.isfinite(cell["best"]) else "–"
+    return f"{number(cell['mean'], digits)}±{number(cell['std'], digits)} ({best})"
 
 
 def _noise(row: Mapping[str, Any], separator: str) -> dict[str, str]:
@@ -203,4 +220,4 @@ ROWS = {
     "drivers": _driver,
     "noise": _noise,
 }
-LEFT = ("dataset", "and", "target", "closest", "proxy", "parameter")
+LEFT = ("dataset", "and", "target", "closest", "proxy", "parameter", "stage")

@@ -1,6 +1,7 @@
 """What the reading commands analyse: a study, its results store, or a table of errors in a file."""
 
 import csv
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,13 +57,13 @@ Fraction = Annotated[bool, typer.Option("--fraction", help="The table's values a
 
 TABLE_SUFFIXES = (".csv", ".parquet")
 
-#: Columns of a table that describe the architecture; taken as such where d1..g4 are all there.
-PARAMETERS = tuple(f"{prefix}{stage}" for prefix in "dwbg" for stage in (1, 2, 3, 4))
-#: All columns of a population but the architecture's id.
-DESCRIPTION = (
-    *(*PARAMETERS, "stem", "stem_width", "s1", "s2", "s3", "s4"),
-    *("flops", "parameters", "activations"),
-)
+#: Columns of a table that describe the architecture, and no errors on a dataset.
+NUMBERS = ("stem_width", "se_ratio", "weight", "flops", "parameters", "activations")
+TEXTS = ("stem", "block")
+#: Where d1 and w1 are there, so are columns of stages: depth, width, bottleneck ratio, group
+#: width and stride. One such name alone may well be a dataset's.
+STAGES_TOLD_BY = {"d1", "w1"}
+STAGE = re.compile(r"[dwbgs][0-9]{1,2}")
 #: What a missing cell of a CSV file may say, in lower case.
 MISSING = ("", "na", "n/a", "nan", "null", "none")
 
@@ -74,12 +75,17 @@ class ErrorsInput:
     name: str
     #: Architectures x datasets, percent, NaN = missing.
     errors: "pd.DataFrame"
-    #: One row an architecture: `architecture`, d1..g4 and whatever else is known.
+    #: One row an architecture: `architecture` and what is known of it, such as d1, w1, ...
     population: "pd.DataFrame | None" = None
     roles: "Roles | None" = None
     #: Long table architecture, dataset, replicate, error.
     replicates: "pd.DataFrame | None" = None
     store: "ResultStore | None" = None
+
+    @property
+    def has_stages(self) -> bool:
+        """Whether the depths, widths and so on of the architectures' stages are known."""
+        return self.population is not None and "d1" in self.population.columns
 
 
 def read_errors(
@@ -90,9 +96,10 @@ def read_errors(
 ) -> ErrorsInput:
     """Read a results.h5, a study folder, a study's bare name, or a CSV or Parquet table.
 
-    In a table the first column names the architecture, the others are datasets, in percent;
-    columns d1..g4 are the population. `accuracy` and `fraction` say that a table holds accuracies,
-    or values from 0 to 1. `roles` replaces what a store says of its datasets.
+    In a table the first column names the architecture, the others are datasets, in percent, but
+    for those that a population's table has too: of stages (d1, w1, b1, g1, ...), block, flops and
+    so on. `accuracy` and `fraction` say that a table holds accuracies, or values from 0 to 1.
+    `roles` replaces what a store says of its datasets.
     """
     if source.suffix.lower() in TABLE_SUFFIXES:
         if not source.is_file():
@@ -144,24 +151,33 @@ def _read_table(path: Path, roles: "Roles | None", accuracy: bool, fraction: boo
     from anynet_study.apr import check_errors, in_percent
 
     table = _read_csv(path) if path.suffix.lower() == ".csv" else _read_parquet(path)
-    population = None
+    described = _described(list(table.columns))
     try:
-        if set(PARAMETERS) <= set(table.columns):
-            described = [name for name in DESCRIPTION if name in table.columns]
-            population = _population(table[described])
-            table = table.drop(columns=described)
-        errors = in_percent(check_errors(table, fewest=0), accuracy, fraction)
+        population = _population(table[described]) if described else None
+        errors = in_percent(check_errors(table.drop(columns=described), 0), accuracy, fraction)
     except UserError as error:
         raise UserError(f"{path}: {str(error).removeprefix('errors: ')}") from None
     return ErrorsInput(path.name, errors, population, roles)
 
 
-def _population(described: "pd.DataFrame") -> "pd.DataFrame":
-    from anynet_study.apr import check_errors
+def _described(columns: list[str]) -> list[str]:
+    """Which columns describe the architecture: numbers first, then texts."""
+    staged = set(columns) >= STAGES_TOLD_BY
+    numbers = [name for name in columns if name in NUMBERS or (staged and STAGE.fullmatch(name))]
+    return numbers + [name for name in columns if name in TEXTS]
 
-    text = [name for name in described.columns if name == "stem"]
-    numbers = check_errors(described.drop(columns=text), fewest=0)
-    return numbers.join(described[text]).reset_index()
+
+def _population(described: "pd.DataFrame") -> "pd.DataFrame":
+    """Raises UserError for a cell that is no number where it should be, and stages with gaps."""
+    from anynet_study.apr import check_errors
+    from anynet_study.apr.population import stages_of
+
+    texts = [name for name in described.columns if name in TEXTS]
+    numbers = described.drop(columns=texts)
+    if set(numbers.columns) >= STAGES_TOLD_BY:
+        stages_of(numbers.columns)
+    checked = check_errors(numbers, fewest=0) if len(numbers.columns) else numbers
+    return checked.join(described[texts]).reset_index()
 
 
 def _read_csv(path: Path) -> "pd.DataFrame":

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from anynet_study.apr import configurations
+from anynet_study.apr.population import stages_of
 from anynet_study.plots import wording
 from anynet_study.plots.style import BLUE, ORANGE, TWO_COLUMNS, styled
 
@@ -17,7 +18,6 @@ PARAMETERS = {
     "bottleneck ratio": "bottleneck\nratio",
     "group width": "group width\n(channels)",
 }
-STAGES = (1, 2, 3, 4)
 DATASETS_A_BAND = 8
 
 
@@ -26,9 +26,11 @@ def configuration_grid(errors: pd.DataFrame, population: pd.DataFrame, top: int 
     """Plot the best architecture and the mean and standard deviation of the `top` best.
 
     A row a parameter, a column a dataset; beyond eight datasets the columns go on in a second band
-    of rows. `population` has the columns of `Population.to_pandas()`.
+    of rows. `population` has the columns of `Population.to_pandas()`. Where architectures differ in
+    their number of stages, the mean of a stage is over those of the best that have it.
     """
     table = configurations(errors, population, top=top)
+    stages = stages_of(population.columns)
     names = list(errors.columns)
     bands = -(-len(names) // DATASETS_A_BAND)
     columns = -(-len(names) // bands)
@@ -41,6 +43,7 @@ def configuration_grid(errors: pd.DataFrame, population: pd.DataFrame, top: int 
             chosen = table[(table["dataset"] == dataset) & (table["parameter"] == parameter)]
             _draw(axes, chosen)
             _label(axes, parameter, table, column == 0, row == len(PARAMETERS) - 1)
+            axes.set(xlim=(0.5, len(stages) + 0.5), xticks=stages)
             if row == 0:
                 axes.set_title(wording.shorten(dataset, 110 // columns), fontsize=7)
     for surplus in range(len(names), bands * columns):
@@ -74,8 +77,6 @@ def _label(axes: Axes, parameter: str, table: pd.DataFrame, first: bool, last: b
     lowest = float(np.nanmin(np.append(rows["mean"] - rows["std"].fillna(0), 0)))
     space = 0.06 * (highest - lowest)
     axes.set_ylim(lowest - space, highest + space)
-    axes.set_xlim(0.5, 4.5)
-    axes.set_xticks(STAGES)
     axes.tick_params(labelleft=first, labelbottom=last)
     axes.grid(axis="y", color="0.9", linewidth=0.5)
     axes.set_axisbelow(True)
@@ -89,5 +90,7 @@ def _legend(figure: Figure, table: pd.DataFrame, top: int) -> None:
     """Say how many architectures there were, where it was fewer than asked for."""
     count = int(table["n"].max()) if len(table) else 0
     averaged = f"mean ± standard deviation of the {min(top, count)} best"
+    if (table.groupby("dataset")["n"].nunique() > 1).any():
+        averaged += " (of those that have the stage)"
     handles: list[Any] = [figure.axes[0].lines[-1], figure.axes[0].containers[0]]
     figure.legend(handles, ["best architecture", averaged], loc="outside lower center", ncols=2)

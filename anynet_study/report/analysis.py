@@ -78,8 +78,8 @@ def roles_in(tables: StudyTables) -> Roles:
 
 
 def population_in(tables: StudyTables) -> pd.DataFrame:
-    """The parameters of the architectures; UserError where they are not known."""
-    if tables.population is None or tables.population.empty:
+    """The parameters of the architectures' stages; UserError where they are not known."""
+    if tables.population is None or tables.population.empty or "d1" not in tables.population:
         raise UserError(NO_POPULATION)
     return tables.population
 

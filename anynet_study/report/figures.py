@@ -103,7 +103,7 @@ def _scatter(pairs: Callable[[Analysis], list[tuple[str, str]]], caption: str) -
 
 def _driver(parameter: str) -> FigureKind:
     return FigureKind(
-        f"Each architecture's {parameter} over its four stages, against its test error on each "
+        f"Each architecture's {parameter} over its stages, against its test error on each "
         f"dataset. A positive ρ says that the error grows with it. "
         f"{MARKED.format(of='dataset')}",
         lambda a: plots.driver_grid(

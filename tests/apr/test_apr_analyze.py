@@ -1,16 +1,19 @@
 """`anynet-study analyze` in every format, and the summary that ends a study."""
 
 import json
+import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import typer
-from synthetic_study import ROLES, noisy, population, true_errors, write_study
+from synthetic_study import ROLES, noisy, population, staged_population, true_errors, write_study
 from typer.testing import CliRunner
 
 from anynet_study import apr
+from anynet_study.apr import configurations
 from anynet_study.cli.analysis_text import estimate, name_of, number
 from anynet_study.cli.analyze import analyze, print_summary
 from anynet_study.errors import UserError
@@ -65,6 +68,21 @@ def test_text_has_intervals_counts_and_what_is_left_out(study: Path) -> None:
     assert "average of 2" in text
     for title in ("Proxies", "Configurations", "Training variability", "architecture (positive"):
         assert title in text
+
+
+@pytest.mark.parametrize(("fewest", "most"), [(3, 3), (2, 4), (8, 8)])
+def test_configurations_of_any_number_of_stages(tmp_path: Path, fewest: int, most: int) -> None:
+    architectures = staged_population(20, fewest, most)
+    architectures["one"] = np.linspace(10, 60, 20)
+    architectures["two"] = np.linspace(50, 20, 20)
+    architectures.to_csv(tmp_path / "errors.csv", index=False)
+    text = run(tmp_path / "errors.csv", "--table", "configurations")
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…" not in text
+    first = configurations(architectures.set_index("architecture")[["one"]], architectures)
+    for cell in first[first["parameter"] == "depth"].to_dict("records"):
+        best = "–" if math.isnan(cell["best"]) else f"{cell['best']:g}"
+        assert f"{cell['mean']:.1f}±{cell['std']:.1f} ({best})" in text
 
 
 def test_tables_that_cannot_be_made_say_why(wide: Path) -> None:

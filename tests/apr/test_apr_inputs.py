@@ -5,7 +5,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from synthetic_study import ROLES, STAGE_COLUMNS, population, true_errors, write_study
+from synthetic_study import (
+    ROLES,
+    STAGE_COLUMNS,
+    population,
+    staged_population,
+    true_errors,
+    write_study,
+)
 
 from anynet_study.apr import Roles
 from anynet_study.cli.inputs import parse_roles, read_errors
@@ -70,6 +77,54 @@ def test_columns_of_the_design_space_are_the_population(tmp_path: Path) -> None:
         assert read.population is not None
         assert list(read.population.columns) == ["architecture", *STAGE_COLUMNS, "stem"]
         assert (read.population[STAGE_COLUMNS] == architectures[STAGE_COLUMNS]).all(axis=None)
+
+
+@pytest.mark.parametrize(("fewest", "most"), [(3, 3), (2, 5)])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_what_describes_architectures_is_no_dataset(
+    tmp_path: Path, fewest: int, most: int, suffix: str
+) -> None:
+    architectures = staged_population(8, fewest, most)
+    described = architectures.assign(
+        **{"s1": 2, "stem": "simple", "block": "basic", "se_ratio": 0.25, "weight": 1.5}
+    )
+    values = np.random.default_rng(0).uniform(10, 60, (8, 2))
+    table = described.join(pd.DataFrame(values, columns=["s", "d1000"]))
+    path = tmp_path / f"all.{suffix}"
+    table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
+    read = read_errors(path)
+    assert list(read.errors.columns) == ["s", "d1000"]
+    assert read.has_stages
+    assert read.population is not None
+    pd.testing.assert_frame_equal(
+        read.population[described.columns], described, check_dtype=False, check_names=False
+    )
+
+
+def test_some_columns_describe_architectures_without_their_stages(tmp_path: Path) -> None:
+    read = read_errors(write(tmp_path, "model,one,weight,flops\nx,10,2,3e8\ny,20,0.5,4e8\n"))
+    assert list(read.errors.columns) == ["one"]
+    assert not read.has_stages
+    assert read.population is not None
+    assert read.population["flops"].tolist() == [3e8, 4e8]
+
+
+def test_a_dataset_may_be_called_like_one_column_of_a_stage(tmp_path: Path) -> None:
+    read = read_errors(write(tmp_path, "model,d1,d2\nx,10,2\ny,20,5\n"))
+    assert list(read.errors.columns) == ["d1", "d2"]
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("model,one,d1,w1,b1,g1,d3", "no column d2, w2, w3, b2, b3, g2, g3; needed"),
+        ("model,one,d1,d2,w1,w2", "no column b1, b2, g1, g2; needed"),
+    ],
+)
+def test_stages_with_gaps_are_refused(tmp_path: Path, header: str, message: str) -> None:
+    row = ",".join(["x", "10", *["4"] * (header.count(",") - 1)])
+    with pytest.raises(UserError, match=message):
+        read_errors(write(tmp_path, f"{header}\n{row}\n"))
 
 
 def test_parquet_may_have_the_architectures_as_index(tmp_path: Path) -> None:
