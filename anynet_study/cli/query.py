@@ -167,7 +167,7 @@ def _write_table(rows: "pd.DataFrame", file: Any, width: int | None) -> None:
 
 def _cells(column: "pd.Series[Any]") -> list[str]:
     if column.dtype.kind != "f":
-        return [str(value) for value in column]
+        return list(column.astype(str).mask(column.isna(), ""))
     decimals = 2 if column.abs().max() >= 10 else 4
     return ["" if value != value else f"{value:.{decimals}f}" for value in column]
 

@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study.errors import UserError
+
 TEXT = h5py.string_dtype("utf-8")
 CHUNK_BYTES = 1 << 16
 
@@ -46,15 +48,34 @@ def write_numbers(group: h5py.Group, name: str, values: NDArray[Any]) -> None:
 
 
 def write_table(group: h5py.Group, table: pa.Table) -> None:
-    """Write an Arrow table as a group of columns."""
+    """Write an Arrow table as a group of columns: texts, numbers, true and false.
+
+    A missing text becomes "", a missing number or truth NaN, of a column of float64 then: exact up
+    to 2**53, beyond which pyarrow.ArrowInvalid is raised. Raises UserError for other types.
+    """
     group.attrs["columns"] = np.array(table.column_names, dtype=object)
     for name in table.column_names:
         column = table[name]
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             write_text(group, name, column.fill_null("").to_pylist())
         else:
-            values = column.to_numpy()
-            write_numbers(group, name, values.astype(np.uint8) if values.dtype == bool else values)
+            write_numbers(group, name, _numbers(name, column))
+
+
+def _numbers(name: str, column: pa.ChunkedArray) -> NDArray[Any]:
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        kind = pa.uint8()
+    elif pa.types.is_null(kind):
+        kind = pa.float64()
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        raise UserError(f"column {name}: {kind} cannot be stored; legal: text, numbers, booleans")
+    if column.null_count and not pa.types.is_floating(kind):
+        kind = pa.float64()
+        column = column.cast(pa.int64())
+    return np.asarray(column.cast(kind).to_numpy())
 
 
 def read_column(group: h5py.Group, name: str, rows: slice = slice(None)) -> NDArray[Any]:

@@ -9,7 +9,8 @@ SCHEMA_VERSION = 1
 
 LAYOUT = """\
 Results of a study of CNN architectures: one row a run, a run being one architecture trained on one
-dataset. Text is UTF-8, rows are counted from 0, errors are in percent, a missing number is NaN.
+dataset. Text is UTF-8, rows are counted from 0, errors are in percent. A missing number is NaN: a
+column of whole numbers in which some are missing is float64. A missing text is empty.
 
 ROOT ATTRIBUTES
 format          "anynet-study results"
@@ -20,9 +21,13 @@ layout          this text
 
 TABLES  A group whose attribute `columns` lists its columns in order, all of one length.
 /architectures  the population, one row an architecture: id `architecture`; depth d, width w,
-                bottleneck ratio b, group width g and stride s of stages 1 to 4 (d1 ... s4); stem;
-                stem_width; flops (multiply-adds), parameters and activations (counts). The
-                attribute `sampling` is JSON: how the population was drawn.
+                bottleneck ratio b, group width g and stride s of its stages (d1, d2, ..., s1, s2,
+                ...), missing from the first stage on that it lacks; stem; stem_width; block, the
+                type of its blocks; se_ratio of their squeeze-and-excitation, 0: none; weight,
+                where they were not drawn with equal probability: proportional to the probability
+                of the architecture in the design space over that of being drawn; flops
+                (multiply-adds), parameters and activations (counts). Older stores lack some of
+                these columns. The attribute `sampling` is JSON: how the population was drawn.
 /datasets       one row a dataset: label `dataset`; base; role (source, family, target, extra);
                 classes, train_images, test_images (counts); metric (top1, top5); chance (error of
                 guessing the most frequent class); epochs; content_hash; variant (JSON).

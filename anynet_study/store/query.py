@@ -20,6 +20,8 @@ class _Table:
 
     columns: list[str]
     read: Callable[[Collection[str]], pd.DataFrame]
+    #: Columns of whole numbers, also where missing cells made them floats.
+    whole: Collection[str] = ()
 
 
 def query(
@@ -33,8 +35,9 @@ def query(
     """Rows of a table that a filter keeps (its language: `filters`), read column by column.
 
     `runs` also has the columns of its architecture and dataset, and `spec`. `columns` None: all
-    but `spec`. `sort` names columns, `-name` descending; missing values come last. Raises
-    UserError for anything that is not there.
+    but `spec`. `sort` names columns, `-name` descending; missing values come last. What is known of
+    an architecture or a dataset in whole numbers is Int64 where some are missing. Raises UserError
+    for anything that is not there.
     """
     if table not in get_args(TableName):
         raise UserError(f"no table {table!r}; there are: {', '.join(get_args(TableName))}")
@@ -55,24 +58,36 @@ def query(
     if keys:
         ascending = [not name.startswith("-") for name in sort]
         rows = rows.sort_values(keys, ascending=ascending, kind="stable", na_position="last")
-    return rows[shown].head(len(rows) if limit is None else limit).reset_index(drop=True)
+    rows = rows[shown].head(len(rows) if limit is None else limit).reset_index(drop=True)
+    made_floats = rows.select_dtypes("float").columns.intersection(list(source.whole))
+    return rows.astype(dict.fromkeys(made_floats, "Int64"))
 
 
 def _source(store: ResultStore, table: TableName) -> _Table:
     if table == "runs":
         return _joined_runs(store)
+    whole: set[str] = set()
     if table == "errors":
-        whole = store.errors().reset_index()
+        found = store.errors().reset_index()
     elif table == "curves":
-        whole = store.curves()
+        found = store.curves()
     else:
-        whole = store.architectures() if table == "architectures" else store.datasets()
-    return _Table(list(whole.columns), lambda names: whole[[n for n in whole if n in names]])
+        found = store.architectures() if table == "architectures" else store.datasets()
+        whole = _whole_numbers(found)
+    return _Table(list(found.columns), lambda names: found[[n for n in found if n in names]], whole)
+
+
+def _whole_numbers(table: pd.DataFrame) -> set[str]:
+    """Columns of integers, and those that missing cells made floats (`columns.write_table`)."""
+    gappy = table.select_dtypes("float").loc[:, lambda floats: floats.isna().any()]
+    whole = gappy.columns[(gappy.isna() | (gappy % 1 == 0)).all()]
+    return {*table.select_dtypes("integer").columns, *whole}
 
 
 def _joined_runs(store: ResultStore) -> _Table:
     """The runs, each with the columns of its architecture and its dataset that it lacks itself."""
     about = {"architecture": store.architectures(), "dataset": store.datasets()}
+    whole = {name for table in about.values() for name in _whole_numbers(table)}
     own = [*RUN_COLUMNS, "spec"]
     columns = list(own)
     for key, table in about.items():
@@ -88,4 +103,4 @@ def _joined_runs(store: ResultStore) -> _Table:
             rows[text] = rows[text].fillna("")  # a run of another sweep's architecture
         return rows
 
-    return _Table(columns, read)
+    return _Table(columns, read, whole)
