@@ -45,15 +45,23 @@ class Population:
 
     @classmethod
     def from_networks(
-        cls, networks: Networks, resolution: int, classes: int, sampling: dict[str, Any]
+        cls,
+        networks: Networks,
+        resolution: int,
+        classes: int,
+        sampling: dict[str, Any],
+        weights: Any = None,
     ) -> "Population":
-        """Tabulate realised, different networks; `sampling` says how they were drawn."""
+        """Tabulate realised, different networks; `sampling` says how they were drawn.
+
+        `weights` are for samples in which some were likelier than others (see `Strata`).
+        """
         costs = [
             complexity.flops(networks, resolution, classes),
             complexity.parameters(networks, classes),
             complexity.activations(networks, resolution, classes),
         ]
-        return cls(tabulate(_architectures(networks), costs, sampling))
+        return cls(tabulate(_architectures(networks), costs, sampling, weights))
 
     @classmethod
     def from_architectures(

@@ -34,6 +34,11 @@ def reachable(request: "Request") -> str:
                 others &= inside[other]
         condition = " inside the other bands" if len(costs) > 1 and others.any() else ""
         said.append(_spread(cost[others] if condition else cost, UNITS[name]) + condition)
+    strata = request.strata
+    if strata is not None and strata.of not in costs:
+        everywhere = np.logical_and.reduce([*inside.values(), np.ones(len(networks), dtype=bool)])
+        quantity = strata.quantity(networks, request.bands)[everywhere]
+        said.append(_spread(quantity, strata.of) + (" inside the bands" if costs else ""))
     at = f"at resolution {request.bands.resolution} and {request.bands.classes} classes"
     return f"{at} this space reaches " + "; ".join(said) if said else "it has no more"
 

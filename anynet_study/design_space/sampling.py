@@ -20,7 +20,9 @@ from anynet_study.design_space.distribution import words_of
 from anynet_study.design_space.networks import Networks, networks_of
 from anynet_study.design_space.population import Population
 from anynet_study.design_space.search import Search, Seen
+from anynet_study.design_space.strata import Strata, checked_strata, weights
 from anynet_study.design_space.validation import whole_number
+from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
     from anynet_study.design_space.space import DesignSpace
@@ -39,6 +41,12 @@ class Request:
     count: int
     bands: Bands
     seed: int
+    strata: Strata | None = None
+
+    @property
+    def strata_count(self) -> int:
+        """The number of strata; 1 where the sample is not stratified."""
+        return 1 if self.strata is None else len(self.strata)
 
     def candidates(self, first: int, count: int) -> tuple[Networks, Any]:
         """Return candidates `first` and following, float64, and which are in the space."""
@@ -52,7 +60,11 @@ class Request:
             inside &= legal
         positions = np.flatnonzero(inside)
         in_space = np.arange(count) if legal is None else np.flatnonzero(legal)
-        return Seen(count, in_space, positions, networks.chosen(positions).rows())
+        chosen = networks.chosen(positions)
+        strata = np.zeros(len(positions), dtype=np.int64)
+        if self.strata is not None:
+            strata = self.strata.of_networks(chosen, self.bands)
+        return Seen(count, in_space, positions, strata, chosen.rows())
 
     def spec(self) -> dict[str, Any]:
         """Return all of the request, JSON-able."""
@@ -64,6 +76,7 @@ class Request:
             "classes": self.bands.classes,
             "seed": self.seed,
             "count": self.count,
+            **({} if self.strata is None else {"strata": self.strata.spec()}),
         }
 
 
@@ -74,11 +87,16 @@ def request(
     resolution: Any,
     classes: Any,
     seed: Any,
+    strata: Any = None,
 ) -> Request:
     """Check the arguments of `DesignSpace.sample`. Raises UserError."""
     count = whole_number(count, "count", 1, MAX_COUNT)
     seed = whole_number(seed, "seed", 0, 2**64 - 1)
-    return Request(space, count, checked_bands(bounds, resolution, classes), seed)
+    bands = checked_bands(bounds, resolution, classes)
+    request = Request(space, count, bands, seed, checked_strata(strata))
+    if count < request.strata_count:
+        raise UserError(f"count: {count} is fewer than the {request.strata_count} strata")
+    return request
 
 
 def sample(request: Request, chunk: int = CHUNK, threads: int | None = None) -> Population:
@@ -93,10 +111,11 @@ def sample(request: Request, chunk: int = CHUNK, threads: int | None = None) -> 
         if not search.missing:
             break
         search.check_hope()
-    networks = networks_of(search.kept, request.space.frame)
+    networks = networks_of(search.rows(), request.space.frame)
     record = {**request.spec(), **search.account()}
+    unequal = request.strata and weights(request.strata, search.in_band, request.count)
     return Population.from_networks(
-        networks, request.bands.resolution, request.bands.classes, record
+        networks, request.bands.resolution, request.bands.classes, record, unequal
     )
 
 

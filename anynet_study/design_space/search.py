@@ -30,8 +30,10 @@ class Seen(NamedTuple):
     candidates: int
     #: Positions in the chunk of those in the space (that obey its constraints).
     in_space: IntArray
-    #: Positions in the chunk of those in the space and all bands, and their `Networks.rows`.
+    #: Positions in the chunk of those in the space and all bands, their strata (all 0 where the
+    #: sample is not stratified), and their `Networks.rows`.
     positions: IntArray
+    strata: IntArray
     rows: IntArray
 
 
@@ -42,27 +44,43 @@ class Search:
     request: "Request"
     examined: int = 0
     in_space: int = 0
-    in_band: int = 0
-    kept: list[IntArray] = field(default_factory=list)
+    #: Candidates in the bands and networks that are kept, by stratum.
+    in_band: list[int] = field(init=False)
+    kept: list[list[IntArray]] = field(init=False)
+    missing: int = field(init=False)
     known: set[bytes] = field(default_factory=set)
     #: When to look back next, and how many had been examined and kept when it was last done.
     _next_look: int = FIRST_LOOK
     _last_look: tuple[int, int] = (0, 0)
 
-    @property
-    def missing(self) -> int:
-        """How many more networks are wanted."""
-        return self.request.count - len(self.kept)
+    def __post_init__(self) -> None:
+        strata = self.request.strata_count
+        self.missing = self.request.count
+        self.in_band = [0] * strata
+        self.kept = [[] for _ in range(strata)]
+
+    def wanted(self, stratum: int) -> int:
+        """How many networks of a stratum the sample has in the end."""
+        return len(range(stratum, self.request.count, self.request.strata_count))
+
+    def rows(self) -> list[IntArray]:
+        """The kept networks in the order of the sample: one of each stratum in turn."""
+        strata = self.request.strata_count
+        return [self.kept[k % strata][k // strata] for k in range(self.request.count)]
 
     def take(self, seen: Seen) -> None:
         """Keep the new ones among the candidates in the bands, up to the number wanted."""
-        for position, row in zip(seen.positions.tolist(), seen.rows, strict=True):
-            self.in_band += 1
+        places = zip(seen.positions.tolist(), seen.strata.tolist(), seen.rows, strict=True)
+        for position, stratum, row in places:
+            self.in_band[stratum] += 1
             key = row.tobytes()
             if key in self.known:
                 continue
             self.known.add(key)
-            self.kept.append(row)
+            if len(self.kept[stratum]) == self.wanted(stratum):
+                continue
+            self.kept[stratum].append(row)
+            self.missing -= 1
             if not self.missing:
                 self.examined += position + 1
                 self.in_space += int(np.searchsorted(seen.in_space, position, side="right"))
@@ -79,38 +97,51 @@ class Search:
         if self.examined < self._next_look:
             return
         looked, kept = self._last_look
-        _, optimistic = wilson_interval(len(self.kept) - kept, self.examined - looked)
+        found = self.request.count - self.missing
+        _, optimistic = wilson_interval(found - kept, self.examined - looked)
         needed = self.missing / optimistic
         if needed > max(MOST_CANDIDATES, MOST_EACH * self.request.count) or (
-            len(self.kept) == kept and self.examined >= MOST_IN_VAIN
+            found == kept and self.examined >= MOST_IN_VAIN
         ):
             raise UserError(self._hopeless())
-        self._last_look = (self.examined, len(self.kept))
+        self._last_look = (self.examined, found)
         self._next_look = 2 * self.examined
 
     def account(self) -> dict[str, Any]:
         """Return the numbers that a reader needs to judge the sample, JSON-able."""
+        in_band = sum(self.in_band)
         return {
             "candidates": self.examined,
             "in_space": self.in_space,
-            "in_band": self.in_band,
-            "duplicates": self.in_band - len(self.kept),
-            "acceptance": self.in_band / self.in_space,
-            "acceptance_interval": list(wilson_interval(self.in_band, self.in_space)),
+            "in_band": in_band,
+            "duplicates": in_band - len(self.known),
+            "acceptance": in_band / self.in_space,
+            "acceptance_interval": list(wilson_interval(in_band, self.in_space)),
+            **({"in_band_by_stratum": self.in_band} if len(self.in_band) > 1 else {}),
         }
 
     def _hopeless(self) -> str:
-        least, most = wilson_interval(self.in_band, self.in_space)
+        in_band = sum(self.in_band)
+        least, most = wilson_interval(in_band, self.in_space)
         limits = self.request.bands.limits()
         bands = " and ".join(
             f"{low:.4g} to {high:.4g} {NAMES[name]}" for name, (low, high) in limits.items()
         )
         return (
-            f"found {len(self.kept):,} of {self.request.count:,} different architectures"
-            f"{' with ' + bands if bands else ''}: {self.in_band:,} of {self.in_space:,} "
+            f"found {self.request.count - self.missing:,} of {self.request.count:,} different "
+            f"architectures{' with ' + bands if bands else ''}{self._short_of()}: "
+            f"{in_band:,} of {self.in_space:,} "
             f"candidates are in the band (acceptance {least:.2g} to {most:.2g}); "
             f"{reachable(self.request)}"
         )
+
+    def _short_of(self) -> str:
+        """Name the stratum that lacks most, if there are strata."""
+        if self.request.strata is None:
+            return ""
+        lacking = [self.wanted(h) - len(kept) for h, kept in enumerate(self.kept)]
+        worst = lacking.index(max(lacking))
+        return f", {lacking[worst]} missing with {self.request.strata.name(worst)}"
 
 
 NAMES = {"flops": "FLOPs", "parameters": "parameters", "activations": "activations"}

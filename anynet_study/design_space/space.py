@@ -65,6 +65,9 @@ class DesignSpace:
         values = {
             name: getattr(part, name) for part in (self.stages, self.frame) for name in _names(part)
         }
+        for name in ("depths", "widths"):
+            if len(values.get(name, ())) == 1:  # one range for all stages
+                values[name] = values[name][0]
         return {"base": base, **{name: _listed(value) for name, value in values.items()}}
 
     @property
@@ -90,6 +93,7 @@ class DesignSpace:
         *,
         parameters: Bounds = None,
         activations: Bounds = None,
+        strata: Mapping[str, Any] | None = None,
     ) -> Population:
         """Draw `count` different architectures in the bands [lowest, highest] (None: whatever).
 
@@ -97,9 +101,12 @@ class DesignSpace:
         other bands are meant there, too. The result depends on nothing but the arguments, and is a
         prefix of that for a larger count. Raises UserError where the bands are empty or nearly so,
         saying what is reachable.
+
+        `strata` such as {"of": "depth", "edges": [10, 20]} draws as many architectures of each
+        stratum and records weights (see `Strata`).
         """
         bounds = {"flops": flops, "parameters": parameters, "activations": activations}
-        request = sampling.request(self, count, bounds, resolution, classes, seed)
+        request = sampling.request(self, count, bounds, resolution, classes, seed, strata)
         return sampling.sample(request)
 
 
