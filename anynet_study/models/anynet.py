@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from anynet_study.design_space.architecture import Architecture
-from anynet_study.design_space.complexity import IMAGE_CHANNELS
-from anynet_study.design_space.networks import STEMS
+from anynet_study.design_space.frame import STEMS
+from anynet_study.design_space.layers import IMAGE_CHANNELS
+from anynet_study.models.blocks import Basic, Bottleneck, Vanilla, convolution
 
 
 def build(
@@ -30,7 +31,7 @@ def build(
 
 
 class AnyNet(nn.Module):
-    """Stem, four stages of residual bottleneck blocks, head; see `Architecture`."""
+    """Stem, stages of blocks, head; see `Architecture`."""
 
     def __init__(self, architecture: Architecture, classes: int) -> None:
         super().__init__()
@@ -47,50 +48,36 @@ class AnyNet(nn.Module):
         return logits
 
 
-class Block(nn.Module):
-    """A residual bottleneck block: relu(shortcut(x) + f(x)).
-
-    f is a 1x1 convolution to the bottleneck width, a 3x3 in groups (with the stride), and a 1x1
-    to the block's width. The shortcut is the identity where the shape stays the same.
-    """
-
-    def __init__(self, w_in: int, w_out: int, w_bottleneck: int, groups: int, stride: int) -> None:
-        super().__init__()
-        self.squeeze = _convolution(w_in, w_bottleneck, kernel=1)
-        self.spatial = _convolution(w_bottleneck, w_bottleneck, 3, stride, groups)
-        self.expand = _convolution(w_bottleneck, w_out, kernel=1)
-        same_shape = stride == 1 and w_in == w_out
-        self.shortcut = nn.Identity() if same_shape else _convolution(w_in, w_out, 1, stride)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.spatial(self.squeeze(x).relu_()).relu_()
-        z: Tensor = self.expand(y) + self.shortcut(x)
-        return z.relu_()
-
-
 def _stem(name: str, width: int) -> nn.Sequential:
     stem = STEMS[name]
-    layers = [_convolution(IMAGE_CHANNELS, width, stem.kernel, stem.stride), nn.ReLU(inplace=True)]
+    layers = [convolution(IMAGE_CHANNELS, width, stem.kernel, stem.stride), nn.ReLU(inplace=True)]
     if stem.pool_stride is not None:
         layers.append(nn.MaxPool2d(kernel_size=3, stride=stem.pool_stride, padding=1))
     return nn.Sequential(*layers)
 
 
 def _stage(architecture: Architecture, stage: int, w_in: int) -> nn.Sequential:
+    first = _block(architecture, stage, w_in, architecture.strides[stage])
     w_out = architecture.widths[stage]
-    shape = (w_out, architecture.bottleneck_widths[stage], architecture.groups[stage])
-    first = Block(w_in, *shape, architecture.strides[stage])
-    others = [Block(w_out, *shape, stride=1) for _ in range(architecture.depths[stage] - 1)]
+    others = [_block(architecture, stage, w_out, 1) for _ in range(1, architecture.depths[stage])]
     return nn.Sequential(first, *others)
 
 
-def _convolution(
-    w_in: int, w_out: int, kernel: int, stride: int = 1, groups: int = 1
-) -> nn.Sequential:
-    """Return a convolution that keeps the map's size (over stride), and its batch norm."""
-    padding = kernel // 2
-    convolution = nn.Conv2d(w_in, w_out, kernel, stride, padding, groups=groups, bias=False)
-    return nn.Sequential(convolution, nn.BatchNorm2d(w_out))
+def _block(architecture: Architecture, stage: int, w_in: int, stride: int) -> nn.Module:
+    w_out = architecture.widths[stage]
+    if architecture.block == "basic":
+        return Basic(w_in, w_out, stride)
+    if architecture.block == "vanilla":
+        return Vanilla(w_in, w_out, stride)
+    se_ratio = architecture.se_ratio
+    return Bottleneck(
+        w_in,
+        w_out,
+        stride,
+        architecture.bottleneck_widths[stage],
+        architecture.groups[stage],
+        max(1, round(se_ratio * w_in)) if se_ratio else 0,
+    )
 
 
 def _initialise(module: nn.Module, generator: torch.Generator | None) -> None:
@@ -98,6 +85,8 @@ def _initialise(module: nn.Module, generator: torch.Generator | None) -> None:
     if isinstance(module, nn.Conv2d):
         fan_out = module.kernel_size[0] * module.kernel_size[1] * module.out_channels
         nn.init.normal_(module.weight, 0.0, math.sqrt(2.0 / fan_out), generator)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
     elif isinstance(module, nn.BatchNorm2d):
         module.reset_parameters()
     elif isinstance(module, nn.Linear):
