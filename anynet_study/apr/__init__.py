@@ -7,6 +7,12 @@ is missing. Nothing here opens a store or knows of training.
 from anynet_study.apr.configurations import configurations
 from anynet_study.apr.correlations import as_matrix, correlations
 from anynet_study.apr.drivers import cumulative, drivers
+from anynet_study.apr.edf import edf, edf_summary
+from anynet_study.apr.edf_compare import compare_spaces
+from anynet_study.apr.edf_complexity import match_complexity
+from anynet_study.apr.edf_range import good_range
+from anynet_study.apr.edf_sample import effective_size
+from anynet_study.apr.edf_search import random_search
 from anynet_study.apr.extremes import mark_extremes
 from anynet_study.apr.families import best_proxies, match_family
 from anynet_study.apr.replicates import disattenuate, noise_ceiling
@@ -18,14 +24,21 @@ __all__ = [
     "as_matrix",
     "best_proxies",
     "check_errors",
+    "compare_spaces",
     "configurations",
     "correlations",
     "cumulative",
     "disattenuate",
     "drivers",
+    "edf",
+    "edf_summary",
+    "effective_size",
     "exclusions",
+    "good_range",
     "in_percent",
     "mark_extremes",
+    "match_complexity",
     "match_family",
     "noise_ceiling",
+    "random_search",
 ]

@@ -1,0 +1,149 @@
+"""Error distribution functions and their summaries against scipy, closed forms and brute force."""
+
+import hypothesis.extra.numpy as arrays
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from anynet_study.apr import edf, edf_summary, effective_size
+from anynet_study.apr.edf_sample import make_sample, medians
+from anynet_study.errors import UserError
+
+#: Errors with many ties, as of a small test set.
+ERRORS = arrays.arrays(float, st.integers(4, 40), elements=st.integers(0, 30).map(lambda i: i / 2))
+FEW = 200
+
+
+@settings(deadline=None, max_examples=50)
+@given(ERRORS)
+def test_without_weights_it_is_the_ecdf(errors: np.ndarray) -> None:
+    table = edf(errors, resamples=FEW)
+    expected = stats.ecdf(errors).cdf
+    assert np.array_equal(table["error"], expected.quantiles)
+    assert np.allclose(table["fraction"], expected.probabilities, atol=1e-12)
+
+
+@settings(deadline=None, max_examples=50)
+@given(ERRORS, st.randoms(use_true_random=False))
+def test_it_rises_within_its_band_whatever_the_order(errors: np.ndarray, random: object) -> None:
+    weights = 1 + np.arange(len(errors)) % 3
+    table = edf(errors, weights, resamples=FEW)
+    for column in ("error", "fraction", "low", "high"):
+        assert (np.diff(table[column]) >= 0).all()
+    assert ((table["low"] <= table["fraction"]) & (table["fraction"] <= table["high"])).all()
+    assert table[["fraction", "low", "high"]].to_numpy().min() >= 0
+    assert table["fraction"].iloc[-1] == table["high"].iloc[-1] == 1
+    order = np.random.default_rng(0).permutation(len(errors))
+    pd.testing.assert_frame_equal(table, edf(errors[order], weights[order], resamples=FEW))
+
+
+def test_the_band_is_that_of_the_binomial_distribution() -> None:
+    errors = np.random.default_rng(0).normal(30, 3, 60)
+    table = edf(errors, resamples=20_000, level=0.9)
+    counts = stats.binom(60, table["fraction"])
+    assert np.abs(table["low"] - counts.ppf(0.05) / 60).max() <= 1 / 60 + 1e-9
+    assert np.abs(table["high"] - counts.ppf(0.95) / 60).max() <= 1 / 60 + 1e-9
+    assert np.abs(table["low"] - counts.ppf(0.05) / 60).mean() < 1e-3
+
+
+def test_whole_weights_are_repeated_models() -> None:
+    errors, times = np.array([3.0, 1.0, 2.0, 2.0, 9.0]), np.array([1, 4, 2, 1, 2])
+    weighted = edf_summary({"a": errors}, {"a": times}, below=3, resamples=FEW).iloc[0]
+    repeated = np.repeat(errors, times)
+    assert weighted["mean"] == pytest.approx(repeated.mean())
+    assert weighted["median"] == pytest.approx(np.median(repeated))
+    assert weighted["fraction"] == pytest.approx((repeated < 3).mean())
+    expected = stats.ecdf(repeated).cdf.probabilities
+    assert np.allclose(edf(errors, times, resamples=FEW)["fraction"], expected)
+
+
+def test_more_distinct_errors_than_band_points() -> None:
+    errors = np.random.default_rng(0).uniform(0, 100, 2_500)
+    table = edf(errors, resamples=FEW)
+    assert len(table) == 2_500
+    assert (np.diff(table["low"]) >= 0).all()
+    width = table["high"] - table["low"]
+    assert width.iloc[1250] == pytest.approx(2 * 1.96 * 0.5 / 50, rel=0.15)
+
+
+@settings(deadline=None, max_examples=50)
+@given(ERRORS)
+def test_medians_are_numpys(errors: np.ndarray) -> None:
+    sample = make_sample(errors)
+    assert medians(sample.masses[None], sample.errors)[0] == np.median(errors)
+
+
+def test_resamples_are_the_sample_drawn_with_replacement() -> None:
+    sample = make_sample(np.array([1.0, 2.0, 2.0, 5.0]), np.array([1.0, 2.0, 3.0, 4.0]))
+    masses = np.concatenate(list(sample.resampled(40_000, seed=1)))
+    assert masses.shape == (40_000, 3)
+    assert np.allclose(masses.sum(axis=1), 1)
+    brute = np.random.default_rng(9).integers(0, 4, (40_000, 4))
+    weights = np.array([1.0, 2.0, 3.0, 4.0])[brute]
+    share = (weights * (brute == 3)).sum(axis=1) / weights.sum(axis=1)
+    assert masses[:, 2].mean() == pytest.approx(share.mean(), abs=0.01)
+    assert masses[:, 2].std() == pytest.approx(share.std(), abs=0.01)
+
+
+def test_the_summary_has_known_intervals_and_counts() -> None:
+    errors = np.random.default_rng(3).normal(40, 5, 400)
+    series = pd.Series(np.r_[errors, np.nan, np.nan])
+    row = edf_summary({"space": series}, below=40, resamples=4_000).iloc[0]
+    assert (row["n"], row["missing"], row["effective"]) == (400, 2, 400)
+    assert row["best"] == errors.min()
+    half = 1.966 * errors.std(ddof=1) / 20
+    assert row["mean_low"] == pytest.approx(errors.mean() - half, abs=0.05)
+    assert row["mean_high"] == pytest.approx(errors.mean() + half, abs=0.05)
+    interval = stats.bootstrap((errors,), np.median, method="percentile", random_state=0, batch=500)
+    assert row["median_low"] == pytest.approx(interval.confidence_interval.low, abs=0.1)
+    assert row["median_high"] == pytest.approx(interval.confidence_interval.high, abs=0.1)
+    assert row["fraction"] == pytest.approx((errors < 40).mean())
+
+
+@settings(deadline=None, max_examples=5)
+@given(st.integers(0, 10**6))
+def test_the_seed_and_the_name_decide_the_resamples(seed: int) -> None:
+    errors = np.random.default_rng(0).normal(40, 5, 20)
+    table = edf_summary({"a": errors, "b": errors}, resamples=FEW, seed=seed)
+    again = edf_summary({"b": errors, "a": errors}, resamples=FEW, seed=seed)
+    pd.testing.assert_frame_equal(table, again.iloc[::-1].reset_index(drop=True))
+    assert table["mean_low"].nunique() == 2
+
+
+def test_effective_size_is_kishs() -> None:
+    assert effective_size([2, 2, 2, 0]) == 3
+    assert effective_size([3, 1]) == pytest.approx(1.6)
+
+
+def test_weights_follow_the_index() -> None:
+    errors = pd.Series([1.0, 2.0, 3.0, 4.0], ["a", "b", "c", "d"])
+    weights = pd.Series([4.0, 3.0, 2.0, 1.0, 9.0], ["d", "c", "b", "a", "other"])
+    assert edf_summary({"x": errors}, {"x": weights}, resamples=FEW)["mean"][0] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0, 2, 3],), "errors: 3 models with an error; at least 4 are needed"),
+        (([1.0, 2, 3, np.nan],), "errors: 3 models with an error; at least 4"),
+        (([1.0, 2, 3, np.inf],), "errors: infinite error"),
+        (([1.0, 2, 3, 4], [1, 1, 1]), "errors: weights: 3 for 4 models"),
+        (([1.0, 2, 3, 4], [1, 1, 1, -1]), "errors: weights: legal are finite numbers"),
+        (([1.0, 2, 3, 4], [1, 1, 1, 0]), "3 models with an error and a weight above 0"),
+        ((pd.Series([1.0] * 4), pd.Series([1.0] * 3)), "weights: none for 1 models, such as 3"),
+        (([1.0] * 4, None, 10), "resamples: 10 is too few"),
+        (([1.0] * 4, None, 100, -1), "seed: -1 is negative"),
+        (([1.0] * 4, None, 100, 0, 95), "level: 95 is not between 0 and 1"),
+    ],
+)
+def test_bad_input_is_refused(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        edf(*arguments)
+
+
+def test_every_space_needs_weights() -> None:
+    with pytest.raises(UserError, match="weights: none for b"):
+        edf_summary({"a": [1.0] * 4, "b": [1.0] * 4}, {"a": [1.0] * 4}, resamples=FEW)
