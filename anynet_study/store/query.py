@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import pandas as pd
 
 from anynet_study.errors import UserError
-from anynet_study.store.filters import parse_filter, unknown_column
+from anynet_study.filters import parse_filter, unknown_column
 from anynet_study.store.layout import RUN_COLUMNS
 from anynet_study.store.results import ResultStore
 

@@ -12,10 +12,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
+from anynet_study.filters import unknown_column
 from anynet_study.store.columns import read_column, read_table
 from anynet_study.store.curves_table import curve_table
 from anynet_study.store.errors_table import Selection, error_table, run_errors
-from anynet_study.store.filters import unknown_column
 from anynet_study.store.layout import RUN_COLUMNS, prediction_group
 from anynet_study.store.opening import open_store
 from anynet_study.store.record import CURVES

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from anynet_study.errors import UserError
 
@@ -25,13 +24,19 @@ SYMBOLS: Mapping[str, Callable[[Any, Any], Any]] = {
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
+class Table(Protocol):
+    """Columns by name, such as a DataFrame or a mapping of arrays; a missing number is NaN."""
+
+    def __getitem__(self, name: str, /) -> ArrayLike: ...
+
+
 class Predicate(Protocol):
     """A part of a filter: the columns it names, and the rows of a table with these it keeps."""
 
     @property
     def columns(self) -> set[str]: ...
 
-    def mask(self, table: pd.DataFrame) -> Mask: ...
+    def mask(self, table: Table) -> Mask: ...
 
 
 @dataclass(frozen=True)
@@ -47,22 +52,23 @@ class Comparison:
     def columns(self) -> set[str]:
         return {self.column}
 
-    def mask(self, table: pd.DataFrame) -> Mask:
+    def mask(self, table: Table) -> Mask:
         """Raises UserError where the value is not of the column's type."""
-        cells = table[self.column]
-        value = self._typed(cells)
+        cells = np.asarray(table[self.column])
+        value = self._typed(cells.dtype.kind)
         if isinstance(value, float) and np.isnan(value):
-            missing = np.asarray(cells.isna(), bool)
+            missing = np.isnan(cells)
             equal = missing & (self.symbol in ("=", "=="))
             return ~missing if self.symbol == "!=" else equal
-        return np.asarray(SYMBOLS[self.symbol](cells.to_numpy(), value), bool)
+        return np.asarray(SYMBOLS[self.symbol](cells, value), bool)
 
-    def _typed(self, cells: "pd.Series[Any]") -> Any:
-        if pd.api.types.is_bool_dtype(cells):
+    def _typed(self, kind: str) -> Any:
+        """The value as one of NumPy's kinds of types."""
+        if kind == "b":
             return self._parsed(lambda text: _BOOLEANS[text.lower()], "true or false")
-        if pd.api.types.is_integer_dtype(cells) and self.value.lstrip("+-").isdecimal():
+        if kind in "iu" and self.value.lstrip("+-").isdecimal():
             return self._parsed(int, "a number")
-        if pd.api.types.is_numeric_dtype(cells):
+        if kind in "iuf":
             return self._parsed(float, "a number")
         return self.value
 
@@ -86,7 +92,7 @@ class Combination:
     def columns(self) -> set[str]:
         return {name for part in self.parts for name in part.columns}
 
-    def mask(self, table: pd.DataFrame) -> Mask:
+    def mask(self, table: Table) -> Mask:
         combine = np.logical_and if self.every else np.logical_or
         return np.asarray(combine.reduce([part.mask(table) for part in self.parts]))
 
@@ -101,5 +107,5 @@ class Negation:
     def columns(self) -> set[str]:
         return self.part.columns
 
-    def mask(self, table: pd.DataFrame) -> Mask:
+    def mask(self, table: Table) -> Mask:
         return ~self.part.mask(table)

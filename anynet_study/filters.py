@@ -1,4 +1,4 @@
-"""The filter language of `query`: comparisons of columns with values, and, or, not, in.
+"""The filter language of tables of runs and of architectures: comparisons, and, or, not, in.
 
     dataset = digits and error < 20
     status != completed or (replicate in (0, 1) and not d1 >= 8)
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from anynet_study.errors import UserError
-from anynet_study.store.predicates import SYMBOLS, Combination, Comparison, Negation, Predicate
+from anynet_study.predicates import SYMBOLS, Combination, Comparison, Negation, Predicate
 
 MAX_LENGTH = 10_000
 MAX_DEPTH = 50

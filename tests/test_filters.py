@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anynet_study.errors import UserError
-from anynet_study.store.filters import MAX_LENGTH, parse_filter
+from anynet_study.filters import MAX_LENGTH, parse_filter
 
 TABLE = pd.DataFrame(
     {
