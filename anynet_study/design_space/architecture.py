@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from anynet_study.design_space import complexity
+from anynet_study.design_space import complexity, memory
 from anynet_study.design_space.frame import (
     MAX_CLASSES,
     MAX_DEPTH,
@@ -125,6 +125,12 @@ class Architecture:
     def activations(self, resolution: int = 224, classes: int = 1000) -> int:
         """Output elements of convolutions and linear layers, for one image."""
         return int(complexity.activations(self.networks(), *checked(resolution, classes))[0])
+
+    def training_memory(self, batch: int = 128, resolution: int = 224, classes: int = 1000) -> int:
+        """Bytes that a training step on `batch` images takes in float32; see `memory`."""
+        batch = whole_number(batch, "batch", 1, memory.MAX_BATCH)
+        sizes = (*checked(resolution, classes), batch)
+        return int(memory.training_memory(self.networks(), *sizes)[0])
 
     @property
     def frame(self) -> Frame:

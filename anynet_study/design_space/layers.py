@@ -28,6 +28,13 @@ class Convolution:
     count: Count
     #: Parameters of an output channel beside its weights: 2 of the batch norm, or 1 bias.
     extra: int = 2
+    #: A nonlinearity of its own follows; the shortcut's output is added to another's instead.
+    activated: bool = True
+
+    @property
+    def normalised(self) -> bool:
+        """Whether batch norm follows, and not a bias."""
+        return self.extra == 2
 
     def flops(self) -> Count:
         """Multiply-adds for one image."""
@@ -112,7 +119,7 @@ def _shortcut(networks: Networks, width_in: Counts, area: Counts) -> Convolution
     for stage, stride in enumerate(networks.frame.strides):
         if stride == 1:
             projected[stage] = width_in[stage] != w[stage]
-    return Convolution(1, width_in, w, area, projected)
+    return Convolution(1, width_in, w, area, projected, activated=False)
 
 
 def _squeeze_excitation(networks: Networks, width_in: Counts) -> list[Convolution]:
