@@ -18,6 +18,7 @@ from anynet_study.apr.families import best_proxies, match_family
 from anynet_study.apr.replicates import disattenuate, noise_ceiling
 from anynet_study.apr.roles import Roles
 from anynet_study.apr.table import check_errors, exclusions, in_percent
+from anynet_study.apr.weights import weights_of
 
 __all__ = [
     "Roles",
@@ -41,4 +42,5 @@ __all__ = [
     "match_family",
     "noise_ceiling",
     "random_search",
+    "weights_of",
 ]

@@ -28,10 +28,17 @@ class Resampler:
 
     `values` is (n, k) with NaN for missing cells, which `pairs.rows` must leave out. Resamples
     are of all n rows; a pair then sees those of them that count for it, as if the pair's missing
-    cells had been dropped from the materialised resample.
+    cells had been dropped from the materialised resample. Rows may have `weights` (n,), which they
+    keep in resamples (`apr.weights`).
     """
 
-    def __init__(self, values: Floats, pairs: PairSet, method: Method = "spearman") -> None:
+    def __init__(
+        self,
+        values: Floats,
+        pairs: PairSet,
+        method: Method = "spearman",
+        weights: Floats | None = None,
+    ) -> None:
         self._count = len(values)
         self._pairs = len(pairs)
         self._kernels: list[tuple[Ints, Ints, Kernel]] = []
@@ -41,7 +48,8 @@ class Resampler:
         for members in map(np.array, groups.values()):
             rows = np.flatnonzero(pairs.rows[members[0]])
             if len(rows):
-                kernel = make_kernel(method, values[rows], pairs.columns[members])
+                own = None if weights is None else weights[rows]
+                kernel = make_kernel(method, values[rows], pairs.columns[members], own)
                 self._kernels.append((rows, members, kernel))
 
     def resampled(self, resamples: int, seed: int) -> Resampled:

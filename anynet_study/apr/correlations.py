@@ -13,6 +13,7 @@ from anynet_study.apr.kernels import Method
 from anynet_study.apr.pairs import PairSet, complete_in, pairwise
 from anynet_study.apr.ranks import Floats
 from anynet_study.apr.table import check_errors
+from anynet_study.apr.weights import aligned_weights, effective_sizes, weighted_p_values
 from anynet_study.errors import UserError
 
 Missing = Literal["pairwise", "complete"]
@@ -28,6 +29,7 @@ def correlations(
     seed: int = 0,
     level: float = 0.95,
     missing: Missing = "pairwise",
+    weights: pd.Series | None = None,
 ) -> pd.DataFrame:
     """Correlation of every unordered pair of datasets, in column order.
 
@@ -38,7 +40,12 @@ def correlations(
     an error on every dataset that has any. Estimate, interval and p are NaN where n < 4 or one of
     the two columns is constant: `exclusions` names them.
 
-    Raises UserError for a table that `check_errors` refuses or an illegal option.
+    `weights` by architecture (see `apr.weights`) make these the correlations of the design space
+    that was sampled unequally; after n comes then `effective`, Kish's effective number of
+    architectures, and p is that of `weighted_p_values`. Kendall's tau-b takes none.
+
+    Raises UserError for a table that `check_errors` refuses, weights that do not fit it, or an
+    illegal option.
     """
     table = check_errors(errors)
     values = table.to_numpy()
@@ -52,22 +59,37 @@ def correlations(
         pairs = pairwise(values, columns)
     names = np.array(table.columns)[pairs.columns]
     result = pd.DataFrame({"source": names[:, 0], "target": names[:, 1]})
-    return result.join(correlate_pairs(values, pairs, method, resamples, seed, level))
+    own = aligned_weights(weights, table)
+    return result.join(correlate_pairs(values, pairs, method, resamples, seed, level, own))
 
 
 def correlate_pairs(
-    values: Floats, pairs: PairSet, method: Method, resamples: int, seed: int, level: float
+    values: Floats,
+    pairs: PairSet,
+    method: Method,
+    resamples: int,
+    seed: int,
+    level: float,
+    weights: Floats | None = None,
 ) -> pd.DataFrame:
-    """DataFrame[estimate, low, high, n, p], one row a pair; memory does not grow with the pairs."""
+    """DataFrame[estimate, low, high, n, p], one row a pair; memory does not grow with the pairs.
+
+    With `weights` (n,), `effective` comes after n.
+    """
     check_level(level, resamples)
     slab = max(1, DRAWS_BYTES // (8 * resamples))
     parts: list[list[Floats]] = []
     for part in pairs.enough().slabs(slab):
-        resampled = Resampler(values, part, method).resampled(resamples, seed)
+        resampled = Resampler(values, part, method, weights).resampled(resamples, seed)
         parts.append([resampled.estimate, *resampled.interval(level)])
     estimate, low, high = np.concatenate(parts, axis=1) if parts else np.empty((3, 0))
-    p = p_values(values, pairs, estimate, method)
-    columns = {"estimate": estimate, "low": low, "high": high, "n": pairs.counts, "p": p}
+    columns = {"estimate": estimate, "low": low, "high": high, "n": pairs.counts}
+    if weights is None:
+        columns["p"] = p_values(values, pairs, estimate, method)
+    else:
+        columns["effective"] = effective_sizes(pairs, weights)
+        p = weighted_p_values(values, pairs, method, weights)
+        columns["p"] = np.where(np.isfinite(estimate), p, np.nan)
     return pd.DataFrame(columns)
 
 

@@ -8,6 +8,7 @@ from anynet_study.apr.kernels import Method
 from anynet_study.apr.pairs import pairwise
 from anynet_study.apr.population import parameters_of, stages_of
 from anynet_study.apr.table import check_errors
+from anynet_study.apr.weights import aligned_weights
 
 
 def cumulative(population: pd.DataFrame) -> pd.DataFrame:
@@ -27,12 +28,15 @@ def drivers(
     resamples: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
+    weights: pd.Series | None = None,
 ) -> pd.DataFrame:
     """Correlation of each dataset's errors with cumulative depth and width (Table 4).
 
     A positive value says that deeper, or wider, architectures err more. Returns
     DataFrame[dataset, parameter, estimate, low, high, n, p] as `correlations` does; NaN where a
     dataset has fewer than 4 errors or is constant, or all architectures are equally deep.
+    `weights` by architecture as in `correlations`; a column `weight` of the population is not used
+    unless given (`weights_of`).
     """
     table = check_errors(errors)
     sums = cumulative(parameters_of(table, population))
@@ -42,4 +46,5 @@ def drivers(
     result = pd.DataFrame({"dataset": np.repeat(np.array(table.columns), 2)})
     result["parameter"] = [*sums.columns] * len(datasets)
     pairs = pairwise(values, columns)
-    return result.join(correlate_pairs(values, pairs, method, resamples, seed, level))
+    own = aligned_weights(weights, table)
+    return result.join(correlate_pairs(values, pairs, method, resamples, seed, level, own))

@@ -13,6 +13,7 @@ from anynet_study.apr.pairs import complete_in
 from anynet_study.apr.ranks import Floats
 from anynet_study.apr.roles import Roles
 from anynet_study.apr.table import check_errors
+from anynet_study.apr.weights import aligned_weights, effective_sizes
 
 
 def match_family(
@@ -22,6 +23,7 @@ def match_family(
     resamples: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
+    weights: pd.Series | None = None,
 ) -> pd.DataFrame:
     """Each target's correlation with the source and with its closest family member (Table 3).
 
@@ -30,7 +32,8 @@ def match_family(
     rho_source_high, rho_member, ..., difference, ..., n]; difference = member - source, its
     interval by the paired bootstrap; n counts architectures with all three errors. The last row,
     target "average", averages the targets whose two correlations are defined (its n is their
-    smallest); its intervals come from averages within resamples.
+    smallest); its intervals come from averages within resamples. `weights` by architecture as in
+    `correlations`, with `effective` (of "average": the smallest) after n.
     """
     check_level(level, resamples)
     table = check_errors(errors)
@@ -44,7 +47,8 @@ def match_family(
     pairs += [(member, target) for _, member, target in triples]
     values = table.to_numpy()
     compared = complete_in(values, pairs, triples + triples)
-    resampled = Resampler(values, compared.enough(), method).resampled(resamples, seed)
+    own = aligned_weights(weights, table)
+    resampled = Resampler(values, compared.enough(), method, own).resampled(resamples, seed)
     count = len(members)
     result = pd.DataFrame({"target": list(roles.targets), "classes": list(roles.targets.values())})
     result["member"] = members
@@ -52,6 +56,8 @@ def match_family(
     sources, matched = resampled[:count], resampled[count:]
     result = result.join(_compare(sources, matched, level))
     result["n"] = compared.counts[:count]
+    if own is not None:
+        result["effective"] = effective_sizes(compared, own)[:count]
     return _with_average(result, sources, matched, level)
 
 
@@ -72,7 +78,8 @@ def _with_average(
         return result
     last = _compare(sources[defined].average(), members[defined].average(), level)
     last.insert(0, "target", "average")
-    last["n"] = result["n"].iloc[defined].min()
+    for name in result.columns.intersection(["n", "effective"]):
+        last[name] = result[name].iloc[defined].min()
     nullable = {"classes": "Int64", "member_classes": "Int64"}
     result = pd.concat([result.astype(nullable), last], ignore_index=True)
     return result.fillna({"member": ""})
@@ -85,6 +92,7 @@ def best_proxies(
     resamples: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
+    weights: pd.Series | None = None,
 ) -> pd.DataFrame:
     """How well each member of the family, the source included, stands for each target.
 
@@ -92,7 +100,8 @@ def best_proxies(
     within a target. `probability_best` is the share of resamples in which the proxy correlates
     most with the target (equal ones share it). n counts the architectures with an error on the
     target and on every member that has any. Members and targets that are constant or have too few
-    errors keep their row, with NaN.
+    errors keep their row, with NaN. `weights` by architecture as in `correlations`, with
+    `effective` after n.
     """
     check_level(level, resamples)
     table = check_errors(errors)
@@ -104,7 +113,8 @@ def best_proxies(
         (member, table.columns.get_loc(target)) for target in roles.targets for member in family
     ]
     compared = complete_in(values, pairs, [[*pair, *filled] for pair in pairs])
-    resampled = Resampler(values, compared.enough(), method).resampled(resamples, seed)
+    own = aligned_weights(weights, table)
+    resampled = Resampler(values, compared.enough(), method, own).resampled(resamples, seed)
     low, high = resampled.interval(level)
     columns = {"estimate": resampled.estimate, "low": low, "high": high}
     result = pd.DataFrame(columns | {"n": compared.counts})
@@ -114,6 +124,8 @@ def best_proxies(
     starts = range(0, len(pairs), size)
     shares = [_probability_best(resampled[start : start + size]) for start in starts]
     result.insert(5, "probability_best", np.concatenate(shares))
+    if own is not None:
+        result["effective"] = effective_sizes(compared, own)
     best_first = np.lexsort([-result["estimate"], np.arange(len(pairs)) // size])
     return result.iloc[best_first].reset_index(drop=True)
 

@@ -28,8 +28,15 @@ Kernel = Callable[[Multiplicities], Floats]
 WORKING_BYTES = 8 * 2**20
 
 
-def make_kernel(method: Method, values: Floats, pairs: Ints) -> Kernel:
-    """The kernel for `pairs` (p, 2) of columns of `values` (n, k), all finite."""
+def make_kernel(
+    method: Method, values: Floats, pairs: Ints, weights: Floats | None = None
+) -> Kernel:
+    """The kernel for `pairs` (p, 2) of columns of `values` (n, k), all finite.
+
+    `weights` (n,), above 0 and with a mean near 1, count an architecture as so many copies.
+    """
+    if weights is not None:
+        return _weighted(make_kernel(method, values, pairs), method, weights)
     if method == "spearman":
         return spearman_kernel(values, pairs)
     if method == "pearson":
@@ -39,10 +46,21 @@ def make_kernel(method: Method, values: Floats, pairs: Ints) -> Kernel:
     raise UserError(f"method: no {method!r}; legal: {', '.join(get_args(Method))}")
 
 
+def _weighted(kernel: Kernel, method: Method, weights: Floats) -> Kernel:
+    if method == "kendall":
+        raise UserError("method: kendall takes no weights; legal with them: spearman, pearson")
+
+    def correlate(multiplicities: Multiplicities) -> Floats:
+        # Sums are no longer exact. Rounding makes equal correlations, as of equal columns, equal.
+        return np.round(kernel(multiplicities * weights), 12)
+
+    return correlate
+
+
 def spearman_kernel(values: Floats, pairs: Ints) -> Kernel:
     """Spearman's rho with ties by midrank: Pearson's correlation of the midranks.
 
-    The sums are sums of whole numbers below 2**53 (for n up to 200,000), hence exact: a
+    Without weights the sums are of whole numbers below 2**53 (for n up to 200,000), hence exact: a
     correlation does not depend on how the resamples are chunked.
     """
     used, position = np.unique(pairs, return_inverse=True)
@@ -72,7 +90,8 @@ def pearson_kernel(values: Floats, pairs: Ints) -> Kernel:
 
     def correlate(multiplicities: Multiplicities) -> Floats:
         weights = multiplicities.astype(np.float64)
-        weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
+        total = weights.sum(axis=1, keepdims=True)
+        weights /= np.where(total > 0, total, 1.0)
         means = weights @ scaled
         squares = weights @ scaled**2
         variances = squares - means**2

@@ -80,8 +80,8 @@ def rows_of(errors: pd.DataFrame, population: pd.DataFrame) -> pd.DataFrame:
 
 def _incomplete(missing: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """(n,) of (n, parameters, stages): has a stage in part, or one after one that it lacks."""
-    lacks = missing.all(axis=1)
-    in_part = (missing.any(axis=1) & ~lacks).any(axis=1)
+    lacks: NDArray[np.bool_] = np.all(missing, axis=1)
+    in_part = (np.any(missing, axis=1) & ~lacks).any(axis=1)
     gap = (lacks[:, :-1] & ~lacks[:, 1:]).any(axis=1)
     found: NDArray[np.bool_] = in_part | gap | lacks[:, 0]
     return found

@@ -2,18 +2,20 @@
 
 A bootstrap resample of n architectures is a vector of n multiplicities. A column is sorted once;
 in any resample the midrank of a tie group follows from the multiplicities cumulated in that order:
-with L copies below the group and U copies up to its end, it is (L + U + 1) / 2.
+with L copies below the group and U copies up to its end, it is (L + U + 1) / 2. Where architectures
+have weights, the same holds of multiplicities times weights.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: How often each resample (row) holds each architecture (column).
-Multiplicities = NDArray[np.int32]
+#: How often each resample (row) holds each architecture (column): int32, or float64 with weights.
+Multiplicities = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -45,21 +47,21 @@ def sort_column(values: Floats) -> SortedColumn:
 
 
 def centred_midranks(columns: list[SortedColumn], multiplicities: Multiplicities) -> Floats:
-    """Twice the midranks, less their mean: whole numbers, so that sums of them are exact.
+    """Twice the midranks, less their mean: of integers whole, so that sums of them are exact.
 
     For k columns and multiplicities (b, n) returns (b, k, n): 2 * rank - (N + 1) for the N draws
     of each resample. An architecture that a resample does not hold gets a value too; its
     multiplicity 0 takes it out of every weighted sum.
     """
     resamples, n = multiplicities.shape
-    draws = multiplicities.sum(axis=1, dtype=np.int32)[:, None]
-    cumulated = np.zeros((resamples, n + 1), dtype=np.int32)
+    cumulated = np.zeros((resamples, n + 1), dtype=multiplicities.dtype)
     ranks = np.empty((resamples, len(columns), n))
     for index, column in enumerate(columns):
         by_value = _pick(multiplicities, column.order)
-        np.cumsum(by_value, axis=1, dtype=np.int32, out=cumulated[:, 1:])
+        np.cumsum(by_value, axis=1, out=cumulated[:, 1:])
         edges = _pick(cumulated, column.bounds) if column.tied else cumulated
-        ranks[:, index] = _pick(edges[:, :-1] + edges[:, 1:] - draws, column.group)
+        # All, summed in this very order: with weights a constant column is then exactly 0.
+        ranks[:, index] = _pick(edges[:, :-1] + edges[:, 1:] - cumulated[:, -1:], column.group)
     return ranks
 
 
