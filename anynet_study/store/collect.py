@@ -1,13 +1,10 @@
 """Journals to results store: settle duplicates, order the runs, build the file, swap it in."""
 
-import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,12 +12,12 @@ from numpy.typing import NDArray
 
 from anynet_study.files import replacing
 from anynet_study.store.catalogue import Catalogue, read_catalogue, winners
-from anynet_study.store.columns import TEXT, write_numbers, write_table, write_text
+from anynet_study.store.columns import write_table
 from anynet_study.store.creating import creating
 from anynet_study.store.heavy import write_heavy
-from anynet_study.store.layout import CODED, FORMAT, LAYOUT, SCHEMA_VERSION
 from anynet_study.store.opening import open_store
 from anynet_study.store.order import RunNames, in_canonical_order, renamed, run_labels
+from anynet_study.store.writing import write_root, write_runs
 
 #: A temporary file this old, in seconds, was left by a collect that was killed.
 STALE = 3600.0
@@ -70,13 +67,13 @@ def collect(
     asked = np.ones(len(ids), bool) if planned is None else _among(ids, planned)
     _remove_stale(out)
     with replacing(out) as temporary, creating(temporary, out) as file:
-        _write_root(file, provenance, -1 if planned is None else len(planned))
+        write_root(file, provenance, -1 if planned is None else len(planned))
         write_table(file.create_group("architectures"), population)
         sampling = (population.schema.metadata or {}).get(b"anynet_study.sampling", b"")
         file["architectures"].attrs["sampling"] = sampling.decode()
         write_table(file.create_group("datasets"), datasets)
         write_table(file.create_group("journals"), _journal_table(catalogue, kept))
-        _write_runs(file, runs, codes, labels, asked)
+        write_runs(file, runs, codes, labels, asked)
         write_heavy(file, runs, codes["dataset"], labels["dataset"], catalogue.paths)
     return CollectReport(
         runs=len(ids),
@@ -99,34 +96,6 @@ def _run_ids(store: Path) -> set[str]:
 def _among(ids: list[str], planned: Collection[str]) -> NDArray[np.bool_]:
     wanted = set(planned)
     return np.array([run_id in wanted for run_id in ids], bool)
-
-
-def _write_root(file: h5py.File, provenance: Mapping[str, str], planned_runs: int) -> None:
-    file.attrs["format"] = FORMAT
-    file.attrs["schema_version"] = SCHEMA_VERSION
-    file.attrs["created"] = datetime.now(UTC).isoformat(timespec="seconds")
-    file.attrs["planned_runs"] = planned_runs
-    file.attrs["layout"] = LAYOUT
-    file.create_dataset("provenance", data=json.dumps(dict(provenance), indent=1), dtype=TEXT)
-
-
-def _write_runs(
-    file: h5py.File,
-    runs: pa.Table,
-    codes: Mapping[str, NDArray[np.int32]],
-    labels: Mapping[str, list[str]],
-    asked: NDArray[np.bool_],
-) -> None:
-    group = file.create_group("runs")
-    texts = file.create_group("labels")
-    ids = np.array(runs["run_id"].to_pylist(), dtype="S")
-    group.create_dataset("run_id", data=ids)
-    for name in CODED:
-        write_numbers(group, name, codes[name])
-        write_text(texts, name, labels[name])
-    for name in ("replicate", "error", "epochs", "images", "seconds", "started"):
-        write_numbers(group, name, runs[name].to_numpy())
-    write_numbers(group, "planned", asked.astype(np.uint8))
 
 
 def _journal_table(catalogue: Catalogue, kept: NDArray[np.int64]) -> pa.Table:

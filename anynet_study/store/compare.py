@@ -30,7 +30,8 @@ def stores_equal(a: Path | ResultStore, b: Path | ResultStore) -> list[str]:
     """Differences between the results of two stores, one line each; none if they are equal.
 
     Compared, bit for bit and whatever the order of the runs: the population, the datasets, every
-    run's scalars, spec, curves and predictions. Not compared: CIRCUMSTANCES, provenance.
+    run's scalars, spec, curves and predictions with their true labels. Not compared:
+    CIRCUMSTANCES, provenance.
     """
     first, second = (
         store if isinstance(store, ResultStore) else ResultStore(store) for store in (a, b)
@@ -63,8 +64,10 @@ def _curve_digests(file: h5py.File) -> list[str]:
 def _prediction_digests(file: h5py.File) -> NDArray[np.object_]:
     digests = np.full(len(file["runs/run_id"]), "", object)
     for group in file["predictions"].values():
+        labels = group["labels"][()].tobytes() if "labels" in group else b""
         for row, run in enumerate(group["run"][()]):
-            digests[run] = blake2b(group["classes"][row].tobytes(), digest_size=8).hexdigest()
+            both = group["classes"][row].tobytes() + labels
+            digests[run] = blake2b(both, digest_size=8).hexdigest()
     return digests
 
 

@@ -70,7 +70,7 @@ def _create_predictions(
         if runs.size:
             places[runs] = np.arange(runs.size)
             group = file.create_group(prediction_group(label))
-            group.attrs["dataset"] = label
+            group.attrs["dataset"], group.attrs["kind"] = label, "class"
             write_numbers(group, "run", runs)
             shape = (runs.size, int(images[runs].max()))
             create_numbers(group, "classes", shape, np.uint16)

@@ -5,7 +5,8 @@ provenance are the only things in which two stores of the same runs differ.
 """
 
 FORMAT = "anynet-study results"
-SCHEMA_VERSION = 1
+#: Version 2 added `kind` and `labels` to the groups of /predictions; see `results` for older ones.
+SCHEMA_VERSION = 2
 
 LAYOUT = """\
 Results of a study of CNN architectures: one row a run, a run being one architecture trained on one
@@ -14,7 +15,7 @@ column of whole numbers in which some are missing is float64. A missing text is 
 
 ROOT ATTRIBUTES
 format          "anynet-study results"
-schema_version  1
+schema_version  2 (in version 1, /predictions had neither `kind` nor labels)
 created         when this file was made, ISO 8601, UTC
 planned_runs    how many runs the sweep asks for; -1 if that was not said
 layout          this text
@@ -31,10 +32,11 @@ TABLES  A group whose attribute `columns` lists its columns in order, all of one
 /datasets       one row a dataset: label `dataset`; base; role (source, family, target, extra);
                 classes, train_images, test_images (counts); metric (top1, top5); chance (error of
                 guessing the most frequent class); epochs; content_hash; variant (JSON).
-/journals       one row a journal that the store was made from: journal (file name), records,
-                duplicates (records set aside), bytes, problem ("" if none).
+/journals       one row a journal, or an imported file, that the store was made from: journal (file
+                name), records, duplicates (records set aside), bytes, problem ("" if none).
 /runs           one row a run, ordered by architecture, dataset, recipe, replicate, run_id:
-  run_id        hash of everything that determines the run's result, fixed-length ASCII
+  run_id        hash of everything that determines the run's result, fixed-length ASCII; of an
+                imported run: of its names, which are its specification
   replicate     number of the repetition, from 0
   error         test error in percent after the final epoch on the run's metric;
                 of a diverged run: of guessing; of a failed run: NaN
@@ -63,6 +65,9 @@ ARRAYS
   classes       uint16, one row a run, one column a test image in test order: the predicted class;
                 65535 where the run has none
   run           the row of /runs that each row belongs to, ascending
+  labels        uint16, one a test image: its true class, 65535 where unknown; not in every group
+                The attribute `kind` of a group is "class"; or "correct" where only that is known:
+                classes are then 1 for a right prediction and 0 for a wrong one, and labels all 1.
 /provenance     scalar text: a JSON object saying what made the store.
 
 Chunked arrays are compressed with gzip and carry a Fletcher-32 checksum, both built into HDF5.

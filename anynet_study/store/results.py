@@ -132,13 +132,18 @@ class ResultStore:
         """
         runs = self.runs()
         with self._open() as file:
-            group = file.get(prediction_group(dataset))
-            if group is None:
-                labels = [
-                    file["predictions"][name].attrs["dataset"] for name in file["predictions"]
-                ]
-                raise UserError(f"no predictions on {dataset}; there are: {', '.join(labels)}")
+            group = _predictions(file, dataset)
             return runs.iloc[group["run"][()]].reset_index(drop=True), group["classes"][()]
+
+    def labels(self, dataset: str) -> NDArray[np.uint16] | None:
+        """True class of every test image of a dataset that has predictions, (n_test,) uint16.
+
+        65535 where it is unknown; None where the store has no labels, as before version 2. A run
+        is right on an image where its prediction equals the label.
+        """
+        with self._open() as file:
+            group = _predictions(file, dataset)
+            return group["labels"][()] if "labels" in group else None
 
     def architectures(self) -> pd.DataFrame:
         """The population, as `Population.to_pandas()`."""
@@ -188,3 +193,11 @@ class ResultStore:
         with self._open() as file:
             count = int(file.attrs["planned_runs"])
         return None if count < 0 else count
+
+
+def _predictions(file: h5py.File, dataset: str) -> h5py.Group:
+    group = file.get(prediction_group(dataset))
+    if group is None:
+        there = [each.attrs["dataset"] for each in file["predictions"].values()]
+        raise UserError(f"no predictions on {dataset}; there are: {', '.join(there)}")
+    return group
