@@ -1,29 +1,30 @@
 """Populations: the architectures of a study, what they cost and how they were drawn."""
 
-import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from anynet_study.design_space import complexity
+from anynet_study.design_space import complexity, derived
 from anynet_study.design_space.architecture import Architecture, checked
-from anynet_study.design_space.networks import IntArray, Networks, networks_of
+from anynet_study.design_space.cells import Group, groups_of
+from anynet_study.design_space.networks import IntArray, Networks
+from anynet_study.design_space.population_file import read_table, write_table
+from anynet_study.design_space.record import counted_at, extended, record_of
 from anynet_study.design_space.table import (
-    FORMAT,
-    METADATA_KEY,
     architectures_of,
-    schema_of,
-    stages_of,
+    cells_of,
+    recounted,
     tabulate,
-    upgraded,
+    taken,
 )
+from anynet_study.design_space.validation import whole_number
 from anynet_study.errors import UserError
-from anynet_study.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,8 +36,10 @@ class Population:
     `population[i]`, iteration and `len` are over `Architecture`s. Columns: `architecture` (the
     id), d1 to dS, w1.., b1.., g1.. (realised), `stem`, `stem_width`, s1 to sS (strides), `block`,
     `se_ratio`, `weight` (only where some were likelier to be drawn than others), and `flops`,
-    `parameters`, `activations` at the resolution and number of classes of `sampling`. S is the
-    most stages that one of them has; cells of stages that an architecture lacks are null.
+    `parameters`, `activations` at `resolution` and `classes`. S is the most stages that one of
+    them has; cells of stages that an architecture lacks are null.
+
+    What makes a population of another one returns a new one, whose `sampling` tells the step.
     """
 
     def __init__(self, table: pa.Table) -> None:
@@ -56,12 +59,8 @@ class Population:
 
         `weights` are for samples in which some were likelier than others (see `Strata`).
         """
-        costs = [
-            complexity.flops(networks, resolution, classes),
-            complexity.parameters(networks, classes),
-            complexity.activations(networks, resolution, classes),
-        ]
-        return cls(tabulate(_architectures(networks), costs, sampling, weights))
+        whole = [Group(np.arange(len(networks)), networks)]
+        return cls(tabulate(whole, resolution, classes, sampling, weights))
 
     @classmethod
     def from_architectures(
@@ -71,17 +70,36 @@ class Population:
         checked(resolution, classes)
         if not architectures:
             raise UserError("population: there is no architecture in it")
-        ids = [architecture.id for architecture in architectures]
-        if len(set(ids)) < len(ids):
-            twice = next(one for one in ids if ids.count(one) > 1)
-            raise UserError(f"population: architecture {twice} is there more than once")
-        costs = [
-            [a.flops(resolution, classes) for a in architectures],
-            [a.parameters(classes) for a in architectures],
-            [a.activations(resolution, classes) for a in architectures],
+        sampling = {"resolution": resolution, "classes": classes, "count": len(architectures)}
+        population = cls(tabulate(groups_of(architectures), resolution, classes, sampling))
+        derived.check_different(population.ids)
+        return population
+
+    @classmethod
+    def concatenate(cls, populations: Sequence["Population"]) -> "Population":
+        """Return the architectures of all, one population after the other.
+
+        Raises UserError where costs are counted at different places, where an architecture is in
+        two of them, or where one has weights: weights of different samples do not compare.
+        """
+        if not populations:
+            raise UserError("concatenate: there is no population")
+        places = {(population.resolution, population.classes) for population in populations}
+        if len(places) > 1:
+            raise UserError("concatenate: costs are counted at different places; use `at` first")
+        if any("weight" in population.table.column_names for population in populations):
+            raise UserError("concatenate: weights of different samples do not compare")
+        ends = [0, *accumulate(map(len, populations))]
+        groups = [
+            Group(rows + begin, networks)
+            for begin, population in zip(ends, populations, strict=False)
+            for rows, networks in population.groups
         ]
-        sampling = {"resolution": resolution, "classes": classes, "count": len(ids)}
-        return cls(tabulate(architectures, costs, sampling))
+        resolution, classes = places.pop()
+        record = {"resolution": resolution, "classes": classes, "count": ends[-1]}
+        table = tabulate(groups, resolution, classes, record)
+        derived.check_different(table["architecture"].to_pylist())
+        return cls(extended(table, "concatenate", {"of": [one.sampling for one in populations]}))
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -97,6 +115,11 @@ class Population:
         return architectures_of(self.table)
 
     @cached_property
+    def groups(self) -> list[Group]:
+        """The networks as arrays, those of each frame together, with their rows."""
+        return cells_of(self.table).groups(lambda row: f"row {row + 1}")
+
+    @cached_property
     def ids(self) -> tuple[str, ...]:
         """The architectures' ids, in order."""
         return tuple(self.table["architecture"].to_pylist())
@@ -105,12 +128,8 @@ class Population:
         """Multiply-adds of every architecture at any resolution and class count, (n,) int64."""
         checked(resolution, classes)
         counts = np.empty(len(self), dtype=np.int64)
-        frames = [a.frame for a in self]
-        rows = [(a.depths, a.widths, a.bottleneck_ratios, a.group_widths) for a in self]
-        for frame in dict.fromkeys(frames):
-            places = [number for number, one in enumerate(frames) if one == frame]
-            networks = networks_of([rows[place] for place in places], frame)
-            counts[places] = complexity.flops(networks, resolution, classes)
+        for rows, networks in self.groups:
+            counts[rows] = complexity.flops(networks, resolution, classes)
         return counts
 
     def find(self, architecture_id: str) -> Architecture:
@@ -124,59 +143,116 @@ class Population:
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """How the population was drawn, JSON-able.
+        """How the population was drawn, JSON-able; see `record`."""
+        return record_of(self.table)
 
-        `format`, `resolution`, `classes` and `count`, always; for a sampled population also
-        `space`, `seed`, the bands (`flops`, `parameters`, `activations`, where limited), and
-        `candidates` (looked at until the last was found), `in_space` (of these, those that obey
-        the space's constraints), `in_band`, `duplicates`, `acceptance` = in_band / in_space,
-        `acceptance_interval` (95%).
+    @property
+    def resolution(self) -> int:
+        """Image side at which FLOPs and activations are counted."""
+        return counted_at(self.sampling)[0]
+
+    @property
+    def classes(self) -> int:
+        """Number of classes at which FLOPs, parameters and activations are counted."""
+        return counted_at(self.sampling)[1]
+
+    def filter(self, condition: str | npt.ArrayLike) -> "Population":
+        """Return the architectures that a condition keeps, in order.
+
+        Text compares columns, such as "flops > 380e6 and d1 >= 2 and block = bottleneck" (see
+        `anynet_study.filters`; `nan` is a stage that is not there); otherwise a boolean mask of
+        shape (n,). Raises UserError where nothing is left.
         """
-        record: dict[str, Any] = json.loads(self.table.schema.metadata[METADATA_KEY])
-        return record
+        if not isinstance(condition, str):
+            rows = derived.rows_marked(condition, len(self))
+            return self._part(rows, "select", ids=[self.ids[row] for row in rows])
+        rows = derived.rows_where(self.table, condition)
+        return self._part(rows, "filter", condition=condition)
+
+    def select(self, ids: Sequence[str]) -> "Population":
+        """Return the architectures of these ids, in their order. Raises UserError if one lacks."""
+        return self._part(derived.rows_of(self.ids, ids), "select", ids=list(ids))
+
+    def first(self, count: int) -> "Population":
+        """Return the first architectures: those of a smaller sample, for one that was drawn."""
+        count = whole_number(count, "first", 1, len(self))
+        return self._part(np.arange(count), "first", count=count)
+
+    def subsample(self, count: int, seed: int = 0) -> "Population":
+        """Draw `count` architectures, all equally likely, in random order.
+
+        The first 10 of 20 are the 10 of the same seed, and the order of this population's rows
+        changes nothing.
+        """
+        count = whole_number(count, "subsample: count", 1, len(self))
+        rows = derived.shuffled(self.ids, derived.checked_seed(seed))[:count]
+        return self._part(rows, "subsample", count=count, seed=seed)
+
+    def split(self, sizes: Sequence[float], seed: int = 0) -> tuple["Population", ...]:
+        """Deal the architectures at random into disjoint parts.
+
+        `sizes` are counts (whole numbers), or fractions of all, which are rounded; what they leave
+        is in no part. Parts are consecutive pieces of `subsample(len(self), seed)`: the order of
+        rows changes nothing, and the first part is the subsample of its size.
+        """
+        order = derived.shuffled(self.ids, derived.checked_seed(seed))
+        step = {"sizes": list(sizes), "seed": seed}
+        return tuple(
+            self._part(order[begin:end], "split", **step, part=part)
+            for part, (begin, end) in enumerate(derived.parts_of(sizes, len(self)))
+        )
+
+    def at(self, resolution: int, classes: int) -> "Population":
+        """Return the same architectures with their costs counted elsewhere."""
+        checked(resolution, classes)
+        table = recounted(self.table, self.groups, resolution, classes)
+        step = {"resolution": resolution, "classes": classes}
+        return Population(extended(table, "at", step))
+
+    def join(self, errors: "pd.DataFrame", missing: str = "refuse") -> "pd.DataFrame":
+        """Return `to_pandas()` with the columns of an error table, by its index of ids.
+
+        Errors of other architectures are left out. `missing` says what becomes of architectures
+        without errors: `refuse` raises UserError naming how many, `keep` has NaN, `drop` leaves
+        them out. In any case `.attrs["missing"]` lists their ids.
+        """
+        from anynet_study.design_space.joining import joined
+
+        return joined(self.to_pandas(), errors, missing)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the table as a DataFrame, one row an architecture."""
         return self.table.to_pandas()
 
     def write(self, path: Path | str) -> None:
-        """Write a Parquet file atomically; equal populations give equal bytes."""
-        with replacing(Path(path)) as temporary:
-            pq.write_table(self.table, temporary)
+        """Write a file atomically: Parquet, or CSV or JSON by the suffix.
+
+        Equal populations give equal bytes. CSV has the table alone and JSON the architectures
+        alone: neither tells how they were drawn.
+        """
+        write_table(self.table, Path(path), self)
 
     @classmethod
-    def read(cls, path: Path | str) -> "Population":
-        """Read what `write` wrote. Raises UserError for a missing, foreign or altered file."""
-        try:
-            with Path(path).open("rb") as file:
-                table = pq.ParquetFile(file).read()
-        except FileNotFoundError:
-            raise UserError(f"{path}: there is no such population file") from None
-        except (pa.ArrowException, OSError) as error:
-            reason = str(error).splitlines()[0]
-            raise UserError(f"{path}: not a population's Parquet file ({reason})") from None
-        population = cls(_checked(table, path))
-        if any(a.id != known for a, known in zip(population, population.ids, strict=True)):
-            raise UserError(f"{path}: an id does not fit its architecture: the file was altered")
-        return population
+    def read(
+        cls, path: Path | str, resolution: int | None = None, classes: int | None = None
+    ) -> "Population":
+        """Read what `write` wrote, or architectures that someone chose (CSV, JSON, Parquet).
 
+        CSV and Parquet: columns as in `chosen.from_columns`. CSV may instead have one column
+        `architecture`, of published networks' names. JSON: a list of these, and of
+        `Architecture.to_dict` mappings. Costs are counted at `resolution` and `classes` (None: as
+        in the file, or 224 and 1000). Raises UserError for a missing, foreign or altered file,
+        naming file, row and column.
+        """
+        population = cls(read_table(Path(path), resolution, classes))
+        if resolution is None and classes is None:
+            return population
+        place = (resolution or population.resolution, classes or population.classes)
+        if place == (population.resolution, population.classes):
+            return population
+        return population.at(*place)
 
-def _architectures(networks: Networks) -> list[Architecture]:
-    frame = networks.frame
-    shared = (frame.strides, frame.stem, frame.stem_width, frame.block, frame.se_ratio)
-    rows = networks.rows().reshape(-1, 4, frame.stages).tolist()
-    return [Architecture(tuple(d), tuple(w), tuple(b), tuple(g), *shared) for d, w, b, g in rows]
-
-
-def _checked(table: pa.Table, path: Path | str) -> pa.Table:
-    """Return the table in the present format. Raises UserError for what is no population."""
-    if METADATA_KEY not in (table.schema.metadata or {}):
-        raise UserError(f"{path}: a Parquet file, but not a population")
-    version = json.loads(table.schema.metadata[METADATA_KEY]).get("format")
-    if version == 1 and "flops" in table.column_names:
-        table = upgraded(table)
-    elif version != FORMAT:
-        raise UserError(f"{path}: format {version}, but this version reads formats 1 to {FORMAT}")
-    if not table.schema.equals(schema_of(stages_of(table), "weight" in table.column_names)):
-        raise UserError(f"{path}: a Parquet file, but not a population")
-    return table
+    def _part(self, rows: IntArray, step: str, **arguments: Any) -> "Population":
+        if not len(rows):
+            raise UserError(f"population: {step} keeps none of {len(self):,} architectures")
+        return Population(extended(taken(self.table, rows), step, arguments))

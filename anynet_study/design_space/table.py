@@ -1,13 +1,19 @@
 """The Arrow table of a population: its columns, and architectures to and from its rows."""
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from anynet_study.design_space import complexity
 from anynet_study.design_space.architecture import Architecture
-from anynet_study.design_space.arrow import integers, numbers, strings
+from anynet_study.design_space.arrow import integers, numbers, strings, values_of
+from anynet_study.design_space.cells import Cells, Group
+from anynet_study.design_space.identity import ids_of
+from anynet_study.design_space.networks import Counts, IntArray, Networks
 
 FORMAT = 2
 METADATA_KEY = b"anynet_study.sampling"
@@ -54,35 +60,85 @@ def stages_of(table: pa.Table) -> int:
 
 
 def tabulate(
-    architectures: Sequence[Architecture],
-    costs: Sequence[Any],
+    groups: Sequence[Group],
+    resolution: int,
+    classes: int,
     sampling: dict[str, Any],
     weights: Any = None,
 ) -> pa.Table:
-    """Make the table; `costs` are FLOPs, parameters and activations, `weights` optional.
+    """Make the table of networks, with their ids and what they cost.
 
     Cells of stages that an architecture does not have are null.
     """
-    stages = max(len(a.depths) for a in architectures)
-    values: dict[str, Any] = {
-        "architecture": [a.id for a in architectures],
-        "stem": [a.stem for a in architectures],
-        "stem_width": [a.stem_width for a in architectures],
-        "block": [a.block for a in architectures],
-        "se_ratio": [a.se_ratio for a in architectures],
-        "weight": weights,
-        **dict(zip(COSTS, costs, strict=True)),
-    }
-    for field in LETTERS:
-        padded = [(*(t := getattr(a, field)), *(0,) * (stages - len(t))) for a in architectures]
-        values.update(zip(columns_of(field, stages), zip(*padded, strict=True), strict=True))
+    stages = max(group.networks.frame.stages for group in groups)
     schema = schema_of(stages, weights is not None)
-    missing_zero = {name for field in LETTERS for name in columns_of(field, stages)}
-    arrays = [
-        _column(values[name], kind, name in missing_zero)
-        for name, kind in zip(schema.names, schema.types, strict=True)
-    ]
+    values = {
+        name: _empty(kind, groups) for name, kind in zip(schema.names, schema.types, strict=True)
+    }
+    for rows, networks in groups:
+        frame = networks.frame
+        for field in LETTERS:
+            stage_names = columns_of(field, frame.stages)
+            for name, one in zip(stage_names, _stages(networks, field), strict=True):
+                values[name][rows] = one
+        for name in ("stem", "stem_width", "block", "se_ratio"):
+            values[name][rows] = getattr(frame, name)
+        values["architecture"][rows] = ids_of(networks)
+        for name, cost in zip(COSTS, costs_of(networks, resolution, classes), strict=True):
+            values[name][rows] = cost
+    values["weight"] = weights
+    kinds = zip(schema.names, schema.types, strict=True)
+    arrays = [_column(values[name], kind) for name, kind in kinds]
     return pa.table(arrays, schema=schema.with_metadata(metadata(sampling)))
+
+
+def recounted(table: pa.Table, groups: Sequence[Group], resolution: int, classes: int) -> pa.Table:
+    """Return the table of the groups' networks with costs counted elsewhere."""
+    counts = np.zeros((len(COSTS), table.num_rows), dtype=np.int64)
+    for rows, networks in groups:
+        counts[:, rows] = costs_of(networks, resolution, classes)
+    for name, count in zip(COSTS, counts, strict=True):
+        place = table.column_names.index(name)
+        table = table.set_column(place, pa.field(name, pa.int64()), integers(count, pa.int64()))
+    return table
+
+
+def taken(table: pa.Table, rows: IntArray) -> pa.Table:
+    """Return some rows, without the columns of stages that none of them has."""
+    part = table.take(integers(rows, pa.int64()))
+    gone = [
+        name
+        for field in LETTERS
+        for name in columns_of(field, stages_of(table))
+        if part[name].null_count == len(rows)
+    ]
+    return part.drop_columns(gone) if gone else part
+
+
+def costs_of(networks: Networks, resolution: int, classes: int) -> list[Counts]:
+    """FLOPs, parameters and activations of each network, as in COSTS."""
+    return [
+        complexity.flops(networks, resolution, classes),
+        complexity.parameters(networks, classes),
+        complexity.activations(networks, resolution, classes),
+    ]
+
+
+def cells_of(table: pa.Table) -> Cells:
+    """The cells that say what is built."""
+    stages = stages_of(table)
+    return Cells(
+        {
+            field: np.array(
+                [values_of(table[c]) for c in columns_of(field, stages)], dtype=np.int64
+            )
+            for field in LETTERS
+        },
+        table["stem"].to_pylist(),
+        values_of(table["stem_width"]).astype(np.int64),
+        table["block"].to_pylist(),
+        values_of(table["se_ratio"], missing=math.nan),
+    )
 
 
 def metadata(sampling: dict[str, Any]) -> dict[bytes, str]:
@@ -113,9 +169,18 @@ def upgraded(table: pa.Table) -> pa.Table:
     return table.replace_schema_metadata(metadata({**record, "format": FORMAT}))
 
 
-def _column(values: Any, kind: pa.DataType, zero_is_null: bool) -> pa.Array:
+def _stages(networks: Networks, field: str) -> Any:
+    return networks.frame.strides if field == "strides" else getattr(networks, field)
+
+
+def _empty(kind: pa.DataType, groups: Sequence[Group]) -> Any:
+    rows = sum(len(group.networks) for group in groups)
+    return np.zeros(rows, dtype=object if kind == pa.string() else kind.to_pandas_dtype())
+
+
+def _column(values: Any, kind: pa.DataType) -> pa.Array:
     if kind == pa.string():
         return strings(values)
     if kind == pa.float64():
         return numbers(values)
-    return integers(values, kind, zero_is_null)
+    return integers(values, kind, zero_is_null=kind == pa.int32())  # no stage is of size 0

@@ -16,6 +16,7 @@ COLUMNS = [
     "stem",
     "stem_width",
     *("s1", "s2", "s3", "s4"),
+    *("block", "se_ratio"),
     *("flops", "parameters", "activations"),
 ]
 
@@ -61,7 +62,7 @@ def test_chosen_architectures_make_a_population() -> None:
     assert population.find(chosen[1].id) == chosen[1]
     assert population.table["flops"].to_pylist() == [a.flops(64, 5) for a in chosen]
     assert population.flops(9, 3).tolist() == [a.flops(9, 3) for a in chosen]
-    assert population.sampling == {"format": 1, "resolution": 64, "classes": 5, "count": 2}
+    assert population.sampling == {"format": 2, "resolution": 64, "classes": 5, "count": 2}
     with pytest.raises(UserError, match="is there more than once"):
         Population.from_architectures([*chosen, chosen[0]])
     with pytest.raises(UserError, match="no architecture in it"):
@@ -91,9 +92,9 @@ def test_files_that_are_no_population_are_refused(population: Population, tmp_pa
 def test_newer_and_altered_files_are_refused(population: Population, tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     table = population.table
-    newer = table.replace_schema_metadata({b"anynet_study.sampling": b'{"format": 2}'})
+    newer = table.replace_schema_metadata({b"anynet_study.sampling": b'{"format": 3}'})
     Population(newer).write(path)
-    with pytest.raises(UserError, match="format 2, but this version reads format 1"):
+    with pytest.raises(UserError, match="format 3, but this version reads formats 1 to 2"):
         Population.read(path)
     deeper = pa.array([9] * len(population), pa.int32())
     Population(table.set_column(1, "d1", deeper)).write(path)
