@@ -1,7 +1,4 @@
-"""The torch module: it is the network the closed forms count, and it trains."""
-
-import warnings
-from collections.abc import Iterator
+"""The torch module: what it consists of, how it is initialised, and that it trains."""
 
 import pytest
 import torch
@@ -10,71 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from anynet_study.design_space import Architecture, DesignSpace
+from anynet_study.design_space import Architecture
 from anynet_study.models import AnyNet, build
 
 SMALL = Architecture((1, 2, 1, 1), (8, 16, 32, 64), (1, 2, 4, 4), (8, 4, 2, 1), stem="cifar")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> Iterator[None]:
-    """Thousands of tiny kernels run faster without handing work to other threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-def traced(network: nn.Module, resolution: int) -> tuple[int, int, int]:
-    """FLOPs and activations of convolutions and linear layers by fvcore; torch's parameters."""
-    with warnings.catch_warnings():
-        # fvcore traces with torch.jit, which torch has deprecated.
-        warnings.simplefilter("ignore")
-        from fvcore.nn import ActivationCountAnalysis, FlopCountAnalysis
-
-        image = torch.zeros(1, 3, resolution, resolution)
-        analyses = (
-            cls(network.eval(), image) for cls in (FlopCountAnalysis, ActivationCountAnalysis)
-        )
-        flops, activations = (
-            analysis.unsupported_ops_warnings(False).by_operator() for analysis in analyses
-        )
-    parameters = sum(weights.numel() for weights in network.parameters())
-    operators = ("conv", "linear", "addmm")
-    return (
-        int(sum(flops[name] for name in operators)),
-        parameters,
-        int(sum(activations[name] for name in operators)),
-    )
-
-
-def counted(a: Architecture, resolution: int, classes: int) -> tuple[int, int, int]:
-    return a.flops(resolution, classes), a.parameters(classes), a.activations(resolution, classes)
-
-
-@given(architectures(most_depth=2), st.sampled_from([1, 7, 8, 32, 33, 64]), st.integers(1, 20))
-@settings(derandomize=True, deadline=None, max_examples=25)
-def test_complexity_is_what_fvcore_and_torch_count(
-    a: Architecture, resolution: int, classes: int
-) -> None:
-    assert counted(a, resolution, classes) == traced(build(a, classes), resolution)
-
-
-@pytest.mark.parametrize(
-    ("stem", "count", "band", "resolution", "classes"),
-    [
-        ("imagenet", 10, (360e6, 400e6), 224, 1000),
-        ("cifar", 4, (50e6, 60e6), 33, 10),
-    ],
-)
-def test_complexity_of_the_paper_s_networks(
-    stem: str, count: int, band: tuple[float, float], resolution: int, classes: int
-) -> None:
-    population = DesignSpace.anynetx(stem).sample(count, band, resolution, classes, seed=4)
-    columns = ("flops", "parameters", "activations")
-    rows = zip(*(population.table[name].to_pylist() for name in columns), strict=True)
-    for architecture, costs in zip(population, rows, strict=True):
-        assert costs == traced(build(architecture, classes), resolution)
 
 
 @given(architectures(), st.sampled_from([1, 8, 13, 32]), st.integers(1, 5))
@@ -98,7 +34,7 @@ def test_every_architecture_trains(a: Architecture, resolution: int, classes: in
         assert any(not torch.equal(x, y) for x, y in zip(before, after, strict=True))
 
 
-@pytest.mark.parametrize("stem", ["imagenet", "cifar"])
+@pytest.mark.parametrize("stem", ["imagenet", "simple", "cifar"])
 def test_images_of_any_size_get_logits(stem: str) -> None:
     network = build(Architecture(**{**SMALL.to_dict(), "stem": stem}), 6).eval()
     for side in (1, 8, 31):
@@ -115,16 +51,18 @@ def test_the_initialisation_is_a_function_of_the_generator_s_seed() -> None:
 
 
 def test_weights_are_initialised_as_stated() -> None:
-    wide = Architecture((1,) * 4, (256,) * 4, (1,) * 4, (32,) * 4)
+    wide = Architecture((1,) * 4, (256,) * 4, (1,) * 4, (32,) * 4, se_ratio=0.5)
     network = build(wide, 100, torch.Generator().manual_seed(0))
     seen = set()
-    for module in network.modules():
+    for name, module in network.named_modules():
         if isinstance(module, nn.Conv2d):
             kernel = module.kernel_size[0]
             std = (2 / (kernel**2 * module.out_channels)) ** 0.5
             assert module.weight.std().item() == pytest.approx(std, rel=0.05)
             assert abs(module.weight.mean().item()) < 0.05 * std
-            assert module.bias is None
+            # Only the convolutions of squeeze-and-excitation have no batch norm, but a bias.
+            assert (module.bias is None) == (name.rsplit(".", 2)[1] != "excitation")
+            assert module.bias is None or module.bias.eq(0).all()
             seen.add(kernel)
         elif isinstance(module, nn.BatchNorm2d):
             assert module.weight.eq(1).all()
@@ -149,3 +87,43 @@ def test_the_stride_and_the_shortcut_of_a_stage_s_first_block() -> None:
     # Stage 1 neither strides nor changes the width, stage 2 strides only.
     assert [isinstance(block.shortcut, nn.Identity) for block in firsts] == [True] + [False] * 3
     assert all(isinstance(block.shortcut, nn.Identity) for block in others)
+
+
+def test_the_keys_of_a_state_are_those_of_checkpoints() -> None:
+    network = build(Architecture((1, 2), (8, 8), strides=(1, 2), stem_width=8), 2)
+    normalised = {f"1.{name}" for name in ("weight", "bias", "running_mean", "running_var")}
+    layer = {"0.weight", "1.num_batches_tracked", *normalised}
+    block = [f"{part}.{key}" for part in ("squeeze", "spatial", "expand") for key in layer]
+    expected = {f"stem.0.{key}" for key in layer} | {"head.weight", "head.bias"}
+    expected |= {f"stages.{place}.{key}" for place in ("0.0", "1.0", "1.1") for key in block}
+    expected |= {f"stages.1.0.shortcut.{key}" for key in layer}
+    assert set(network.state_dict()) == expected
+
+
+@pytest.mark.parametrize("block", ["basic", "vanilla"])
+def test_basic_blocks_have_a_shortcut_and_vanilla_ones_none(block: str) -> None:
+    a = Architecture((2, 1), (8, 16), strides=(1, 2), stem="cifar", stem_width=8, block=block)
+    network = build(a, 2).eval()
+    strided = network.stages[1][0]
+    assert (strided.first[0].stride, strided.second[0].stride) == ((2, 2), (1, 1))
+    same_shape = network.stages[0][1]
+    nn.init.zeros_(same_shape.second[1].weight)
+    x = torch.randn(2, 8, 5, 5, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(same_shape(x), x.relu() if block == "basic" else torch.zeros_like(x))
+
+
+def test_squeeze_and_excitation_scales_channels_by_a_function_of_their_means() -> None:
+    a = Architecture((2,), (12,), (2,), (3,), strides=(2,), stem_width=10, se_ratio=0.25)
+    first, other = build(a, 2, torch.Generator().manual_seed(0)).stages[0]
+    # A share of the block's input width, a half rounded to even: 2.5 and 3.
+    assert [block.excitation.reduce.out_channels for block in (first, other)] == [2, 3]
+    layer = other.excitation
+    nn.init.normal_(layer.reduce.bias, generator=torch.Generator().manual_seed(1))
+    nn.init.normal_(layer.expand.bias, generator=torch.Generator().manual_seed(2))
+    x = torch.randn(4, 6, 3, 5, generator=torch.Generator().manual_seed(3)).double()
+    layer.double()
+    weights = (module.weight[:, :, 0, 0] for module in (layer.reduce, layer.expand))
+    reduce, expand = weights
+    inside = torch.einsum("nchw,vc->nv", x / 15, reduce) + layer.reduce.bias
+    scale = torch.sigmoid(inside.clamp(min=0) @ expand.T + layer.expand.bias)
+    torch.testing.assert_close(layer(x), torch.einsum("nchw,nc->nchw", x, scale))
