@@ -65,12 +65,7 @@ class Cells:
         legal = legal_stages(parts, frame)
         if not legal.all():
             wrong = int(np.argmin(legal))
-            place = name_of(int(rows[wrong]))
-            try:
-                architecture_of([one for part in parts for one in part[:, wrong].tolist()], frame)
-            except UserError as error:
-                raise UserError(f"{place}: {str(error).removeprefix('architecture: ')}") from None
-            raise UserError(f"{place}: it has more stages than strides")
+            raise UserError(f"{name_of(int(rows[wrong]))}: {_complaint(parts, wrong, frame)}")
         stacked = np.vstack([part[: frame.stages] for part in parts])
         return networks_of(stacked.T, frame)
 
@@ -103,6 +98,16 @@ def legal_stages(parts: Sequence[IntArray], frame: Frame) -> npt.NDArray[np.bool
         legal &= (b == 1) & (g == w)
     beyond = np.vstack([part[stages:] for part in parts])
     return np.asarray(legal.all(axis=0) & ~beyond.any(axis=0))
+
+
+def _complaint(parts: Sequence[IntArray], wrong: int, frame: Frame) -> str:
+    """Say why `Architecture` refuses a network."""
+    stages = [part[: frame.stages, wrong].tolist() for part in parts]
+    try:
+        architecture_of([one for part in stages for one in part], frame)
+    except UserError as error:
+        return str(error).removeprefix("architecture: ")
+    return f"it has more stages than strides, of which there are {frame.stages}"
 
 
 def _codes(values: Sequence[Any]) -> tuple[list[Any], IntArray]:

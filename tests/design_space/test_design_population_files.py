@@ -1,0 +1,173 @@
+"""Populations in files: what was written is read, and what someone else made is understood."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from architecture_strategies import architectures
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anynet_study.design_space import Architecture, DesignSpace, Population
+from anynet_study.design_space.cells import groups_of, legal_stages
+from anynet_study.design_space.frame import Frame
+from anynet_study.design_space.identity import STAGE_FIELDS, architecture_of, ids_of
+from anynet_study.design_space.reference import reference
+from anynet_study.errors import UserError
+
+SUFFIXES = (".parquet", ".csv", ".json")
+
+
+@settings(max_examples=40, deadline=None)
+@given(chosen=st.lists(architectures(), min_size=1, max_size=5, unique_by=lambda a: a.id))
+def test_any_architectures_round_trip(
+    tmp_path_factory: pytest.TempPathFactory, chosen: list[Architecture]
+) -> None:
+    population = Population.from_architectures(chosen, 32, 10)
+    assert population.ids == tuple(a.id for a in chosen)
+    for suffix in SUFFIXES:
+        path = tmp_path_factory.mktemp("files") / f"population{suffix}"
+        population.write(path)
+        read = Population.read(path, 32, 10)
+        assert read.table.equals(population.table), suffix
+        assert list(read) == chosen
+
+
+@settings(max_examples=200)
+@given(data=st.data())
+def test_arrays_are_as_legal_as_architectures(data: st.DataObject) -> None:
+    stages = data.draw(st.integers(1, 3))
+    block = data.draw(st.sampled_from(["bottleneck", "basic"]))
+    frame = Frame(strides=(2,) * stages, block=block)
+    row = data.draw(
+        st.lists(st.sampled_from([0, 1, 2, 4, 129]), min_size=4 * stages, max_size=4 * stages)
+    )
+    parts = list(np.array(row).reshape(len(STAGE_FIELDS), stages, 1))
+    try:
+        architecture = architecture_of(row, frame)
+    except UserError:
+        assert not legal_stages(parts, frame).any()
+    else:
+        assert legal_stages(parts, frame).all()
+        [group] = groups_of([architecture])
+        assert ids_of(group.networks) == [architecture.id]
+
+
+def test_a_population_survives_pandas(tmp_path: Path) -> None:
+    mixed = Population.concatenate(
+        [
+            DesignSpace.anynetx().sample(3),
+            DesignSpace.from_spec({"base": "regnety", "strides": [2, 2]}).sample(2),
+        ]
+    )
+    frame = mixed.to_pandas()
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    frame.to_parquet(tmp_path / "p.parquet", index=False)
+    for path in (tmp_path / "p.csv", tmp_path / "p.parquet"):
+        assert list(Population.read(path)) == list(mixed)
+
+
+def test_columns_that_are_left_out_have_stated_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "chosen.csv"
+    path.write_text("\ufeffd1, w1,d2,w2,d3,w3,b2\n1,16,2,32,,,2\n\n3,8,1,8,1,64,\n")
+    population = Population.read(path, 32, 10)
+    assert list(population) == [
+        Architecture((1, 2), (16, 32), (1, 2), (16, 16), strides=(1, 2)),
+        Architecture((3, 1, 1), (8, 8, 64), strides=(1, 2, 2)),
+    ]
+    record = population.sampling
+    assert (record["file"], record["count"], record["classes"]) == ("chosen.csv", 2, 10)
+    assert len(record["sha256"]) == 64
+    assert Population.read(path).resolution == 224
+
+
+def test_published_networks_by_name(tmp_path: Path) -> None:
+    table, listed = tmp_path / "names.csv", tmp_path / "names.json"
+    table.write_text("architecture\nresnet50\nregnetx_200mf\n")
+    listed.write_text(json.dumps(["resnet50", reference("regnetx_200mf").to_dict()]))
+    wanted = [reference("resnet50"), reference("regnetx_200mf")]
+    assert list(Population.read(table)) == list(Population.read(listed)) == wanted
+    fields = json.dumps(wanted[0].to_dict()).replace('"', '""')
+    table.write_text(f'architecture\n"{fields}"\nregnetx_200mf\n')
+    assert list(Population.read(table)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("d1,w1\n1,16\n2,x\n", ": line 3, column w1: 'x' is not a number"),
+        ("d1,w1\n1,16\n2,8.5\n", ": line 3, column w1: '8.5' is not a whole number from 1"),
+        ("d1,w1\n1,16\n\n0,8\n", ": line 4, column d1: '0' is not a whole number from 1"),
+        ("d1,w1,b1\n1,16,1\n1,16,3\n", ": line 3: stage 1: width 16 is not divisible by bott"),
+        ("d1,w1\n1,16\n1,\n", ": line 3: widths: 0 is not a whole number"),
+        ("d1,w1,d2,w2\n,,1,8\n", ": line 2: "),
+        ("d1,w1,s1\n1,16,1\n1,16,\n", ": line 3: strides: "),
+        ("d1,w1,d2,w2,s1\n1,16,1,8,1\n", ": line 2: it has more stages than strides"),
+        ("d1,w1,stem\n1,16,cifarr\n", ": line 2: stem: 'cifarr' is unknown .did you mean 'cif"),
+        ("d1,w1,se_ratio\n1,16,2\n", ": line 2: se_ratio: 2.0 is not a number from 0 to 1"),
+        ("d1,w1,weight\n1,16,1\n1,8,0\n", ": line 3, column weight: '0' is not above 0"),
+        ("d1,w1,stem_wdith\n1,16,8\n", ": column 'stem_wdith' is unknown .did you mean stem_w"),
+        ("d1,w1,d2\n1,16,8\n", ": there is no column w2; needed"),
+        ("d1,w1,d1\n1,16,8\n", ": column 'd1' is there twice"),
+        ("d1,w1\n1,16,8\n", ": line 2 has 3 cells, the header has 2"),
+        ("d1,w1\n", ": there is no architecture in it"),
+        ("", ": there is no architecture in it"),
+        ("x,y\n1,2\n", ": there is no column d1; needed: d1, w1, d2"),
+        ("d1,w1\n1,16\n2,16\n1,16\n", ": line 4: the same network as line 2"),
+        ("architecture,d1,w1\nabc,1,16\n", ": line 2, column architecture: 'abc' is not the id"),
+        ("architecture\nresnet51\n", ": line 2: .*resnet51.* is unknown .did you mean"),
+        ('architecture\n"{""depths"": 1}"\n', ": line 2: architecture: missing widths"),
+        ('d1,w1\n"1,16\n', ": not a readable CSV table"),
+    ],
+)
+def test_mistakes_in_csv_name_file_line_and_column(
+    tmp_path: Path, text: str, complaint: str
+) -> None:
+    path = tmp_path / "chosen.csv"
+    path.write_text(text)
+    with pytest.raises(UserError, match=f"chosen.csv{complaint}") as caught:
+        Population.read(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[", "not a readable JSON file"),
+        ("{}", "not a list of architectures"),
+        ("[]", "not a list of architectures"),
+        ('["resnet50", 3]', "entry 2: architecture: 3 is not a mapping"),
+        ('[{"depths": [1], "widths": [8]}]', "entry 1: architecture: depths"),
+    ],
+)
+def test_mistakes_in_json_name_the_entry(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "chosen.json"
+    path.write_text(text)
+    with pytest.raises(UserError, match=f"chosen.json: {complaint}"):
+        Population.read(path)
+
+
+def test_files_that_are_not_there_or_not_right(tmp_path: Path) -> None:
+    for suffix in SUFFIXES:
+        with pytest.raises(UserError, match="there is no such population file"):
+            Population.read(tmp_path / f"none{suffix}")
+    path = tmp_path / "p.parquet"
+    for columns, complaint in (
+        ({"d1": [1, 3], "w1": [16, 8.5]}, "row 2, column w1: 8.5 is not a whole number"),
+        ({"d1": [1], "w1": [16], "x": [1]}, "column 'x' is unknown"),
+        (
+            {"d1": pa.array([], pa.int32()), "w1": pa.array([], pa.int32())},
+            "there is no architecture in it",
+        ),
+    ):
+        pq.write_table(pa.table(columns), path)
+        with pytest.raises(UserError, match=f"p.parquet: {complaint}"):
+            Population.read(path)
+    table = DesignSpace.anynetx().sample(2).table
+    broken = table.set_column(1, "d1", pa.array([1, 200], pa.int32()))
+    Population(broken).write(path)
+    with pytest.raises(UserError, match="row 2: depths: 200"):
+        Population.read(path)
