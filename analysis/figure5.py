@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from anynet_study import plots
+from anynet_study import apr, plots
 from anynet_study.cli.inputs import Family, Source, SourceName, Targets, parse_roles, read_errors
 from anynet_study.cli.script import script
 from anynet_study.errors import UserError
@@ -31,7 +31,9 @@ def figure5(
         raise UserError(f"{source}: say which datasets are --source, --family and --targets")
     closest = read.roles.closest_member
     pairs = [(closest(classes), target) for target, classes in read.roles.targets.items()]
-    print(*plots.save(plots.scatter_grid(read.errors, pairs), output / "figure5"), sep="\n")
+    table = apr.correlations(read.errors, weights=read.weights)
+    figure = plots.scatter_grid(read.errors, pairs, table)
+    print(*plots.save(figure, output / "figure5"), sep="\n")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ def figure7(
     read = read_errors(source)
     if not read.has_stages:
         raise UserError(f"{source}: has no columns d1, w1, b1, g1, ... of the stages")
-    table = apr.drivers(read.errors, read.population)
+    table = apr.drivers(read.errors, read.population, weights=read.weights)
     for panel, parameter in (("a", "cumulative depth"), ("b", "cumulative width")):
         figure = plots.driver_grid(read.errors, read.population, parameter, table)
         print(*plots.save(figure, output / f"figure7{panel}"), sep="\n")

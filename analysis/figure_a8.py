@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from anynet_study import plots
+from anynet_study import apr, plots
 from anynet_study.cli.inputs import Source, read_errors
 from anynet_study.cli.script import script
 
@@ -20,7 +20,9 @@ def figure_a8(
     source: Source, output: Annotated[Path, typer.Option("-o", "--output")] = Path("figures")
 ) -> None:
     """Draw figure_a8.png and figure_a8.pdf."""
-    figure = plots.scatter_matrix(read_errors(source).errors)
+    read = read_errors(source)
+    table = apr.correlations(read.errors, weights=read.weights)
+    figure = plots.scatter_matrix(read.errors, table)
     print(*plots.save(figure, output / "figure_a8"), sep="\n")
 
 

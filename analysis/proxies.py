@@ -23,7 +23,8 @@ def proxies(
     read = read_errors(source, parse_roles(source_name, family or [], targets or []))
     if read.roles is None:
         raise UserError(f"{source}: say which datasets are --source, --family and --targets")
-    print_table(Console(), "proxies", apr.best_proxies(read.errors, read.roles))
+    table = apr.best_proxies(read.errors, read.roles, weights=read.weights)
+    print_table(Console(), "proxies", table)
 
 
 if __name__ == "__main__":

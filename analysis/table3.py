@@ -24,7 +24,8 @@ def table3(
     read = read_errors(source, parse_roles(source_name, family or [], targets or []))
     if read.roles is None:
         raise UserError(f"{source}: say which datasets are --source, --family and --targets")
-    print_table(Console(), "match", apr.match_family(read.errors, read.roles))
+    table = apr.match_family(read.errors, read.roles, weights=read.weights)
+    print_table(Console(), "match", table)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ def table4(source: Source) -> None:
     read = read_errors(source)
     if not read.has_stages:
         raise UserError(f"{source}: has no columns d1, w1, b1, g1, ... of the stages")
-    print_table(Console(), "drivers", apr.drivers(read.errors, read.population))
+    table = apr.drivers(read.errors, read.population, weights=read.weights)
+    print_table(Console(), "drivers", table)
 
 
 if __name__ == "__main__":

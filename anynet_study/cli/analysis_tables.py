@@ -35,7 +35,7 @@ def analyse(source: "ErrorsInput", wanted: str, options: Options) -> Analysis:
     """Make the table `wanted`, or with "all" every table that the input has the data for."""
     if wanted not in ("all", *TABLES):
         raise UserError(f"--table: no {wanted!r}; legal: {', '.join(TABLES)}, all")
-    _check_method(options.method)
+    _check_method(options.method, weighted=source.weights is not None)
     analysis = Analysis()
     for name in TABLES if wanted == "all" else [wanted]:
         reason = _lacking(source, name)
@@ -65,11 +65,16 @@ def exclusions(source: "ErrorsInput") -> list[str]:
     return lines
 
 
-def _check_method(method: str) -> None:
+def _check_method(method: str, weighted: bool) -> None:
     from anynet_study.apr.kernels import Method
 
     if method not in get_args(Method):
         raise UserError(f"--method: no {method!r}; legal: {', '.join(get_args(Method))}")
+    if method == "kendall" and weighted:
+        raise UserError(
+            "--method: kendall takes no weights, which the architectures have; legal: spearman, "
+            "pearson, or kendall with --unweighted"
+        )
 
 
 def _lacking(source: "ErrorsInput", table: str) -> str:
@@ -89,27 +94,27 @@ def _lacking(source: "ErrorsInput", table: str) -> str:
 def _correlations(source: "ErrorsInput", options: Options) -> "pd.DataFrame":
     from anynet_study import apr
 
-    return apr.correlations(source.errors, **vars(options))
+    return apr.correlations(source.errors, **vars(options), weights=source.weights)
 
 
 def _match(source: "ErrorsInput", options: Options) -> "pd.DataFrame":
     from anynet_study import apr
 
     assert source.roles is not None
-    return apr.match_family(source.errors, source.roles, **vars(options))
+    return apr.match_family(source.errors, source.roles, **vars(options), weights=source.weights)
 
 
 def _proxies(source: "ErrorsInput", options: Options) -> "pd.DataFrame":
     from anynet_study import apr
 
     assert source.roles is not None
-    return apr.best_proxies(source.errors, source.roles, **vars(options))
+    return apr.best_proxies(source.errors, source.roles, **vars(options), weights=source.weights)
 
 
 def _drivers(source: "ErrorsInput", options: Options) -> "pd.DataFrame":
     from anynet_study import apr
 
-    return apr.drivers(source.errors, source.population, **vars(options))
+    return apr.drivers(source.errors, source.population, **vars(options), weights=source.weights)
 
 
 def _configurations(source: "ErrorsInput", options: Options) -> "pd.DataFrame":

@@ -129,7 +129,7 @@ def _pair(row: Mapping[str, Any], separator: str) -> dict[str, str]:
         "dataset": name_of(str(row["source"])),
         "and": name_of(str(row["target"])),
         "correlation": estimate(row, "estimate", separator),
-        "n": str(row["n"]),
+        **_counts(row),
         "p": _p_value(row["p"]),
     }
 
@@ -143,7 +143,7 @@ def _match(row: Mapping[str, Any], separator: str) -> dict[str, str]:
         "source": estimate(row, "rho_source", separator),
         "closest member": estimate(row, "rho_member", separator),
         "difference": estimate(row, "difference", separator),
-        "n": str(row["n"]),
+        **_counts(row),
     }
 
 
@@ -153,7 +153,7 @@ def _proxy(row: Mapping[str, Any], separator: str) -> dict[str, str]:
         "proxy": name_of(str(row["proxy"])),
         "correlation": estimate(row, "estimate", separator),
         "P(best)": number(row["probability_best"]),
-        "n": str(row["n"]),
+        **_counts(row),
     }
 
 
@@ -162,7 +162,7 @@ def _driver(row: Mapping[str, Any], separator: str) -> dict[str, str]:
         "dataset": name_of(str(row["dataset"])),
         "parameter": str(row["parameter"]),
         "correlation": estimate(row, "estimate", separator),
-        "n": str(row["n"]),
+        **_counts(row),
         "p": _p_value(row["p"]),
     }
 
@@ -207,6 +207,12 @@ def _noise(row: Mapping[str, Any], separator: str) -> dict[str, str]:
         "ICC": estimate(row, "icc", separator),
         "ceiling": number(row["ceiling"]),
     }
+
+
+def _counts(row: Mapping[str, Any]) -> dict[str, str]:
+    """The architectures, and how many of equal weight would say as much where they have weights."""
+    effective = {"eff.": f"{row['effective']:.1f}"} if "effective" in row else {}
+    return {"n": str(row["n"]), **effective}
 
 
 def _p_value(p: float) -> str:

@@ -50,6 +50,12 @@ def analyze(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write a file a table to this folder.")
     ] = None,
+    unweighted: Annotated[
+        bool,
+        typer.Option(
+            "--unweighted", help="Ignore the weights of a sample drawn with unequal probability."
+        ),
+    ] = False,
     source_name: SourceName = "",
     family: Family = None,
     targets: Targets = None,
@@ -76,6 +82,7 @@ def analyze(
         raise UserError(f"--format {layout} of all tables needs --output FOLDER, or one --table")
     roles = parse_roles(source_name, family or [], targets or [])
     read = read_errors(source, roles, accuracy, fraction)
+    read = read.unweighted() if unweighted else read
     options = Options(method, resamples, seed, level)  # type: ignore[arg-type]
     analysis = analyse(read, table, options)
     if output is not None:
@@ -94,8 +101,12 @@ def print_summary(
     resamples: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
+    weights: "pd.Series[float] | None" = None,
 ) -> None:
-    """Print the correlation matrix, and the best proxy of each target with how sure it is."""
+    """Print the correlation matrix, and the best proxy of each target with how sure it is.
+
+    `weights` by architecture, where they were not drawn with equal probability.
+    """
     from rich.console import Console
 
     from anynet_study import apr
@@ -105,9 +116,9 @@ def print_summary(
 
     options = Options("spearman", resamples, seed, level)
     console = Console()
-    console.print(_heading("", errors, options), highlight=False, markup=False)
-    print_matrix(console, apr.correlations(errors, resamples=resamples, seed=seed, level=level))
-    proxies = apr.best_proxies(errors, roles, resamples=resamples, seed=seed, level=level)
+    console.print(_heading("", errors, options, weights), highlight=False, markup=False)
+    print_matrix(console, apr.correlations(errors, **vars(options), weights=weights))
+    proxies = apr.best_proxies(errors, roles, **vars(options), weights=weights)
     best = proxies.groupby("target", sort=False).head(1)
     print_table(console, "proxies", best)
     _print_exclusions(console, exclusions(ErrorsInput("", errors)))
@@ -122,7 +133,8 @@ def _print_text(
     from anynet_study.cli.analysis_text import print_heading, print_matrix, print_table
 
     console = Console()
-    console.print(_heading(f"{read.name}: ", read.errors, options), highlight=False, markup=False)
+    heading = _heading(f"{read.name}: ", read.errors, options, read.weights)
+    console.print(heading, highlight=False, markup=False)
     for name, table in analysis.tables.items():
         if name == "correlations" and len(table) > MANY_PAIRS and not list_pairs:
             print_heading(console, name)
@@ -135,12 +147,30 @@ def _print_text(
     _print_exclusions(console, exclusions(read))
 
 
-def _heading(name: str, errors: "pd.DataFrame", options: "Options") -> str:
-    return (
-        f"{name}{len(errors)} architectures x {len(errors.columns)} datasets\n"
+def _heading(
+    name: str, errors: "pd.DataFrame", options: "Options", weights: "pd.Series[float] | None"
+) -> str:
+    lines = [
+        f"{name}{len(errors)} architectures x {len(errors.columns)} datasets",
         f"{options.method.capitalize()}, {100 * options.level:g}% intervals from "
-        f"{options.resamples:,} resamples (seed {options.seed})"
-    )
+        f"{options.resamples:,} resamples (seed {options.seed})",
+    ]
+    effective = _effective(errors, weights)
+    if effective is not None:
+        lines.append(
+            "correlations weighted, as the sample was drawn with unequal probability:\n"
+            f"{len(errors)} architectures say as much as {effective:.1f} of equal weight (eff.)"
+        )
+    return "\n".join(lines)
+
+
+def _effective(errors: "pd.DataFrame", weights: "pd.Series[float] | None") -> float | None:
+    """Kish's effective number of architectures; None without weights."""
+    from anynet_study.apr import effective_size
+    from anynet_study.apr.weights import aligned_weights
+
+    aligned = aligned_weights(weights, errors)
+    return None if aligned is None else effective_size(aligned)
 
 
 def _print_exclusions(console: "Console", lines: list[str]) -> None:
@@ -159,6 +189,7 @@ def _json(read: "ErrorsInput", analysis: "Analysis", options: "Options") -> str:
             "input": read.name,
             "architectures": len(read.errors),
             "datasets": list(read.errors.columns),
+            "effective_architectures": _effective(read.errors, read.weights),
             **vars(options),
             "tables": tables,
             "not_made": analysis.skipped,

@@ -3,7 +3,7 @@
 import csv
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -86,6 +86,19 @@ class ErrorsInput:
     def has_stages(self) -> bool:
         """Whether the depths, widths and so on of the architectures' stages are known."""
         return self.population is not None and "d1" in self.population.columns
+
+    @property
+    def weights(self) -> "pd.Series[float] | None":
+        """Weights by architecture; None where all were drawn with equal probability."""
+        from anynet_study.apr import weights_of
+
+        return None if self.population is None else weights_of(self.population)
+
+    def unweighted(self) -> "ErrorsInput":
+        """The same, as if all had been drawn with equal probability."""
+        if self.population is None:
+            return self
+        return replace(self, population=self.population.drop(columns="weight", errors="ignore"))
 
 
 def read_errors(

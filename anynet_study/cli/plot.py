@@ -65,6 +65,8 @@ def plot(
     for each in drawn:
         for path in each.files.values():
             print(path)
+    if read.weights is not None:
+        typer.echo("note: correlations in the figures are weighted, the points are not", err=True)
     skipped = [f"no figure {each.name}: {each.left_out}" for each in drawn if each.left_out]
     if len(skipped) == len(drawn):
         raise UserError(f"{read.name}: {skipped[0]}")

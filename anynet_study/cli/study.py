@@ -237,13 +237,14 @@ def _report(study: "Study", resamples: int) -> None:
 
 
 def _print_summary(study: "Study", resamples: int) -> None:
-    from anynet_study.apr import Roles
+    from anynet_study.apr import Roles, weights_of
     from anynet_study.cli.analyze import print_summary
     from anynet_study.store import ResultStore
 
     store = ResultStore(study.results)
     try:
-        print_summary(store.errors(), Roles.from_datasets(store.datasets()), resamples=resamples)
+        roles, weights = Roles.from_datasets(store.datasets()), weights_of(store.architectures())
+        print_summary(store.errors(), roles, resamples=resamples, weights=weights)
     except UserError as error:  # the runs are there, only too few or too odd to be compared
         print(f"no correlations: {error}")
     print(f"report: {study.report}")

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from anynet_study import apr
 from anynet_study.apr import Roles
+from anynet_study.apr.weights import aligned_weights
 from anynet_study.errors import UserError
 from anynet_study.report.study import StudyTables
 
@@ -37,8 +39,12 @@ def analyse(
     seed: int = 0,
     wanted: Collection[str] = ANALYSES,
 ) -> Analysis:
-    """Compute what is wanted and the tables allow, with `resamples` bootstrap resamples."""
+    """Compute what is wanted and the tables allow, with `resamples` bootstrap resamples.
+
+    Correlations are weighted where the population has weights.
+    """
     errors = tables.errors
+    how: dict[str, Any] = {"resamples": resamples, "seed": seed, "weights": weights_in(tables)}
     left_out: dict[str, str] = {}
 
     def attempt(name: str, compute: Callable[[], pd.DataFrame]) -> pd.DataFrame | None:
@@ -50,21 +56,10 @@ def analyse(
 
     return Analysis(
         tables,
-        correlations=attempt(
-            "correlations", lambda: apr.correlations(errors, resamples=resamples, seed=seed)
-        ),
-        match=attempt(
-            "match",
-            lambda: apr.match_family(errors, roles_in(tables), resamples=resamples, seed=seed),
-        ),
-        proxies=attempt(
-            "proxies",
-            lambda: apr.best_proxies(errors, roles_in(tables), resamples=resamples, seed=seed),
-        ),
-        drivers=attempt(
-            "drivers",
-            lambda: apr.drivers(errors, population_in(tables), resamples=resamples, seed=seed),
-        ),
+        correlations=attempt("correlations", lambda: apr.correlations(errors, **how)),
+        match=attempt("match", lambda: apr.match_family(errors, roles_in(tables), **how)),
+        proxies=attempt("proxies", lambda: apr.best_proxies(errors, roles_in(tables), **how)),
+        drivers=attempt("drivers", lambda: apr.drivers(errors, population_in(tables), **how)),
         ceiling=attempt("ceiling", lambda: _ceiling(tables)),
         left_out=left_out,
     )
@@ -82,6 +77,20 @@ def population_in(tables: StudyTables) -> pd.DataFrame:
     if tables.population is None or tables.population.empty or "d1" not in tables.population:
         raise UserError(NO_POPULATION)
     return tables.population
+
+
+def weights_in(tables: StudyTables) -> pd.Series | None:
+    """Weights by architecture; None where all were drawn with equal probability."""
+    return None if tables.population is None else apr.weights_of(tables.population)
+
+
+def effective_in(tables: StudyTables) -> float | None:
+    """Kish's effective number of architectures; None where they have no (legal) weights."""
+    try:
+        weights = aligned_weights(weights_in(tables), tables.errors)
+    except UserError:  # the analyses that it keeps from being made say so
+        return None
+    return None if weights is None else apr.effective_size(weights)
 
 
 def replicates_in(tables: StudyTables) -> pd.DataFrame:

@@ -26,9 +26,11 @@ def match_grid(table: pd.DataFrame) -> Grid:
         member = f"{row['member']} ({row['member_classes']})" if row["member"] else ""
         classes = "" if pd.isna(row["classes"]) else f" ({row['classes']})"
         cells = [_cell(row, name) for name in ("rho_source", "rho_member", "difference")]
-        rows.append([row["target"] + classes, member, *cells, str(row["n"])])
+        rows.append([row["target"] + classes, member, *cells, _counts(row)])
     headings = ["target (classes)", "closest member (classes)"]
-    return Grid([*headings, "ρ with source", "ρ with member", "difference", "n"], rows, names=2)
+    return Grid(
+        [*headings, "ρ with source", "ρ with member", "difference", _heading(table)], rows, names=2
+    )
 
 
 def proxy_grid(table: pd.DataFrame) -> Grid:
@@ -39,20 +41,20 @@ def proxy_grid(table: pd.DataFrame) -> Grid:
             row["proxy"],
             _cell(row),
             "–" if pd.isna(row["probability_best"]) else f"{100 * row['probability_best']:.0f}%",
-            str(row["n"]),
+            _counts(row),
         ]
         for _, row in table.iterrows()
     ]
-    return Grid(["target", "proxy", "ρ", "best in resamples", "n"], rows, names=2)
+    return Grid(["target", "proxy", "ρ", "best in resamples", _heading(table)], rows, names=2)
 
 
 def pairs_grid(table: pd.DataFrame) -> Grid:
     """All pairs of datasets."""
     rows = [
-        [row["source"], row["target"], _cell(row), p_value(row["p"]), str(row["n"])]
+        [row["source"], row["target"], _cell(row), p_value(row["p"]), _counts(row)]
         for _, row in table.iterrows()
     ]
-    return Grid(["dataset", "dataset", "ρ", "p", "n"], rows, names=2)
+    return Grid(["dataset", "dataset", "ρ", "p", _heading(table)], rows, names=2)
 
 
 def driver_grid(table: pd.DataFrame) -> Grid:
@@ -62,8 +64,8 @@ def driver_grid(table: pd.DataFrame) -> Grid:
     for dataset, group in table.groupby("dataset", sort=False):
         by_parameter = group.set_index("parameter")
         cells = [_cell(by_parameter.loc[name]) for name in parameters]
-        rows.append([str(dataset), *cells, str(group["n"].iloc[0])])
-    return Grid(["dataset", *(f"ρ with {name}" for name in parameters), "n"], rows)
+        rows.append([str(dataset), *cells, _counts(group.iloc[0])])
+    return Grid(["dataset", *(f"ρ with {name}" for name in parameters), _heading(table)], rows)
 
 
 def ceiling_grid(table: pd.DataFrame) -> Grid:
@@ -134,6 +136,15 @@ def p_value(p: float) -> str:
     if pd.isna(p):
         return "–"
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _heading(table: pd.DataFrame) -> str:
+    return "n (effective)" if "effective" in table else "n"
+
+
+def _counts(row: pd.Series) -> str:
+    """The architectures, and how many of equal weight say as much where they have weights."""
+    return f"{row['n']} ({row['effective']:.1f})" if "effective" in row else str(row["n"])
 
 
 def _cell(row: pd.Series, name: str = "") -> str:

@@ -7,7 +7,7 @@ from importlib.resources import files
 from jinja2 import Environment, StrictUndefined
 
 from anynet_study.report import grids
-from anynet_study.report.analysis import Analysis
+from anynet_study.report.analysis import Analysis, effective_in
 from anynet_study.report.drawing import DrawnFigure
 from anynet_study.report.summary import Summary
 from anynet_study.report.words import findings
@@ -35,6 +35,7 @@ def render(
         grids=_grids(analysis, summary),
         left_out=analysis.left_out,
         tables=analysis.tables,
+        effective=effective_in(analysis.tables),
         summary=summary,
         figures=figures,
         method=method,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from anynet_study.plots import wording
-from anynet_study.report.analysis import Analysis, roles_in
+from anynet_study.report.analysis import Analysis, effective_in, roles_in
 
 SURE = 0.95
 LIKELY = 0.8
@@ -159,11 +159,13 @@ def noise(ceiling: pd.DataFrame) -> list[str]:
 def caution(analysis: Analysis) -> list[str]:
     """Say when the population is too small to trust."""
     count = int(analysis.tables.errors.notna().any(axis=1).sum())
-    if count >= FEW:
+    effective = effective_in(analysis.tables)
+    if min(count, effective or count) >= FEW:
         return []
+    weighted = f", of unequal weights and as good as {effective:.0f}," if effective else ""
     return [
-        f"With {count} architectures the intervals are wide: read this as a first impression. "
-        "Four times as many architectures would halve them."
+        f"With {count} architectures{weighted} the intervals are wide: read this as a first "
+        "impression. Four times as many architectures would halve them."
     ]
 
 

@@ -114,6 +114,49 @@ def test_csv_is_the_table_itself(study: Path, tmp_path: Path) -> None:
     assert len(table) == 4
 
 
+@pytest.fixture(scope="module")
+def weighted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """40 architectures, half of them with nine times the weight of the others."""
+    architectures = population(40).assign(weight=[1.0, 9.0] * 20)
+    table = architectures.merge(noisy(true_errors(architectures), seed=0).reset_index())
+    path = tmp_path_factory.mktemp("weighted") / "weighted.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+OF_ROLES = ["--source", "big", "--family", "big=1000,big-2=2", "--targets", "pets=9,lines=2"]
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_weighted_correlations_say_so(weighted: Path, width: int) -> None:
+    text = run(weighted, *OF_ROLES, width=width)
+    assert "correlations weighted, as the sample was drawn with unequal probability" in text
+    assert "40 architectures say as much as 24.4 of equal weight (eff.)" in text
+    assert text.count("24.4\n") + text.count("24.4  ") > 15
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+
+
+def test_weights_are_used_unless_told_otherwise(weighted: Path) -> None:
+    table = pd.read_csv(weighted, index_col=0)
+    errors = table[["big", "big-2", "pets", "lines"]]
+    for options, weights in ((["--json"], table["weight"]), (["--json", "--unweighted"], None)):
+        found = json.loads(run(weighted, *OF_ROLES, *options))
+        truth = apr.correlations(errors, resamples=100, weights=weights)
+        rows = found["tables"]["correlations"]
+        assert [row["estimate"] for row in rows] == pytest.approx(list(truth["estimate"]))
+        effective = None if weights is None else pytest.approx(1000 / 41)
+        assert found["effective_architectures"] == effective
+        for name in ("match", "proxies", "drivers"):
+            assert ("effective" in found["tables"][name][0]) == (weights is not None)
+
+
+def test_kendall_needs_the_weights_to_be_ignored(weighted: Path) -> None:
+    with pytest.raises(UserError, match=r"kendall takes no weights.* --unweighted"):
+        run(weighted, "--method", "kendall")
+    assert "Kendall" in run(weighted, "--method", "kendall", "--unweighted")
+
+
 @pytest.mark.parametrize(
     ("layout", "suffix", "part"),
     [
