@@ -1,45 +1,85 @@
-"""The sampler and the complexities once more: one candidate, one block, one number at a time."""
+"""The sampler and the complexities once more: one candidate, one block, one number at a time.
 
-from collections.abc import Iterator, Sequence
+Written from the docstrings, in plain Python; nothing of the package's arithmetic is used.
+"""
+
+from bisect import bisect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import accumulate, product
+from math import log, prod
+from typing import Any
 
 import numpy as np
 
 from anynet_study.design_space import Architecture, DesignSpace
+from anynet_study.design_space.anynet import AnyNet
+from anynet_study.design_space.regnet import RegNet
+
+WIDEST = 4096
+Bands = Mapping[str, tuple[float, float]]
+
+
+@dataclass
+class Counter:
+    """Sums over the layers of a network, and the side of the map that has been reached."""
+
+    side: int
+    flops: int = 0
+    parameters: int = 0
+    activations: int = 0
+
+    def convolution(
+        self, w_in: int, w_out: int, kernel: int, stride: int = 1, groups: int = 1, extra: int = 2
+    ) -> None:
+        """Count a convolution with its batch norm, or with a bias for `extra` = 1."""
+        self.side = (self.side + 2 * (kernel // 2) - kernel) // stride + 1
+        weights = kernel * kernel * (w_in // groups) * w_out
+        self.flops += weights * self.side**2
+        self.parameters += weights + extra * w_out
+        self.activations += w_out * self.side**2
+
+    def aside(self, *layers: tuple[int, ...], side: int = 0, extra: int = 2) -> None:
+        """Count convolutions (of maps of the given side) off the main path."""
+        here = self.side
+        self.side = side or here
+        for layer in layers:
+            self.convolution(*layer, extra=extra)
+        self.side = here
 
 
 def complexity(a: Architecture, resolution: int, classes: int) -> tuple[int, int, int]:
     """FLOPs, parameters and activations, summed over the layers of the network."""
-    flops = parameters = activations = 0
-    side = resolution
-
-    def convolution(w_in: int, w_out: int, kernel: int, stride: int, groups: int = 1) -> None:
-        nonlocal flops, parameters, activations, side
-        side = (side + 2 * (kernel // 2) - kernel) // stride + 1
-        weights = kernel * kernel * (w_in // groups) * w_out
-        flops += weights * side * side
-        parameters += weights + 2 * w_out
-        activations += w_out * side * side
-
+    count = Counter(resolution)
+    kernel, stride = {"imagenet": (7, 2), "simple": (3, 2), "cifar": (3, 1)}[a.stem]
+    count.convolution(3, a.stem_width, kernel, stride)
     if a.stem == "imagenet":
-        convolution(3, a.stem_width, 7, 2)
-        side = (side - 1) // 2 + 1
-    else:
-        convolution(3, a.stem_width, 3, 1)
+        count.side = (count.side + 2 - 3) // 2 + 1
     w_in = a.stem_width
-    for d, w, b, g, s in zip(
-        a.depths, a.widths, a.bottleneck_ratios, a.group_widths, a.strides, strict=True
-    ):
-        for block in range(d):
-            stride = s if block == 0 else 1
-            if stride != 1 or w_in != w:
-                before = side
-                convolution(w_in, w, 1, stride)
-                side = before
-            convolution(w_in, w // b, 1, 1)
-            convolution(w // b, w // b, 3, stride, w // b // g)
-            convolution(w // b, w, 1, 1)
+    stages = zip(a.depths, a.widths, a.bottleneck_ratios, a.group_widths, a.strides, strict=True)
+    for d, w, b, g, s in stages:
+        for number in range(d):
+            _block(count, a, w_in, w, b, g, 1 if number else s)
             w_in = w
-    return flops + w_in * classes, parameters + (w_in + 1) * classes, activations + classes
+    flops, parameters = count.flops + w_in * classes, count.parameters + (w_in + 1) * classes
+    return flops, parameters, count.activations + classes
+
+
+def _block(count: Counter, a: Architecture, w_in: int, w: int, b: int, g: int, stride: int) -> None:
+    if a.block != "vanilla" and (stride != 1 or w_in != w):
+        count.aside((w_in, w, 1, stride))
+    if a.block != "bottleneck":
+        count.convolution(w_in, w, 3, stride)
+        count.convolution(w, w, 3)
+        return
+    v = w // b
+    count.convolution(w_in, v, 1)
+    count.convolution(v, v, 3, stride, v // g)
+    if a.se_ratio:
+        inside = max(1, round(a.se_ratio * w_in))
+        count.aside((v, inside, 1), (inside, v, 1), side=1, extra=1)
+    count.convolution(v, w, 1)
 
 
 def words(seed: int) -> Iterator[float]:
@@ -51,40 +91,179 @@ def words(seed: int) -> Iterator[float]:
             yield (half + 0.5) / 2**32
 
 
-def candidate(space: DesignSpace, stream: Iterator[float]) -> Architecture:
-    """The next candidate, realised."""
+class Parameter:
+    """The values that one number draws, and their probabilities."""
 
-    def log_uniform(bounds: Sequence[int], step: int) -> int:
-        low, high = bounds[0] - step / 2, bounds[1] + step / 2
-        return step * int(low * (high / low) ** next(stream) / step + 0.5)
+    def __init__(self, values: Sequence[Any], mass: Sequence[float] | None = None) -> None:
+        """Give all values the same probability, unless there is a mass for each."""
+        mass = mass or [1.0] * len(values)
+        self.values = list(values)
+        self.probabilities = [one / sum(mass) for one in mass]
+        self.ends = list(accumulate(self.probabilities))
 
-    def uniform(values: Sequence[int]) -> int:
-        return values[int(next(stream) * len(values))]
+    def draw(self, number: float) -> Any:
+        """The value that a number in (0, 1) draws."""
+        return self.values[min(bisect(self.ends, number), len(self.values) - 1)]
 
-    depths = [log_uniform(space.depths, 1) for _ in range(4)]
-    widths = [log_uniform(space.widths, space.width_divisor) for _ in range(4)]
-    ratios = [uniform(space.bottleneck_ratios) for _ in range(4)]
-    group_widths = [uniform(space.group_widths) for _ in range(4)]
-    for i in range(4):
-        v = widths[i] // ratios[i]
-        group_widths[i] = min(group_widths[i], v)
-        widths[i] = max(1, round(v / group_widths[i])) * group_widths[i] * ratios[i]
-    stages = map(tuple, (depths, widths, ratios, group_widths))
-    return Architecture(*stages, space.strides, space.stem, space.stem_width)
+
+#: A number that is drawn and thrown away.
+UNUSED = Parameter([None])
+
+
+def ranged(kind: str, ends: Sequence[int], step: int) -> Parameter:
+    """The multiples of `step` from the first end to the second."""
+    values = range(ends[0], ends[1] + 1, step)
+    if kind == "uniform":
+        return Parameter(values)
+    return Parameter(values, [log((x + step / 2) / (x - step / 2)) for x in values])
+
+
+def parameters(space: DesignSpace) -> list[Parameter]:
+    """What each number of a candidate draws, in order."""
+    stages = space.stages
+    if isinstance(stages, RegNet):
+        tenths, hundredths = (
+            [round(by * end) for end in ends]
+            for by, ends in ((10, stages.slope), (100, stages.width_multiplier))
+        )
+        return [
+            ranged(stages.distribution, stages.depth, 1),
+            ranged(stages.distribution, stages.initial_width, 8),
+            ranged(stages.distribution, tenths, 1),
+            ranged(stages.distribution, hundredths, 1),
+            Parameter(stages.bottleneck_ratios),
+            Parameter(stages.group_widths),
+        ]
+    count = len(space.frame.strides)
+    depths, widths = (
+        ends * count if len(ends) == 1 else ends for ends in (stages.depths, stages.widths)
+    )
+    each = {
+        "depths": [ranged(stages.depth_distribution, ends, 1) for ends in depths],
+        "widths": [
+            ranged(stages.width_distribution, ends, stages.width_divisor) for ends in widths
+        ],
+        "bottleneck_ratios": [Parameter(stages.bottleneck_ratios or [None])] * count,
+        "group_widths": [Parameter(stages.group_widths or [None])] * count,
+    }
+    for name in stages.shared:
+        each[name][1:] = [UNUSED] * (count - 1)
+    return [parameter for one in each.values() for parameter in one]
+
+
+def build(space: DesignSpace, drawn: Sequence[Any]) -> Architecture | None:
+    """The network that drawn values make; None if the space's constraints are not obeyed."""
+    make = _regnet if isinstance(space.stages, RegNet) else _anynet
+    return make(space, drawn)
+
+
+def _anynet(space: DesignSpace, drawn: Sequence[Any]) -> Architecture | None:
+    assert isinstance(space.stages, AnyNet)
+    count = len(space.frame.strides)
+    names = ("depths", "widths", "bottleneck_ratios", "group_widths")
+    values = {name: list(drawn[n * count : (n + 1) * count]) for n, name in enumerate(names)}
+    for name in space.stages.shared:
+        values[name] = values[name][:1] * count
+    d, w, b, g = values.values()
+    if space.frame.block == "bottleneck":
+        w, g = zip(*map(realise, w, b, g), strict=True)
+    else:
+        b, g = [1] * count, w
+    final = dict(zip(names, (d, w, b, g), strict=True))
+    for name in space.stages.non_decreasing:
+        if list(final[name]) != sorted(final[name]):
+            return None
+    return _architecture(space, d, w, b, g)
+
+
+def realise(w: int, b: int, g: int) -> tuple[int, int]:
+    """The width and group width that are built."""
+    v = w // b
+    g = min(g, v)
+    return max(1, round(Fraction(v, g))) * g * b, g
+
+
+def _regnet(space: DesignSpace, drawn: Sequence[Any]) -> Architecture | None:
+    d, w0, tenths, hundredths, b, g = drawn
+    per_block = block_widths(d, w0, Fraction(tenths, 10), Fraction(hundredths, 100))
+    widths = sorted(set(per_block))
+    if len(widths) != len(space.frame.strides) or widths[-1] > WIDEST:
+        return None
+    w, groups = zip(*(realise(one, b, g) for one in widths), strict=True)
+    return _architecture(space, [per_block.count(one) for one in widths], w, [b] * len(w), groups)
+
+
+def block_widths(d: int, w0: int, wa: Fraction, wm: Fraction) -> list[int]:
+    """The quantised width of each block, in exact arithmetic."""
+    widths, s = [], 0
+    for j in range(d):
+        while (w0 + wa * j) ** 2 >= w0**2 * wm ** (2 * s + 1):  # u_j >= w0 wm^(s + 1/2)
+            s += 1
+        widths.append(8 * round(w0 * wm**s / 8))
+    return widths
+
+
+def _architecture(space: DesignSpace, *stages: Sequence[int]) -> Architecture:
+    frame = space.frame
+    d, w, b, g = map(tuple, stages)
+    return Architecture(
+        d, w, b, g, frame.strides, frame.stem, frame.stem_width, frame.block, frame.se_ratio
+    )
+
+
+def law(
+    space: DesignSpace, bands: Bands, resolution: int, classes: int
+) -> dict[Architecture, float]:
+    """The probability of each network of a small space given that it is in the bands."""
+    masses: dict[Architecture, float] = {}
+    each = [zip(one.values, one.probabilities, strict=True) for one in parameters(space)]
+    for combination in product(*map(list, each)):
+        values, probabilities = zip(*combination, strict=True)
+        one = build(space, values)
+        if one is not None:
+            masses[one] = masses.get(one, 0) + prod(probabilities)
+    kept = {a: m for a, m in masses.items() if inside(a, bands, resolution, classes)}
+    return {a: mass / sum(kept.values()) for a, mass in kept.items()}
+
+
+@dataclass
+class Sample:
+    """What was kept, in order, and how many candidates were seen on the way."""
+
+    kept: list[Architecture] = field(default_factory=list)
+    candidates: int = 0
+    in_space: int = 0
+    in_band: int = 0
 
 
 def sample(
-    space: DesignSpace, count: int, band: tuple[float, float], resolution: int, classes: int
-) -> tuple[list[Architecture], int, int]:
-    """The first `count` different candidates of seed 0 in the band; how many seen and in band."""
-    stream = words(seed=0)
-    kept: list[Architecture] = []
-    examined = in_band = 0
-    while len(kept) < count:
-        one = candidate(space, stream)
-        examined += 1
-        if band[0] <= complexity(one, resolution, classes)[0] <= band[1]:
-            in_band += 1
-            if one not in kept:
-                kept.append(one)
-    return kept, examined, in_band
+    space: DesignSpace,
+    count: int,
+    bands: Bands,
+    resolution: int,
+    classes: int,
+    numbers: Iterator[float],
+) -> Sample:
+    """The first `count` different candidates in all bands, drawn from numbers in (0, 1)."""
+    result, known = Sample(), set()
+    each = parameters(space)
+    while len(result.kept) < count:
+        one = build(space, [parameter.draw(next(numbers)) for parameter in each])
+        result.candidates += 1
+        if one is None:
+            continue
+        result.in_space += 1
+        if not inside(one, bands, resolution, classes):
+            continue
+        result.in_band += 1
+        if one not in known:
+            known.add(one)
+            result.kept.append(one)
+    return result
+
+
+def inside(a: Architecture, bands: Bands, resolution: int, classes: int) -> bool:
+    """Whether the architecture's complexities are in all bands."""
+    names = ("flops", "parameters", "activations")
+    costs = dict(zip(names, complexity(a, resolution, classes), strict=True))
+    return all(low <= costs[name] <= high for name, (low, high) in bands.items())

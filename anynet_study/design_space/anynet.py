@@ -51,7 +51,8 @@ class AnyNet:
     #: `log_uniform` or `uniform`.
     depth_distribution: str = "log_uniform"
     width_distribution: str = "log_uniform"
-    #: Parameters of which all stages have one value in common.
+    #: Parameters of which all stages draw one value in common (a realised group is as wide as its
+    #: stage's bottleneck, if that is narrower).
     shared: tuple[str, ...] = ()
     #: Parameters that never decrease from one stage to the next.
     non_decreasing: tuple[str, ...] = ()
@@ -165,7 +166,7 @@ def _ranges(values: Any, name: str, stages: int, high: int) -> tuple[Range, ...]
 def _choices(values: Any, name: str, frame: Frame) -> tuple[int, ...]:
     if frame.block == "bottleneck":
         return choices(values, f"space: {name}", MAX_WIDTH)
-    if list(values):
+    if values is not None and (not isinstance(values, list | tuple) or values):
         raise UserError(f"space: {name}: {frame.block} blocks have none; leave it out")
     return ()
 

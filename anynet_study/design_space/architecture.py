@@ -66,13 +66,13 @@ class Architecture:
         clean = {name: getattr(frame, name) for name in names}
         for name, high in (("depths", MAX_DEPTH), ("widths", MAX_WIDTH)):
             clean[name] = _per_stage(getattr(self, name), name, frame.stages, high)
-        ratios = self.bottleneck_ratios or (1,) * frame.stages
+        ratios, groups = self.bottleneck_ratios, self.group_widths
+        ratios = (1,) * frame.stages if _left_out(ratios) else ratios
         ratios = _per_stage(ratios, "bottleneck_ratios", frame.stages, MAX_WIDTH)
         whole = tuple(max(1, w // b) for w, b in zip(clean["widths"], ratios, strict=True))
         clean["bottleneck_ratios"] = ratios
-        clean["group_widths"] = _per_stage(
-            self.group_widths or whole, "group_widths", frame.stages, MAX_WIDTH
-        )
+        groups = whole if _left_out(groups) else groups
+        clean["group_widths"] = _per_stage(groups, "group_widths", frame.stages, MAX_WIDTH)
         for name, value in clean.items():
             object.__setattr__(self, name, value)
         for stage in range(frame.stages):
@@ -179,3 +179,7 @@ def checked(resolution: int, classes: int) -> tuple[int, int]:
 
 def _per_stage(values: Any, name: str, stages: int, high: int) -> tuple[int, ...]:
     return whole_numbers(values, f"architecture: {name}", stages, high)
+
+
+def _left_out(values: Any) -> bool:
+    return values is None or (isinstance(values, list | tuple) and not values)

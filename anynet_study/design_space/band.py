@@ -65,11 +65,15 @@ def _band(bounds: Any, name: str) -> tuple[int, int] | None:
     if bounds is None:
         return None
     try:
+        if isinstance(bounds, str):  # "12" is not the band from 1 to 2
+            raise ValueError
         low, high = (float(bound) for bound in bounds)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise UserError(f"{name}: {bounds!r} is not a band: lowest, highest") from None
     if not 0 <= low <= high < MAX_BOUND:
         raise UserError(
             f"{name}: the band {low:g} to {high:g} is not 0 <= lowest <= highest < 2^53"
         )
+    if math.ceil(low) > math.floor(high):
+        raise UserError(f"{name}: there is no whole number in the band {low:g} to {high:g}")
     return math.ceil(low), math.floor(high)

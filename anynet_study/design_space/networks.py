@@ -29,10 +29,14 @@ class Networks:
     def __len__(self) -> int:
         return int(self.depths.shape[1])
 
+    @property
+    def bottleneck_ratios(self) -> Counts:
+        """Widths over bottleneck widths, which divide them."""
+        return self.widths // self.bottleneck_widths
+
     def rows(self) -> IntArray:
         """One row a network, shape (n, 4 S): its depths, widths, ratios, group widths."""
-        ratios = self.widths // self.bottleneck_widths
-        parts = (self.depths, self.widths, ratios, self.group_widths)
+        parts = (self.depths, self.widths, self.bottleneck_ratios, self.group_widths)
         return np.ascontiguousarray(np.vstack(parts).T, dtype=np.int64)
 
     def chosen(self, which: npt.NDArray[Any]) -> "Networks":

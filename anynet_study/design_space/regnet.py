@@ -26,9 +26,10 @@ class RegNet:
     """Widths that rise linearly with the block's number, quantised to a few stages.
 
     Block j = 0, 1, ..., d - 1 is meant to have the width u_j = w0 + wa j. It gets
-    w_j = w0 wm^s rounded to a multiple of 8, where s is log(u_j / w0) / log(wm) rounded to a whole
-    number. Blocks of equal width are a stage; what does not have as many stages as the frame has
-    strides is drawn again. All stages share bottleneck ratio and group width.
+    w_j = w0 wm^s rounded to a multiple of 8 (half to even), where s is log(u_j / w0) / log(wm)
+    rounded to a whole number (half up). Blocks of equal width are a stage; what does not have as
+    many stages as the frame has strides, or is wider than 4096, is drawn again. All stages share
+    bottleneck ratio and group width.
 
     d, w0, wa and wm are log-uniform (or uniform) variables rounded to a multiple of their step q
     (1, 8, 0.1 and 0.01): P(x) ~ log((x + q/2) / (x - q/2)). Ratios and group widths are uniform
@@ -121,29 +122,36 @@ def linear_stages(
 
     The third result says which networks have exactly S stages (and none wider than the limit);
     the others' depths and widths are 1 and 8. Nothing but additions, multiplications, divisions
-    and a square root is used, which all platforms round alike.
+    and a square root is used, which all platforms round alike; ties are those of exact arithmetic.
     """
     depths, widths = np.zeros((stages, len(d))), np.full((stages, len(d)), float(WIDTH_DIVISOR))
-    found = np.zeros(len(d))  # stages so far
-    before = np.zeros(len(d))  # width of the last of them
-    begun = np.zeros(len(d))  # blocks up to the current level's first
-    power = np.ones(len(d))  # wm^s
-    root = np.sqrt(wm)
-    columns = np.arange(len(d))
+    columns = np.arange(len(d))  # of the networks that have blocks left, and are legal so far
+    found = np.zeros(len(d), dtype=np.int64)  # stages so far
+    before, begun = np.zeros(len(d)), np.zeros(len(d))  # width of the last; blocks so far
+    power, root = np.ones(len(d)), np.sqrt(wm)  # wm^s, wm^(1/2)
     legal = np.ones(len(d), dtype=bool)
-    while (begun < d).any():
-        # Level s ends where u_j >= w0 wm^(s + 1/2): a tie, which no rounding decides, goes up.
-        end = np.minimum(np.ceil(w0 * (power * root - 1) / wa), d)
-        width = np.rint(w0 * power / WIDTH_DIVISOR) * WIDTH_DIVISOR
+    while len(columns):
+        # Level s ends where u_j >= w0 wm^(s + 1/2): a tie goes up.
+        end = np.minimum(np.ceil(_snapped(w0 * (power * root - 1) / wa)), d)
+        width = np.rint(_snapped(w0 * power / WIDTH_DIVISOR)) * WIDTH_DIVISOR
         blocks = end - begun
         found += (blocks > 0) & (width != before)
         before = np.where(blocks > 0, width, before)
-        legal &= (found <= stages) & (before <= MAX_WIDTH // 2)
-        place = np.clip(found - 1, 0, stages - 1).astype(np.int64)
-        depths[place, columns] += np.where(legal, blocks, 0)
-        widths[place, columns] = np.where(legal & (blocks > 0), width, widths[place, columns])
-        begun = np.where(legal, end, d)
-        power *= wm
-    legal &= found == stages
+        fits = (found <= stages) & (before <= MAX_WIDTH // 2)
+        legal[columns] = fits
+        place = np.clip(found - 1, 0, stages - 1), columns
+        depths[place] += blocks
+        widths[place] = before
+        left = np.flatnonzero(fits & (end < d))
+        power, begun = power * wm, end
+        d, w0, wa, wm, root, power, begun, before, found, columns = (
+            one[left] for one in (d, w0, wa, wm, root, power, begun, before, found, columns)
+        )
+    legal &= depths.all(axis=0)
     depths[:, ~legal], widths[:, ~legal] = 1, WIDTH_DIVISOR
     return depths, widths, legal
+
+
+def _snapped(values: FloatArray) -> FloatArray:
+    """Round to multiples of 2^-30, so that what is a tie in exact arithmetic is one here, too."""
+    return np.rint(values * 2.0**30) / 2.0**30

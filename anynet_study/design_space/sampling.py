@@ -19,7 +19,7 @@ from anynet_study.design_space.band import Bands, checked_bands
 from anynet_study.design_space.distribution import words_of
 from anynet_study.design_space.networks import Networks, networks_of
 from anynet_study.design_space.population import Population
-from anynet_study.design_space.search import Search, Seen
+from anynet_study.design_space.search import FIRST_LOOK, Search, Seen
 from anynet_study.design_space.strata import Strata, checked_strata, weights
 from anynet_study.design_space.validation import whole_number
 from anynet_study.errors import UserError
@@ -55,12 +55,12 @@ class Request:
     def look(self, first: int, count: int) -> Seen:
         """Look at candidates `first` and following for those in the bands."""
         networks, legal = self.candidates(first, count)
-        inside = self.bands.inside(networks)
+        in_space = np.arange(count)
         if legal is not None:
-            inside &= legal
-        positions = np.flatnonzero(inside)
-        in_space = np.arange(count) if legal is None else np.flatnonzero(legal)
-        chosen = networks.chosen(positions)
+            in_space = np.flatnonzero(legal)
+            networks = networks.chosen(in_space)
+        inside = np.flatnonzero(self.bands.inside(networks))
+        positions, chosen = in_space[inside], networks.chosen(inside)
         strata = np.zeros(len(positions), dtype=np.int64)
         if self.strata is not None:
             strata = self.strata.of_networks(chosen, self.bands)
@@ -122,18 +122,27 @@ def sample(request: Request, chunk: int = CHUNK, threads: int | None = None) -> 
 def _chunks(request: Request, chunk: int, threads: int) -> Iterator[Seen]:
     """Yield what there is to see, chunk by chunk, in order, looking ahead with the threads."""
     _keep_memory()
-    yield request.look(0, chunk)  # often enough, and threads would only delay it
+    parts = _parts(chunk)
+    yield request.look(*next(parts))  # often enough, and threads would only delay it
     with ThreadPoolExecutor(threads) as pool:
         ahead: deque[Future[Seen]] = deque()
-        first = chunk
         try:
-            while True:
-                while len(ahead) < threads:
-                    ahead.append(pool.submit(request.look, first, chunk))
-                    first += chunk
-                yield ahead.popleft().result()
+            for part in parts:
+                ahead.append(pool.submit(request.look, *part))
+                if len(ahead) > threads:
+                    yield ahead.popleft().result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _parts(chunk: int) -> Iterator[tuple[int, int]]:
+    """First candidate and size of each chunk; none goes across a look back of the search."""
+    first, look = 0, FIRST_LOOK
+    while True:
+        count = min(chunk, look - first)
+        yield first, count
+        first += count
+        look *= 2 if first == look else 1
 
 
 def _keep_memory() -> None:

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 MOST_CANDIDATES = 1 << 27
 #: ... and more than this many for each network that is wanted; ...
 MOST_EACH = 10_000
-#: ... or after so many, when the second half of them brought nothing new.
+#: ... or after so many, when the second half of them brought nothing new; ...
 MOST_IN_VAIN = 1 << 24
+#: ... or when the second half of them brought nothing but so many repetitions.
+MOST_REPEATS = 1 << 20
 #: The first look back, after so many candidates; the next ones after twice as many each time.
 FIRST_LOOK = 1 << 18
 
@@ -49,9 +51,9 @@ class Search:
     kept: list[list[IntArray]] = field(init=False)
     missing: int = field(init=False)
     known: set[bytes] = field(default_factory=set)
-    #: When to look back next, and how many had been examined and kept when it was last done.
+    #: When to look back next; how many were examined, in the band and kept when it was last done.
     _next_look: int = FIRST_LOOK
-    _last_look: tuple[int, int] = (0, 0)
+    _last_look: tuple[int, int, int] = (0, 0, 0)
 
     def __post_init__(self) -> None:
         strata = self.request.strata_count
@@ -96,15 +98,16 @@ class Search:
         """
         if self.examined < self._next_look:
             return
-        looked, kept = self._last_look
-        found = self.request.count - self.missing
-        _, optimistic = wilson_interval(found - kept, self.examined - looked)
+        now = (self.examined, sum(self.in_band), self.request.count - self.missing)
+        looked, repeats, found = (n - n0 for n, n0 in zip(now, self._last_look, strict=True))
+        _, optimistic = wilson_interval(found, looked)
         needed = self.missing / optimistic
+        in_vain = self.examined >= MOST_IN_VAIN or repeats >= MOST_REPEATS
         if needed > max(MOST_CANDIDATES, MOST_EACH * self.request.count) or (
-            found == kept and self.examined >= MOST_IN_VAIN
+            in_vain and not found
         ):
             raise UserError(self._hopeless())
-        self._last_look = (self.examined, found)
+        self._last_look = now
         self._next_look = 2 * self.examined
 
     def account(self) -> dict[str, Any]:
@@ -121,6 +124,11 @@ class Search:
         }
 
     def _hopeless(self) -> str:
+        if not self.in_space:
+            return (
+                f"found no architecture: not one of {self.examined:,} candidates obeys the "
+                f"constraints of the space, its number of stages included"
+            )
         in_band = sum(self.in_band)
         least, most = wilson_interval(in_band, self.in_space)
         limits = self.request.bands.limits()
