@@ -3,8 +3,8 @@
 Radosavovic et al., "On Network Design Spaces for Visual Recognition" (2019, section 3).
 
 For 16 to 200 models a space, one normal and one skewed, nominal 95% intervals held the truth in 94%
-to 98% of the cases; with weights of `match_complexity` in 97% to 99%, and equal spaces were told
-apart (p below 0.05) in 4% to 5%.
+to 98% of the cases; with weights of `match_complexity` in 97% to 99%. The bootstrap's p-value was
+below 0.05 for 4% to 5% of equal spaces of 16 models or more, for 6% to 9% of those of 6 to 10.
 """
 
 import warnings
@@ -135,8 +135,10 @@ class _Pair:
         for index, name in enumerate(STATISTICS):
             row[name] = estimate[index]
             row[f"{name}_low"], row[f"{name}_high"] = low[index], high[index]
-        row["ks"] = np.abs(self._gap(*masses)).max()
-        row["p"] = self._p_value(float(row["ks"]), draws[:, 3])
+        distance = float(np.abs(self._gap(*masses)).max())
+        # Resamples of small samples vary too little.
+        shifts = draws[:, 3] * np.sqrt(size / (size - 1))
+        row |= {"ks": distance, "p": self._p_value(distance, shifts)}
         return row
 
     def _gap(self, left: Floats, right: Floats) -> Floats:
@@ -163,4 +165,5 @@ def _from_zero(masses: Floats) -> Floats:
     """(b, k + 1) the EDF after 0, 1, ... k distinct errors."""
     edf = np.zeros((len(masses), masses.shape[1] + 1))
     np.cumsum(masses, axis=1, out=edf[:, 1:])
+    edf[:, -1] = 1.0  # but for rounding
     return edf

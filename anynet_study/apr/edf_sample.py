@@ -9,22 +9,24 @@ they hold, so that intervals are, if anything, too wide.
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, stdtrit
 
 from anynet_study.apr.bootstrap import draw
 from anynet_study.apr.pairs import FEWEST
-from anynet_study.apr.ranks import Floats, Ints
+from anynet_study.apr.ranks import Floats, Ints, Multiplicities
 from anynet_study.apr.table import check_errors
 from anynet_study.errors import UserError
 
 #: Resamples that share a random stream. Few, so that 400,000 models take 0.3 GB.
 BLOCK = 16
 
-Column = pd.Series | np.ndarray | Sequence[float]
+#: One value a model.
+Column: TypeAlias = "pd.Series | NDArray[np.float64] | Sequence[float]"
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ class Sample:
     @property
     def masses(self) -> Floats:
         """(k,) share of each distinct error."""
-        return self._masses(np.ones((1, self.n)))[0]
+        once: Multiplicities = np.ones((1, self.n), dtype=np.int32)
+        return self._masses(once).ravel()
 
     def resampled(self, resamples: int, seed: int) -> Iterator[Floats]:
         """Blocks (b, k) of the shares in resamples: the same for a seed on every machine."""
@@ -68,10 +71,11 @@ class Sample:
             size = min(BLOCK, resamples - block * BLOCK)
             yield self._masses(draw(self.n, size, seed, (self.stream << 32) + block))
 
-    def _masses(self, multiplicities: np.ndarray) -> Floats:
+    def _masses(self, multiplicities: Multiplicities) -> Floats:
         drawn = multiplicities * self.weights
-        masses: Floats = np.add.reduceat(drawn, self.starts, axis=1)
-        return masses / masses.sum(axis=1, keepdims=True)
+        totals: Floats = np.add.reduceat(drawn, self.starts, axis=1)
+        masses: Floats = totals / totals.sum(axis=1, keepdims=True)
+        return masses
 
 
 def make_sample(errors: Column, weights: ArrayLike | None = None, name: str = "errors") -> Sample:

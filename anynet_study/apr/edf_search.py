@@ -89,4 +89,5 @@ def _all_beyond(size: int, n: int) -> Floats:
     """(n + 1,) chance that a subset of `size` of n models lies in 0, 1, ... n given models."""
     models = np.arange(size, n + 1)
     ways = gammaln(models + 1) - gammaln(models - size + 1)
-    return np.r_[np.zeros(size), np.exp(ways - ways[-1])]
+    chances: Floats = np.r_[np.zeros(size), np.exp(ways - ways[-1])]
+    return chances

@@ -3,6 +3,7 @@
 import typer
 
 from anynet_study.cli.analyze import analyze
+from anynet_study.cli.compare import compare
 from anynet_study.cli.complexity import complexity
 from anynet_study.cli.data import data_app
 from anynet_study.cli.plot import plot
@@ -20,6 +21,7 @@ app = typer.Typer(
     help="Does progress on ImageNet carry over? Train a population of architectures on many "
     "datasets and compare their errors.",
 )
-for command in (run, sample, launch, status, collect, report, query, analyze, plot, complexity):
+STUDY = (run, sample, launch, status, collect, report)
+for command in (*STUDY, query, analyze, compare, plot, complexity):
     app.command()(command)
 app.add_typer(data_app, name="data")

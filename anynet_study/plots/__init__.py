@@ -3,6 +3,7 @@
 from anynet_study.plots.configurations import configuration_grid
 from anynet_study.plots.curves import curve_grid
 from anynet_study.plots.drivers import driver_grid
+from anynet_study.plots.edf import edf_grid, edf_plot, random_search_plot
 from anynet_study.plots.frames import curve_data, driver_data, scatter_data
 from anynet_study.plots.heatmap import correlation_heatmap
 from anynet_study.plots.matrix import scatter_matrix
@@ -19,10 +20,13 @@ __all__ = [
     "curve_grid",
     "driver_data",
     "driver_grid",
+    "edf_grid",
+    "edf_plot",
     "noise_grid",
     "population_data",
     "population_grid",
     "proxy_chart",
+    "random_search_plot",
     "save",
     "scatter_data",
     "scatter_grid",
