@@ -1,105 +1,69 @@
-"""What one architecture costs."""
+"""What networks cost: one by its stages, several or a whole population in a table."""
 
-import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from anynet_study.errors import UserError
 
-if TYPE_CHECKING:
-    from anynet_study.design_space import Architecture
-
 
 def complexity(
-    architecture: Annotated[
-        str,
+    networks: Annotated[
+        list[str] | None,
         typer.Argument(
-            metavar="ARCHITECTURE",
-            help="YAML or JSON file of an architecture, the JSON itself, or a population's "
-            "Parquet file (with --id).",
+            metavar="[NETWORK]...",
+            help="Name of a reference network such as resnet50, YAML or JSON file of an "
+            "architecture, the JSON itself, or a population's Parquet or CSV file.",
         ),
-    ],
+    ] = None,
     architecture_id: Annotated[
-        str, typer.Option("--id", help="Which architecture of the population.")
+        str, typer.Option("--id", help="Which architecture of the population.", metavar="ID")
     ] = "",
-    resolution: Annotated[int, typer.Option(help="Image side in pixels.")] = 224,
-    classes: Annotated[int, typer.Option(help="Number of classes.")] = 1000,
+    names: Annotated[bool, typer.Option("--list", help="List the reference networks.")] = False,
+    resolution: Annotated[
+        int | None,
+        typer.Option(help="Image side in pixels; else 224, or 32 for networks named for CIFAR."),
+    ] = None,
+    classes: Annotated[
+        int | None,
+        typer.Option(help="Number of classes; else 1000, or 10 for networks named for CIFAR."),
+    ] = None,
+    batch: Annotated[int, typer.Option(help="Images in a batch, for the memory.")] = 128,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
-    """Count an architecture's FLOPs, parameters and activations.
+    """Count FLOPs, parameters, activations and the memory that training takes.
 
-    FLOPs are multiply-adds. The keys of an architecture: depths, widths, bottleneck_ratios,
-    group_widths (four values each); and, if not the defaults, strides, stem (imagenet or cifar),
-    stem_width.
+    One network is shown by its stages, several one a row, a population by its quartiles. FLOPs
+    are multiply-adds of convolutions and linear layers for one image, activations what these put
+    out; memory is what one training step in 32-bit floats holds.
+
+    The keys of an architecture: depths and widths, a value for each stage; and, if not the
+    defaults, bottleneck_ratios, group_widths, strides, stem (imagenet, simple or cifar),
+    stem_width, block (bottleneck, basic or vanilla), se_ratio.
 
     \b
     Examples:
+      anynet-study complexity resnet50
+      anynet-study complexity regnetx_400mf regnety_400mf resnet18
       anynet-study complexity architecture.yaml --resolution 32 --classes 10
       anynet-study complexity population.parquet --id 77a1b3dd2f0c94e1
+      anynet-study complexity --list
     """
-    chosen = _read(architecture, architecture_id)
-    costs = {
-        "flops": chosen.flops(resolution, classes),
-        "parameters": chosen.parameters(classes),
-        "activations": chosen.activations(resolution, classes),
-    }
-    if as_json:
-        print(json.dumps(costs))
+    from anynet_study.cli import complexity_text as text
+    from anynet_study.cli.complexity_sources import is_population, network_of, population_of
+    from anynet_study.design_space.reference import NAMES
+
+    sources = [*(networks or ()), *(NAMES if names else ())]
+    if not sources:
+        raise UserError("name a network, a file or a population; --list shows reference networks")
+    alone = len(sources) == 1 and is_population(sources[0])
+    if architecture_id and not alone:
+        raise UserError("--id chooses from a population; give its file, and nothing else")
+    if alone and not architecture_id:
+        text.show_population(population_of(sources[0], resolution, classes), batch, as_json)
+        return
+    found = [network_of(source, architecture_id, resolution, classes) for source in sources]
+    if len(found) == 1:
+        text.show_one(found[0], batch, as_json)
     else:
-        _print_table(chosen, costs, f"{resolution} px, {classes} classes")
-
-
-def _read(source: str, architecture_id: str) -> "Architecture":
-    from anynet_study.design_space import Architecture, Population
-
-    path = Path(source)
-    if path.suffix != ".parquet":
-        if architecture_id:
-            raise UserError("--id chooses from a population; give its .parquet file")
-        inline = source.lstrip().startswith("{")
-        return Architecture.from_dict(_parsed(source if inline else _text(path)))
-    population = Population.read(path)
-    if not architecture_id:
-        raise UserError(
-            f"{path}: say which of its {len(population)} architectures with --id, for example "
-            f"--id {population.ids[0]}"
-        )
-    return population.find(architecture_id)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(
-            f"{path}: {error.strerror}; give a YAML or JSON file, JSON, or a population with --id"
-        ) from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not a text file, so neither YAML nor JSON") from None
-
-
-def _parsed(text: str) -> Any:
-    """Parse YAML, of which JSON is a part."""
-    from anynet_study.sweep_text import parse_yaml
-
-    try:
-        return parse_yaml(text)
-    except ValueError as error:
-        raise UserError(f"architecture: neither YAML nor JSON: {error}") from None
-
-
-def _print_table(architecture: "Architecture", costs: dict[str, int], setting: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table()
-    table.add_column("")
-    table.add_column("in all", justify="right")
-    table.add_column("millions", justify="right")
-    for name, count in costs.items():
-        table.add_row(name, f"{count:,}", f"{count / 1e6:,.2f}")
-    console = Console()
-    console.print(f"architecture {architecture.id} at {setting}", highlight=False)
-    console.print(table)
+        text.show_several(found, batch, as_json)
