@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anynet_study.design_space import sampling
+from anynet_study.design_space import membership, sampling
 from anynet_study.design_space.anynet import AnyNet
+from anynet_study.design_space.architecture import Architecture
 from anynet_study.design_space.band import Bounds
 from anynet_study.design_space.frame import Frame
 from anynet_study.design_space.named_spaces import SPACES
@@ -82,6 +83,12 @@ class DesignSpace:
         what conditions the documented distributions on the space's constraints.
         """
         return self.stages.draw(words, self.frame)
+
+    def contains(self, architecture: Architecture) -> bool:
+        """Whether the architecture can be drawn; for RegNets, this can take seconds."""
+        return architecture.frame == self.frame and membership.contains(
+            self.stages, architecture.networks()
+        )
 
     def sample(
         self,
