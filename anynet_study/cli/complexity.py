@@ -11,7 +11,7 @@ def complexity(
     networks: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NETWORK]...",
+            metavar="NETWORK",
             help="Name of a reference network such as resnet50, YAML or JSON file of an "
             "architecture, the JSON itself, or a population's Parquet or CSV file.",
         ),
@@ -31,7 +31,7 @@ def complexity(
     batch: Annotated[int, typer.Option(help="Images in a batch, for the memory.")] = 128,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
-    """Count FLOPs, parameters, activations and the memory that training takes.
+    """Count FLOPs, parameters, activations and training memory.
 
     One network is shown by its stages, several one a row, a population by its quartiles. FLOPs
     are multiply-adds of convolutions and linear layers for one image, activations what these put
