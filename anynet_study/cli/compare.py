@@ -166,7 +166,7 @@ def _notes(spaces: "Spaces", made: "Comparison") -> list[str]:
         outside = len(spaces.errors[row["space"]]) - row["n"] - row["missing"]
         if outside:
             notes.append(
-                f"{row['space']}: {outside} models weigh nothing: there are none like them in "
+                f"{row['space']}: {outside} of its models weigh nothing, without a counterpart in "
                 "another space"
             )
     return notes

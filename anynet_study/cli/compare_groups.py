@@ -73,7 +73,7 @@ def _grouped(spaces: Spaces, chosen: "Mapping[str, pd.Series]") -> Spaces:
     ]
     rest = int((~sum(chosen.values(), start=errors.isna() & False).astype(bool)).sum())
     if rest:
-        notes.append(f"{rest} models are in no group")
+        notes.append(f"in no group: {rest} of {len(errors)} models")
     return replace(
         spaces,
         errors={label: errors[chosen[label]] for label in kept},
