@@ -29,7 +29,7 @@ def driver_grid(
     """Plot `parameter` ("cumulative depth" or "cumulative width") against the error, per dataset.
 
     `population` has the columns of `Population.to_pandas()`. Titles show Spearman's rho from
-    `table` (a result of `apr.drivers`; computed here where absent).
+    `table` (a result of `apr.drivers`; computed here, without weights, where absent).
     """
     table = drivers(errors, population) if table is None else table
     data = driver_data(errors, population, parameter, count)

@@ -38,7 +38,7 @@ def scatter_matrix(
 
     Below the diagonal the errors (percent; the best and worst `count` on the row's dataset marked),
     on it their histograms, above it Spearman's rho with its interval from `table` (a result of
-    `apr.correlations`; computed here where absent).
+    `apr.correlations`; computed here, without weights, where absent).
     """
     table = correlations(errors) if table is None else table
     names = list(errors.columns)

@@ -25,9 +25,9 @@ def scatter_grid(
     """Plot the errors of all architectures on y against those on x, for each pair (x, y).
 
     The title of each panel has Spearman's rho with its interval and n, from `table` (a result of
-    `apr.correlations`; computed here where absent). The `count` best and worst on y are marked, a
-    quarter of the population at most; errors far above all others are at the panel's edge.
-    `metrics` maps datasets to "top1" or "top5".
+    `apr.correlations`; computed here, without weights, where absent). The `count` best and worst on
+    y are marked, a quarter of the population at most; errors far above all others are at the
+    panel's edge. `metrics` maps datasets to "top1" or "top5".
     """
     table = correlations(errors) if table is None else table
     data = scatter_data(errors, pairs, count)
