@@ -8,7 +8,7 @@ larger one.
 
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -99,15 +99,23 @@ def request(
     return request
 
 
-def sample(request: Request, chunk: int = CHUNK, threads: int | None = None) -> Population:
+def sample(
+    request: Request,
+    chunk: int = CHUNK,
+    threads: int | None = None,
+    on_found: Callable[[int], None] | None = None,
+) -> Population:
     """Draw the population.
 
     `chunk` candidates are looked at together, by up to `threads` (None: as many as there are
-    cores, at most 8): both change nothing but the speed.
+    cores, at most 8): both change nothing but the speed. `on_found` is told after each chunk how
+    many networks have been found.
     """
     search = Search(request)
     for seen in _chunks(request, chunk, threads or min(MAX_THREADS, os.cpu_count() or 1)):
         search.take(seen)
+        if on_found is not None:
+            on_found(request.count - search.missing)
         if not search.missing:
             break
         search.check_hope()

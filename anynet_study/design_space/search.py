@@ -19,7 +19,7 @@ MOST_CANDIDATES = 1 << 27
 #: ... and more than this many for each network that is wanted; ...
 MOST_EACH = 10_000
 #: ... or after so many, when the second half of them brought nothing new; ...
-MOST_IN_VAIN = 1 << 24
+MOST_IN_VAIN = 1 << 23
 #: ... or when the second half of them brought nothing but so many repetitions.
 MOST_REPEATS = 1 << 20
 #: The first look back, after so many candidates; the next ones after twice as many each time.
@@ -52,12 +52,13 @@ class Search:
     missing: int = field(init=False)
     known: set[bytes] = field(default_factory=set)
     #: When to look back next; how many were examined, in the band and kept when it was last done.
-    _next_look: int = FIRST_LOOK
+    _next_look: int = field(init=False)
     _last_look: tuple[int, int, int] = (0, 0, 0)
 
     def __post_init__(self) -> None:
         strata = self.request.strata_count
         self.missing = self.request.count
+        self._next_look = FIRST_LOOK
         self.in_band = [0] * strata
         self.kept = [[] for _ in range(strata)]
 
@@ -103,9 +104,7 @@ class Search:
         _, optimistic = wilson_interval(found, looked)
         needed = self.missing / optimistic
         in_vain = self.examined >= MOST_IN_VAIN or repeats >= MOST_REPEATS
-        if needed > max(MOST_CANDIDATES, MOST_EACH * self.request.count) or (
-            in_vain and not found
-        ):
+        if needed > max(MOST_CANDIDATES, MOST_EACH * self.request.count) or (in_vain and not found):
             raise UserError(self._hopeless())
         self._last_look = now
         self._next_look = 2 * self.examined

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anynet_study.design_space.distribution import Distribution, log_uniform, uniform
+from anynet_study.design_space.distribution import (
+    Distribution,
+    log_uniform,
+    ranged,
+    uniform,
+    words_of,
+)
 
 
 @st.composite
@@ -41,7 +47,55 @@ def test_every_word_draws_the_value_whose_interval_it_is_in(
     last = distribution.last_words
     tried = np.unique(np.concatenate([last, last + np.uint32(1), np.array(words, np.uint32)]))
     expected = distribution.values[np.searchsorted(last, tried)]
-    assert distribution.draw(tried).tolist() == expected.tolist()
+    assert distribution.draw(tried.astype(np.int64)).tolist() == expected.tolist()
+
+
+def test_draws_keep_the_shape_of_the_words() -> None:
+    words = words_of(3, 0, 50, 6)
+    drawn = log_uniform(8, 1024, 8).draw(words)
+    assert drawn.shape == (6, 50)
+    assert drawn[4].tolist() == log_uniform(8, 1024, 8).draw(words[4]).tolist()
+
+
+def test_ranges_by_the_name_of_their_distribution() -> None:
+    assert ranged("uniform", 4, 12, 4).values.tolist() == [4, 8, 12]
+    assert ranged("uniform", 4, 12, 4).probabilities == pytest.approx([1 / 3] * 3, abs=3e-10)
+    log = ranged("log_uniform", 4, 12, 4)
+    assert log.last_words.tolist() == log_uniform(4, 12, 4).last_words.tolist()
+
+
+@given(
+    st.integers(0, 2**64 - 1),
+    st.integers(0, 500),
+    st.integers(1, 40),
+    st.integers(1, 16).map(lambda half: 2 * half),
+)
+@settings(derandomize=True, deadline=None)
+def test_words_are_those_of_one_stream_wherever_one_begins(
+    seed: int, first: int, count: int, columns: int
+) -> None:
+    stream = np.random.Philox(key=seed).random_raw((first + count) * columns // 2).tolist()
+    halves = [half for raw in stream for half in (raw & 0xFFFFFFFF, raw >> 32)]
+    expected = np.array(halves[first * columns :]).reshape(count, columns)
+    assert np.array_equal(words_of(seed, first, count, columns), expected.T)
+
+
+def test_words_far_down_the_stream() -> None:
+    """Philox's counter goes to any place at once; here as one that was advanced in two steps."""
+    far = 10**12
+    stream = np.random.Philox(key=5)
+    stream.advance(far)
+    stream.advance(far)
+    raw = stream.random_raw(4).tolist()
+    words = words_of(5, 2 * far, 1, 8)[:, 0].tolist()
+    assert words == [half for one in raw for half in (one & 0xFFFFFFFF, one >> 32)]
+
+
+def test_words_never_change() -> None:
+    assert words_of(0, 0, 2, 4).T.tolist() == [
+        [149215387, 49592932, 2628306354, 1037445899],
+        [1569730169, 478570405, 802534620, 2424142341],
+    ]
 
 
 def test_thresholds_never_change() -> None:

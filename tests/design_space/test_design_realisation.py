@@ -1,12 +1,15 @@
 """How widths and group widths are made to fit together."""
 
 import numpy as np
+import plain_sampler
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anynet_study.design_space import Architecture, DesignSpace
-from anynet_study.design_space.networks import Networks, one_network
+from anynet_study.design_space.anynet import MAX_DRAWN_WIDTH
+from anynet_study.design_space.frame import MAX_WIDTH, Frame
+from anynet_study.design_space.networks import Networks, networks_of, realised
 
 ROWS = st.lists(
     st.tuples(
@@ -20,8 +23,8 @@ ROWS = st.lists(
 
 
 def realise(rows: list[tuple[int, int, int]]) -> Networks:
-    w, b, g = zip(*rows, strict=True)
-    return one_network([(1, 1, 1, 1), w, b, g], "cifar", 16, (1, 2, 2, 2)).realised()
+    w, b, g = np.array(rows, dtype=np.float64).T[:, :, None]
+    return realised(np.ones_like(w), w, b, g, Frame("cifar", 16))
 
 
 @given(ROWS)
@@ -33,21 +36,33 @@ def test_what_is_realised_can_be_built_and_is_near_what_was_drawn(
     d, w, b, g = (tuple(stage) for stage in networks.rows().reshape(4, 4).tolist())
     Architecture(d, w, b, g)
     assert b == tuple(ratio for _, ratio, _ in rows)
-    for (width, ratio, group_width), realised, realised_group in zip(rows, w, g, strict=True):
-        assert realised_group == min(group_width, width // ratio)
-        assert realised // ratio % realised_group == 0
-        assert abs(realised - width) <= realised_group * ratio / 2
+    for (width, ratio, group_width), built, built_group in zip(rows, w, g, strict=True):
+        assert (built, built_group) == plain_sampler.realise(width, ratio, group_width)
+        assert built_group == min(group_width, width // ratio)
+        assert built // ratio % built_group == 0
+        assert abs(built - width) <= built_group * ratio / 2
 
 
 @given(ROWS)
 @settings(derandomize=True, deadline=None)
 def test_realising_again_changes_nothing(rows: list[tuple[int, int, int]]) -> None:
     once = realise(rows)
-    assert np.array_equal(once.realised().rows(), once.rows())
+    parts = (once.depths, once.widths, once.bottleneck_ratios, once.group_widths)
+    assert np.array_equal(realised(*parts, once.frame).rows(), once.rows())
+
+
+@given(ROWS)
+@settings(derandomize=True, deadline=None)
+def test_rows_and_networks_are_each_other_s_inverse(rows: list[tuple[int, int, int]]) -> None:
+    networks = realise(rows)
+    again = networks_of(networks.rows(), networks.frame)
+    for name in ("depths", "widths", "bottleneck_widths", "group_widths", "bottleneck_ratios"):
+        assert np.array_equal(getattr(again, name), getattr(networks, name))
+    assert len(again) == 1
 
 
 @pytest.mark.parametrize(
-    ("drawn", "realised"),
+    ("drawn", "built"),
     [
         ((8, 4, 32), (8, 2)),  # the group is as wide as the bottleneck, no wider
         ((24, 1, 16), (32, 16)),  # 1.5 groups: the even number
@@ -56,15 +71,25 @@ def test_realising_again_changes_nothing(rows: list[tuple[int, int, int]]) -> No
         ((24, 4, 4), (32, 4)),
     ],
 )
-def test_cases_by_hand(drawn: tuple[int, int, int], realised: tuple[int, int]) -> None:
+def test_cases_by_hand(drawn: tuple[int, int, int], built: tuple[int, int]) -> None:
     networks = realise([drawn] * 4)
-    assert (networks.widths[0, 0], networks.group_widths[0, 0]) == realised
+    assert (networks.widths[0, 0], networks.group_widths[0, 0]) == built
 
 
 def test_the_paper_s_widths_stay_multiples_of_eight_up_to_1024() -> None:
-    space = DesignSpace.anynetx()
-    grid = np.array(np.meshgrid(range(8, 1025, 8), [1, 2, 4], space.group_widths)).reshape(3, -1)
-    w, b, g = (np.repeat(values[:, None], 4, axis=1) for values in grid)
-    widths = Networks(np.ones_like(w), w, b, g, "cifar", 16, (1, 2, 2, 2)).realised().widths
+    space = DesignSpace.anynetx().stages
+    grid = np.meshgrid(range(8, 1025, 8), space.bottleneck_ratios, space.group_widths)
+    w, b, g = (values.reshape(1, -1).astype(np.float64) for values in grid)
+    widths = realised(np.ones_like(w), w, b, g, Frame(strides=(1,))).widths
     assert not (widths % 8).any()
     assert (widths.min(), widths.max()) == (8, 1024)
+
+
+def test_no_realised_width_is_wider_than_an_architecture_may_be() -> None:
+    """All group widths of the widest bottlenecks: the drawn width grows by a third at most."""
+    v = float(MAX_DRAWN_WIDTH)
+    g = np.arange(1, MAX_DRAWN_WIDTH + 1, dtype=np.float64)[None]
+    widths = realised(
+        np.ones_like(g), np.full_like(g, v), np.ones_like(g), g, Frame(strides=(1,))
+    ).widths
+    assert v * 1.3 < widths.max() <= v * 4 / 3 < MAX_WIDTH

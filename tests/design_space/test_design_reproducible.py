@@ -1,0 +1,149 @@
+"""The same population from everyone: chunks, threads, processes, hash seeds, and versions."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+from sampling_cases import CASES, PAPER_BAND, TINY, TOY, bounds
+
+from anynet_study.design_space import Architecture, DesignSpace, sampling
+from anynet_study.design_space.named_spaces import SPACES
+from anynet_study.errors import UserError
+
+GOLDEN = json.loads((Path(__file__).parent / "golden_ids.json").read_text())
+DRAW = """
+import sys, json
+from anynet_study.design_space import DesignSpace
+space, count, bands, resolution, classes = json.loads(sys.argv[1])
+arguments = {"resolution": resolution, "classes": classes, "seed": 3, **bands}
+DesignSpace.from_spec(space).sample(count, **arguments).write(sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("chunk", [1, 7, 1000, 1 << 16])
+def test_nothing_depends_on_chunks_and_threads(chunk: int, threads: int) -> None:
+    request = sampling.request(TOY, 60, bounds({"flops": (0.6e6, 0.9e6)}), 9, 7, seed=3)
+    whole = sampling.sample(request)
+    chunked = sampling.sample(request, chunk, threads)
+    assert chunked.table.equals(whole.table, check_metadata=True)
+
+
+@pytest.mark.parametrize("name", ["rising widths", "three-stage regnets", "vanilla"])
+def test_nor_does_any_family_of_spaces(name: str) -> None:
+    spec, count, bands, resolution, classes = CASES[name]
+    space = DesignSpace.from_spec(spec)
+    request = sampling.request(space, count, bounds(bands), resolution, classes, seed=3)
+    whole = sampling.sample(request)
+    for chunk, threads in ((13, 3), (4096, 1), (1 << 17, 2)):
+        chunked = sampling.sample(request, chunk, threads)
+        assert chunked.table.equals(whole.table, check_metadata=True)
+
+
+def test_nor_does_a_stratified_sample() -> None:
+    strata = {"of": "depth", "edges": [7, 9.5]}
+    request = sampling.request(TOY, 40, bounds({}), 9, 7, 3, strata)
+    whole = sampling.sample(request)
+    for chunk, threads in ((1, 1), (13, 3), (1 << 16, 2)):
+        chunked = sampling.sample(request, chunk, threads)
+        assert chunked.table.equals(whole.table, check_metadata=True)
+
+
+@pytest.mark.parametrize(("chunk", "threads"), [(256, 3), (1000, 1), (3001, 2), (1 << 16, 2)])
+def test_nor_does_the_message_when_the_search_is_given_up(
+    chunk: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("sampling", "search"):
+        monkeypatch.setattr(f"anynet_study.design_space.{module}.FIRST_LOOK", 1 << 10)
+    monkeypatch.setattr("anynet_study.design_space.search.MOST_REPEATS", 1 << 12)
+    request = sampling.request(TINY, 17, bounds({}), 9, 7, seed=3)
+    with pytest.raises(UserError, match=r"found 16 of 17 .*: 8,192 of 8,192 candidates"):
+        sampling.sample(request, chunk, threads)
+
+
+def parquet(path: Path, name: str, **environment: str) -> str:
+    """The hash of a Parquet file that another process wrote."""
+    case = json.dumps(CASES[name])
+    command = [sys.executable, "-c", DRAW, case, str(path)]
+    subprocess.run(command, check=True, env={**os.environ, **environment})
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("name", ["the paper's", "regnety"])
+def test_another_process_writes_the_same_bytes(name: str, tmp_path: Path) -> None:
+    spec, count, bands, resolution, classes = CASES[name]
+    request = sampling.request(
+        DesignSpace.from_spec(spec), count, bounds(bands), resolution, classes, seed=3
+    )
+    written = []
+    for number in (1, 2):
+        sampling.sample(request, chunk=500 * number).write(tmp_path / f"here{number}.parquet")
+        written.append(
+            hashlib.sha256((tmp_path / f"here{number}.parquet").read_bytes()).hexdigest()
+        )
+    written.append(parquet(tmp_path / "a.parquet", name, PYTHONHASHSEED="1"))
+    other = {"PYTHONHASHSEED": "2", "LC_ALL": "C", "TZ": "Asia/Tokyo", "OMP_NUM_THREADS": "1"}
+    written.append(parquet(tmp_path / "b.parquet", name, **other))
+    # Without the processor's vector instructions, sums and roundings must be the same.
+    plain = {"NPY_DISABLE_CPU_FEATURES": " ".join(optional_features())}
+    written.append(parquet(tmp_path / "c.parquet", name, **plain))
+    assert len(set(written)) == 1
+
+
+def optional_features() -> list[str]:
+    """The features of this processor that numpy can do without."""
+    return [one for one in __cpu_dispatch__ if __cpu_features__.get(one)]
+
+
+def summary(space: Any, **arguments: Any) -> dict[str, Any]:
+    """What the golden file has of a population: independent of the format of any file."""
+    population = DesignSpace.from_spec(space).sample(**arguments)
+    record = population.sampling
+    costs = [population.table[one].to_pylist() for one in ("flops", "parameters", "activations")]
+    content = json.dumps([[a.to_dict() for a in population], costs], sort_keys=True)
+    return {
+        "first": list(population.ids[:5]),
+        "last": population.ids[-1],
+        "sha256": hashlib.sha256(content.encode()).hexdigest(),
+        "candidates": record["candidates"],
+        "in_space": record["in_space"],
+        "duplicates": record["duplicates"],
+    }
+
+
+def test_the_golden_file_has_every_named_space() -> None:
+    assert set(SPACES) <= set(GOLDEN["populations"])
+
+
+@pytest.mark.parametrize("name", GOLDEN["populations"])
+def test_populations_never_change(name: str) -> None:
+    golden = GOLDEN["populations"][name]
+    assert summary(**golden["of"]) == golden["is"]
+
+
+@pytest.mark.parametrize("known", GOLDEN["architectures"], ids=lambda known: known["name"])
+def test_ids_never_change(known: dict[str, Any]) -> None:
+    assert Architecture.from_dict(known["architecture"]).id == known["id"]
+
+
+def test_the_paper_s_population_never_changes() -> None:
+    population = DesignSpace.anynetx().sample(500, flops=PAPER_BAND, seed=0)
+    first = "\n".join(population.ids[:10]).encode()
+    assert hashlib.sha256(first).hexdigest() == (
+        "237ad6ce1debf3eca8b2f3baaad42f6186a8255340f74705f853fa6bb0f6e21f"
+    )
+    everything = "\n".join(population.ids).encode()
+    assert hashlib.sha256(everything).hexdigest() == (
+        "d41ecdcc0be5136f59b0a3087b9a61f206039092558743e7c94235767cb04d03"
+    )
+    assert population.ids[:2] == ("a090bf3ad1a5df42", "e252cc1d4edfccc8")
+    assert population.ids[-1] == "d6fb0350f5d83300"
+    assert all(360e6 <= flops <= 400e6 for flops in population.table["flops"].to_pylist())
+    record = population.sampling
+    assert (record["candidates"], record["in_band"], record["duplicates"]) == (22533, 500, 0)
