@@ -1,23 +1,24 @@
 """A study engine for populations of CNN architectures.
 
-`from anynet_study import DesignSpace, Population, Architecture, ResultStore, Sweep`; each name is
-imported when it is first used, so that a script pays only for what it needs.
+`from anynet_study import DesignSpace, Population, Architecture, reference, ResultStore, Sweep`; each
+name is imported when it is first used, so that a script pays only for what it needs.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from anynet_study.design_space import Architecture, DesignSpace, Population
+    from anynet_study.design_space import Architecture, DesignSpace, Population, reference
     from anynet_study.store import ResultStore
     from anynet_study.sweep import Sweep
 
-__all__ = ["Architecture", "DesignSpace", "Population", "ResultStore", "Sweep"]
+__all__ = ["Architecture", "DesignSpace", "Population", "ResultStore", "Sweep", "reference"]
 
 _HOMES = {
     "Architecture": "design_space",
     "DesignSpace": "design_space",
     "Population": "design_space",
+    "reference": "design_space",
     "ResultStore": "store",
     "Sweep": "sweep",
 }
