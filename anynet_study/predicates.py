@@ -59,7 +59,7 @@ class Comparison:
         if isinstance(value, float) and np.isnan(value):
             missing = np.isnan(cells)
             equal = missing & (self.symbol in ("=", "=="))
-            return ~missing if self.symbol == "!=" else equal
+            return np.asarray(~missing if self.symbol == "!=" else equal)
         return np.asarray(SYMBOLS[self.symbol](cells, value), bool)
 
     def _typed(self, kind: str) -> Any:

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
 from rich.console import Console
@@ -17,6 +17,7 @@ from rich.progress import (
 )
 
 SECONDS_BETWEEN_LINES = 10.0
+SECONDS_OF_PATIENCE = 2.0
 
 
 class Report(Protocol):
@@ -47,6 +48,23 @@ def progress(description: str, total: int, start: int = 0) -> Iterator[Report]:
             yield lambda done, note="": bar.update(task, completed=done, note=note)
     else:
         yield _line_reporter(description, total, start)
+
+
+@contextmanager
+def progress_if_long(description: str, total: int) -> Iterator[Report]:
+    """Yield a function as of `progress` that shows nothing in the first seconds."""
+    began = time.monotonic()
+    report: Report | None = None
+    with ExitStack() as shown:
+
+        def patient(done: int, note: str = "") -> None:
+            nonlocal report
+            if report is None and time.monotonic() - began > SECONDS_OF_PATIENCE:
+                report = shown.enter_context(progress(description, total, start=done))
+            if report is not None:
+                report(done, note)
+
+        yield patient
 
 
 def _line_reporter(description: str, total: int, start: int) -> Report:

@@ -7,10 +7,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from anynet_study.design_space import DesignSpace, Population
+from anynet_study.design_space import Population
 from anynet_study.errors import UserError
 from anynet_study.files import write_text
-from anynet_study.sweep import PopulationSpec, Sweep
+from anynet_study.progress import progress_if_long
+from anynet_study.sweep import Sweep
+from anynet_study.sweep_population import POPULATION_FILE, PopulationSpec
 
 STUDIES = Path("studies")
 
@@ -27,7 +29,7 @@ class Study:
 
     @property
     def population_file(self) -> Path:
-        return self.folder / "population.parquet"
+        return self.folder / POPULATION_FILE
 
     @property
     def journals(self) -> Path:
@@ -75,13 +77,15 @@ class Study:
     def begin(self, sweep: Sweep, population: Population) -> None:
         """Begin this study, or go on with it: write its sweep and population.
 
-        A larger population extends the one that is there. Raises UserError where the folder holds
+        A larger population extends the one that is there; the costs of the same one may be counted
+        elsewhere than before. Raises UserError where the folder holds
         a study of another population, before anything is written.
         """
         if self.population_file.exists():
             _check_extends(self, population)
         text = sweep.to_yaml()
-        if not self.population_file.exists() or len(self.population()) < len(population):
+        same = self.population_file.exists() and self.population().equals(population)
+        if not same:
             population.write(self.population_file)
         if not self.sweep_file.exists() or self.sweep_file.read_text(encoding="utf-8") != text:
             write_text(self.sweep_file, text)
@@ -105,18 +109,9 @@ class Study:
 
 
 def sample(spec: PopulationSpec) -> Population:
-    """Draw the population of a sweep: the same on every machine."""
-    space = DesignSpace.from_spec(spec.space)
-    try:
-        return space.sample(
-            spec.count,
-            flops=spec.flops,
-            resolution=spec.resolution,
-            classes=spec.classes,
-            seed=spec.seed,
-        )
-    except UserError as error:
-        raise UserError(f"population: {error}") from None
+    """Draw or read the population of a sweep, with a sign of progress where that takes long."""
+    with progress_if_long("sampling", spec.count or 0) as on_found:
+        return spec.population(on_found)
 
 
 def _check_extends(study: Study, population: Population) -> None:
@@ -130,6 +125,6 @@ def _check_extends(study: Study, population: Population) -> None:
         )
     raise UserError(
         f"{study.folder} holds a study of another population ({len(before)} architectures, "
-        f"this sweep draws {len(now)} others); give the sweep another `name`, "
+        f"this sweep has {len(now)} others); give the sweep another `name`, "
         f"or remove that folder if its runs are not wanted"
     )

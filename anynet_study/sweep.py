@@ -1,6 +1,5 @@
 """The sweep file: a whole study in one YAML, typed; every error names the key and what is legal."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,8 +7,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     ValidationError,
     field_validator,
@@ -17,8 +14,8 @@ from pydantic import (
 )
 
 from anynet_study.data import Variant
-from anynet_study.design_space import DesignSpace
 from anynet_study.errors import UserError
+from anynet_study.sweep_population import PopulationSpec, Strict, anchor
 from anynet_study.sweep_text import apply_override, describe, dump_yaml, load_yaml
 from anynet_study.training.recipe import Recipe
 
@@ -33,44 +30,6 @@ def _label(text: str) -> str:
 
 Label = Annotated[str, AfterValidator(_label)]
 Role = Literal["source", "family", "target", "extra"]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class PopulationSpec(_Strict):
-    """Which architectures: a design space, a FLOPs band and a seed."""
-
-    #: A name, or a mapping of ranges that differ from it.
-    space: str | dict[str, Any] = "anynetx"
-    count: int = Field(ge=1)
-    #: Lower and upper bound in multiply-adds, both inside the band.
-    flops: tuple[float, float]
-    #: Image side and class count at which the band is meant.
-    resolution: int = Field(224, ge=1)
-    classes: int = Field(1000, ge=2)
-    seed: int = Field(0, ge=0)
-
-    @field_validator("space", mode="before")
-    @classmethod
-    def _known_space(cls, space: Any) -> Any:
-        try:
-            DesignSpace.from_spec(space)
-        except UserError as error:
-            raise ValueError(error) from None
-        return space
-
-    @field_validator("flops", mode="before")
-    @classmethod
-    def _is_a_band(cls, flops: Any) -> Any:
-        try:
-            low, high = map(float, flops if isinstance(flops, list | tuple) else ())
-            if 0 <= low <= high < math.inf:
-                return low, high
-        except (TypeError, ValueError):
-            pass
-        raise ValueError("legal: [lowest, highest] multiply-adds, such as [360e6, 400e6]")
 
 
 class DatasetSpec(Variant):
@@ -126,7 +85,7 @@ class RecipeSpec(Recipe):
         return common | self.overrides.get(label, {})
 
 
-class Replicates(_Strict):
+class Replicates(Strict):
     """Further seeds of the same runs, from which the noise ceiling is estimated."""
 
     #: Runs of each architecture, the first included.
@@ -135,7 +94,7 @@ class Replicates(_Strict):
     architectures: int | None = Field(None, ge=1)
 
 
-class Launch(_Strict):
+class Launch(Strict):
     """Where and how the runs are trained; never part of a run's identity."""
 
     cluster: Literal["local", "slurm"] = "local"
@@ -149,7 +108,7 @@ class Launch(_Strict):
     slurm: dict[str, Any] = Field(default_factory=dict)
 
 
-class Sweep(_Strict):
+class Sweep(Strict):
     """A study: population x datasets x recipes x replicates."""
 
     name: Label
@@ -198,9 +157,11 @@ class Sweep(_Strict):
     def load(cls, path: Path, overrides: Sequence[str] = ()) -> "Sweep":
         """Read a sweep file and apply `key.path=value` overrides.
 
-        Raises UserError, one line: file, key, value, and what is legal.
+        A file that the sweep names is meant from the sweep's folder; one that an override names,
+        from the current one. Raises UserError, one line: file, key, value, and what is legal.
         """
         content = load_yaml(path)
+        anchor(content, path.parent)
         for override in overrides:
             apply_override(content, override)
         try:
@@ -209,8 +170,9 @@ class Sweep(_Strict):
             raise UserError(f"{path}: {describe(error, cls, content)}") from None
 
     def to_yaml(self) -> str:
-        """The resolved sweep; loading it gives an equal sweep."""
-        return dump_yaml(self.model_dump(mode="json"))
+        """The resolved sweep; loading it gives an equal sweep, in a study's folder if need be."""
+        content = self.model_dump(mode="json")
+        return dump_yaml({**content, "population": self.population.resolved()})
 
     def role_of(self, label: str) -> Role:
         """The part of a dataset in the analysis, stated or inferred (`DatasetSpec.role`)."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from anynet_study.errors import UserError
-from anynet_study.study import sample
+from anynet_study.study import Study, sample
 from anynet_study.sweep import Sweep
 
 SWEEPS = sorted((Path(__file__).parents[1] / "sweeps").glob("*.yaml"))
@@ -134,7 +134,20 @@ def test_overrides_reach_any_depth(tmp_path: Path) -> None:
         ("source=imagenet", "no dataset `imagenet` in this sweep; there are: digits, "),
         ("name=a/b", "`name` = 'a/b'"),
         ("population.space=anynety", "anynet"),
-        ("population.flops=[2]", "`population.flops"),
+        (
+            "population.flops=[2]",
+            "`population.flops` = [2]: legal: [lowest, highest] multiply-adds, such",
+        ),
+        (
+            "population.parameters=[3, 2]",
+            "`population.parameters` = [3, 2]: legal: [lowest, highest] par",
+        ),
+        (
+            "population.activations=many",
+            "`population.activations` = 'many': legal: [lowest, highest] act",
+        ),
+        ("population.strata={of: dept}", "`population.strata`: strata: of: 'dept' is unknown"),
+        ("population.file=a.csv", "`flops` is for drawing, but there is a `file`; drop one"),
         ("datasets.gratings.role=extra", "datasets: none is a target"),
         ("datasets.gratings.role=source", "`datasets.gratings.role` = 'source'"),
         ("count", "write it as key.path=value"),
@@ -153,12 +166,67 @@ def test_mistakes_get_one_line(tmp_path: Path, override: str, expected: str) -> 
         ("name: [", "not valid YAML"),
         (SMALL + "name: twice", "key `name` is given twice (line "),
         ("name: x", "`population` is missing"),
-        (SMALL.replace("flops: [1e6, 2e6], ", ""), "`population.flops` is missing"),
+        (SMALL.replace("count: 4, ", ""), "`population`: `count` is missing: how many to draw"),
         ("datasets: 3\nname: x", "is missing (and 3 more)"),
     ],
 )
 def test_broken_files_get_one_line(tmp_path: Path, text: str, expected: str) -> None:
     assert expected in complaint(tmp_path, text)
+
+
+def test_any_bands_or_none(tmp_path: Path) -> None:
+    bands = ("population.parameters=[1e5, 1e6]", "population.activations=[1e3, 1e6]")
+    record = sample(load(tmp_path, SMALL, *bands, "population.flops=null").population).sampling
+    assert (record["parameters"], record["activations"]) == ([100_000, 1_000_000], [1000, 10**6])
+    assert "flops" not in record
+    whole = load(tmp_path, SMALL, "population.flops=null")
+    assert sample(whole.population).sampling["acceptance"] == 1
+    strata = load(tmp_path, SMALL, "population.strata={of: depth, edges: [12]}")
+    assert "weight" in sample(strata.population).table.column_names
+    assert load(tmp_path, strata.to_yaml()) == strata
+
+
+CHOSEN = SMALL.replace("count: 4, flops: [1e6, 2e6], ", "file: nets/chosen.csv, ")
+NETS = "d1,w1,d2,w2\n1,8,1,16\n1,8,2,16\n2,16,1,8\n"
+
+
+def test_a_file_of_chosen_architectures_becomes_part_of_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sweeps" / "nets").mkdir(parents=True)
+    nets, file = tmp_path / "sweeps" / "nets" / "chosen.csv", tmp_path / "sweeps" / "s.yaml"
+    nets.write_text(NETS)
+    file.write_text(CHOSEN)
+    sweep = Sweep.load(Path("sweeps/s.yaml"))
+    population = sample(sweep.population)
+    assert (len(population), population.resolution, population.classes) == (3, 32, 10)
+    study = Study.of(sweep)
+    study.begin(sweep, population)
+    nets.unlink()  # the study has what it needs
+    resolved = Study.open("small").sweep()
+    assert resolved.to_yaml() == sweep.to_yaml()
+    assert sample(resolved.population).equals(population)
+    study.begin(resolved, sample(resolved.population))
+    nets.write_text(NETS + "4,8,4,8\n")  # more architectures extend it
+    study.begin(sweep, sample(sweep.population))
+    assert len(study.population()) == 4
+    nets.write_text(NETS.replace("2,16", "3,16"))
+    with pytest.raises(UserError, match="holds a study of another population"):
+        study.begin(sweep, sample(sweep.population))
+
+
+def test_files_are_meant_from_the_sweep_and_overrides_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here.csv").write_text(NETS)
+    sweep = load(tmp_path, CHOSEN, "population.file=here.csv", "population.count=2")
+    assert len(sample(sweep.population)) == 2
+    with pytest.raises(UserError, match="population: count: 9 is more than the 3 in here"):
+        sample(load(tmp_path, CHOSEN, "population.file=here.csv", "population.count=9").population)
+    with pytest.raises(UserError, match=r"nets.chosen.csv: there is no such population file"):
+        sample(load(tmp_path, CHOSEN).population)
 
 
 def test_missing_file(tmp_path: Path) -> None:

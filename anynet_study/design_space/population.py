@@ -132,6 +132,10 @@ class Population:
             counts[rows] = complexity.flops(networks, resolution, classes)
         return counts
 
+    def equals(self, other: "Population") -> bool:
+        """Whether the other has the same architectures, costs and record."""
+        return bool(self.table.equals(other.table, check_metadata=True))
+
     def find(self, architecture_id: str) -> Architecture:
         """Return the architecture of that id. Raises UserError where there is none."""
         if architecture_id not in self.ids:

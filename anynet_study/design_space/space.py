@@ -1,6 +1,6 @@
 """Design spaces: which architectures there are, and how likely each is drawn."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -101,6 +101,7 @@ class DesignSpace:
         parameters: Bounds = None,
         activations: Bounds = None,
         strata: Mapping[str, Any] | None = None,
+        on_found: Callable[[int], None] | None = None,
     ) -> Population:
         """Draw `count` different architectures in the bands [lowest, highest] (None: whatever).
 
@@ -110,11 +111,12 @@ class DesignSpace:
         saying what is reachable.
 
         `strata` such as {"of": "depth", "edges": [10, 20]} draws as many architectures of each
-        stratum and records weights (see `Strata`).
+        stratum and records weights (see `Strata`). `on_found` is told now and then how many have
+        been found.
         """
         bounds = {"flops": flops, "parameters": parameters, "activations": activations}
         request = sampling.request(self, count, bounds, resolution, classes, seed, strata)
-        return sampling.sample(request)
+        return sampling.sample(request, on_found=on_found)
 
 
 def _names(part: Any) -> list[str]:
