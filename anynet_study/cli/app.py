@@ -9,7 +9,8 @@ from anynet_study.cli.data import data_app
 from anynet_study.cli.plot import plot
 from anynet_study.cli.query import query
 from anynet_study.cli.report import report
-from anynet_study.cli.study import collect, launch, run, sample, status
+from anynet_study.cli.sample import sample
+from anynet_study.cli.study import collect, launch, run, status
 
 app = typer.Typer(
     name="anynet-study",

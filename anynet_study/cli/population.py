@@ -1,42 +1,131 @@
 """A population as a summary for people, or as JSON."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from anynet_study.cli.origin import origin_of
 from anynet_study.design_space import Population
+from anynet_study.design_space.arrow import values_of
+from anynet_study.design_space.networks import FloatArray
+from anynet_study.design_space.table import COSTS, columns_of, stages_of
+
+LABELS = ("lowest", "25%", "median", "75%", "highest")
+PARAMETERS = {
+    "depth": "depths",
+    "width": "widths",
+    "bottleneck ratio": "bottleneck_ratios",
+    "group width": "group_widths",
+}
 
 
 def print_population(population: Population, path: Path, as_json: bool) -> None:
-    """Print how the population was drawn and the spread of its parameters."""
-    columns = {name: population.table[name].to_numpy() for name in ("flops", "parameters")}
-    for name, letter in (("cumulative depth", "d"), ("cumulative width", "w")):
-        columns[name] = np.sum([population.table[f"{letter}{i}"] for i in range(1, 5)], axis=0)
-    quartiles = {name: np.percentile(v, [0, 25, 50, 75, 100]) for name, v in columns.items()}
-    sampling = population.sampling
+    """Print how the population came about, and the spread of its parameters and costs."""
+    spread, stages, kinds = _spread(population), _stages(population), _kinds(population)
     if as_json:
-        spread = {name: dict(zip(LABELS, q.tolist(), strict=True)) for name, q in quartiles.items()}
-        print(json.dumps({"path": str(path), "sampling": sampling, "spread": spread}, indent=2))
+        found = {"spread": spread, "stages": stages, "kinds": kinds}
+        told = {"path": str(path), "architectures": len(population), **found}
+        print(json.dumps({**told, "sampling": population.sampling}, indent=2))
         return
-    table = Table(title=f"{len(population)} architectures in {path}", title_justify="left")
-    for heading in ("", *LABELS):
-        table.add_column(heading, justify="right" if heading else "left")
-    for name, values in quartiles.items():
-        unit = 1e6 if name in ("flops", "parameters") else 1
-        label = f"{name.replace('flops', 'FLOPs')} (M)" if unit > 1 else name
-        table.add_row(label, *(f"{value / unit:,.4g}" for value in values))
     console = Console()
-    console.print(table)
-    low, high = sampling["acceptance_interval"]
-    console.print(
-        f"{sampling['candidates']:,} candidates drawn, {sampling['in_band']:,} in the band "
-        f"(acceptance {sampling['acceptance']:.2%}, 95% interval {low:.2%} to {high:.2%}), "
-        f"{sampling['duplicates']:,} duplicates removed",
-        highlight=False,
-    )
+    place = f"at {population.resolution} px and {population.classes:,} classes"
+    title = f"{len(population):,} architectures in {path}"
+    console.print(title, highlight=False, soft_wrap=True)
+    console.print(_origin_table(population, kinds))
+    console.print(f"\ncosts {place}", highlight=False)
+    console.print(_spread_table(spread))
+    console.print("\nstages: median depth and width, most frequent ratio and group width")
+    console.print(_stages_table(stages))
 
 
-LABELS = ("lowest", "25%", "median", "75%", "highest")
+def _spread(population: Population) -> dict[str, dict[str, float]]:
+    """Quartiles of costs and of sums over stages."""
+    totals = {name: values_of(population.table[name]).astype(np.float64) for name in COSTS}
+    for name in ("depth", "width"):
+        totals[f"cumulative {name}"] = np.nansum(_columns(population, PARAMETERS[name]), axis=0)
+    return {
+        name: dict(zip(LABELS, np.percentile(v, [0, 25, 50, 75, 100]).tolist(), strict=True))
+        for name, v in totals.items()
+    }
+
+
+def _stages(population: Population) -> dict[str, list[dict[str, float]]]:
+    """For each parameter and stage: range, median, most frequent value and its share."""
+    found: dict[str, list[dict[str, float]]] = {}
+    for name, field in PARAMETERS.items():
+        found[name] = []
+        for values in _columns(population, field):
+            there = values[~np.isnan(values)]
+            common, count = min(Counter(there.tolist()).items(), key=lambda one: (-one[1], one[0]))
+            found[name].append(
+                {
+                    "lowest": there.min(),
+                    "median": float(np.median(there)),
+                    "highest": there.max(),
+                    "most_frequent": common,
+                    "share": count / len(there),
+                    "architectures": len(there),
+                }
+            )
+    return found
+
+
+def _kinds(population: Population) -> dict[str, dict[str, int]]:
+    """How many architectures there are of each block type, stem and number of stages."""
+    there = ~np.isnan(_columns(population, "depths"))
+    counts = {
+        "block": Counter(population.table["block"].to_pylist()),
+        "stem": Counter(population.table["stem"].to_pylist()),
+        "stages": Counter(map(str, there.sum(axis=0).tolist())),
+    }
+    return {name: dict(sorted(counter.items())) for name, counter in counts.items()}
+
+
+def _columns(population: Population, field: str) -> FloatArray:
+    """One of an architecture's tuples, shape (S, n), NaN where there is no such stage."""
+    names = columns_of(field, stages_of(population.table))
+    columns = [values_of(population.table[name], missing=np.nan) for name in names]
+    return np.array(columns, dtype=np.float64)
+
+
+def _origin_table(population: Population, kinds: dict[str, dict[str, int]]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    facts = origin_of(population.sampling)
+    for name, counts in kinds.items():
+        if len(counts) > 1:
+            facts[name] = ", ".join(f"{value}: {count:,}" for value, count in counts.items())
+    if "weight" in population.table.column_names:
+        weights = values_of(population.table["weight"])
+        facts["weights"] = f"{weights.min():.3g} to {weights.max():.3g}"
+    for name, text in facts.items():
+        table.add_row(name, text)
+    return table
+
+
+def _spread_table(spread: dict[str, dict[str, float]]) -> Table:
+    table = Table()
+    for heading in ("", *LABELS):
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for name, values in spread.items():
+        unit = 1e6 if name in COSTS else 1
+        label = f"{name.replace('flops', 'FLOPs')} (M)" if unit > 1 else name
+        table.add_row(label, *(f"{value / unit:,.4g}" for value in values.values()))
+    return table
+
+
+def _stages_table(stages: dict[str, list[dict[str, float]]]) -> Table:
+    table = Table()
+    table.add_column("stage", no_wrap=True)
+    for number in range(1, len(stages["depth"]) + 1):
+        table.add_column(str(number), justify="right", no_wrap=True)
+    for name, found in stages.items():
+        key = "median" if name in ("depth", "width") else "most_frequent"
+        table.add_row(name, *(f"{one[key]:g}" for one in found))
+    architectures = [one["architectures"] for one in stages["depth"]]
+    if len(set(architectures)) > 1:
+        table.add_row("architectures", *(f"{count:,}" for count in architectures))
+    return table

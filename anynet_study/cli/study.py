@@ -1,4 +1,4 @@
-"""The commands that make a study: run, sample, launch, status, collect."""
+"""The commands that make a study: run, launch, status, collect."""
 
 import json
 from collections.abc import Iterator
@@ -70,35 +70,6 @@ def run(
         mark_report(study, fingerprint(study, sweep, planned, resamples))
     _print_summary(study, resamples)
     _fail_if_runs_failed(prepared)
-
-
-def sample(
-    sweep_file: SweepFile,
-    overrides: Overrides = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write here, not into the study.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Draw the population of a sweep and write it as Parquet.
-
-    \b
-    Example:
-      anynet-study sample sweeps/paper.yaml -o population.parquet
-    """
-    from anynet_study import study as studies
-    from anynet_study.cli.population import print_population
-    from anynet_study.sweep import Sweep
-
-    sweep = Sweep.load(sweep_file, overrides or [])
-    population = studies.sample(sweep.population)
-    if output is None:
-        study = studies.Study.of(sweep)
-        study.begin(sweep, population)
-        output = study.population_file
-    else:
-        population.write(output)
-    print_population(population, output, as_json)
 
 
 def launch(

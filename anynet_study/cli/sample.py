@@ -1,0 +1,135 @@
+"""The command that draws populations: of a sweep, or of options alone."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anynet_study.errors import UserError
+
+if TYPE_CHECKING:
+    from anynet_study.design_space import Population
+    from anynet_study.sweep_population import PopulationSpec
+
+BAND = "LOWEST,HIGHEST"
+FIGURES = (".png", ".pdf", ".svg")
+
+
+def sample(
+    sweep_file: Annotated[
+        Path | None, typer.Argument(metavar="[SWEEP]", help="Sweep file; or give --space.")
+    ] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(help="Changes to the sweep file: key.path=value ...", metavar="KEY=VALUE"),
+    ] = None,
+    space: Annotated[
+        str | None, typer.Option(help="A space's name, or YAML such as {base: ..., depths: ...}.")
+    ] = None,
+    count: Annotated[int | None, typer.Option(help="How many architectures.")] = None,
+    flops: Annotated[str | None, typer.Option(metavar=BAND, help="Band of multiply-adds.")] = None,
+    parameters: Annotated[
+        str | None, typer.Option(metavar=BAND, help="Band of trainable parameters.")
+    ] = None,
+    activations: Annotated[
+        str | None, typer.Option(metavar=BAND, help="Band of activations.")
+    ] = None,
+    resolution: Annotated[
+        int | None, typer.Option(help="Image side that bands are meant for (224).")
+    ] = None,
+    classes: Annotated[
+        int | None, typer.Option(help="Number of classes that bands are meant for (1000).")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed (0).")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Write here (.parquet, .csv, .json), no study."),
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw what was sampled: FILE.png, .pdf or .svg.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """Draw a population, of a sweep or of a space, and say what it is like.
+
+    Without -o, a sweep's population begins its study.
+
+    \b
+    Examples:
+      anynet-study sample sweeps/paper.yaml -o population.parquet --figure sampled.pdf
+      anynet-study sample --space regnetx --count 500 --flops 360e6,400e6 -o regnetx.csv
+    """
+    from anynet_study import study as studies
+    from anynet_study.cli.population import print_population
+    from anynet_study.sweep import Sweep
+
+    options = {
+        **{"space": space, "count": count, "resolution": resolution, "classes": classes},
+        **{"flops": flops, "parameters": parameters, "activations": activations, "seed": seed},
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    _check_figure(figure)
+    if sweep_file is None:
+        spec = _spec(given)
+        if output is None:
+            raise UserError("give -o FILE.parquet, .csv or .json: where to write the population")
+    else:
+        for name in given:
+            raise UserError(f"--{name}: with a sweep file, write population.{name}=... behind it")
+        sweep = Sweep.load(sweep_file, overrides or [])
+        spec = sweep.population
+    population = studies.sample(spec)
+    if output is None:
+        study = studies.Study.of(sweep)
+        study.begin(sweep, population)
+        output = study.population_file
+    else:
+        population.write(output)
+    if figure is not None:
+        _draw(population, figure)
+    print_population(population, output, as_json)
+
+
+def _spec(given: dict[str, Any]) -> "PopulationSpec":
+    """What the options ask for, as a sweep file would."""
+    from pydantic import ValidationError
+
+    from anynet_study.sweep_population import PopulationSpec
+    from anynet_study.sweep_text import describe, parse_yaml
+
+    if "space" not in given:
+        raise UserError("give a sweep file, or --space and --count; see anynet-study sample --help")
+    content = dict(given)
+    try:
+        content["space"] = parse_yaml(given["space"])
+    except ValueError as error:
+        raise UserError(f"--space: not valid YAML: {error}") from None
+    for name in ("flops", "parameters", "activations"):
+        if name in given:
+            content[name] = given[name].split(",")
+    try:
+        return PopulationSpec.model_validate(content)
+    except ValidationError as error:
+        raise UserError(describe(error, PopulationSpec, content)) from None
+
+
+def _check_figure(figure: Path | None) -> None:
+    if figure is not None and figure.suffix not in FIGURES:
+        raise UserError(f"--figure: {figure}: legal suffixes are {', '.join(FIGURES)}")
+
+
+def _draw(population: "Population", figure: Path) -> None:
+    """Draw what was sampled, and what the space gives without bands where that is known."""
+    from anynet_study.design_space.band import MEASURES
+    from anynet_study.design_space.unconditioned import unconditioned
+    from anynet_study.plots.sampling import sampling_grid
+    from anynet_study.plots.saving import save
+
+    record, space = population.sampling, None
+    if "space" in record:
+        place = population.resolution, population.classes
+        space = unconditioned(record["space"], *place).to_pandas()
+    moved = any(step["step"] == "at" for step in record.get("derived", []))
+    bands = {str(name): record[name] for name in MEASURES if name in record and not moved}
+    drawn = sampling_grid(population.to_pandas(), space, bands)
+    save(drawn, figure.with_suffix(""), [figure.suffix[1:]])
