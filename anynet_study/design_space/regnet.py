@@ -127,8 +127,10 @@ def linear_stages(
     depths, widths = np.zeros((stages, len(d))), np.full((stages, len(d)), float(WIDTH_DIVISOR))
     columns = np.arange(len(d))  # of the networks that have blocks left, and are legal so far
     found = np.zeros(len(d), dtype=np.int64)  # stages so far
-    before, begun = np.zeros(len(d)), np.zeros(len(d))  # width of the last; blocks so far
-    power, root = np.ones(len(d)), np.sqrt(wm)  # wm^s, wm^(1/2)
+    before: FloatArray = np.zeros(len(d))  # width of the last of them
+    begun: FloatArray = np.zeros(len(d))  # blocks so far
+    power: FloatArray = np.ones(len(d))  # wm^s
+    root: FloatArray = np.sqrt(wm)
     legal = np.ones(len(d), dtype=bool)
     while len(columns):
         # Level s ends where u_j >= w0 wm^(s + 1/2): a tie goes up.
@@ -144,8 +146,9 @@ def linear_stages(
         widths[place] = before
         left = np.flatnonzero(fits & (end < d))
         power, begun = power * wm, end
-        d, w0, wa, wm, root, power, begun, before, found, columns = (
-            one[left] for one in (d, w0, wa, wm, root, power, begun, before, found, columns)
+        columns, found = columns[left], found[left]
+        d, w0, wa, wm, root, power, begun, before = (
+            one[left] for one in (d, w0, wa, wm, root, power, begun, before)
         )
     legal &= depths.all(axis=0)
     depths[:, ~legal], widths[:, ~legal] = 1, WIDTH_DIVISOR

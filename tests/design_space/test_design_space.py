@@ -5,16 +5,62 @@ from typing import Any
 import pytest
 
 from anynet_study.design_space import DesignSpace
+from anynet_study.design_space.anynet import AnyNet
+from anynet_study.design_space.frame import Frame
+from anynet_study.design_space.named_spaces import SPACES
+from anynet_study.design_space.regnet import RegNet
 from anynet_study.errors import UserError
+
+SIMPLE = Frame("simple", 32, (2, 2, 2, 2))
 
 
 def test_the_name_alone_is_the_paper_s_space() -> None:
     space = DesignSpace.from_spec("anynetx")
-    assert space == DesignSpace() == DesignSpace.anynetx() == DesignSpace.from_spec({})
-    assert (space.depths, space.widths, space.width_divisor) == ((1, 16), (8, 1024), 8)
-    assert space.bottleneck_ratios == (1, 2, 4)
-    assert space.group_widths == (1, 2, 4, 8, 16, 32)
-    assert (space.stem, space.strides) == ("imagenet", (1, 2, 2, 2))
+    assert space == DesignSpace.anynetx() == DesignSpace.from_spec({})
+    assert space == DesignSpace(Frame(), AnyNet())
+    stages = space.stages
+    assert isinstance(stages, AnyNet)
+    assert (stages.depths, stages.widths, stages.width_divisor) == (((1, 16),), ((8, 1024),), 8)
+    assert stages.bottleneck_ratios == (1, 2, 4)
+    assert stages.group_widths == (1, 2, 4, 8, 16, 32)
+    assert (stages.depth_distribution, stages.width_distribution) == ("log_uniform",) * 2
+    assert (space.frame.stem, space.frame.stem_width) == ("imagenet", 32)
+    assert (space.frame.strides, space.frame.block) == ((1, 2, 2, 2), "bottleneck")
+
+
+#: Paper 1's successors: what is shared, what does not decrease.
+ANYNETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "anynetxa": ((), ()),
+    "anynetxb": (("bottleneck_ratios",), ()),
+    "anynetxc": (("bottleneck_ratios", "group_widths"), ()),
+    "anynetxd": (("bottleneck_ratios", "group_widths"), ("widths",)),
+    "anynetxe": (("bottleneck_ratios", "group_widths"), ("depths", "widths")),
+}
+
+
+@pytest.mark.parametrize("name", ANYNETS)
+def test_anynetxa_to_e_add_one_constraint_after_the_other(name: str) -> None:
+    shared, non_decreasing = ANYNETS[name]
+    expected = AnyNet(shared=shared, non_decreasing=non_decreasing)
+    assert DesignSpace.from_spec(name) == DesignSpace(SIMPLE, expected)
+
+
+def test_regnets_have_the_ranges_of_their_paper() -> None:
+    regnetx, regnety = (DesignSpace.from_spec(name) for name in ("regnetx", "regnety"))
+    assert regnetx == DesignSpace(SIMPLE, RegNet())
+    assert regnety.stages == regnetx.stages
+    assert (regnetx.frame.se_ratio, regnety.frame.se_ratio) == (0, 0.25)
+    stages = regnetx.stages
+    assert isinstance(stages, RegNet)
+    assert (stages.depth, stages.initial_width) == ((4, 63), (8, 256))
+    assert (stages.slope, stages.width_multiplier) == ((8, 256), (1.5, 3))
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_every_named_space_is_its_own_spec_written_out(name: str) -> None:
+    space = DesignSpace.from_spec(name)
+    assert DesignSpace.from_spec(space.to_spec()) == space
+    assert DesignSpace.from_spec({"base": name}) == space
 
 
 def test_a_mapping_changes_it_and_round_trips() -> None:
@@ -27,36 +73,154 @@ def test_a_mapping_changes_it_and_round_trips() -> None:
         "stem_width": 16,
     }
     space = DesignSpace.from_spec(spec)
-    assert space.group_widths == (1, 2, 8)  # a set: in increasing order, however it was written
+    # A set: in increasing order, however it was written.
+    assert isinstance(space.stages, AnyNet)
+    assert space.stages.group_widths == (1, 2, 8)
     assert space == DesignSpace.anynetx(
         "cifar", depths=(1, 4), widths=(8, 64), group_widths=(1, 2, 8), stem_width=16
     )
     assert DesignSpace.from_spec(space.to_spec()) == space
+    assert space.to_spec()["depths"] == [1, 4]
 
 
-@pytest.mark.parametrize(
-    ("spec", "complaint"),
-    [
-        ("anynet", r"base: 'anynet' is unknown \(did you mean 'anynetx'\?\); legal: anynetx"),
-        (3, "3 is neither a name nor a mapping"),
-        ({"base": "regnet"}, "base: 'regnet' is unknown"),
-        (
-            {"depth": [1, 4]},
-            r"key 'depth' is unknown \(did you mean 'depths'\?\); legal: base, dep",
-        ),
-        ({"depths": [1, 2, 3]}, r"depths \(lowest, highest\): \[1, 2, 3\] has 3 values, not 2"),
-        ({"depths": [4, 1]}, "depths: the lowest, 4, is above the highest, 1"),
-        ({"depths": [0, 4]}, "0 is not a whole number from 1 to 128"),
-        ({"widths": [8, 100]}, "widths: 100 is not a multiple of width_divisor 8"),
-        ({"widths": [8, 8192]}, "8192 is not a whole number from 1 to 4,096"),
-        ({"bottleneck_ratios": [1, 3]}, "width_divisor: 8 is not a multiple of ratio 3"),
-        ({"bottleneck_ratios": []}, r"\[\] is not a list of one or more whole numbers"),
-        ({"group_widths": [1, 2, 2]}, r"group_widths: \[1, 2, 2\] names a value twice"),
-        ({"stem": "cifar10"}, r"stem: 'cifar10' is unknown \(did you mean 'cifar'\?\)"),
-        ({"strides": [1, 2]}, r"strides: \[1, 2\] has 2 values, not 4"),
-    ],
-)
+def test_one_range_for_all_stages_is_the_same_as_equal_ones_for_each() -> None:
+    one, each, nested = (
+        DesignSpace.from_spec({"depths": depths}) for depths in ([2, 5], [[2, 5]] * 4, [[2, 5]])
+    )
+    assert one == each == nested
+
+
+def test_a_space_of_any_number_of_stages_and_kind_of_block() -> None:
+    spec = {
+        "block": "basic",
+        "stem": "simple",
+        "strides": [1, 2],
+        "depths": [[1, 2], [3, 9]],
+        "widths": [[16, 16], [24, 80]],
+        "width_distribution": "uniform",
+        "non_decreasing": ["widths", "depths", "widths"],
+    }
+    space = DesignSpace.from_spec(spec)
+    assert isinstance(space.stages, AnyNet)
+    assert space.stages.depths == ((1, 2), (3, 9))
+    assert (space.stages.bottleneck_ratios, space.stages.group_widths) == ((), ())
+    assert space.stages.non_decreasing == ("depths", "widths")
+    assert DesignSpace.from_spec(space.to_spec()) == space
+    assert all(a.block == "basic" and len(a.depths) == 2 for a in space.sample(5))
+
+
+def test_constraints_of_a_base_can_be_lifted() -> None:
+    lifted = DesignSpace.from_spec({"base": "anynetxe", "shared": [], "non_decreasing": []})
+    assert lifted == DesignSpace.from_spec("anynetxa")
+    assert DesignSpace.from_spec({"base": "regnety", "se_ratio": 0}) == DesignSpace.from_spec(
+        "regnetx"
+    )
+
+
+REGNET = {"base": "regnetx"}
+MISTAKES: list[tuple[Any, str]] = [
+    ("anynet", r"base: 'anynet' is unknown \(did you mean 'anynetx'\?\); legal: anynetx, anyn"),
+    (3, "3 is neither a name nor a mapping"),
+    (["anynetx"], r"\['anynetx'\] is neither a name nor a mapping"),
+    ({"base": "regnet"}, r"base: 'regnet' is unknown \(did you mean 'regnet[xy]'\?\)"),
+    ({"base": None}, "base: None is unknown; legal: anynetx"),
+    ({"base": ["anynetx"]}, "base: .* is unknown"),
+    ({"depth": [1, 4]}, r"key 'depth' is unknown \(did you mean 'depths'\?\); legal: base, dep"),
+    ({3: [1, 4]}, "key 3 is unknown; legal: base, depths"),
+    ({**REGNET, "depths": [4, 9]}, r"key 'depths' is unknown \(did you mean 'depth'\?\)"),
+    ({**REGNET, "shared": ["widths"]}, "key 'shared' is unknown; legal: base, depth, initial"),
+    # Ranges
+    ({"depths": [1, 2, 3]}, r"depths \(lowest, highest\): \[1, 2, 3\] has 3 values, not 2"),
+    ({"depths": [4, 1]}, "depths: the lowest, 4, is above the highest, 1"),
+    ({"depths": [0, 4]}, "0 is not a whole number from 1 to 128"),
+    ({"depths": [1, 129]}, "129 is not a whole number from 1 to 128"),
+    ({"depths": [1.0, 4]}, "1.0 is not a whole number from 1 to 128"),
+    ({"depths": "1-4"}, r"depths \(lowest, highest\): '1-4' is not a list of 2"),
+    ({"depths": None}, r"depths \(lowest, highest\): None is not a list of 2"),
+    ({"depths": {"low": 1}}, r"depths .*: \{'low': 1\} is not a list of 2"),
+    ({"depths": [[1, 2], [1, 2]]}, "depths: 2 ranges for 4 stages; give one, or 4"),
+    ({"depths": [[1, 2], 3, 4, 5]}, r"depths \(lowest, highest\): 3 is not a list of 2"),
+    ({"widths": [8, 100]}, "widths: 100 is not a multiple of width_divisor 8"),
+    ({"widths": [[8, 16], [8, 16], [8, 12], [8, 16]]}, "widths: 12 is not a multiple of width_d"),
+    ({"widths": [8, 8192]}, "8192 is not a whole number from 1 to 4,096"),
+    ({"width_divisor": 0}, "width_divisor: 0 is not a whole number from 1 to 4,096"),
+    ({"width_divisor": 16}, "widths: 8 is not a multiple of width_divisor 16"),
+    # Sets
+    ({"bottleneck_ratios": [1, 3]}, "width_divisor: 8 is not a multiple of ratio 3"),
+    ({"bottleneck_ratios": []}, r"\[\] is not a list of one or more whole numbers"),
+    ({"bottleneck_ratios": 2}, "bottleneck_ratios: 2 is not a list of one or more"),
+    ({"group_widths": [1, 2, 2]}, r"group_widths: \[1, 2, 2\] names a value twice"),
+    ({"group_widths": [0]}, "group_widths: 0 is not a whole number from 1 to 8,192"),
+    # Distributions and constraints
+    (
+        {"depth_distribution": "normal"},
+        "depth_distribution: 'normal' is unknown.*; legal: log_uniform, uniform",
+    ),
+    (
+        {"width_distribution": "loguniform"},
+        r"'loguniform' is unknown \(did you mean 'log_uniform'\?\)",
+    ),
+    ({"width_distribution": ["uniform"]}, "width_distribution: .* is unknown"),
+    ({"shared": "depths"}, "shared: 'depths' is not a list of depths, widths, bottleneck_ratios"),
+    ({"shared": ["width"]}, r"shared: 'width' is unknown \(did you mean 'widths'\?\); legal: dep"),
+    ({"shared": [1]}, "shared: 1 is unknown; legal: depths"),
+    (
+        {"shared": ["depths"], "depths": [[1, 2], [1, 2], [1, 3], [1, 2]]},
+        "shared: depths differ in their range from stage to stage",
+    ),
+    ({"non_decreasing": None}, "non_decreasing: None is not a list of depths"),
+    ({"non_decreasing": ["strides"]}, "non_decreasing: 'strides' is unknown"),
+    # Frames
+    (
+        {"stem": "cifar10"},
+        r"stem: 'cifar10' is unknown \(did you mean 'cifar'\?\); legal: imagenet",
+    ),
+    ({"stem_width": 8193}, "stem_width: 8193 is not a whole number from 1 to 8,192"),
+    ({"strides": []}, r"strides: \[\] is not a list of one or more whole numbers"),
+    ({"strides": 2}, "strides: 2 is not a list of one or more whole numbers"),
+    ({"strides": [1, 0]}, "strides: 0 is not a whole number from 1 to 2,048"),
+    ({"strides": [1] * 9}, r"strides: 9 stages \(one a stride\) are more than 8"),
+    (
+        {"block": "botleneck"},
+        r"block: .* \(did you mean 'bottleneck'\?\); legal: bottleneck, basic",
+    ),
+    ({"se_ratio": 1.5}, "se_ratio: 1.5 is not a number from 0 to 1"),
+    ({"se_ratio": float("nan")}, "se_ratio: nan is not a number from 0 to 1"),
+    ({"se_ratio": True}, "se_ratio: True is not a number from 0 to 1"),
+    ({"se_ratio": "0.25"}, "se_ratio: '0.25' is not a number from 0 to 1"),
+    (
+        {"se_ratio": 0.25, "block": "basic"},
+        "se_ratio: squeeze-and-excitation is for bottleneck blocks, not for basic ones",
+    ),
+    ({"block": "vanilla", "group_widths": [8]}, "group_widths: vanilla blocks have none; leave"),
+    ({"block": "basic", "bottleneck_ratios": 1}, "bottleneck_ratios: basic blocks have none"),
+    # RegNets
+    ({**REGNET, "block": "basic"}, "block: RegNets are made of bottleneck blocks, not basic"),
+    ({**REGNET, "depth": [3, 9]}, "depth: 3 is not a whole number from 4 to 128"),
+    ({**REGNET, "depth": [4, 129]}, "129 is not a whole number from 1 to 128"),
+    ({**REGNET, "strides": [2] * 5}, "depth: 4 is not a whole number from 5 to 128"),
+    ({**REGNET, "initial_width": [8, 20]}, "initial_width: 20 is not a multiple of 8"),
+    ({**REGNET, "initial_width": [8, 8192]}, "8192 is not a whole number from 1 to 4,096"),
+    ({**REGNET, "slope": 8}, "slope: 8 is not a list of lowest and highest"),
+    ({**REGNET, "slope": [8]}, r"slope: \[8\] is not a list of lowest and highest"),
+    ({**REGNET, "slope": [0, 8]}, "slope: 0 is not a number from 0.1 to 8192"),
+    ({**REGNET, "slope": [8, "9"]}, "slope: '9' is not a number from 0.1 to 8192"),
+    ({**REGNET, "slope": [8, 9.25]}, "slope: 9.25 is not a multiple of 0.1"),
+    ({**REGNET, "slope": [9, 8]}, "slope: the lowest, 9, is above the highest, 8"),
+    ({**REGNET, "slope": [8, float("nan")]}, "slope: nan is not a number from 0.1 to 8192"),
+    ({**REGNET, "width_multiplier": [1.0, 2]}, "width_multiplier: 1.0 is not a number from 1.1"),
+    ({**REGNET, "width_multiplier": [1.5, 1.505]}, "1.505 is not a multiple of 0.01"),
+    (
+        {**REGNET, "bottleneck_ratios": [3]},
+        "multiples of 8, which is not one of ratio 3",
+    ),
+    ({**REGNET, "distribution": "log"}, r"distribution: 'log' is unknown.*legal: log_uniform"),
+]
+
+
+@pytest.mark.parametrize(("spec", "complaint"), MISTAKES)
 def test_mistakes_are_named_with_what_is_legal(spec: Any, complaint: str) -> None:
     with pytest.raises(UserError, match=complaint) as refused:
         DesignSpace.from_spec(spec)
     assert "\n" not in str(refused.value)
+    assert str(refused.value).startswith("space")

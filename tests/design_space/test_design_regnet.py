@@ -1,0 +1,66 @@
+"""Quantised linear widths against exact arithmetic, block by block; ties by hand."""
+
+from fractions import Fraction
+
+import numpy as np
+import plain_sampler
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anynet_study.design_space.regnet import MULTIPLIER_STEP, SLOPE_STEP, linear_stages
+
+Numbers = tuple[int, int, int, int]
+
+
+def vectorised(numbers: list[Numbers], stages: int) -> list[tuple[list[int], list[int]] | None]:
+    """Depths and widths of each network; None where it does not have as many stages."""
+    d, w0, tenths, hundredths = np.array(numbers, dtype=np.float64).T
+    depths, widths, legal = linear_stages(
+        d, w0, tenths * SLOPE_STEP, hundredths * MULTIPLIER_STEP, stages
+    )
+    rows = zip(depths.T.tolist(), widths.T.tolist(), legal.tolist(), strict=True)
+    return [(ds, ws) if legal else None for ds, ws, legal in rows]
+
+
+def exact(numbers: Numbers) -> tuple[list[int], list[int]]:
+    """Depths and widths of the network, however many stages it has."""
+    d, w0, tenths, hundredths = numbers
+    per_block = plain_sampler.block_widths(d, w0, Fraction(tenths, 10), Fraction(hundredths, 100))
+    widths = sorted(set(per_block))
+    assert per_block == sorted(per_block)
+    return [per_block.count(w) for w in widths], widths
+
+
+NUMBERS = st.tuples(
+    st.integers(1, 70),
+    st.integers(1, 40).map(lambda n: 8 * n),
+    st.integers(1, 3000),
+    # Squares of whole numbers and quarters are where ties are.
+    st.integers(110, 400) | st.sampled_from([121, 144, 169, 196, 225, 256, 289, 324, 400]),
+)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=20), st.integers(1, 8))
+@settings(derandomize=True, deadline=None, max_examples=200)
+def test_equal_to_exact_arithmetic(numbers: list[Numbers], stages: int) -> None:
+    for ours, one in zip(vectorised(numbers, stages), numbers, strict=True):
+        depths, widths = exact(one)
+        legal = len(widths) == stages and widths[-1] <= plain_sampler.WIDEST
+        assert ours == ((depths, widths) if legal else None)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "depths", "widths"),
+    [
+        # u_3 = 80 + 3 * 8 = 104 is 80 * 1.69^(1/2), to the unit: half a level up goes up.
+        ((5, 80, 80, 169), [3, 2], [80, 136]),
+        # 200 * 1.54 / 8 = 38.5 goes to the even multiple.
+        ((30, 200, 80, 154), [7, 16, 7], [200, 304, 472]),
+    ],
+)
+def test_ties_are_those_of_exact_arithmetic(
+    numbers: Numbers, depths: list[int], widths: list[int]
+) -> None:
+    assert exact(numbers) == (depths, widths)
+    assert vectorised([numbers], len(widths)) == [(depths, widths)]
