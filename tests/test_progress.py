@@ -2,7 +2,7 @@
 
 import pytest
 
-from anynet_study.progress import duration, progress
+from anynet_study.progress import duration, progress, progress_if_long
 
 
 def test_plain_lines_begin_and_end(capsys: pytest.CaptureFixture[str]) -> None:
@@ -13,6 +13,19 @@ def test_plain_lines_begin_and_end(capsys: pytest.CaptureFixture[str]) -> None:
         "training: 1/4",
         "training: 4/4, 1 failed",
     ]
+
+
+def test_short_work_shows_no_progress(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with progress_if_long("sampling", 4) as report:
+        report(1)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("anynet_study.progress.SECONDS_OF_PATIENCE", -1.0)
+    with progress_if_long("sampling", 4) as report:
+        report(1)
+        report(4)
+    assert capsys.readouterr().err.splitlines() == ["sampling: 1/4", "sampling: 4/4"]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ FIGURES = (".png", ".pdf", ".svg")
 
 def sample(
     sweep_file: Annotated[
-        Path | None, typer.Argument(metavar="[SWEEP]", help="Sweep file; or give --space.")
+        Path | None, typer.Argument(metavar="SWEEP", help="Sweep file; or give --space.")
     ] = None,
     overrides: Annotated[
         list[str] | None,
