@@ -1,7 +1,7 @@
 """A study engine for populations of CNN architectures.
 
-`from anynet_study import DesignSpace, Population, Architecture, reference, ResultStore, Sweep`; each
-name is imported when it is first used, so that a script pays only for what it needs.
+`from anynet_study import Architecture, DesignSpace, Population, ResultStore, Sweep, reference`:
+each name is imported when it is first used, so that a script pays only for what it needs.
 """
 
 from importlib import import_module
