@@ -90,7 +90,7 @@ def assert_same(a: Architecture, resolution: int, classes: int) -> None:
 
 
 @given(architectures(most_depth=2), st.sampled_from([1, 2, 7, 8, 33, 64]), st.integers(1, 20))
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=50)
 def test_of_any_network(a: Architecture, resolution: int, classes: int) -> None:
     assert_same(a, resolution, classes)
 

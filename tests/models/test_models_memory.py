@@ -44,7 +44,7 @@ def saved_storages(network: nn.Module) -> Iterator[dict[int, int]]:
     st.integers(1, 20),
     st.integers(2, 3),
 )
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True, deadline=None, max_examples=60)
 def test_what_is_saved_is_what_autograd_saves(
     a: Architecture, resolution: int, classes: int, batch: int
 ) -> None:
@@ -63,12 +63,10 @@ def test_what_is_saved_is_what_autograd_saves(
 class Alive(TorchDispatchMode):
     """Keeps count of the bytes of all tensors that are alive."""
 
-    def __init__(self, *tensors: Tensor) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.now = self.peak = 0
         self.known: weakref.WeakSet[Any] = weakref.WeakSet()
-        for tensor in tensors:
-            self.add(tensor)
 
     def add(self, tensor: Tensor) -> None:
         storage = tensor.untyped_storage()
@@ -92,26 +90,33 @@ class Alive(TorchDispatchMode):
 
 
 def recorded_peak(a: Architecture, resolution: int, classes: int, batch: int) -> int:
-    """Bytes alive at the peak of the second step of the plain loop; nothing is computed."""
+    """Bytes alive at the peak of a step of the plain loop but its first; nothing is computed."""
     with FakeTensorMode():
-        network = AnyNet(a, classes)
+        network, alive = AnyNet(a, classes), Alive()
         optimizer = torch.optim.SGD(network.parameters(), 0.1, momentum=0.9, foreach=False)
+        for weights in network.parameters():
+            weights.grad = torch.zeros_like(weights)
+        optimizer.step()
+        for weights in network.parameters():
+            for tensor in (weights, weights.grad, optimizer.state[weights]["momentum_buffer"]):
+                alive.add(tensor)
+        del tensor
         images = torch.zeros(batch, 3, resolution, resolution)
         labels = torch.zeros(batch, dtype=torch.int64)
-        with Alive(*network.parameters(), *network.buffers(), images, labels) as alive:
-            for _ in range(2):
-                alive.peak = 0
-                logits = network(images)
-                loss = nn.functional.cross_entropy(logits, labels)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
+        for tensor in (*network.buffers(), images, labels):
+            alive.add(tensor)
+        with alive:
+            logits = network(images)
+            loss = nn.functional.cross_entropy(logits, labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
         return alive.peak
 
 
 @given(
-    architectures(),
-    st.sampled_from([16, 24, 33, 64]),
+    architectures(most_stages=5),
+    st.sampled_from([24, 33, 64]),
     st.sampled_from([1, 10, 300]),
     st.sampled_from([8, 64]),
 )
