@@ -32,9 +32,13 @@ class Roles:
 
     @classmethod
     def from_datasets(cls, datasets: pd.DataFrame) -> "Roles":
-        """Roles from a store's datasets table (columns dataset, role, classes)."""
-        classes = dict(zip(datasets["dataset"], map(int, datasets["classes"]), strict=True))
-        role = dict(zip(datasets["dataset"], datasets["role"], strict=True))
+        """Roles from a store's datasets table (columns dataset, role, classes).
+
+        Datasets without a role may have any class count, also an unknown one (NaN).
+        """
+        having = datasets[datasets["role"].isin(["source", "family", "target"])]
+        classes = dict(zip(having["dataset"], map(int, having["classes"]), strict=True))
+        role = dict(zip(having["dataset"], having["role"], strict=True))
         sources = [name for name in classes if role[name] == "source"]
         if len(sources) != 1:
             raise UserError(f"datasets: {len(sources)} have the role source; exactly one is needed")

@@ -6,6 +6,7 @@ from anynet_study.cli.analyze import analyze
 from anynet_study.cli.compare import compare
 from anynet_study.cli.complexity import complexity
 from anynet_study.cli.data import data_app
+from anynet_study.cli.importing import import_
 from anynet_study.cli.plot import plot
 from anynet_study.cli.query import query
 from anynet_study.cli.report import report
@@ -25,4 +26,5 @@ app = typer.Typer(
 STUDY = (run, sample, launch, status, collect, report)
 for command in (*STUDY, query, analyze, compare, plot, complexity):
     app.command()(command)
+app.command("import")(import_)
 app.add_typer(data_app, name="data")

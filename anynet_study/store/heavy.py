@@ -29,12 +29,12 @@ def write_heavy(
     `dataset` is each run's index into `labels`, `paths` the journals of the catalogue.
     """
     columns = {name: runs[name].to_numpy() for name in ("journal", "offset", "end")}
-    epochs = _offsets(runs["epochs"].to_numpy())
-    spec_bytes = _offsets(runs["spec_bytes"].to_numpy())
+    epochs = offsets_of(runs["epochs"].to_numpy())
+    spec_bytes = offsets_of(runs["spec_bytes"].to_numpy())
     curves = _ragged(file.create_group("curves"), epochs, dict.fromkeys(CURVES, np.float32))
     specs = _ragged(file.create_group("specs"), spec_bytes, {"text": np.uint8})
     images = runs["images"].to_numpy()
-    places = _create_predictions(file, dataset, labels, images)
+    places = create_predictions(file, dataset, labels, images)
     for rows in _blocks(columns["end"] - columns["offset"]):
         batches = _read(columns, rows, paths)
         span = slice(rows.start, rows.stop + 1)
@@ -45,7 +45,7 @@ def write_heavy(
         _fill_predictions(file, labels, dataset, places, rows, batches)
 
 
-def _offsets(lengths: NDArray[Any]) -> NDArray[np.int64]:
+def offsets_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
@@ -59,7 +59,7 @@ def _ragged(
     }
 
 
-def _create_predictions(
+def create_predictions(
     file: h5py.File, dataset: NDArray[np.int32], labels: list[str], images: NDArray[np.int32]
 ) -> NDArray[np.int64]:
     """Create the groups of /predictions; the row of each run in its dataset's array."""

@@ -1,0 +1,155 @@
+"""`anynet-study import`: a results store of other people's results."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anynet_study.cli.inputs import Family, SourceName, Targets, parse_roles
+from anynet_study.errors import UserError
+
+if TYPE_CHECKING:
+    from anynet_study.store.importing import Files, ImportOptions, ImportReport
+    from anynet_study.store.importing.datasets import Known
+
+#: Datasets whose median the answer lists.
+LISTED = 8
+
+
+def import_(
+    output: Annotated[Path, typer.Option("-o", "--output", help="The results store to make.")],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE...",
+            help="Tables (CSV, Parquet, JSON), results stores (.h5), or a folder that export made.",
+        ),
+    ] = None,
+    accuracy: Annotated[
+        bool | None, typer.Option("--accuracy/--error", help="What the values are.")
+    ] = None,
+    fraction: Annotated[
+        bool | None, typer.Option("--fraction/--percent", help="Whether they are 0 to 1 or to 100.")
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map", help="OURS=THEIRS,... such as model=net,dataset=task,error=top1_err."
+        ),
+    ] = None,
+    describe: Annotated[str, typer.Option(help="Columns that describe the models.")] = "",
+    ignore: Annotated[str, typer.Option(help="Columns to leave out.")] = "",
+    metric: Annotated[str, typer.Option(help="top1 or top5: what the values are on.")] = "",
+    recipe: Annotated[str, typer.Option(help="Name of how the models were trained.")] = "imported",
+    separator: Annotated[str, typer.Option(help="Of CSV files; else found out.")] = "",
+    encoding: Annotated[str, typer.Option(help="Of CSV files; else UTF-8 or UTF-16.")] = "",
+    datasets: Annotated[
+        Path | None,
+        typer.Option(help="Table: dataset, role, classes, test_images, metric, ..."),
+    ] = None,
+    source_name: SourceName = "",
+    family: Family = None,
+    targets: Targets = None,
+    predictions: Annotated[
+        list[str] | None,
+        typer.Option(help="DATASET=FILE: predicted classes, or true and false, per example."),
+    ] = None,
+    labels: Annotated[
+        list[str] | None, typer.Option(help="DATASET=FILE: the true classes of the examples.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+) -> None:
+    """Make a results store of other results: of any models, on any datasets.
+
+    A table is wide (a row a model, a column a dataset) or long (columns model, dataset, and error
+    or accuracy); empty cells stay gaps. What is unclear is refused, never guessed. Values are
+    errors in percent, if no option or column name says otherwise.
+
+    \b
+    Examples:
+      anynet-study import testbed.csv --accuracy -o testbed.h5
+      anynet-study import nats.csv --map model=arch_str,dataset=task,accuracy=acc -o nats.h5
+      anynet-study import testbed.h5 more.json --datasets datasets.csv -o testbed.h5
+      anynet-study import --predictions val=preds.npz --labels val=labels.npy -o val.h5
+      anynet-study import release/ -o results.h5
+    """
+    from anynet_study.store.importing import Files, ImportOptions, read_sidecar, with_roles
+
+    _check_output(output)
+    roles = parse_roles(source_name, family or [], targets or [])
+    known = read_sidecar(datasets) if datasets is not None else {}
+    if roles is not None:
+        known = with_roles(known, roles.source, roles.family, roles.targets)
+    options = ImportOptions(
+        columns=dict(_pairs("--map", columns or [])),
+        describe=_names(describe),
+        ignore=_names(ignore),
+        quantity=None if accuracy is None else "accuracy" if accuracy else "error",
+        unit=None if fraction is None else "fraction" if fraction else "percent",
+        metric=_metric(metric),
+        recipe=recipe,
+        separator=separator,
+        encoding=encoding,
+    )
+    predicted = [(name, Path(path)) for name, path in _pairs("--predictions", predictions or [])]
+    truth = {name: Path(path) for name, path in _pairs("--labels", labels or [])}
+    _import(Files(files or [], predicted, truth), output, options, known, as_json)
+
+
+def _import(
+    files: "Files", output: Path, options: "ImportOptions", known: "Known", as_json: bool
+) -> None:
+    from anynet_study.store.importing import import_results
+
+    report = import_results(files, output, options, known)
+    if as_json:
+        print(json.dumps({**vars(report), "store": str(output)}))
+    else:
+        print(_said(report, output))
+
+
+def _said(report: "ImportReport", output: Path) -> str:
+    gaps = f", {report.gaps:,} gaps" if report.gaps else ""
+    lines = [
+        f"{report.models:,} models x {report.datasets:,} datasets: {report.runs:,} errors{gaps}"
+    ]
+    medians = [f"{name} {value:.4g}" for name, value in list(report.medians.items())[:LISTED]]
+    more = f", and {len(report.medians) - LISTED} more" if len(report.medians) > LISTED else ""
+    lines.append(f"median error in percent: {', '.join(medians)}{more}")
+    if report.described:
+        lines.append(f"models are described by: {', '.join(report.described)}")
+    return "\n".join([*lines, str(output)])
+
+
+def _check_output(output: Path) -> None:
+    if output.suffix.lower() not in (".h5", ".hdf5"):
+        raise UserError(f"-o {output}: a results store ends in .h5 or .hdf5")
+
+
+def _pairs(option: str, values: Sequence[str]) -> list[tuple[str, str]]:
+    """NAME=VALUE; only names of columns may be several, separated by commas."""
+    pairs: list[tuple[str, str]] = []
+    split = option == "--map"
+    for part in (part for value in values for part in (value.split(",") if split else [value])):
+        # Paths have no = in them as a rule, names of datasets might.
+        name, _, value = part.strip().rpartition("=")
+        if not name or not value:
+            raise UserError(f"{option}: {part!r} is not NAME=VALUE")
+        pairs.append((name.strip(), value.strip()))
+    return pairs
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _metric(name: str) -> str | None:
+    from typing import get_args
+
+    from anynet_study.store.record import Metric
+
+    if name and name not in get_args(Metric):
+        raise UserError(f"--metric: no {name!r}; legal: {', '.join(get_args(Metric))}")
+    return name or None
