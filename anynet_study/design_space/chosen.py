@@ -102,7 +102,9 @@ class _Reader:
         """The numbers of a column; the default where there is none."""
         if name not in self.columns:
             return np.full(self.rows, default)
-        cells = [np.nan if _is_missing(value) else value for value in self.columns[name]]
+        given = self.columns[name]
+        missing = {value for value in set(given) if _is_missing(value)}
+        cells = [np.nan if value in missing else value for value in given]
         try:
             values = np.array(cells, dtype=object).astype(np.float64)
         except (TypeError, ValueError):
