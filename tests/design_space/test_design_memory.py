@@ -44,7 +44,10 @@ def test_a_small_network_by_hand() -> None:
     ids=str,
 )
 @pytest.mark.parametrize("kind", [np.int64, np.float64])
-def test_a_population_at_once_is_each_one_alone(spec: dict[str, Any], kind: type) -> None:
+def test_a_population_at_once_is_each_one_alone(
+    spec: dict[str, Any], kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "CHUNK", 20)
     population = DesignSpace.from_spec(spec).sample(50, seed=5)
     alone = [one.networks() for one in population]
     fields = ("depths", "widths", "bottleneck_widths", "group_widths")
