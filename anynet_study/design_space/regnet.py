@@ -37,7 +37,7 @@ class RegNet:
     sets of AnyNetX; its text leaves the distributions open.
     """
 
-    #: Fewest and most blocks of all stages together, d.
+    #: Fewest (by default, at least one a stage) and most blocks of all stages together, d.
     depth: tuple[int, int] = (4, 63)
     #: Lowest and highest w0, multiples of 8.
     initial_width: tuple[int, int] = (8, 256)
@@ -54,6 +54,7 @@ class RegNet:
     def checked(cls, frame: Frame, values: dict[str, Any]) -> "RegNet":
         """Build from unchecked values for networks of this frame. Raises UserError."""
         given = {name: field.default for name, field in cls.__dataclass_fields__.items()}
+        given["depth"] = (max(frame.stages, cls.depth[0]), cls.depth[1])
         given.update(values)
         if frame.block != "bottleneck":
             raise UserError(
