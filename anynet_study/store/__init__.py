@@ -2,28 +2,34 @@
 
 `record` one run as a row; `frames` rows on disk, each with its checksum; `journal` a worker's file
 of rows; `catalogue` every row of every journal, duplicates settled; `collect` journals to store;
-`layout` what the HDF5 file holds, for any reader; `results` the store as pandas tables;
-`compare` two stores; `filters` and `query` select rows by a small safe language.
+`layout` what the HDF5 file holds, for any reader; `results` the store as tables, `several` stores
+as one; `compare` two stores; `query` selects, orders and groups rows, `sql` runs a SELECT.
 """
 
 from anynet_study.store.collect import CollectReport, collect
 from anynet_study.store.compare import stores_equal
-from anynet_study.store.finding import find_store
+from anynet_study.store.finding import find_store, find_stores
 from anynet_study.store.journal import JournalRead, JournalWriter, finished_runs, read_journal
-from anynet_study.store.query import query
+from anynet_study.store.query import query, select
 from anynet_study.store.record import RunRecord
 from anynet_study.store.results import ResultStore
+from anynet_study.store.several import ResultStores
+from anynet_study.store.sql import run_sql
 
 __all__ = [
     "CollectReport",
     "JournalRead",
     "JournalWriter",
     "ResultStore",
+    "ResultStores",
     "RunRecord",
     "collect",
     "find_store",
+    "find_stores",
     "finished_runs",
     "query",
     "read_journal",
+    "run_sql",
+    "select",
     "stores_equal",
 ]

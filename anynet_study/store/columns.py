@@ -1,6 +1,5 @@
 """Columns and tables in HDF5: how text, numbers and ragged arrays are written and read."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import h5py
@@ -11,7 +10,8 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError
 
 TEXT = h5py.string_dtype("utf-8")
-CHUNK_BYTES = 1 << 16
+#: A reader of one run inflates a chunk of every column: small ones, at a few percent more to store.
+CHUNK_BYTES = 1 << 15
 
 
 def write_text(group: h5py.Group, name: str, values: list[str]) -> None:
@@ -88,6 +88,14 @@ def read_column(group: h5py.Group, name: str, rows: slice = slice(None)) -> NDAr
     return np.asarray(values, dtype=object)
 
 
-def read_table(group: h5py.Group) -> Mapping[str, NDArray[Any]]:
-    """The columns of a table, in its order."""
-    return {name: read_column(group, name) for name in group.attrs["columns"]}
+def read_span(file: h5py.File, path: str, start: int, stop: int) -> NDArray[Any]:
+    """Elements of a 1-D array; texts as bytes. A few of them in half the time of h5py's slices."""
+    dataset = h5py.h5d.open(file.id, path.encode())
+    place = dataset.get_space()
+    if not 0 <= start <= stop <= place.shape[0]:
+        raise IndexError(f"{path}: no elements {start} to {stop}")
+    found = np.empty(stop - start, dataset.dtype)
+    if stop > start:
+        place.select_hyperslab((start,), found.shape)
+        dataset.read(h5py.h5s.create_simple(found.shape), place, found)
+    return found

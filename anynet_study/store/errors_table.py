@@ -1,7 +1,7 @@
 """Runs to errors: which runs count, on which metric, and how replicates are reduced."""
 
-from dataclasses import dataclass, fields
-from typing import Any, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 import h5py
 import numpy as np
@@ -12,12 +12,32 @@ from anynet_study.errors import UserError
 from anynet_study.store.columns import read_column
 from anynet_study.store.record import Metric
 
+#: How the runs of one architecture on one dataset become one number, or stay several.
+Reduction = Literal["mean", "first", "each"]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Names in the order of a study."""
+
+    names: NDArray[np.object_]
+    #: How many of them, from the first, the study itself has; runs of others name the rest.
+    of_study: int
+
+    def shown(self, seen: NDArray[Any]) -> NDArray[np.int64]:
+        """The study's own, and of the rest those that are seen."""
+        there = np.arange(len(self.names)) < self.of_study
+        there[seen] = True
+        return np.flatnonzero(there)
+
 
 @dataclass(frozen=True)
 class Selection:
-    """The runs that have an error, in the order of the store; arrays of one length."""
+    """The runs that have an error, ordered by architecture, dataset, replicate."""
 
-    #: Indices into /labels/architecture and /labels/dataset.
+    architectures: Labels
+    datasets: Labels
+    #: Indices into `architectures` and `datasets`, one a run, as the rest is.
     architecture: NDArray[np.int32]
     dataset: NDArray[np.int32]
     replicate: NDArray[np.int32]
@@ -25,50 +45,82 @@ class Selection:
     error: NDArray[np.float64]
 
     def __getitem__(self, rows: Any) -> "Selection":
-        return Selection(*(getattr(self, field.name)[rows] for field in fields(self)))
+        arrays = ("architecture", "dataset", "replicate", "error")
+        return replace(self, **{name: getattr(self, name)[rows] for name in arrays})
 
 
-def run_errors(file: h5py.File, metric: str | None, recipe: str | None) -> Selection:
-    """The planned runs of a recipe that have an error on `metric` (None: each run's own)."""
+def run_errors(
+    file: h5py.File,
+    metric: str | None,
+    recipe: str | None,
+    counted: NDArray[np.bool_] | None = None,
+) -> Selection:
+    """The runs of a recipe that have an error on `metric` (None: each run's own).
+
+    `counted`: which runs come into question; None: the planned ones.
+    """
     if metric is not None and metric not in get_args(Metric):
         raise UserError(f"metric {metric!r}: legal are {', '.join(get_args(Metric))}")
     runs = file["runs"]
-    planned = runs["planned"][()].astype(bool)
+    if counted is None:
+        counted = runs["planned"][()].astype(bool)
     of_recipe = runs["recipe"][()] == _recipe_code(file, recipe)
     error = runs["error"][()] if metric is None else _on_metric(file, metric)
-    rows = np.flatnonzero(planned & of_recipe & ~np.isnan(error))
     everything = Selection(
+        architectures=_labels(file, "architecture", "architectures"),
+        datasets=_labels(file, "dataset", "datasets"),
         architecture=runs["architecture"][()],
         dataset=runs["dataset"][()],
         replicate=runs["replicate"][()],
         error=error,
     )
-    return everything[rows]
+    return everything[np.flatnonzero(counted & of_recipe & ~np.isnan(error))]
 
 
-def error_table(file: h5py.File, selection: Selection, replicates: str) -> pd.DataFrame:
-    """Architecture x dataset, in the order of the study; what only runs name comes after."""
-    architectures = read_column(file["labels"], "architecture")
-    datasets = read_column(file["labels"], "dataset")
-    shape = (len(architectures), len(datasets))
-    cell = selection.architecture.astype(np.int64) * shape[1] + selection.dataset
-    if replicates == "first":  # the store is ordered by replicate within a cell
-        _, rows = np.unique(cell, return_index=True)
-        selection, cell = selection[rows], cell[rows]
-    size = shape[0] * shape[1]
+def error_table(selection: Selection, replicates: str) -> pd.DataFrame:
+    """Architecture x dataset, in the order of the study; what only runs name comes after.
+
+    `replicates` "each": (architecture, replicate) x dataset.
+    """
+    if replicates not in get_args(Reduction):
+        raise UserError(f"replicates {replicates!r}: legal are {', '.join(get_args(Reduction))}")
+    columns = selection.datasets.shown(selection.dataset)
+    names = pd.Index(selection.datasets.names[columns])
+    if replicates == "each":
+        row, index = _replicate_rows(selection)
+    else:
+        shown = selection.architectures.shown(selection.architecture)
+        index = pd.Index(selection.architectures.names[shown], name="architecture")
+        row = np.searchsorted(shown, selection.architecture)
+    cell = row.astype(np.int64) * len(columns) + np.searchsorted(columns, selection.dataset)
+    values = _reduced(cell, selection.error, len(index) * len(columns), replicates != "first")
+    return pd.DataFrame(values.reshape(len(index), len(columns)), index=index, columns=names)
+
+
+def _replicate_rows(selection: Selection) -> tuple[NDArray[np.int64], pd.MultiIndex]:
+    """The row of every run in a table of (architecture, replicate), and that table's index."""
+    most = int(selection.replicate.max(initial=0)) + 1
+    pair = selection.architecture.astype(np.int64) * most + selection.replicate
+    unique, row = np.unique(pair, return_inverse=True)
+    names = selection.architectures.names[unique // most]
+    index = pd.MultiIndex.from_arrays([names, unique % most], names=["architecture", "replicate"])
+    return row, index
+
+
+def _reduced(
+    cell: NDArray[np.int64], error: NDArray[np.float64], size: int, mean: bool
+) -> NDArray[np.float64]:
+    """The mean of the errors in every cell, or the first of them; NaN where there is none."""
+    if not mean:
+        cell, first = np.unique(cell, return_index=True)
+        error = error[first]
     count = np.bincount(cell, minlength=size)
-    total = np.bincount(cell, weights=selection.error, minlength=size)
     with np.errstate(invalid="ignore"):
-        values = (total / count).reshape(shape)
-    table = pd.DataFrame(values, index=pd.Index(architectures, name="architecture"))
-    table.columns = pd.Index(datasets)
-    rows_there = _of_study_or_seen(file["architectures/architecture"], selection.architecture)
-    columns_there = _of_study_or_seen(file["datasets/dataset"], selection.dataset)
-    return table.iloc[rows_there, columns_there]
+        return np.asarray(np.bincount(cell, weights=error, minlength=size) / count)
 
 
-def _of_study_or_seen(of_study: h5py.Dataset, seen: NDArray[np.int32]) -> NDArray[np.int64]:
-    return np.union1d(np.arange(len(of_study)), seen)
+def _labels(file: h5py.File, column: str, table: str) -> Labels:
+    return Labels(read_column(file["labels"], column), len(file[table][column]))
 
 
 def _recipe_code(file: h5py.File, recipe: str | None) -> int:
@@ -87,7 +139,8 @@ def _on_metric(file: h5py.File, metric: str) -> NDArray[np.float64]:
     offsets = file["curves/offsets"][()]
     curve = np.append(file["curves"][f"test_{metric}"][()].astype(np.float64), np.nan)
     final = np.where(np.diff(offsets) > 0, curve[offsets[1:] - 1], np.nan)
-    classes = np.append(file["datasets/classes"][()].astype(np.float64), np.nan)
+    known = file["datasets/classes"][()] if "classes" in file["datasets"] else np.empty(0)
+    classes = np.append(known.astype(np.float64), np.nan)
     guesses = 5 if metric == "top5" else 1
     dataset = np.minimum(runs["dataset"][()], len(classes) - 1)
     guessing = np.maximum(0.0, 100.0 * (1.0 - guesses / classes[dataset]))

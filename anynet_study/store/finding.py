@@ -1,9 +1,17 @@
 """Which store a user means."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from anynet_study.errors import UserError
 from anynet_study.store.results import ResultStore
+from anynet_study.store.several import ResultStores
+
+
+def find_stores(where: Sequence[str | Path]) -> ResultStore | ResultStores:
+    """The store of one name, or the stores of several as one. Raises UserError as `find_store`."""
+    stores = [find_store(each) for each in where]
+    return stores[0] if len(stores) == 1 else ResultStores(stores)
 
 
 def find_store(where: str | Path) -> ResultStore:

@@ -1,13 +1,17 @@
 """Opening a results store for reading: what is not one is refused in one line."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import h5py
+from pyarrow.lib import ArrowException
 
 from anynet_study.errors import UserError
 from anynet_study.store.layout import FORMAT, SCHEMA_VERSION
+
+#: What reading a damaged file comes to, but for a UserError.
+_DAMAGE = (OSError, LookupError, RuntimeError, ValueError, ArrowException)
 
 
 @contextmanager
@@ -21,14 +25,51 @@ def open_store(path: Path) -> Iterator[h5py.File]:
         raise UserError(f"{path}: no such results store")
     with path.open("rb"):
         pass  # a file that may not be read is an OSError that names it, unlike HDF5's
+    with _naming_damage(path), h5py.File(path, "r", locking=False) as file:
+        _check(path, file)
+        yield file
+
+
+class StoreFile:
+    """A results file that is opened for every reading anew, or held open inside `with`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._held: h5py.File | None = None
+        self._holders = 0
+        self._stack = ExitStack()
+
+    def hold(self) -> None:
+        """Keep the file open, so that what is read is one state; as often as `release`."""
+        if self._held is None:
+            self._held = self._stack.enter_context(open_store(self.path))
+        self._holders += 1
+
+    def release(self) -> None:
+        self._holders -= 1
+        if self._holders == 0:
+            self._held = None
+            self._stack.close()
+
+    @contextmanager
+    def open(self) -> Iterator[h5py.File]:
+        """The file, whether held or not. Raises UserError as `open_store`."""
+        if self._held is None:
+            with open_store(self.path) as file:
+                yield file
+        else:
+            with _naming_damage(self.path):
+                yield self._held
+
+
+@contextmanager
+def _naming_damage(path: Path) -> Iterator[None]:
     try:
-        with h5py.File(path, "r", locking=False) as file:
-            _check(path, file)
-            yield file
-    except (OSError, KeyError, RuntimeError, UnicodeDecodeError) as error:
+        yield
+    except _DAMAGE as error:
         if not h5py.is_hdf5(path):
             raise UserError(f"{path}: not a results store (not an HDF5 file)") from None
-        reason = str(error).splitlines()[0]
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(
             f"{path}: the store is damaged ({reason}); move it away and collect it again"
         ) from error

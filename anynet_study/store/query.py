@@ -1,106 +1,113 @@
-"""Select rows of a store's tables: filter, columns, order, limit."""
+"""Select rows of the tables of results: filter, columns, grouping, order, limit."""
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Sequence
+from typing import Any, get_args
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.filters import parse_filter, unknown_column
-from anynet_study.store.layout import RUN_COLUMNS
-from anynet_study.store.results import ResultStore
-
-TableName = Literal["runs", "architectures", "datasets", "curves", "errors"]
-
-
-@dataclass(frozen=True)
-class _Table:
-    """The columns that a table has, and how some of them are read."""
-
-    columns: list[str]
-    read: Callable[[Collection[str]], pd.DataFrame]
-    #: Columns of whole numbers, also where missing cells made them floats.
-    whole: Collection[str] = ()
+from anynet_study.filters import parse_filter
+from anynet_study.store.arrow_tables import check_columns
+from anynet_study.store.grouping import Aggregate, grouped, parse_aggregates
+from anynet_study.store.reading import Results, TableName, to_pandas
 
 
 def query(
-    store: ResultStore,
+    results: Results,
     table: TableName = "runs",
     where: str | None = None,
     columns: Sequence[str] | None = None,
     sort: Sequence[str] = (),
     limit: int | None = None,
+    group_by: Sequence[str] = (),
+    aggregate: Sequence[str] = (),
+    **options: Any,
 ) -> pd.DataFrame:
+    """The rows of `select`, for pandas: whole numbers of which some are missing are Int64."""
+    rows = select(results, table, where, columns, sort, limit, group_by, aggregate, **options)
+    whole = [field.name for field in rows.schema if pa.types.is_integer(field.type)]
+    frame = to_pandas(rows)
+    made_floats = frame.select_dtypes("float").columns.intersection(whole)
+    return frame.astype(dict.fromkeys(made_floats, "Int64"))
+
+
+def select(
+    results: Results,
+    table: TableName = "runs",
+    where: str | None = None,
+    columns: Sequence[str] | None = None,
+    sort: Sequence[str] = (),
+    limit: int | None = None,
+    group_by: Sequence[str] = (),
+    aggregate: Sequence[str] = (),
+    **options: Any,
+) -> pa.Table:
     """Rows of a table that a filter keeps (its language: `filters`), read column by column.
 
-    `runs` also has the columns of its architecture and dataset, and `spec`. `columns` None: all
-    but `spec`. `sort` names columns, `-name` descending; missing values come last. What is known of
-    an architecture or a dataset in whole numbers is Int64 where some are missing. Raises UserError
-    for anything that is not there.
+    `columns` None: all but `spec`. `group_by` and `aggregate` (see `grouping`; default: count())
+    make them one row a group, in the order of their first rows; then the columns are the keys and
+    the aggregates, which `sort` can name too. `-name` sorts descending; missing values come last.
+    `options`: of `Results.table`. Raises UserError for anything that is not there.
     """
     if table not in get_args(TableName):
         raise UserError(f"no table {table!r}; there are: {', '.join(get_args(TableName))}")
     if limit is not None and limit < 1:
         raise UserError(f"limit {limit}: must be 1 or more")
-    with store:
-        source = _source(store, table)
-        shown = [name for name in source.columns if name != "spec"]
-        shown = list(columns) if columns else shown
+    aggregates = parse_aggregates(aggregate or (["count()"] if group_by else []))
+    if aggregates and columns:
+        raise UserError("columns of groups are their keys and aggregates: leave out columns")
+    with results:
+        whole = results.table("errors", **options) if table == "errors" else None
+        legal = results.columns(table) if whole is None else whole.column_names
+        kept = parse_filter(where, legal) if where else None
+        shown = _shown(legal, columns, group_by, aggregates)
         keys = [name.removeprefix("-") for name in sort]
-        for name in (*shown, *keys):
-            if name not in source.columns:
-                raise UserError(unknown_column(name, source.columns))
-        kept = parse_filter(where, source.columns) if where else None
-        rows = source.read({*shown, *keys, *(kept.columns if kept else ())})
+        inner = [] if aggregates else keys
+        check_columns([*shown, *inner], legal)
+        needed = dict.fromkeys([*shown, *inner, *sorted(kept.columns if kept else ())])
+        names = list(needed) or legal[:1]  # a table of no columns would have no rows
+        rows = whole.select(names) if whole is not None else results.table(table, names, **options)
     if kept:
-        rows = rows[kept.mask(rows)]
-    if keys:
-        ascending = [not name.startswith("-") for name in sort]
-        rows = rows.sort_values(keys, ascending=ascending, kind="stable", na_position="last")
-    rows = rows[shown].head(len(rows) if limit is None else limit).reset_index(drop=True)
-    made_floats = rows.select_dtypes("float").columns.intersection(list(source.whole))
-    return rows.astype(dict.fromkeys(made_floats, "Int64"))
+        rows = rows.filter(kept.mask({name: _cells(rows[name]) for name in kept.columns}))
+    if aggregates:
+        rows = grouped(rows, group_by, aggregates)
+        shown = rows.column_names
+        check_columns(keys, shown)
+    return _ordered(rows, sort).select(shown).slice(0, limit)
 
 
-def _source(store: ResultStore, table: TableName) -> _Table:
-    if table == "runs":
-        return _joined_runs(store)
-    whole: set[str] = set()
-    if table == "errors":
-        found = store.errors().reset_index()
-    elif table == "curves":
-        found = store.curves()
-    else:
-        found = store.architectures() if table == "architectures" else store.datasets()
-        whole = _whole_numbers(found)
-    return _Table(list(found.columns), lambda names: found[[n for n in found if n in names]], whole)
+def _shown(
+    legal: list[str],
+    columns: Sequence[str] | None,
+    group_by: Sequence[str],
+    aggregates: Sequence[Aggregate],
+) -> list[str]:
+    """The columns that are needed for what is shown."""
+    if aggregates:
+        return [*group_by, *(one.column for one in aggregates if one.column)]
+    return list(columns) if columns else [name for name in legal if name != "spec"]
 
 
-def _whole_numbers(table: pd.DataFrame) -> set[str]:
-    """Columns of integers, and those that missing cells made floats (`columns.write_table`)."""
-    gappy = table.select_dtypes("float").loc[:, lambda floats: floats.isna().any()]
-    whole = gappy.columns[(gappy.isna() | (gappy % 1 == 0)).all()]
-    return {*table.select_dtypes("integer").columns, *whole}
+def _cells(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Values for a filter: a missing number is NaN."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string())
+    if pa.types.is_integer(column.type) and column.null_count:
+        column = column.cast(pa.float64())
+    return np.asarray(column.to_numpy())
 
 
-def _joined_runs(store: ResultStore) -> _Table:
-    """The runs, each with the columns of its architecture and its dataset that it lacks itself."""
-    about = {"architecture": store.architectures(), "dataset": store.datasets()}
-    whole = {name for table in about.values() for name in _whole_numbers(table)}
-    own = [*RUN_COLUMNS, "spec"]
-    columns = list(own)
-    for key, table in about.items():
-        columns += [name for name in table if name not in columns]
-        about[key] = table.set_index(key)
-
-    def read(names: Collection[str]) -> pd.DataFrame:
-        rows = store.runs([name for name in own if name in {*names, *about}])
-        for key, table in about.items():
-            wanted = [name for name in table if name in names and name not in rows]
-            rows = rows.join(table[wanted], on=key)
-            text = rows.select_dtypes(exclude="number").columns.intersection(wanted)
-            rows[text] = rows[text].fillna("")  # a run of another sweep's architecture
+def _ordered(rows: pa.Table, sort: Sequence[str]) -> pa.Table:
+    if not sort:
         return rows
-
-    return _Table(columns, read, whole)
+    columns, orders = {}, []
+    for number, name in enumerate(sort):
+        values = rows[name.removeprefix("-")]
+        text = pa.types.is_dictionary(values.type)
+        columns[str(number)] = values.cast(pa.string()) if text else values
+        orders.append((str(number), "descending" if name.startswith("-") else "ascending"))
+    return rows.take(pc.sort_indices(pa.table(columns), orders))

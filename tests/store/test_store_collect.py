@@ -127,7 +127,9 @@ def test_unplanned_runs_are_kept_but_not_analysed(tmp_path: Path) -> None:
     errors = store.errors()
     assert errors.shape == (3, 3)
     assert errors.notna().sum().sum() == 1
-    assert store.predictions("of/another.sweep")[1].tolist() == [stranger.predictions.tolist()]
+    assert np.asarray(store.predictions("of/another.sweep")[1]).tolist() == [
+        stranger.predictions.tolist()
+    ]
 
 
 def test_no_runs_yet_is_a_store_too(tmp_path: Path) -> None:

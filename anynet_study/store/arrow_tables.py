@@ -1,0 +1,138 @@
+"""The tables of one results file as Arrow, read column by column."""
+
+from collections.abc import Mapping, Sequence
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anynet_study.errors import UserError
+from anynet_study.filters import unknown_column
+from anynet_study.store.arrow_columns import Rows, read_table, run_column, table_columns
+from anynet_study.store.columns import read_span
+from anynet_study.store.layout import RUN_COLUMNS
+from anynet_study.store.record import CURVES
+
+#: Columns of a run that its curves are shown with.
+CURVE_KEYS = ("run_id", "architecture", "dataset", "recipe", "replicate")
+#: Tables about what a run names, and the column of /runs that names it.
+ABOUT = {"architecture": "architectures", "dataset": "datasets"}
+
+
+def check_columns(names: Sequence[str], legal: Sequence[str]) -> None:
+    """Raises UserError for a name that is not legal."""
+    for name in names:
+        if name not in legal:
+            raise UserError(unknown_column(name, legal))
+
+
+def runs_columns(file: h5py.File) -> list[str]:
+    """Columns of the runs: their own, their spec, and those of their architecture and dataset."""
+    names = [*RUN_COLUMNS, "spec"]
+    for group in ABOUT.values():
+        names += [name for name in table_columns(file[group]) if name not in names]
+    return names
+
+
+def runs_table(file: h5py.File, columns: Sequence[str], rows: Rows | None = None) -> pa.Table:
+    """These columns of `runs_columns`, one row a run (`rows`: of these only, ascending)."""
+    check_columns(columns, runs_columns(file))
+    own = [name for name in columns if name in (*RUN_COLUMNS, "spec")]
+    found = {name: run_column(file, name, rows) for name in own}
+    for key, group in ABOUT.items():
+        there = table_columns(file[group])
+        wanted = [name for name in columns if name in there and name not in found]
+        found |= _joined(file, key, group, wanted, rows) if wanted else {}
+    # A table of no columns would have no rows.
+    return pa.table({name: found[name] for name in columns})
+
+
+def _joined(
+    file: h5py.File, key: str, group: str, columns: list[str], rows: Rows | None
+) -> dict[str, pa.Array]:
+    """Columns of what each run names; missing where it is none of the study's.
+
+    The labels of /runs begin with the rows of the table, so its integers are row numbers there.
+    """
+    codes = file["runs"][key][()] if rows is None else file["runs"][key][()][rows]
+    about = read_table(file[group], columns)
+    places = pa.array(codes, mask=codes >= len(about))
+    joined = {}
+    for name in columns:
+        values = about[name].combine_chunks().take(places)
+        text = pa.types.is_string(values.type)
+        joined[name] = values.fill_null("").dictionary_encode() if text else values
+    return joined
+
+
+def curves_table(
+    file: h5py.File,
+    columns: Sequence[str],
+    wanted: Mapping[str, str | None],
+    among: NDArray[np.bool_] | None = None,
+) -> pa.Table:
+    """One row an epoch of the runs that have these texts in these columns of /runs (None: any).
+
+    `columns`: of CURVE_KEYS, "epoch" and CURVES. `among`: which runs of all come into question.
+    """
+    check_columns(columns, [*CURVE_KEYS, "epoch", *CURVES])
+    rows = _rows_with(file, wanted)
+    rows = rows if among is None else rows[among[rows]]
+    first, stop = (int(rows[0]), int(rows[-1]) + 1) if rows.size else (0, 0)
+    offsets = read_span(file, "curves/offsets", first, stop + 1)
+    epochs = np.diff(offsets)[rows - first]
+    run = np.repeat(np.arange(len(rows), dtype=np.int32), epochs)
+    epoch = np.arange(len(run), dtype=np.int32) - np.repeat(np.cumsum(epochs) - epochs, epochs)
+    place = (offsets[rows - first] - offsets[0])[run] + epoch
+    found = {}
+    for name in columns:
+        if name in CURVES:
+            curve = read_span(file, f"curves/{name}", int(offsets[0]), int(offsets[-1]))
+            found[name] = pa.array(curve if len(curve) == len(place) else curve[place])
+        elif name == "epoch":
+            found[name] = pa.array(epoch + 1)
+        else:
+            found[name] = _repeated(run_column(file, name, rows), run)
+    return pa.table(found)
+
+
+def _repeated(values: pa.Array, run: NDArray[np.int32]) -> pa.Array:
+    """A run's value for every epoch; a text as an integer into the texts."""
+    if pa.types.is_dictionary(values.type):
+        codes = values.indices.take(pa.array(run))
+        return pa.DictionaryArray.from_arrays(codes, values.dictionary)
+    if pa.types.is_string(values.type):
+        return pa.DictionaryArray.from_arrays(pa.array(run), values)
+    return values.take(pa.array(run))
+
+
+def _rows_with(file: h5py.File, wanted: Mapping[str, str | None]) -> Rows:
+    """Runs, ascending, that have these texts in coded columns or run_id (None: any).
+
+    Raises UserError for a text that no run has, but for a run_id.
+    """
+    texts = {name: value for name, value in wanted.items() if value is not None}
+    run_id = texts.pop("run_id", None)
+    count = len(file["runs/run_id"])
+    rows = np.arange(count) if run_id is None else _row_of(file, count, run_id)
+    for name, value in texts.items():
+        labels = pa.array(file["labels"][name].asstr()[()], pa.string())
+        code = pc.index(labels, value).as_py()
+        if code < 0:
+            raise UserError(f"{file.filename}: no {name} {value}")
+        rows = rows[file["runs"][name][()][rows] == code]
+    return rows
+
+
+def _row_of(file: h5py.File, count: int, run_id: str) -> Rows:
+    """The row of a run, or none. NumPy would compare a million texts in 40 ms, Arrow does in 3."""
+    ids = read_span(file, "runs/run_id", 0, count)
+    width = ids.itemsize
+    wanted = run_id.encode().ljust(width, b"\0")
+    if len(wanted) > width or not len(ids):
+        return np.empty(0, np.int64)
+    values = pa.Array.from_buffers(pa.binary(width), len(ids), [None, pa.py_buffer(ids)])
+    row = pc.index(values, pa.scalar(wanted, pa.binary(width))).as_py()
+    return np.array([row] if row >= 0 else [], np.int64)

@@ -1,0 +1,93 @@
+"""Per-example predictions, read as they are indexed."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from anynet_study.errors import UserError
+from anynet_study.store.layout import prediction_group
+from anynet_study.store.opening import StoreFile
+
+#: Whole runs of so many bytes are read at a time where only some images are asked for.
+BLOCK_BYTES = 1 << 24
+
+
+def predictions_in(file: h5py.File, dataset: str) -> h5py.Group:
+    """The group of a dataset's predictions. Raises UserError where it has none."""
+    group = file.get(prediction_group(dataset))
+    if group is None:
+        there = [each.attrs["dataset"] for each in file["predictions"].values()]
+        raise UserError(f"no predictions on {dataset}; there are: {', '.join(there)}")
+    return group
+
+
+@dataclass(frozen=True)
+class Part:
+    """Predictions on one dataset in one file."""
+
+    file: StoreFile
+    dataset: str
+    #: Rows of `classes` that belong to the array, in its order.
+    rows: NDArray[np.int64]
+
+
+class PredictionArray:
+    """An array (runs, n_test) uint16 on disk. `array[rows]` and `array[rows, images]` are NumPy's.
+
+    Index along runs to read little: compressed in whole runs, a few of them are read at a time
+    even for one image. `np.asarray(array)` reads all.
+    """
+
+    dtype = np.dtype(np.uint16)
+    ndim = 2
+
+    def __init__(self, parts: Sequence[Part], images: int) -> None:
+        self._parts = parts
+        self.shape = (sum(len(part.rows) for part in parts), images)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("predictions on disk cannot be an array without being copied")
+        return np.asarray(self[:], dtype)
+
+    def __iter__(self) -> Iterator[NDArray[np.uint16]]:
+        return (self[row] for row in range(len(self)))
+
+    def __getitem__(self, key: Any) -> Any:
+        rows_key, images_key = key if isinstance(key, tuple) else (key, slice(None))
+        rows = np.arange(len(self))[rows_key]
+        if isinstance(rows_key, slice) or np.ndim(rows):
+            if isinstance(images_key, slice) or np.ndim(images_key) == 0:
+                return self._rows(np.atleast_1d(rows), images_key)
+            raise IndexError("index one of runs and images with a list, the other with a slice")
+        return self._rows(np.atleast_1d(rows), slice(None))[0][images_key]
+
+    def _rows(self, rows: NDArray[np.int64], images: Any) -> NDArray[np.uint16]:
+        """These rows, in this order, neighbours read together."""
+        width = np.empty(self.shape[1], np.bool_)[images].shape
+        found = np.empty((len(rows), *width), np.uint16)
+        first = 0
+        for part in self._parts:
+            mine = np.flatnonzero((rows >= first) & (rows < first + len(part.rows)))
+            places = part.rows[rows[mine] - first]
+            first += len(part.rows)
+            with part.file.open() as file:
+                classes = predictions_in(file, part.dataset)["classes"]
+                for run in _neighbours(places, max(1, BLOCK_BYTES // (2 * self.shape[1]))):
+                    span = slice(int(places[run[0]]), int(places[run[-1]]) + 1)
+                    found[mine[run]] = classes[span][:, images]
+        return found
+
+
+def _neighbours(places: NDArray[np.int64], most: int) -> Iterator[NDArray[np.int64]]:
+    """Positions of consecutive places, at most so many at a time."""
+    breaks = np.flatnonzero(np.diff(places) != 1) + 1
+    for run in np.split(np.arange(len(places)), breaks):
+        yield from (run[start : start + most] for start in range(0, len(run), most))

@@ -1,0 +1,187 @@
+"""What one results store and several have in common: their tables, for Arrow and for pandas."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anynet_study.errors import UserError
+from anynet_study.store.arrow_tables import CURVE_KEYS, check_columns
+from anynet_study.store.errors_table import Reduction, Selection, error_table
+from anynet_study.store.layout import RUN_COLUMNS
+from anynet_study.store.predictions import PredictionArray
+from anynet_study.store.record import CURVES
+
+TableName = Literal[
+    "runs", "architectures", "datasets", "curves", "errors", "journals", "provenance"
+]
+
+
+class Results(ABC):
+    """Read access to the results of a study, or of several; only what is asked for is read.
+
+    Inside `with results:` all methods see one and the same state of the files.
+    """
+
+    #: Columns of `runs()` where none are named.
+    _run_columns: tuple[str, ...] = RUN_COLUMNS
+
+    @abstractmethod
+    def __enter__(self) -> Self: ...
+
+    @abstractmethod
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    @property
+    @abstractmethod
+    def recipes(self) -> list[str]:
+        """Names of the recipes, the main one first."""
+
+    @abstractmethod
+    def predictions(self, dataset: str) -> tuple[pd.DataFrame, PredictionArray]:
+        """Predicted classes of every run on a dataset's test images.
+
+        The runs (rows of `runs()`), and an array of shape (runs, n_test), uint16, in test order;
+        65535 where a run has no prediction. Of the array, what is indexed is read.
+        """
+
+    @abstractmethod
+    def labels(self, dataset: str) -> NDArray[np.uint16] | None:
+        """True class of every test image of a dataset that has predictions, (n_test,) uint16.
+
+        65535 where it is unknown; None where there are no labels, as before version 2. A run is
+        right on an image where its prediction equals the label.
+        """
+
+    @abstractmethod
+    def columns(self, table: TableName) -> list[str]:
+        """The columns that a table has; those of "errors" follow from the datasets of the runs."""
+
+    @abstractmethod
+    def _read(self, table: TableName, columns: Sequence[str]) -> pa.Table: ...
+
+    @abstractmethod
+    def _curves(self, columns: Sequence[str], wanted: Mapping[str, str | None]) -> pa.Table: ...
+
+    @abstractmethod
+    def _selection(self, metric: str | None, recipe: str | None) -> Selection: ...
+
+    def table(
+        self, table: TableName, columns: Sequence[str] | None = None, **options: Any
+    ) -> pa.Table:
+        """A table, or these columns of it, as Arrow: a missing number is null, text may be coded.
+
+        `runs` also has the columns of its architecture and dataset, and "spec" (JSON text), which
+        are read only where `columns` names them. `options` are those of the method of the same
+        name: `errors` has metric, recipe and replicates, `curves` dataset, architecture, run_id.
+        """
+        if table not in get_args(TableName):
+            raise UserError(f"no table {table!r}; there are: {', '.join(get_args(TableName))}")
+        if table == "errors":
+            frame = self.errors(**options).reset_index()
+            check_columns(columns or (), list(frame.columns))
+            frame = frame if columns is None else frame[list(columns)]
+            return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
+        if columns is None:
+            columns = self._run_columns if table == "runs" else self.columns(table)
+        return self._curves(columns, options) if table == "curves" else self._read(table, columns)
+
+    def runs(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """One row a run, in the order of the store; its own columns (`layout`), or these.
+
+        `columns` may also name "spec", and columns of its architecture and dataset, such as flops.
+        """
+        return to_pandas(self.table("runs", columns))
+
+    def errors(
+        self,
+        metric: str | None = None,
+        recipe: str | None = None,
+        replicates: Reduction = "mean",
+    ) -> pd.DataFrame:
+        """Final-epoch test errors in percent: index "architecture", one column a dataset.
+
+        All architectures and datasets of the study are there, in its order; NaN where no planned
+        run of the recipe (default: the main one) has an error. `metric` None is each run's own;
+        otherwise diverged runs count as guessing uniformly. `replicates`: the mean over those
+        that did not fail, the first of them, or each: then the index is (architecture,
+        replicate), and only those are there that have an error.
+        """
+        return error_table(self._selection(metric, recipe), replicates)
+
+    def replicates(self, metric: str | None = None, recipe: str | None = None) -> pd.DataFrame:
+        """Long table architecture, dataset, replicate, error of the planned runs that have one."""
+        selection = self._selection(metric, recipe)
+        return pd.DataFrame(
+            {
+                "architecture": pd.Index(selection.architectures.names).take(
+                    selection.architecture
+                ),
+                "dataset": pd.Index(selection.datasets.names).take(selection.dataset),
+                "replicate": selection.replicate,
+                "error": selection.error,
+            }
+        )
+
+    def curves(
+        self,
+        dataset: str | None = None,
+        architecture: str | None = None,
+        run_id: str | None = None,
+        metrics: Sequence[str] = CURVES,
+    ) -> pd.DataFrame:
+        """Curves as a long table, one row an epoch (counted from 1) of a run.
+
+        Columns run_id, architecture, dataset, recipe, replicate, epoch, then `metrics`; losses in
+        nats, errors in percent. The filters keep the runs that match them all.
+        """
+        check_columns(metrics, CURVES)
+        columns = [name for name in self.columns("curves") if name not in CURVES]
+        wanted = {"dataset": dataset, "architecture": architecture, "run_id": run_id}
+        return to_pandas(self._curves([*columns, *metrics], wanted))
+
+    def architectures(self) -> pd.DataFrame:
+        """The population with its complexity, as `Population.to_pandas()`."""
+        return to_pandas(self.table("architectures"))
+
+    def datasets(self) -> pd.DataFrame:
+        """One row a dataset: label, role, class and image counts, metric, chance and the rest."""
+        return to_pandas(self.table("datasets"))
+
+    def journals(self) -> pd.DataFrame:
+        """One row a journal or imported file: counts, and what was wrong with it."""
+        return to_pandas(self.table("journals"))
+
+    def exclusions(self) -> pd.DataFrame:
+        """What is not an ordinary row of `errors()`: dataset, status, failure_kind, n (runs).
+
+        Status is failed (no error), diverged (there, with the error of guessing) or unplanned
+        (kept in the store, in no analysis).
+        """
+        runs = self.runs(["dataset", "status", "failure_kind", "planned"])
+        keys = ["dataset", "status", "failure_kind"]
+        runs.loc[~runs["planned"], ["status", "failure_kind"]] = ["unplanned", ""]
+        counts = runs[runs["status"] != "completed"].groupby(keys, sort=True).size()
+        return counts.rename("n").reset_index()
+
+
+CURVE_COLUMNS = [*CURVE_KEYS, "epoch", *CURVES]
+
+
+def to_pandas(table: pa.Table) -> pd.DataFrame:
+    """Coded text as text, a missing number as NaN."""
+    for number, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            texts = table.column(number).cast(pa.large_string())
+            table = table.set_column(number, field.name, texts)
+    return table.to_pandas(use_threads=len(table) > 100_000)  # starting threads takes a millisecond

@@ -1,0 +1,191 @@
+"""Several results stores read as one."""
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import h5py
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anynet_study.errors import UserError
+from anynet_study.store.arrow_tables import check_columns, curves_table, runs_columns, runs_table
+from anynet_study.store.errors_table import Selection, run_errors
+from anynet_study.store.layout import RUN_COLUMNS, prediction_group
+from anynet_study.store.merging import Merged, joint, merged, stacked, with_store
+from anynet_study.store.predictions import Part, PredictionArray, predictions_in
+from anynet_study.store.reading import Results, TableName, to_pandas
+from anynet_study.store.results import ResultStore
+from anynet_study.store.union import Member, StoreFiles
+
+#: Tables that are merged, and the column that a row is known by.
+KEYS: Mapping[TableName, str] = {"architectures": "architecture", "datasets": "dataset"}
+#: Columns of a dataset that the meaning of its errors depends on.
+MEANING = {"content_hash", "variant", "classes", "metric"}
+
+
+class ResultStores(Results):
+    """Several results stores as one; the column `store` of runs, curves and journals tells them.
+
+    A run that several stores have counts once: where it did not fail, in the first such store; it
+    is planned if any sweep asks for it. Architectures and datasets are merged, as the first store
+    has them. `conflicts` says where stores disagree. Raises UserError for what is no store.
+    """
+
+    _run_columns = ("store", *RUN_COLUMNS)
+
+    def __init__(self, stores: Sequence[str | Path | ResultStore]) -> None:
+        opened = [one if isinstance(one, ResultStore) else ResultStore(one) for one in stores]
+        if not opened:
+            raise UserError("no results store is named")
+        self.stores = list({one.path.resolve(): one for one in opened}.values())
+        self.names = _names([one.path.resolve() for one in self.stores])
+        self._files = StoreFiles([one.file for one in self.stores], self.names)
+
+    def __enter__(self) -> Self:
+        self._files.hold()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._files.release()
+
+    @property
+    def conflicts(self) -> list[str]:
+        """At most one line each for runs, architectures and datasets that stores disagree about."""
+        with self._files.open() as union:
+            lines = [union.conflict, *(self._merged(table).conflict for table in KEYS)]
+        return [line for line in lines if line]
+
+    @property
+    def recipes(self) -> list[str]:
+        return list(dict.fromkeys(name for store in self.stores for name in store.recipes))
+
+    def columns(self, table: TableName) -> list[str]:
+        if table == "errors":
+            return ["architecture", *map(str, self.errors().columns)]
+        names = [] if table in KEYS else ["store"]
+        names += [name for store in self.stores for name in store.columns(table)]
+        return list(dict.fromkeys(names))
+
+    def predictions(self, dataset: str) -> tuple[pd.DataFrame, PredictionArray]:
+        with self._files.open() as union:
+            self._check_same([dataset])
+            runs, parts, widths = [], [], set()
+            for one in self._with_predictions(union.members, dataset):
+                with one.file.open() as file:
+                    group = predictions_in(file, dataset)
+                    rows = np.flatnonzero(one.kept[group["run"][()]])
+                    runs.append(_runs(one, file, self._run_columns, group["run"][()][rows]))
+                    widths.add(group["classes"].shape[1])
+                parts.append(Part(one.file, dataset, rows))
+        if len(widths) > 1:
+            raise UserError(f"predictions on {dataset} are of {sorted(widths)} images: unlike data")
+        return to_pandas(stacked(runs).select(self._run_columns)), PredictionArray(parts, *widths)
+
+    def labels(self, dataset: str) -> NDArray[np.uint16] | None:
+        with self._files.open() as union:
+            there = self._with_predictions(union.members, dataset)
+            found = [ResultStore(one.file.path).labels(dataset) for one in there]
+        known = [labels for labels in found if labels is not None]
+        if any(not np.array_equal(known[0], labels) for labels in known):
+            raise UserError(f"true classes of {dataset} are not the same in all stores")
+        return known[0] if known else None
+
+    def _with_predictions(self, members: list[Member], dataset: str) -> list[Member]:
+        """The stores that have predictions on a dataset. Raises UserError where none has."""
+        found = []
+        for one in members:
+            with one.file.open() as file:
+                if prediction_group(dataset) in file:
+                    found.append(one)
+                elif one is members[-1] and not found:
+                    predictions_in(file, dataset)
+        return found
+
+    def _read(self, table: TableName, columns: Sequence[str]) -> pa.Table:
+        check_columns(columns, self.columns(table))
+        if table in KEYS:
+            return self._merged(table).table.select(columns)
+        tables = []
+        with self._files.open() as union:
+            for one, store in zip(union.members, self.stores, strict=True):
+                if table == "runs":
+                    with one.file.open() as file:
+                        tables.append(_runs(one, file, columns, np.flatnonzero(one.kept)))
+                else:
+                    tables.append(with_store(store.table(table), one.name))
+        return stacked(tables).select(columns)
+
+    def _curves(self, columns: Sequence[str], wanted: Mapping[str, str | None]) -> pa.Table:
+        own = [name for name in columns if name != "store"] or ["run_id"]
+        tables, refusals = [], []
+        with self._files.open() as union:
+            for one in union.members:
+                with one.file.open() as file:
+                    try:
+                        tables.append(
+                            with_store(curves_table(file, own, wanted, one.kept), one.name)
+                        )
+                    except UserError as error:  # another store may have what is wanted
+                        refusals.append(error)
+        if not tables:
+            raise refusals[0]
+        return stacked(tables).select(columns)
+
+    def _selection(self, metric: str | None, recipe: str | None) -> Selection:
+        with self._files.open() as union:
+            self._check_same(None)
+            recipes = [store.recipes for store in self.stores]
+            main = dict.fromkeys(names[0] for names in recipes if names)
+            if recipe is None and len(main) > 1:
+                raise UserError(f"the stores' main recipes differ: say which: {', '.join(main)}")
+            if recipe is not None and recipe not in self.recipes:
+                raise UserError(f"no recipe {recipe}; there are: {', '.join(self.recipes)}")
+            found = []
+            for one, names in zip(union.members, recipes, strict=True):
+                if recipe is None or recipe in names:
+                    with one.file.open() as file:
+                        found.append(run_errors(file, metric, recipe, one.kept & one.planned))
+        return joint(found)
+
+    def _merged(self, table: TableName) -> Merged:
+        return merged(KEYS[table], [store.table(table) for store in self.stores], self.names)
+
+    def _check_same(self, datasets: Collection[str] | None) -> None:
+        """Raises UserError where one of these labels (None: any) stands for unlike data."""
+        for label, columns in self._merged("datasets").differing.items():
+            unlike = sorted(MEANING & set(columns))
+            if unlike and (datasets is None or label in datasets):
+                raise UserError(
+                    f"{label} is not the same data in all stores ({', '.join(unlike)} differ): "
+                    "errors on it cannot be put together"
+                )
+
+
+def _runs(
+    one: Member, file: h5py.File, columns: Sequence[str], rows: NDArray[np.int64]
+) -> pa.Table:
+    """Those of the columns that a store has, of these of its runs."""
+    there = set(runs_columns(file))
+    table = runs_table(file, [name for name in columns if name in there] or ["run_id"], rows)
+    if "planned" in columns:
+        place = table.column_names.index("planned")
+        table = table.set_column(place, "planned", pa.array(one.planned[rows]))
+    return with_store(table, one.name)
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """What each store is called: its study's folder, or its file; the path where two are alike."""
+    short = [path.parent.name if path.name == "results.h5" else path.name for path in paths]
+    return [
+        name if short.count(name) == 1 else str(path)
+        for name, path in zip(short, paths, strict=True)
+    ]
