@@ -6,6 +6,7 @@ from anynet_study.cli.analyze import analyze
 from anynet_study.cli.compare import compare
 from anynet_study.cli.complexity import complexity
 from anynet_study.cli.data import data_app
+from anynet_study.cli.exporting import export
 from anynet_study.cli.importing import import_
 from anynet_study.cli.plot import plot
 from anynet_study.cli.query import query
@@ -27,4 +28,5 @@ STUDY = (run, sample, launch, status, collect, report)
 for command in (*STUDY, query, analyze, compare, plot, complexity):
     app.command()(command)
 app.command("import")(import_)
+app.command()(export)
 app.add_typer(data_app, name="data")

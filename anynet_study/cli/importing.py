@@ -95,19 +95,27 @@ def import_(
     )
     predicted = [(name, Path(path)) for name, path in _pairs("--predictions", predictions or [])]
     truth = {name: Path(path) for name, path in _pairs("--labels", labels or [])}
-    _import(Files(files or [], predicted, truth), output, options, known, as_json)
+    _import(Files(tuple(files or ()), tuple(predicted), truth), output, options, known, as_json)
 
 
 def _import(
     files: "Files", output: Path, options: "ImportOptions", known: "Known", as_json: bool
 ) -> None:
-    from anynet_study.store.importing import import_results
+    from anynet_study.store.exporting import import_bundle
+    from anynet_study.store.importing import Files, ImportOptions, import_results, report_of
 
-    report = import_results(files, output, options, known)
+    alone = len(files.tables) == 1 and Files(files.tables) == files and not known
+    if alone and files.tables[0].is_dir() and options == ImportOptions():
+        import_bundle(files.tables[0], output)
+        report = report_of(output)
+    else:
+        report = import_results(files, output, options, known)
     if as_json:
         print(json.dumps({**vars(report), "store": str(output)}))
-    else:
-        print(_said(report, output))
+        return
+    if report.assumed:
+        print("nothing says otherwise, so the values are read as errors (else: --accuracy)")
+    print(_said(report, output))
 
 
 def _said(report: "ImportReport", output: Path) -> str:

@@ -8,7 +8,7 @@ networks of ours. That and `predicted` files and other stores are parts (`table_
 
 from anynet_study.store.importing.datasets import read_sidecar, with_roles
 from anynet_study.store.importing.options import ImportOptions
-from anynet_study.store.importing.run import Files, ImportReport, import_results
+from anynet_study.store.importing.run import Files, ImportReport, import_results, report_of
 
 __all__ = [
     "Files",
@@ -16,5 +16,6 @@ __all__ = [
     "ImportReport",
     "import_results",
     "read_sidecar",
+    "report_of",
     "with_roles",
 ]

@@ -27,8 +27,8 @@ from anynet_study.store.writing import write_root, write_runs
 WRITTEN_AT_ONCE = 1 << 22
 
 
-def build(parts: Sequence[Part], known: Known, out: Path) -> tuple[pa.Table, pa.Table, Merged]:
-    """Write the store `out` of these parts and swap it in: its architectures, datasets and runs.
+def build(parts: Sequence[Part], known: Known, out: Path) -> None:
+    """Write the store `out` of these parts and swap it in.
 
     `known` is what was said of the datasets. Raises UserError where parts contradict each other,
     OSError where the store cannot be written; then nothing is changed.
@@ -54,7 +54,6 @@ def build(parts: Sequence[Part], known: Known, out: Path) -> tuple[pa.Table, pa.
         _write_specs(file.create_group("specs"), merged, parts)
         _write_curves(file.create_group("curves"), merged, parts)
         _write_predictions(file, merged, parts, truths)
-    return architectures, datasets, merged
 
 
 def _journals(parts: Sequence[Part]) -> pa.Table:

@@ -70,6 +70,8 @@ class Part:
     provenance: Mapping[str, Any]
     #: By dataset, where there are predictions.
     truth: Mapping[str, Truth] = field(default_factory=dict)
+    #: Whether its values were taken for errors because nothing says what they are.
+    assumed: bool = False
 
 
 class NamedRuns:

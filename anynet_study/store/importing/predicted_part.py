@@ -56,9 +56,7 @@ def _truth(path: Path, predicted: Predicted, given: Classes | None) -> Classes:
     own = predicted.labels
     if predicted.correctness:
         if given is not None:
-            raise UserError(
-                f"{path}: says which predictions are correct, so --labels are idle"
-            )
+            raise UserError(f"{path}: says which predictions are correct, so --labels are idle")
         return np.ones(predicted.classes.shape[1], np.uint16)
     if own is None and given is None:
         raise UserError(f"{path}: has no labels; give the true classes with --labels DATASET=FILE")

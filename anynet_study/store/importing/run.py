@@ -5,9 +5,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 from anynet_study.errors import UserError
+from anynet_study.store.exporting import checked_bundle
 from anynet_study.store.importing.building import build
 from anynet_study.store.importing.datasets import Known
 from anynet_study.store.importing.options import ImportOptions
@@ -40,12 +39,14 @@ class ImportReport:
     models: int
     datasets: int
     runs: int
-    #: Cells of models x datasets without a value.
+    #: Cells of models x datasets without an error of the main recipe.
     gaps: int
-    #: Names of columns that describe the models, and how many are networks of our own.
+    #: Columns that describe the models.
     described: tuple[str, ...]
-    #: Median error on each dataset, in percent.
+    #: Median of these errors on each dataset that has any, in percent.
     medians: Mapping[str, float]
+    #: Whether values were taken for errors because nothing says what they are.
+    assumed: bool
 
 
 def import_results(files: Files, out: Path, options: ImportOptions, known: Known) -> ImportReport:
@@ -62,21 +63,23 @@ def import_results(files: Files, out: Path, options: ImportOptions, known: Known
     _check_target(out)
     with ExitStack() as stack:
         parts = list(_parts(files, options, known, stack))
-        architectures, datasets, merged = build(parts, known, out)
-    cells = np.unique(np.stack([merged.codes["architecture"], merged.codes["dataset"]]), axis=1)
-    errors = merged.runs["error"].to_numpy()
-    medians = {
-        name: float(np.median(errors[here]))
-        for code, name in enumerate(datasets["dataset"].to_pylist())
-        if (here := (merged.codes["dataset"] == code) & ~np.isnan(errors)).any()
-    }
+        build(parts, known, out)
+    return report_of(out, any(part.assumed for part in parts))
+
+
+def report_of(store: Path, assumed: bool = False) -> ImportReport:
+    """What is in a store that was just made."""
+    with ResultStore(store) as opened:
+        errors, runs = opened.errors(), opened.runs(["run_id"])
+        described = tuple(opened.columns("architectures")[1:])
     return ImportReport(
-        models=len(architectures),
-        datasets=len(datasets),
-        runs=len(merged.row),
-        gaps=len(architectures) * len(datasets) - cells.shape[1],
-        described=tuple(architectures.column_names[1:]),
-        medians=medians,
+        models=len(errors),
+        datasets=len(errors.columns),
+        runs=len(runs),
+        gaps=int(errors.isna().sum().sum()),
+        described=described,
+        medians=errors.median().dropna().to_dict(),
+        assumed=assumed,
     )
 
 
@@ -85,6 +88,8 @@ def _parts(files: Files, options: ImportOptions, known: Known, stack: ExitStack)
     labels = _journal_names(paths)
     parts = []
     for path in files.tables:
+        if path.is_dir():
+            path = checked_bundle(path)
         if path.suffix.lower() in STORES:
             parts.append(stored_part(path, stack.enter_context(open_store(path))))
         else:

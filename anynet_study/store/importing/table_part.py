@@ -57,6 +57,7 @@ def table_part(path: Path, label: str, options: ImportOptions, known: Known) -> 
         datasets=pa.table({"dataset": pa.array(cells.datasets, pa.string())}),
         journals=journal_row(label, len(cells), path),
         provenance=entry(path, options.told()),
+        assumed=shape.quantity is None and options.quantity is None,
     )
 
 

@@ -1,0 +1,36 @@
+"""`anynet-study export`: a study's results as a folder for others."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def export(
+    store: Annotated[
+        str, typer.Argument(metavar="STUDY", help="Study (folder or name), or a results.h5.")
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to make.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+) -> None:
+    """Write a release bundle: a folder to publish, that others can read, check and import.
+
+    It holds the results as HDF5 and as Parquet, the sweep and population where the study has
+    them, a README, a data dictionary and checksums. An older export of that name is replaced.
+
+    \b
+    Examples:
+      anynet-study export quickstart -o release
+      anynet-study import release -o results.h5
+    """
+    from anynet_study.store import find_store
+    from anynet_study.store.exporting import export as write
+
+    report = write(find_store(store), output)
+    if as_json:
+        print(json.dumps({"folder": str(report.folder), "files": report.files}))
+        return
+    for name, size in report.files.items():
+        print(f"{size:>14,}  {name}")
+    print(report.folder)

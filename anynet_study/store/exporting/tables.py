@@ -1,0 +1,65 @@
+"""A store's tables as Parquet: the same bytes from the same rows."""
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from anynet_study.design_space.population import Population
+from anynet_study.design_space.table import METADATA_KEY, schema_of, stages_of
+from anynet_study.store.arrow_tables import CURVE_KEYS, curves_table
+from anynet_study.store.record import CURVES
+from anynet_study.store.results import ResultStore
+
+#: Runs whose curves are in memory at a time, and make a row group of the file.
+CURVES_AT_ONCE = 1 << 14
+
+
+def write_tables(store: ResultStore, folder: Path) -> dict[str, tuple[pa.Schema, int]]:
+    """Write runs, errors, curves, architectures and datasets; schema and rows of each file."""
+    written: dict[str, tuple[pa.Schema, int]] = {}
+    for name in ("runs", "errors", "architectures", "datasets"):
+        table = plain(store.table(name))
+        pq.write_table(table, folder / f"{name}.parquet")
+        written[f"{name}.parquet"] = table.schema, len(table)
+    with store.file.open() as file:
+        written["curves.parquet"] = _write_curves(file, folder / "curves.parquet")
+    return written
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """Coded text as text, which every reader of Parquet knows; no metadata."""
+    columns = {
+        name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+    return pa.table(columns)
+
+
+def population_of(store: ResultStore) -> Population | None:
+    """The population that was drawn for a study; None where its columns are not all there."""
+    with store.file.open() as file:
+        sampling = str(file["architectures"].attrs.get("sampling", ""))
+    table = store.table("architectures")
+    schema = schema_of(stages_of(table), "weight" in table.column_names)
+    if not sampling or schema.names != table.column_names:
+        return None
+    metadata = {METADATA_KEY: sampling.encode()}
+    return Population(table.cast(schema).replace_schema_metadata(metadata))
+
+
+def _write_curves(file: h5py.File, path: Path) -> tuple[pa.Schema, int]:
+    """One row an epoch, a block of runs at a time."""
+    columns = [*CURVE_KEYS, "epoch", *CURVES]
+    runs, rows = len(file["runs/run_id"]), 0
+    nobody = plain(curves_table(file, columns, {}, np.zeros(runs, bool)))
+    with pq.ParquetWriter(path, nobody.schema) as writer:
+        for first in range(0, runs, CURVES_AT_ONCE):
+            among = np.zeros(runs, bool)
+            among[first : first + CURVES_AT_ONCE] = True
+            block = plain(curves_table(file, columns, {}, among))
+            writer.write_table(block)
+            rows += len(block)
+    return nobody.schema, rows
