@@ -4,6 +4,7 @@ Tables have one row an architecture and one column a dataset, errors in percent,
 is missing. Nothing here opens a store or knows of training.
 """
 
+from anynet_study.apr.binomial import binomial_interval
 from anynet_study.apr.configurations import configurations
 from anynet_study.apr.correlations import as_matrix, correlations
 from anynet_study.apr.drivers import cumulative, drivers
@@ -24,6 +25,7 @@ __all__ = [
     "Roles",
     "as_matrix",
     "best_proxies",
+    "binomial_interval",
     "check_errors",
     "compare_spaces",
     "configurations",
