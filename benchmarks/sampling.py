@@ -1,81 +1,80 @@
-"""Candidates a second: the vectorised sampler against a plain loop that draws one at a time.
+"""Sampling and complexity: candidates a second against plain loops, and whole populations.
 
-    python benchmarks/sampling.py
+    python benchmarks/sampling.py        (from the repository's folder; about a minute on 2 cores)
 
-The loop does what sampling tools of the field do: it draws each parameter with numpy's random
-numbers, makes widths and groups compatible, sums FLOPs, parameters and activations block by
-block, and looks whether the FLOPs are in the band. Both sides run in one process, alternately;
-medians of five rounds are compared.
+The ratio is that of candidate draws a second (draw, realise, cost, look at the band) to those of
+`sampling_loops.published`, which follows a published tool step by step; beside it, that to the
+same loop without a configuration system, and to the leanest loop that draws the same. All are
+measured alternately, so that other work on the machine hits them alike; numbers are medians of
+the rounds.
 """
 
+import json
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import numpy as np
+from sampling_loops import BAND, lean, published, unconfigured
 
-from anynet_study.design_space import DesignSpace, sampling
+from anynet_study.design_space import DesignSpace, complexity, sampling
+from anynet_study.design_space.distribution import words_of
+from anynet_study.design_space.named_spaces import SPACES
 
-BAND = (360e6, 400e6)
-ROUNDS = 5
-LOOP_CANDIDATES = 500
-CANDIDATES = 1 << 18
-ARCHITECTURES = 500
+ROUNDS = 9
+LOOP_CANDIDATES = 300
+CANDIDATES = 1 << 21
+MILLION = 1_000_000
+LARGE = 100_000
 
-
-def plain_loop(candidates: int) -> int:
-    """Draw candidates one at a time; return how many of them are in the band."""
-    random = np.random.RandomState(0)
-    in_band = 0
-    for _ in range(candidates):
-        depths = [_log_uniform(random, 1, 16, 1) for _ in range(4)]
-        widths = [_log_uniform(random, 8, 1024, 8) for _ in range(4)]
-        ratios = [int(random.choice([1, 2, 4])) for _ in range(4)]
-        group_widths = [int(random.choice([1, 2, 4, 8, 16, 32])) for _ in range(4)]
-        for i in range(4):
-            v = widths[i] // ratios[i]
-            group_widths[i] = min(group_widths[i], v)
-            widths[i] = max(1, round(v / group_widths[i])) * group_widths[i] * ratios[i]
-        flops, _, _ = _complexity(list(zip(depths, widths, ratios, group_widths, strict=True)))
-        in_band += BAND[0] <= flops <= BAND[1]
-    return in_band
+#: Time and memory of a process that does nothing else.
+IN_A_PROCESS = f"""
+import json, resource, time
+from anynet_study.design_space import DesignSpace
+start = time.perf_counter()
+population = DesignSpace.anynetx().sample({LARGE}, flops={BAND})
+seconds = time.perf_counter() - start
+mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps([seconds, mib, population.sampling["candidates"]]))
+"""
 
 
-def _log_uniform(random: np.random.RandomState, low: int, high: int, step: int) -> int:
-    drawn = np.exp(random.uniform(np.log(low - step / 2), np.log(high + step / 2)))
-    return int(np.round(drawn / step)) * step
+def draw(candidates: int, threads: int | None = None) -> None:
+    """Look at so many candidates of the paper's band, as `sampling.sample` does."""
+    bounds = {"flops": BAND, "parameters": None, "activations": None}
+    request = sampling.request(DesignSpace.anynetx(), 1, bounds, 224, 1000, seed=0)
+    seen = 0
+    for chunk in sampling.chunks(request, threads=threads):
+        seen += chunk.candidates
+        if seen >= candidates:
+            return
 
 
-def _complexity(stages: list[tuple[int, int, int, int]]) -> tuple[int, int, int]:
-    flops = parameters = activations = 0
-
-    def add(w_in: int, w_out: int, kernel: int, side: int, groups: int = 1) -> None:
-        nonlocal flops, parameters, activations
-        weights = kernel * kernel * w_in * w_out // groups
-        flops += weights * side * side
-        parameters += weights + 2 * w_out
-        activations += w_out * side * side
-
-    add(3, 32, 7, 112)
-    side, w_in = 56, 32
-    for stage, (d, w, b, g) in enumerate(stages):
-        for block in range(d):
-            out = side // 2 if stage and not block else side
-            if out != side or w_in != w:
-                add(w_in, w, 1, out)
-            add(w_in, w // b, 1, side)
-            add(w // b, w // b, 3, out, w // b // g)
-            add(w // b, w, 1, out)
-            side, w_in = out, w
-    return flops + w_in * 1000, parameters + (w_in + 1) * 1000, activations + 1000
+def command_line() -> None:
+    """Sample the paper's population from the command line."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = str(Path(folder) / "population.parquet")
+        command = [sys.executable, "-m", "anynet_study", "sample", "sweeps/paper.yaml", "-o", out]
+        subprocess.run(command, check=True, capture_output=True)
 
 
-def vectorised(candidates: int) -> int:
-    """Draw candidates by the chunk; return how many of them are in the band."""
-    request = sampling.request(DesignSpace.anynetx(), 1, BAND, 224, 1000, seed=0)
-    stream = request.stream()
-    chunks = range(candidates // sampling.CHUNK)
-    return sum(len(request.inside(request.candidates(stream, sampling.CHUNK))) for _ in chunks)
+def cost(rows: int) -> Callable[[], None]:
+    """Return what computes all complexities of so many networks."""
+    space = DesignSpace.anynetx()
+    drawn, _ = space.draw(words_of(0, 0, rows, space.words))
+    networks = drawn.chosen(np.arange(rows))
+
+    def compute() -> None:
+        complexity.flops(networks, 224, 1000)
+        complexity.parameters(networks, 1000)
+        complexity.activations(networks, 224, 1000)
+
+    return compute
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -85,19 +84,63 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def main() -> None:
-    """Measure both, print candidates a second and their ratio."""
-    loop, drawing, whole = [], [], []
-    for _ in range(ROUNDS):
-        loop.append(seconds(lambda: plain_loop(LOOP_CANDIDATES)) / LOOP_CANDIDATES)
-        drawing.append(seconds(lambda: vectorised(CANDIDATES)) / CANDIDATES)
-        whole.append(seconds(lambda: DesignSpace.anynetx().sample(ARCHITECTURES, flops=BAND)))
-    slow, fast = statistics.median(loop), statistics.median(drawing)
-    print(f"plain loop: {1 / slow:,.0f} candidates/s; vectorised: {1 / fast:,.0f} candidates/s")
-    milliseconds = statistics.median(whole) * 1e3
-    print(f"{ARCHITECTURES} architectures of the paper's band, tabulated: {milliseconds:.0f} ms")
-    print(f"ratio: {slow / fast:,.0f}")
+def alternately(rounds: int, work: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Return the median of the seconds that each takes, of rounds over all of them."""
+    times: dict[str, list[float]] = {name: [] for name in work}
+    for _ in range(rounds + 1):
+        for name, function in work.items():
+            times[name].append(seconds(function))
+    return {name: statistics.median(all_[1:]) for name, all_ in times.items()}  # first: warm-up
+
+
+def against_loops() -> None:
+    """Measure candidates a second."""
+    medians = alternately(
+        ROUNDS,
+        {
+            "published": lambda: published(LOOP_CANDIDATES),
+            "all cores": lambda: draw(CANDIDATES),
+            "unconfigured": lambda: unconfigured(LOOP_CANDIDATES),
+            "lean": lambda: lean(LOOP_CANDIDATES),
+            "one thread": lambda: draw(CANDIDATES, threads=1),
+        },
+    )
+    names = ("published", "unconfigured", "lean")
+    loops = {name: LOOP_CANDIDATES / medians[name] for name in names}
+    ours = {name: CANDIDATES / medians[name] for name in ("all cores", "one thread")}
+    for name, rate in {**loops, **ours}.items():
+        print(f"candidates a second, {name}: {rate:,.0f}")
+    for name, rate in loops.items():
+        ratios = [f"{ours[threads] / rate:,.0f} with {threads}" for threads in ours]
+        print(f"ratio to the {name} loop: {', '.join(ratios)}")
+
+
+def populations() -> None:
+    """Measure whole populations: drawn, checked, named, tabulated."""
+    spaces = {name: DesignSpace.from_spec(name) for name in SPACES}
+    medians = alternately(
+        5,
+        {
+            **{
+                f"500 of {name} in process": partial(space.sample, 500, flops=BAND)
+                for name, space in spaces.items()
+            },
+            "500 of the paper's from the command line": command_line,
+            "complexities of a million architectures": cost(MILLION),
+        },
+    )
+    for name, median in medians.items():
+        print(f"{name}: {1000 * median:,.0f} ms")
+    runs = [
+        json.loads(subprocess.check_output([sys.executable, "-c", IN_A_PROCESS])) for _ in range(3)
+    ]
+    whole, mib, candidates = (statistics.median(column) for column in zip(*runs, strict=True))
+    print(
+        f"{LARGE:,} of the paper's ({candidates:,.0f} candidates): {whole:.1f} s, {mib:,.0f} MiB "
+        f"at most; {candidates / whole:,.0f} candidates a second, all included"
+    )
 
 
 if __name__ == "__main__":
-    main()
+    against_loops()
+    populations()

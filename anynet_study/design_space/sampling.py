@@ -107,12 +107,11 @@ def sample(
 ) -> Population:
     """Draw the population.
 
-    `chunk` candidates are looked at together, by up to `threads` (None: as many as there are
-    cores, at most 8): both change nothing but the speed. `on_found` is told after each chunk how
-    many networks have been found.
+    `chunk` and `threads` (see `chunks`) change nothing but the speed. `on_found` is told after
+    each chunk how many networks have been found.
     """
     search = Search(request)
-    for seen in _chunks(request, chunk, threads or min(MAX_THREADS, os.cpu_count() or 1)):
+    for seen in chunks(request, chunk, threads):
         search.take(seen)
         if on_found is not None:
             on_found(request.count - search.missing)
@@ -127,9 +126,14 @@ def sample(
     )
 
 
-def _chunks(request: Request, chunk: int, threads: int) -> Iterator[Seen]:
-    """Yield what there is to see, chunk by chunk, in order, looking ahead with the threads."""
+def chunks(request: Request, chunk: int = CHUNK, threads: int | None = None) -> Iterator[Seen]:
+    """Yield what there is to see among all candidates, chunk by chunk, in order, without end.
+
+    `chunk` candidates are looked at together, by up to `threads` (None: as many as there are
+    cores, at most 8), which look ahead.
+    """
     _keep_memory()
+    threads = threads or min(MAX_THREADS, os.cpu_count() or 1)
     parts = _parts(chunk)
     yield request.look(*next(parts))  # often enough, and threads would only delay it
     with ThreadPoolExecutor(threads) as pool:
