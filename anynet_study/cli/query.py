@@ -1,23 +1,29 @@
-"""`anynet-study query`: rows of a results store on the terminal or in a file."""
+"""`anynet-study query`: rows of results stores on the terminal or in a file."""
 
-import sys
+import re
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anynet_study.cli.rows import (
+    TERMINAL_ROWS,
+    Format,
+    check_format,
+    format_of,
+    print_rows,
+    save_rows,
+)
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pyarrow as pa
 
-#: Rows that a table on the terminal shows where --limit does not say.
-TERMINAL_ROWS = 40
+    from anynet_study.store.reading import Results
+
 #: What a table on the terminal shows of the runs where --columns does not say.
 RUN_COLUMNS = ["architecture", "dataset", "replicate", "status", "error", "recipe", "run_id"]
-#: Blanks between the columns of a table.
-GAP = 2
 
 
 class TableName(StrEnum):
@@ -28,20 +34,18 @@ class TableName(StrEnum):
     DATASETS = "datasets"
     CURVES = "curves"
     ERRORS = "errors"
-
-
-class Format(StrEnum):
-    """How rows are written."""
-
-    TABLE = "table"
-    CSV = "csv"
-    JSON = "json"
-    PARQUET = "parquet"
+    JOURNALS = "journals"
+    PROVENANCE = "provenance"
 
 
 def query(
-    store: Annotated[
-        str, typer.Argument(metavar="STUDY", help="Study (folder or name), or a results.h5.")
+    stores: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="STUDY...",
+            help="Studies (folders or names), or results.h5 files; several are read as one.",
+            show_default=False,
+        ),
     ],
     where: Annotated[
         str,
@@ -55,7 +59,21 @@ def query(
     limit: Annotated[
         int | None, typer.Option(help=f"At most so many rows (as a table: {TERMINAL_ROWS}).")
     ] = None,
-    table: Annotated[TableName, typer.Option(help="What to select from.")] = TableName.RUNS,
+    table: Annotated[TableName | None, typer.Option(help="Default: runs.")] = None,
+    group_by: Annotated[str, typer.Option(help="Columns that make a group: one row each.")] = "",
+    aggregate: Annotated[
+        str,
+        typer.Option(
+            help="What to show of groups, or of all rows: count(), or count, mean, median, std, "
+            "min, max, sum of a column."
+        ),
+    ] = "",
+    metric: Annotated[str, typer.Option(help="Of --table errors: top1 or top5.")] = "",
+    recipe: Annotated[str, typer.Option(help="Of --table errors; default: the main one.")] = "",
+    replicates: Annotated[str, typer.Option(help="Of --table errors: mean, first or each.")] = "",
+    sql: Annotated[
+        str, typer.Option(help="A SELECT over these tables, instead of the options above.")
+    ] = "",
     form: Annotated[
         Format | None, typer.Option("--format", help="Default: by the ending of -o, or table.")
     ] = None,
@@ -64,121 +82,78 @@ def query(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
 ) -> None:
-    """Select rows of a results store: runs, errors, curves and more.
+    """Select rows of results stores: runs, errors, curves and more.
 
-    Runs can be selected by their architecture and dataset too.
+    Runs can be selected by their architecture and dataset too. Nothing is changed or executed.
 
     \b
     Examples:
       anynet-study query quickstart --where "dataset = digits and error < 20"
       anynet-study query quickstart --columns architecture,d1,error --sort -d1
+      anynet-study query quickstart --group-by dataset --aggregate "count(),mean(error)"
+      anynet-study query quickstart --sql "select stem, min(error) from runs group by stem"
+      anynet-study query one two --columns store,run_id,code_version,device,host
       anynet-study query results.h5 --table errors -o errors.csv
     """
-    from anynet_study.store import find_store
-    from anynet_study.store import query as select
+    from anynet_study.store import find_stores
 
-    form = Format.JSON if as_json else form or _format_of(output)
-    if form is Format.PARQUET and output is None:
-        raise UserError("parquet is not for the terminal: give a file with -o FILE")
-    names = _split(columns)
-    if form is Format.TABLE and table is TableName.RUNS and not names:
-        names = RUN_COLUMNS
-    rows = select(find_store(store), table.value, where or None, names, _split(sort), limit)
+    form = Format.JSON if as_json else form or format_of(output)
+    check_format(form, output)
+    of_errors = {"metric": metric, "recipe": recipe, "replicates": replicates}
+    choices = {"where": where, "columns": columns, "sort": sort, "group-by": group_by}
+    choices |= {"aggregate": aggregate, **of_errors}
+    if sql:
+        _refuse({"table": table or "", **choices}, "not with --sql, which says it all")
+    elif table is not TableName.ERRORS:
+        _refuse(of_errors, "is of --table errors only")
+    results = find_stores(stores)
+    chosen = _run_sql(results, sql, limit) if sql else _select(results, table, form, limit, choices)
+    for line in getattr(results, "conflicts", ()):
+        typer.echo(f"note: {line}", err=True)
     if output is not None:
-        _save(rows, form, output)
-        typer.echo(f"{len(rows)} rows: {output}", err=True)
+        save_rows(chosen, form, output)
+        typer.echo(f"{len(chosen)} rows: {output}", err=True)
         return
-    _print(rows, form, TERMINAL_ROWS if limit is None else limit)
+    print_rows(chosen, form, TERMINAL_ROWS if limit is None else limit)
+
+
+def _refuse(options: dict[str, str], reason: str) -> None:
+    """Raises UserError naming the first option that is given."""
+    for name, value in options.items():
+        if value:
+            raise UserError(f"--{name}: {reason}")
+
+
+def _run_sql(results: "Results", statement: str, limit: int | None) -> "pa.Table":
+    from anynet_study.store import run_sql
+
+    if limit is not None and limit < 1:
+        raise UserError(f"limit {limit}: must be 1 or more")
+    return run_sql(results, statement).slice(0, limit)
+
+
+def _select(
+    results: "Results",
+    table: TableName | None,
+    form: Format,
+    limit: int | None,
+    choices: dict[str, str],
+) -> "pa.Table":
+    from anynet_study.store import select
+
+    table = table or TableName.RUNS
+    lists = {name: _split(choices[name]) for name in ("columns", "sort", "group-by", "aggregate")}
+    plain = not (lists["columns"] or lists["group-by"] or lists["aggregate"])
+    if plain and form is Format.TABLE and table is TableName.RUNS:
+        several = "store" in results.columns("runs")
+        lists["columns"] = ["store", *RUN_COLUMNS] if several else RUN_COLUMNS
+    options = {name: choices[name] for name in ("metric", "recipe", "replicates") if choices[name]}
+    where, grouping = choices["where"] or None, (lists["group-by"], lists["aggregate"])
+    shown, order = lists["columns"], lists["sort"]
+    return select(results, table.value, where, shown, order, limit, *grouping, **options)
 
 
 def _split(names: str) -> list[str]:
-    """Each name once, in order."""
-    return list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-
-
-def _format_of(output: Path | None) -> Format:
-    endings = {f".{form}": form for form in Format if form is not Format.TABLE}
-    return endings.get(output.suffix.lower(), Format.TABLE) if output else Format.TABLE
-
-
-def _save(rows: "pd.DataFrame", form: Format, output: Path) -> None:
-    from anynet_study.files import replacing
-
-    with replacing(output) as temporary:
-        if form is Format.PARQUET:
-            rows.to_parquet(temporary, index=False)
-        else:
-            with temporary.open("w", encoding="utf-8", newline="") as file:
-                _write(rows, form, file, width=_width(rows))
-
-
-def _print(rows: "pd.DataFrame", form: Format, most: int) -> None:
-    width = None if sys.stdout.isatty() else _width(rows)
-    _write(rows.head(most) if form is Format.TABLE else rows, form, sys.stdout, width)
-    if form is Format.TABLE and len(rows) > most:
-        print(f"{most} of {len(rows)} rows; more with --limit", file=sys.stderr)
-
-
-def _width(rows: "pd.DataFrame") -> int:
-    """Wide enough that a table in a file or pipe is never cut."""
-    return 2000 + 200 * len(rows.columns)
-
-
-def _write(rows: "pd.DataFrame", form: Format, file: Any, width: int | None) -> None:
-    if form is Format.CSV:
-        rows.to_csv(file, index=False)
-    elif form is Format.JSON:
-        _write_json(rows, file)
-    else:
-        _write_table(rows, file, width)
-
-
-def _write_json(rows: "pd.DataFrame", file: Any) -> None:
-    """A JSON array, one record a line; a missing value is null."""
-    import json
-
-    separator = "["
-    for record in rows.astype(object).where(rows.notna(), None).to_dict("records"):
-        file.write(f"{separator}\n{json.dumps(record, ensure_ascii=False)}")
-        separator = ","
-    file.write("\n]\n" if len(rows) else "[]\n")
-
-
-def _write_table(rows: "pd.DataFrame", file: Any, width: int | None) -> None:
-    import pandas as pd
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(file=file, width=width, highlight=False, markup=False)
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-    texts = {str(name): _cells(rows[name]) for name in rows.columns}
-    shown = _fitting(texts, console.width)
-    for name in shown:
-        number = pd.api.types.is_numeric_dtype(rows[name])
-        table.add_column(name, justify="right" if number else "left", no_wrap=True)
-    for line in zip(*(texts[name] for name in shown), strict=True):
-        table.add_row(*line)
-    with console.capture() as capture:  # rich itself would end the process on a closed pipe
-        console.print(table)
-        if hidden := [name for name in texts if name not in shown]:
-            console.print(f"not shown, for want of width: {', '.join(hidden)}; see --columns")
-    file.write(capture.get())
-
-
-def _cells(column: "pd.Series[Any]") -> list[str]:
-    if column.dtype.kind != "f":
-        return list(column.astype(str).mask(column.isna(), ""))
-    decimals = 2 if column.abs().max() >= 10 else 4
-    return ["" if value != value else f"{value:.{decimals}f}" for value in column]
-
-
-def _fitting(texts: dict[str, list[str]], width: int) -> list[str]:
-    """The first columns that fit the width, at least one."""
-    shown: list[str] = []
-    used = -GAP
-    for name, cells in texts.items():
-        used += GAP + max(map(len, [name, *cells]))
-        if shown and used > width:
-            break
-        shown.append(name)
-    return shown
+    """Each name once, in order; a comma in parentheses is part of a name."""
+    found = [name.strip() for name in re.split(r",(?![^(]*\))", names)]
+    return list(dict.fromkeys(name for name in found if name))

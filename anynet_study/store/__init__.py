@@ -11,6 +11,7 @@ from anynet_study.store.compare import stores_equal
 from anynet_study.store.finding import find_store, find_stores
 from anynet_study.store.journal import JournalRead, JournalWriter, finished_runs, read_journal
 from anynet_study.store.query import query, select
+from anynet_study.store.reading import to_pandas
 from anynet_study.store.record import RunRecord
 from anynet_study.store.results import ResultStore
 from anynet_study.store.several import ResultStores
@@ -32,4 +33,5 @@ __all__ = [
     "run_sql",
     "select",
     "stores_equal",
+    "to_pandas",
 ]

@@ -17,6 +17,10 @@ from anynet_study.store.record import CURVES
 
 #: Columns of a run that its curves are shown with.
 CURVE_KEYS = ("run_id", "architecture", "dataset", "recipe", "replicate")
+#: Exact 95% interval of the error of a completed run on so many test images, in percent.
+INTERVAL = ("error_low", "error_high")
+#: Columns of the runs that are there for those who name them.
+ON_REQUEST = ("spec", *INTERVAL)
 #: Tables about what a run names, and the column of /runs that names it.
 ABOUT = {"architecture": "architectures", "dataset": "datasets"}
 
@@ -29,8 +33,8 @@ def check_columns(names: Sequence[str], legal: Sequence[str]) -> None:
 
 
 def runs_columns(file: h5py.File) -> list[str]:
-    """Columns of the runs: their own, their spec, and those of their architecture and dataset."""
-    names = [*RUN_COLUMNS, "spec"]
+    """Columns of the runs: their own, ON_REQUEST, and those of their architecture and dataset."""
+    names = [*RUN_COLUMNS, *ON_REQUEST]
     for group in ABOUT.values():
         names += [name for name in table_columns(file[group]) if name not in names]
     return names
@@ -43,8 +47,9 @@ def runs_table(file: h5py.File, columns: Sequence[str], rows: Rows | None = None
     found = {name: run_column(file, name, rows) for name in own}
     for key, group in ABOUT.items():
         there = table_columns(file[group])
-        wanted = [name for name in columns if name in there and name not in found]
+        wanted = [n for n in columns if n in there and n not in found and n not in ON_REQUEST]
         found |= _joined(file, key, group, wanted, rows) if wanted else {}
+    found |= _interval(file, rows) if set(INTERVAL) & set(columns) else {}
     # A table of no columns would have no rows.
     return pa.table({name: found[name] for name in columns})
 
@@ -65,6 +70,20 @@ def _joined(
         text = pa.types.is_string(values.type)
         joined[name] = values.fill_null("").dictionary_encode() if text else values
     return joined
+
+
+def _interval(file: h5py.File, rows: Rows | None) -> dict[str, pa.Array]:
+    """The columns INTERVAL; null where the number of test images is unknown."""
+    from anynet_study.apr.binomial import binomial_interval
+
+    run = runs_table(file, ["error", "images", "status"], rows)
+    of_dataset = _joined(file, "dataset", "datasets", ["test_images"], rows)["test_images"]
+    images = run["images"].to_numpy().astype(float)
+    images = np.where(images > 0, images, of_dataset.cast(pa.float64()).to_numpy(False))
+    images[np.asarray(pc.not_equal(run["status"].cast(pa.string()), "completed"))] = np.nan
+    ends = binomial_interval(run["error"].to_numpy(), images)
+    arrays = (pa.array(end, from_pandas=True) for end in ends)
+    return dict(zip(INTERVAL, arrays, strict=True))
 
 
 def curves_table(

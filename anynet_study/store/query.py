@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.filters import parse_filter
-from anynet_study.store.arrow_tables import check_columns
+from anynet_study.store.arrow_tables import ON_REQUEST, check_columns
 from anynet_study.store.grouping import Aggregate, grouped, parse_aggregates
 from anynet_study.store.reading import Results, TableName, to_pandas
 
@@ -29,10 +29,7 @@ def query(
 ) -> pd.DataFrame:
     """The rows of `select`, for pandas: whole numbers of which some are missing are Int64."""
     rows = select(results, table, where, columns, sort, limit, group_by, aggregate, **options)
-    whole = [field.name for field in rows.schema if pa.types.is_integer(field.type)]
-    frame = to_pandas(rows)
-    made_floats = frame.select_dtypes("float").columns.intersection(whole)
-    return frame.astype(dict.fromkeys(made_floats, "Int64"))
+    return to_pandas(rows, whole=True)
 
 
 def select(
@@ -48,9 +45,10 @@ def select(
 ) -> pa.Table:
     """Rows of a table that a filter keeps (its language: `filters`), read column by column.
 
-    `columns` None: all but `spec`. `group_by` and `aggregate` (see `grouping`; default: count())
-    make them one row a group, in the order of their first rows; then the columns are the keys and
-    the aggregates, which `sort` can name too. `-name` sorts descending; missing values come last.
+    `columns` None: all but those that must be named (ON_REQUEST). `group_by` and `aggregate` (see
+    `grouping`; default: count()) make them one row a group, in the order of their first rows; then
+    the columns are the keys and the aggregates, which `sort` can name too. `-name` sorts
+    descending; missing values come last.
     `options`: of `Results.table`. Raises UserError for anything that is not there.
     """
     if table not in get_args(TableName):
@@ -89,7 +87,7 @@ def _shown(
     """The columns that are needed for what is shown."""
     if aggregates:
         return [*group_by, *(one.column for one in aggregates if one.column)]
-    return list(columns) if columns else [name for name in legal if name != "spec"]
+    return list(columns) if columns else [name for name in legal if name not in ON_REQUEST]
 
 
 def _cells(column: pa.ChunkedArray) -> NDArray[Any]:

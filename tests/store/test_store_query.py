@@ -11,10 +11,10 @@ import typer
 from store_factory import ARCHITECTURES, datasets, failed, make_store, record
 from typer.testing import CliRunner
 
-from anynet_study.cli.query import _write_table
 from anynet_study.cli.query import query as command
+from anynet_study.cli.rows import write_table
 from anynet_study.errors import UserError
-from anynet_study.store import ResultStore, query
+from anynet_study.store import ResultStore, query, select
 
 RUNS = [*(record(number) for number in range(1, 18)), failed(0)]
 APP = typer.Typer()
@@ -132,7 +132,7 @@ def test_bad_input_is_one_line(path: Path, arguments: list[str], complaint: str)
 
 def test_a_narrow_terminal_shows_what_fits(path: Path) -> None:
     text = io.StringIO()
-    _write_table(query(ResultStore(path)), text, width=40)
+    write_table(select(ResultStore(path)), text, width=40)
     lines = text.getvalue().splitlines()
     assert max(map(len, lines[:-1])) <= 40
     assert lines[0].split() == ["run_id", "architecture"]
