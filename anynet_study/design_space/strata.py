@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from anynet_study.design_space.band import MEASURES, Bands
+from anynet_study.design_space.band import MAX_BOUND, MEASURES, Bands
 from anynet_study.design_space.networks import Counts, FloatArray, IntArray, Networks
 from anynet_study.design_space.validation import known_keys, one_of
 from anynet_study.errors import UserError
@@ -70,7 +70,8 @@ def checked_strata(spec: Any) -> Strata | None:
     of = one_of(spec.get("of"), "strata: of", STRATIFIERS)
     edges = spec.get("edges")
     numbers = isinstance(edges, list | tuple) and all(
-        isinstance(edge, int | float) and not isinstance(edge, bool) for edge in edges
+        isinstance(edge, int | float) and not isinstance(edge, bool) and abs(edge) < MAX_BOUND
+        for edge in edges
     )
     if not numbers or not edges or list(edges) != sorted(set(edges)) or len(edges) >= MAX_STRATA:
         raise UserError(
