@@ -3,14 +3,15 @@
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 import h5py
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.store.columns import TEXT, write_numbers, write_text
-from anynet_study.store.layout import CODED, FORMAT, LAYOUT, SCHEMA_VERSION
+from anynet_study.store.columns import TEXT, create_numbers, write_numbers, write_text
+from anynet_study.store.layout import CODED, FORMAT, LAYOUT, SCHEMA_VERSION, prediction_group
 
 
 def write_root(file: h5py.File, provenance: Mapping[str, str], planned_runs: int) -> None:
@@ -41,3 +42,26 @@ def write_runs(
     for name in ("replicate", "error", "epochs", "images", "seconds", "started"):
         write_numbers(group, name, runs[name].to_numpy())
     write_numbers(group, "planned", asked.astype(np.uint8))
+
+
+def offsets_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    """Where each of some pieces begins when they lie end to end, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def create_predictions(
+    file: h5py.File, dataset: NDArray[np.int32], labels: list[str], images: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """Create the groups of /predictions; the row of each run in its dataset's array."""
+    file.create_group("predictions")
+    places = np.zeros(len(images), np.int64)
+    for code, label in enumerate(labels):
+        runs = np.flatnonzero((dataset == code) & (images > 0))
+        if runs.size:
+            places[runs] = np.arange(runs.size)
+            group = file.create_group(prediction_group(label))
+            group.attrs["dataset"], group.attrs["kind"] = label, "class"
+            write_numbers(group, "run", runs)
+            shape = (runs.size, int(images[runs].max()))
+            create_numbers(group, "classes", shape, np.uint16)
+    return places

@@ -176,6 +176,7 @@ By its name, and the SHA-256 of `results.h5` in `SHA256SUMS`, which no other res
 
 {provenance}
 
-The same store gives the same bytes in every file of a folder of this name. Of two stores with equal results, `results.h5`
-and this file differ in when they were made, and `runs.parquet` in how long runs took, and where.
+The same store, exported to a folder of this name, gives the same bytes in every file. Of two
+stores with equal results, `results.h5` and this file differ in when they were made, and
+`runs.parquet` in how long runs took, and where.
 """

@@ -14,14 +14,13 @@ from anynet_study.files import replacing
 from anynet_study.provenance import code_version
 from anynet_study.store.columns import create_numbers, write_numbers, write_table
 from anynet_study.store.creating import creating
-from anynet_study.store.heavy import create_predictions, offsets_of
 from anynet_study.store.importing.datasets import Known, dataset_table
 from anynet_study.store.importing.described import merged as merged_models
 from anynet_study.store.importing.merging import Merged, merge, metrics
 from anynet_study.store.importing.part import Part, Truth
 from anynet_study.store.layout import prediction_group
 from anynet_study.store.record import CURVES, NO_PREDICTION
-from anynet_study.store.writing import write_root, write_runs
+from anynet_study.store.writing import create_predictions, offsets_of, write_root, write_runs
 
 #: Elements of a ragged array that are in memory at a time.
 WRITTEN_AT_ONCE = 1 << 22
