@@ -1,6 +1,6 @@
 """Every record of every journal, without its arrays: which run, and where its bytes are."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,38 +9,60 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anynet_study.store.frames import Frame
-from anynet_study.store.journal import journal_paths, journal_rows
-from anynet_study.store.record import SCALARS, SCHEMA
+from anynet_study.store.decoding import Columns
+from anynet_study.store.frames import Frame, Reading
+from anynet_study.store.journal import journal_blocks, journal_paths
+from anynet_study.store.layout import CODED
 
-# Records are decoded one by one and their scalar columns copied together in blocks of this size,
-# so that the arrays of at most one block are in memory.
-BLOCK_BYTES = 1 << 25
+NUMBERS = ("replicate", "error", "seconds", "started")
+TEXTS = tuple(name for name in CODED if name != "journal")
 
-_LIGHT = tuple(name for name in SCALARS if name != "spec")
-
-
-Row = tuple[int, Frame, pa.RecordBatch]
+#: A record: its scalars but `spec`; `journal` (number in `Catalogue.paths`), `offset` and `end`
+#: (its bytes there); `spec_bytes`, `epochs`, `images` (lengths).
+SCHEMA = pa.schema(
+    [
+        ("run_id", pa.string()),
+        *((name, pa.dictionary(pa.int32(), pa.string())) for name in TEXTS),
+        ("replicate", pa.int32()),
+        *((name, pa.float64()) for name in NUMBERS[1:]),
+        *((name, pa.int32()) for name in ("journal", "epochs", "images")),
+        *((name, pa.int64()) for name in ("offset", "end", "spec_bytes")),
+    ]
+)
 
 
 @dataclass(frozen=True)
 class Catalogue:
     """The records of some journals."""
 
-    #: One row a record, in reading order: its scalars but `spec`; `journal` (number in `paths`),
-    #: `offset` and `end` (its bytes there); `spec_bytes`, `epochs`, `images` (lengths).
+    #: SCHEMA, in reading order.
     records: pa.Table
     paths: list[Path]
-    #: What is wrong with each journal, "" if nothing.
-    problems: list[str]
+    #: How each journal was read.
+    readings: list[Reading]
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with each journal, "" if nothing."""
+        return ["; ".join(reading.problems) for reading in self.readings]
 
 
 def read_catalogue(folder: Path) -> Catalogue:
-    """Read the journals of a folder. Raises UserError or OSError as `journal_rows`."""
+    """Read the journals of a folder. Raises UserError or OSError as `journal_frames`."""
     paths = journal_paths(folder)
-    problems: list[str] = []
-    blocks = [_block([]), *map(_block, _in_blocks(_rows(paths, problems)))]
-    return Catalogue(pa.concat_tables(blocks).combine_chunks(), paths, problems)
+    readings = [Reading() for _ in paths]
+    return Catalogue(joined(_blocks(paths, readings)), paths, readings)
+
+
+def _blocks(paths: Sequence[Path], readings: Sequence[Reading]) -> Iterator[pa.Table]:
+    for number, (path, reading) in enumerate(zip(paths, readings, strict=True)):
+        for frames, columns in journal_blocks(path, reading):
+            yield _table(number, frames, columns)
+
+
+def joined(tables: Iterator[pa.Table]) -> pa.Table:
+    """Tables of SCHEMA as one."""
+    return pa.concat_tables([SCHEMA.empty_table(), *tables]).unify_dictionaries().combine_chunks()
 
 
 def winners(records: pa.Table) -> NDArray[np.int64]:
@@ -56,38 +78,13 @@ def winners(records: pa.Table) -> NDArray[np.int64]:
     return np.sort(order[first])
 
 
-def _rows(paths: list[Path], problems: list[str]) -> Iterator[Row]:
-    for number, path in enumerate(paths):
-        found: list[str] = []
-        for frame, batch in journal_rows(path, found):
-            yield number, frame, batch
-        problems.append("; ".join(found))
-
-
-def _in_blocks(rows: Iterator[Row]) -> Iterator[list[Row]]:
-    block: list[Row] = []
-    held = 0
-    for row in rows:
-        block.append(row)
-        held += len(row[1].message)
-        if held > BLOCK_BYTES:
-            yield block
-            block, held = [], 0
-    if block:
-        yield block
-
-
-def _block(rows: list[Row]) -> pa.Table:
-    table = pa.Table.from_batches([batch for _, _, batch in rows], SCHEMA).combine_chunks()
-    places = {
-        "journal": pa.array([journal for journal, _, _ in rows], pa.int32()),
-        "offset": pa.array([frame.offset for _, frame, _ in rows], pa.int64()),
-        "end": pa.array([frame.end for _, frame, _ in rows], pa.int64()),
-        "spec_bytes": pc.cast(pc.binary_length(table["spec"]), pa.int64()),
-        "epochs": pc.cast(pc.list_value_length(table["test_top1"]), pa.int32()),
-        "images": pc.cast(pc.list_value_length(table["predictions"]), pa.int32()),
-    }
-    block = table.select(_LIGHT)
-    for name, values in places.items():
-        block = block.append_column(name, values)
-    return block
+def _table(journal: int, frames: Sequence[Frame], columns: Columns) -> pa.Table:
+    found = {"run_id": columns.texts("run_id")}
+    found |= {name: columns.texts(name).dictionary_encode() for name in TEXTS}
+    found |= {name: columns.numbers(name) for name in NUMBERS}
+    found["journal"] = np.full(len(frames), journal)
+    found["offset"] = np.array([frame.offset for frame in frames], np.int64)
+    found["end"] = np.array([frame.end for frame in frames], np.int64)
+    lengths = {"spec_bytes": "spec", "epochs": "test_top1", "images": "predictions"}
+    found |= {name: columns.lengths(column) for name, column in lengths.items()}
+    return pa.table(found).select(SCHEMA.names).cast(SCHEMA)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,8 @@ from anynet_study.store.columns import write_table
 from anynet_study.store.creating import creating
 from anynet_study.store.heavy import write_heavy
 from anynet_study.store.opening import open_store
-from anynet_study.store.order import RunNames, in_canonical_order, renamed, run_labels
+from anynet_study.store.order import RunNames, canonical_order, renamed, run_labels
+from anynet_study.store.sources import JournalSource
 from anynet_study.store.writing import write_root, write_runs
 
 #: A temporary file this old, in seconds, was left by a collect that was killed.
@@ -58,13 +59,14 @@ def collect(
     """
     before = _run_ids(out)
     catalogue = read_catalogue(journals)
-    if isinstance(planned, Mapping):
-        catalogue = replace(catalogue, records=renamed(catalogue.records, planned))
-    kept = winners(catalogue.records)
-    labels = run_labels(catalogue, population, datasets, recipes)
-    runs, codes = in_canonical_order(catalogue.records.take(kept), labels)
-    ids = runs["run_id"].to_pylist()
-    asked = np.ones(len(ids), bool) if planned is None else _among(ids, planned)
+    kept = catalogue.records.take(winners(catalogue.records))
+    names = [path.name for path in catalogue.paths]
+    called = renamed(kept, planned) if isinstance(planned, Mapping) else kept
+    labels = run_labels(called, names, population, datasets, recipes)
+    order, codes = canonical_order(called, labels)
+    runs = called.take(order)
+    asked = np.ones(len(runs), bool) if planned is None else _among(runs["run_id"], planned)
+    source = JournalSource(runs, catalogue.paths)
     _remove_stale(out)
     with replacing(out) as temporary, creating(temporary, out) as file:
         write_root(file, provenance, -1 if planned is None else len(planned))
@@ -72,36 +74,36 @@ def collect(
         sampling = (population.schema.metadata or {}).get(b"anynet_study.sampling", b"")
         file["architectures"].attrs["sampling"] = sampling.decode()
         write_table(file.create_group("datasets"), datasets)
-        write_table(file.create_group("journals"), _journal_table(catalogue, kept))
+        write_table(file.create_group("journals"), _journal_table(catalogue, runs))
         write_runs(file, runs, codes, labels, asked)
-        write_heavy(file, runs, codes["dataset"], labels["dataset"], catalogue.paths)
+        write_heavy(file, runs, codes["dataset"], labels["dataset"], source)
     return CollectReport(
-        runs=len(ids),
-        new=len(set(ids) - before),
-        duplicates=len(catalogue.records) - len(ids),
+        runs=len(runs),
+        new=int((~_among(runs["run_id"], before)).sum()),
+        duplicates=len(catalogue.records) - len(runs),
         unplanned=int((~asked).sum()),
         failed=pc.sum(pc.equal(runs["status"], "failed")).as_py() or 0,
         problems=_problems(catalogue, journals),
     )
 
 
-def _run_ids(store: Path) -> set[str]:
+def _run_ids(store: Path) -> pa.Array:
     """Runs in the store that is about to be replaced."""
     if not store.exists():
-        return set()
+        return pa.array([], pa.string())
     with open_store(store) as file:
-        return set(file["runs/run_id"][()].astype(str))
+        return pa.array(file["runs/run_id"][()].astype(str).astype(object), pa.string())
 
 
-def _among(ids: list[str], planned: Collection[str]) -> NDArray[np.bool_]:
-    wanted = set(planned)
-    return np.array([run_id in wanted for run_id in ids], bool)
+def _among(ids: pa.ChunkedArray, planned: Collection[str] | pa.Array) -> NDArray[np.bool_]:
+    wanted = planned if isinstance(planned, pa.Array) else pa.array(planned, pa.string())
+    return np.asarray(pc.is_in(ids, value_set=wanted), np.bool_)
 
 
-def _journal_table(catalogue: Catalogue, kept: NDArray[np.int64]) -> pa.Table:
-    journal = catalogue.records["journal"].to_numpy()
-    records = np.bincount(journal, minlength=len(catalogue.paths))
-    winning = np.bincount(journal[kept], minlength=len(catalogue.paths))
+def _journal_table(catalogue: Catalogue, runs: pa.Table) -> pa.Table:
+    count = len(catalogue.paths)
+    records = np.bincount(catalogue.records["journal"].to_numpy(), minlength=count)
+    winning = np.bincount(runs["journal"].to_numpy(), minlength=count)
     return pa.table(
         {
             "journal": pa.array([path.name for path in catalogue.paths], pa.string()),

@@ -8,10 +8,11 @@ ordinary Arrow stream.
 """
 
 import io
+import os
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -21,14 +22,17 @@ from anynet_study.errors import UserError
 CONTINUATION = b"\xff\xff\xff\xff"
 END_OF_STREAM = CONTINUATION + bytes(4)
 MAX_METADATA = 1 << 14
+#: Longest body of a record in bytes; a longer one is no record, however large the file.
+MAX_BODY = 1 << 28
 SCAN_WINDOW = 1 << 20
 
 _MARK = re.compile(rb"record v([0-9]{3}) crc32=([0-9a-f]{8}) body=([0-9]{12})")
 # Where a frame may begin: the continuation marker and a metadata length in 1..2^24.
 _BEGINNING = re.compile(rb"(?=\xff{4}(?!\x00{4})[\x00-\xff]{3}\x00)")
+_NO_CRC = b"%08x" % 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Frame:
     """One whole record on disk: its bytes in the file are [offset, end)."""
 
@@ -38,11 +42,18 @@ class Frame:
 
     def batch(self, schema: pa.Schema) -> pa.RecordBatch:
         """Decode the frame. Raises ValueError or OSError if it is not one row of `schema`."""
-        batch = pa.ipc.read_record_batch(pa.py_buffer(self.message), schema)
-        batch.validate(full=True)
-        if batch.num_rows != 1:
-            raise ValueError(f"{batch.num_rows} rows where one belongs")
-        return batch
+        return decode(self.message, schema)
+
+
+@dataclass
+class Reading:
+    """How far a file was read."""
+
+    #: What is wrong with it.
+    problems: list[str] = field(default_factory=list)
+    #: Where its last whole frame begins; what is before `end` is read, and will not change.
+    last: int = 0
+    end: int = 0
 
 
 class NotAFrameError(Exception):
@@ -51,6 +62,28 @@ class NotAFrameError(Exception):
     def __init__(self, short: bool) -> None:
         super().__init__()
         self.short = short
+
+
+class FileBytes:
+    """The first `size` bytes of a file, fetched some at a time."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self.name, self.size = file.name, size
+        self._handle = file.fileno()
+        self._held, self._start = b"", 0
+
+    def at(self, offset: int, length: int) -> bytes:
+        """`length` bytes, or as many as there are."""
+        begin, length = offset - self._start, min(length, self.size - offset)
+        if begin < 0 or begin + length > len(self._held):
+            self.fetch(offset, max(length, SCAN_WINDOW))
+            begin = 0
+        return self._held[begin : begin + length]
+
+    def fetch(self, offset: int, length: int) -> None:
+        """Read these bytes now."""
+        wanted = min(length, self.size - offset)
+        self._held, self._start = os.pread(self._handle, wanted, offset), offset
 
 
 def encode(batch: pa.RecordBatch, version: int) -> bytes:
@@ -62,6 +95,8 @@ def encode(batch: pa.RecordBatch, version: int) -> bytes:
     header = len(batch.schema.serialize())
     frame = bytearray(sink.getvalue()[header : -len(END_OF_STREAM)])
     metadata_end = 8 + int.from_bytes(frame[4:8], "little")
+    if len(frame) - metadata_end > MAX_BODY:
+        raise ValueError(f"a record of {len(frame)} bytes is too long; legal: {MAX_BODY}")
     mark = _MARK.search(frame, 8, metadata_end)
     assert mark is not None, "Arrow keeps custom metadata as plain bytes"
     frame[slice(*mark.span(3))] = b"%012d" % (len(frame) - metadata_end)
@@ -70,71 +105,91 @@ def encode(batch: pa.RecordBatch, version: int) -> bytes:
     return bytes(frame)
 
 
-def read_frame(file: BinaryIO, offset: int, size: int, version: int) -> Frame:
-    """The frame at `offset` of a file of `size` bytes.
+def decode(message: bytes, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch in a frame. Raises ValueError or OSError if it is not one row of `schema`."""
+    batch = pa.ipc.read_record_batch(pa.py_buffer(message), schema)
+    batch.validate(full=True)
+    if batch.num_rows != 1:
+        raise ValueError(f"{batch.num_rows} rows where one belongs")
+    if any(map(_lacks_value, batch.columns)):
+        raise ValueError("a value is missing")
+    return batch
+
+
+def _lacks_value(column: pa.Array) -> bool:
+    lists = pa.types.is_list(column.type)
+    return bool(column.null_count or (lists and column.flatten().null_count))
+
+
+def read_frame(data: FileBytes, offset: int, version: int) -> Frame:
+    """The frame that begins at `offset`.
 
     Raises NotAFrameError if there is none, UserError if a newer version than `version` wrote it.
     """
-    file.seek(offset)
-    prefix = file.read(8)
+    prefix = data.at(offset, 8)
     length = int.from_bytes(prefix[4:], "little")
     if not (prefix + CONTINUATION[len(prefix) :]).startswith(CONTINUATION):
         raise NotAFrameError(short=False)
     if len(prefix) == 8 and not 0 < length <= MAX_METADATA:
         raise NotAFrameError(short=False)
-    metadata = file.read(length)
-    if len(prefix) < 8 or len(metadata) < length:
+    head = data.at(offset, 8 + length)
+    if len(prefix) < 8 or len(head) < 8 + length:
         raise NotAFrameError(short=True)
-    mark = _MARK.search(metadata)
-    if mark is None:
+    mark = _MARK.search(head)
+    if mark is None or int(mark[3]) > MAX_BODY:
         raise NotAFrameError(short=False)
     end = offset + 8 + length + int(mark[3])
-    if end > size:
+    if end > data.size:
         raise NotAFrameError(short=True)
-    frame = prefix + metadata + file.read(int(mark[3]))
-    at = 8 + mark.start(2)
-    if zlib.crc32(frame[:at] + b"%08x" % 0 + frame[at + 8 :]) != int(mark[2], 16):
+    frame = data.at(offset, end - offset)
+    if _crc(frame, mark.start(2)) != int(mark[2], 16):
         raise NotAFrameError(short=False)
     if int(mark[1]) > version:
         raise UserError(
-            f"{file.name}: holds records of version {int(mark[1])}, this anynet-study reads up to "
+            f"{data.name}: holds records of version {int(mark[1])}, this anynet-study reads up to "
             f"{version}: install the newer one"
         )
     return Frame(offset, end, frame)
 
 
-def frames(
-    file: BinaryIO, start: int, size: int, version: int, problems: list[str]
-) -> Iterator[Frame]:
-    """Every whole frame in bytes [start, size), in order; what was skipped goes to `problems`."""
-    offset = start
-    while offset < size:
+def checksum_places(message: bytes) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Where a whole frame states its CRC-32, and where the length of its body."""
+    mark = _MARK.search(message)
+    assert mark is not None, "a whole frame has both"
+    return mark.span(2), mark.span(3)
+
+
+def frames(data: FileBytes, start: int, version: int, reading: Reading) -> Iterator[Frame]:
+    """Every whole frame from byte `start` on, in order; what was skipped goes to `reading`."""
+    offset = reading.end = start
+    while offset < data.size:
         try:
-            frame = read_frame(file, offset, size, version)
+            frame = read_frame(data, offset, version)
         except NotAFrameError as fault:
-            if _is_end(file, offset):
-                offset += len(END_OF_STREAM)
+            if data.at(offset, len(END_OF_STREAM)) == END_OF_STREAM:
+                offset = reading.end = offset + len(END_OF_STREAM)
                 continue
-            following = _next_frame(file, offset + 1, size, version)
-            problems.append(_describe(offset, following, size, fault.short))
+            following = _next_frame(data, offset + 1, version)
+            reading.problems.append(_describe(offset, following, data.size, fault.short))
             if following is None:
                 return
             frame = following
+        offset = reading.end = frame.end
+        reading.last = frame.offset
         yield frame
-        offset = frame.end
 
 
-def _is_end(file: BinaryIO, offset: int) -> bool:
-    file.seek(offset)
-    return file.read(len(END_OF_STREAM)) == END_OF_STREAM
+def _crc(frame: bytes, at: int) -> int:
+    """CRC-32 of the frame as it was before its CRC was filled in at `at`."""
+    view = memoryview(frame)
+    return zlib.crc32(view[at + 8 :], zlib.crc32(_NO_CRC, zlib.crc32(view[:at])))
 
 
-def _next_frame(file: BinaryIO, start: int, size: int, version: int) -> Frame | None:
-    for window in range(start, size, SCAN_WINDOW):
-        file.seek(window)
-        for match in _BEGINNING.finditer(file.read(min(SCAN_WINDOW + 7, size - window))):
+def _next_frame(data: FileBytes, start: int, version: int) -> Frame | None:
+    for window in range(start, data.size, SCAN_WINDOW):
+        for match in _BEGINNING.finditer(data.at(window, SCAN_WINDOW + 7)):
             try:
-                return read_frame(file, window + match.start(), size, version)
+                return read_frame(data, window + match.start(), version)
             except NotAFrameError:
                 continue
     return None

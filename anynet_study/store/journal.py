@@ -4,7 +4,7 @@ Journals are the truth of a study; the HDF5 store can be rebuilt from them at an
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -12,10 +12,21 @@ from typing import BinaryIO, Self
 
 import pyarrow as pa
 
-from anynet_study.store.frames import END_OF_STREAM, Frame, encode, frames
+from anynet_study.store.decoding import Columns
+from anynet_study.store.frames import (
+    END_OF_STREAM,
+    FileBytes,
+    Frame,
+    Reading,
+    encode,
+    frames,
+)
 from anynet_study.store.record import RECORD_VERSION, SCHEMA, RunRecord, from_batch, to_batch
+from anynet_study.store.sound import NOT_A_RUN, not_a_run, runs_of
 
 SUFFIX = ".arrow"
+#: Records are decoded in blocks of this size, so that the arrays of one block are in memory.
+BLOCK_BYTES = 1 << 25
 
 
 class JournalWriter:
@@ -79,29 +90,45 @@ def journal_paths(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob(f"*{SUFFIX}") if path.is_file())
 
 
-def journal_rows(path: Path, problems: list[str]) -> Iterator[tuple[Frame, pa.RecordBatch]]:
+def journal_frames(path: Path, reading: Reading, start: int = 0) -> Iterator[Frame]:
     """The whole records of a journal as it is now, in order; a worker may be writing it.
 
-    Each is a batch of one row of `record.SCHEMA`. What is wrong with the file is appended to
-    `problems`. Raises UserError if a newer version wrote it, OSError if it cannot be read.
+    `start`: only those from this byte on, where a record ended. What is wrong with the file goes
+    to `reading`. Raises UserError if a newer version wrote it, OSError if it cannot be read.
     """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
-        start = _end_of_header(file, size)
-        found: list[str] = []
-        whole = 0
-        for frame in frames(file, start or 0, size, RECORD_VERSION, found):
-            try:
-                batch = frame.batch(SCHEMA)
-            except (pa.ArrowException, ValueError, OSError) as error:
-                found.append(f"the record at byte {frame.offset} is not a run: {error}")
-                continue
-            whole += 1
-            yield frame, batch
-    if size and start is None and not whole:
-        problems.append("not a journal of runs, or ends inside its header")
-    else:
-        problems.extend(found)
+        header = _end_of_header(file, size)
+        start = start or header or 0
+        found = False
+        for frame in frames(FileBytes(file, size), start, RECORD_VERSION, reading):
+            found = True
+            yield frame
+    if size and header is None and not found:
+        reading.problems[:] = ["not a journal of runs, or ends inside its header"]
+        reading.end = 0
+
+
+def journal_blocks(
+    path: Path, reading: Reading, start: int = 0
+) -> Iterator[tuple[Sequence[Frame], Columns]]:
+    """The runs of a journal, some dozen MB at a time; otherwise as `journal_frames`."""
+    for block in _in_blocks(journal_frames(path, reading, start)):
+        yield runs_of(block, reading.problems)
+
+
+def _in_blocks(records: Iterator[Frame]) -> Iterator[list[Frame]]:
+    """Frames that are together near BLOCK_BYTES long."""
+    block: list[Frame] = []
+    held = 0
+    for frame in records:
+        block.append(frame)
+        held += len(frame.message)
+        if held > BLOCK_BYTES:
+            yield block
+            block, held = [], 0
+    if block:
+        yield block
 
 
 def read_journal(path: Path) -> JournalRead:
@@ -109,27 +136,29 @@ def read_journal(path: Path) -> JournalRead:
 
     Raises UserError if a newer version wrote it, OSError if the file cannot be read.
     """
-    problems: list[str] = []
+    reading = Reading()
     records: list[RunRecord] = []
-    for frame, batch in journal_rows(path, problems):
+    for frame in journal_frames(path, reading):
         try:
-            records.append(from_batch(batch))
-        except ValueError as error:
-            problems.append(f"the record at byte {frame.offset} is not a run: {error}")
-    return JournalRead(records, "; ".join(problems) or None)
+            records.append(from_batch(frame.batch(SCHEMA)))
+        except NOT_A_RUN as error:
+            reading.problems.append(not_a_run(frame, error))
+    return JournalRead(records, "; ".join(reading.problems) or None)
 
 
 def finished_runs(folder: Path) -> dict[str, str]:
     """Status of every run in the folder's journals by run_id; a failure yields to a success.
 
-    Raises as `journal_rows`: a run that cannot be read now must not be mistaken for a missing one.
+    Raises as `journal_frames`: a run that cannot be read now must not be mistaken for a missing
+    one.
     """
     finished: dict[str, str] = {}
     for path in journal_paths(folder):
-        for _, batch in journal_rows(path, []):
-            run_id, status = batch["run_id"][0].as_py(), batch["status"][0].as_py()
-            if finished.get(run_id, "failed") == "failed":
-                finished[run_id] = status
+        for _, columns in journal_blocks(path, Reading()):
+            ids, statuses = columns.texts("run_id"), columns.texts("status")
+            for run_id, status in zip(ids.to_pylist(), statuses.to_pylist(), strict=True):
+                if finished.get(run_id, "failed") == "failed":
+                    finished[run_id] = status
     return finished
 
 

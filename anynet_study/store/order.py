@@ -7,7 +7,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anynet_study.store.catalogue import Catalogue
 from anynet_study.store.layout import CODED
 
 #: What a sweep calls a run: dataset, recipe, replicate.
@@ -15,9 +14,16 @@ RunNames = tuple[str, str, int]
 
 
 def run_labels(
-    catalogue: Catalogue, population: pa.Table, datasets: pa.Table, recipes: Sequence[str]
+    runs: pa.Table,
+    journals: Sequence[str],
+    population: pa.Table,
+    datasets: pa.Table,
+    recipes: Sequence[str],
 ) -> dict[str, list[str]]:
-    """The texts of every coded column of /runs, in their canonical order."""
+    """The texts of every coded column of /runs, in their canonical order.
+
+    `runs` as the sweep calls them, `journals` the names that their column `journal` numbers.
+    """
     first = {
         "architecture": population["architecture"].to_pylist(),
         "dataset": datasets["dataset"].to_pylist(),
@@ -27,43 +33,44 @@ def run_labels(
     for name in CODED:
         known = first.get(name, [])
         if name == "journal":
-            labels[name] = [path.name for path in catalogue.paths]
+            labels[name] = list(journals)
         else:
-            others = set(catalogue.records[name].unique().to_pylist()) - set(known)
+            others = set(runs[name].unique().to_pylist()) - set(known)
             labels[name] = [*known, *sorted(others)]
     return labels
 
 
 def renamed(records: pa.Table, names: Mapping[str, RunNames]) -> pa.Table:
     """Call runs what the sweep calls them now: names are no part of a run's identity."""
-    ids = records["run_id"].to_pylist()
-    for place, column in enumerate(("dataset", "recipe", "replicate")):
+    known = pc.index_in(records["run_id"], value_set=pa.array(names, pa.string()))
+    now = list(zip(*names.values(), strict=True)) or [(), (), ()]
+    for column, values in zip(("dataset", "recipe", "replicate"), now, strict=True):
         field = records.schema.field(column)
-        values = [
-            names[run_id][place] if run_id in names else value
-            for run_id, value in zip(ids, records[column].to_pylist(), strict=True)
-        ]
+        plain = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        called = pa.chunked_array([pa.array(values, plain)]).take(known)
+        columns = pc.coalesce(called, records[column].cast(plain))
+        if plain != field.type:
+            columns = columns.dictionary_encode()
         number = records.schema.get_field_index(column)
-        records = records.set_column(number, field, pa.array(values, field.type))
+        records = records.set_column(number, field, columns)
     return records
 
 
-def in_canonical_order(
+def canonical_order(
     runs: pa.Table, labels: Mapping[str, list[str]]
-) -> tuple[pa.Table, dict[str, NDArray[np.int32]]]:
-    """The runs in the order of the store, and their coded columns."""
+) -> tuple[NDArray[np.int64], dict[str, NDArray[np.int32]]]:
+    """The order of the runs in the store, and their coded columns in it."""
     codes = {name: _codes(runs[name], labels[name]) for name in CODED if name != "journal"}
     codes["journal"] = runs["journal"].to_numpy()
-    keys = (
-        runs["run_id"].to_numpy().astype(str),
-        runs["replicate"].to_numpy(),
-        codes["recipe"],
-        codes["dataset"],
-        codes["architecture"],
-    )
-    order = np.lexsort(keys)
-    return runs.take(order), {name: values[order] for name, values in codes.items()}
+    keys = {name: codes[name] for name in ("architecture", "dataset", "recipe")}
+    sorting = pa.table(keys | {"replicate": runs["replicate"], "run_id": runs["run_id"]})
+    order = pc.sort_indices(sorting, [(name, "ascending") for name in sorting.column_names])
+    places = order.to_numpy().astype(np.int64)
+    return places, {name: values[places] for name, values in codes.items()}
 
 
 def _codes(values: pa.ChunkedArray, labels: list[str]) -> NDArray[np.int32]:
-    return np.asarray(pc.index_in(values, value_set=pa.array(labels, pa.string())), np.int32)
+    """Places in `labels` of the texts of a dictionary column."""
+    texts = values.combine_chunks()
+    places = pc.index_in(texts.dictionary, value_set=pa.array(labels, pa.string()))
+    return np.asarray(places.take(texts.indices), np.int32)

@@ -1,0 +1,115 @@
+"""The columns of many frames at once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anynet_study.store.record import SCHEMA
+from anynet_study.store.skeleton import skeleton
+from anynet_study.store.writing import offsets_of
+
+
+class OddFrameError(Exception):
+    """A frame that is not laid out as usual; Arrow may be able to read it, or not."""
+
+
+class Columns:
+    """The columns of whole frames, each of one row of SCHEMA."""
+
+    def __init__(self, messages: Sequence[bytes]) -> None:
+        """Raises OddFrameError unless every frame is as this package writes it."""
+        shape = skeleton()
+        if not all(map(shape.fits, messages)):
+            raise OddFrameError
+        self._data = memoryview(b"".join(messages))
+        sizes = np.array([len(message) for message in messages], np.int64)
+        self._body = np.cumsum(sizes) - sizes + shape.metadata_end
+        nulls = shape.table(messages, shape.nodes)[:, :, 1]
+        buffers = shape.table(messages, shape.buffers)
+        ends = buffers.sum(axis=2)[..., None]
+        most = (sizes - shape.metadata_end)[:, None, None]
+        # Bodies and buffers begin at multiples of 8, so that offsets and numbers are whole words.
+        if nulls.any() or (sizes % 8).any() or (buffers[:, :, 0] % 8).any():
+            raise OddFrameError
+        if (buffers < 0).any() or (ends > most).any():
+            raise OddFrameError
+        self._words = np.frombuffer(self._data, np.int64)
+        #: Of every column: where each row's value begins in `data`, and its length in bytes.
+        self._places = self._located(buffers)
+        self._texts: dict[str, pa.StringArray] = {}
+
+    def __len__(self) -> int:
+        return len(self._body)
+
+    def numbers(self, name: str) -> NDArray[Any]:
+        """The values of a column of numbers."""
+        kind = SCHEMA.field(name).type.to_pandas_dtype()
+        starts, _ = self._places[name]
+        values: NDArray[Any] = self._words[starts // 8].view(kind)
+        return values.reshape(len(self), -1)[:, 0]
+
+    def lengths(self, name: str) -> NDArray[np.int64]:
+        """Bytes of each text, or elements of each list, of a column."""
+        return self._places[name][1] // _item(name).itemsize
+
+    def values(self, name: str) -> NDArray[Any]:
+        """The bytes of a column of texts, or the elements of one of lists, end to end."""
+        starts, sizes = self._places[name]
+        stops = (starts + sizes).tolist()
+        parts = [self._data[a:b] for a, b in zip(starts.tolist(), stops, strict=True)]
+        return np.frombuffer(b"".join(parts), _item(name))
+
+    def texts(self, name: str) -> pa.StringArray:
+        """A column of texts. Raises OddFrameError where one is not UTF-8."""
+        if name not in self._texts:
+            self._texts[name] = self._text(name)
+        return self._texts[name]
+
+    def _text(self, name: str) -> pa.StringArray:
+        buffers = [offsets_of(self.lengths(name)).astype(np.int32), self.values(name)]
+        texts = pa.Array.from_buffers(pa.string(), len(self), [None, *map(pa.py_buffer, buffers)])
+        try:
+            texts.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise OddFrameError from error
+        return texts
+
+    def _located(
+        self, buffers: NDArray[np.int64]
+    ) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        places, first = {}, 0
+        for field in SCHEMA:
+            if pa.types.is_primitive(field.type):  # validity, values
+                start, size = buffers[:, first + 1].T
+                if (size < _item(field.name).itemsize).any():
+                    raise OddFrameError
+                places[field.name] = (self._body + start, size)
+                first += 2
+            else:  # validity, offsets, values (of a list: of its elements, after their validity)
+                values = first + 3 if pa.types.is_list(field.type) else first + 2
+                width = _item(field.name).itemsize
+                places[field.name] = self._slices(buffers[:, first + 1], buffers[:, values], width)
+                first = values + 1
+        return places
+
+    def _slices(
+        self, offsets: NDArray[np.int64], values: NDArray[np.int64], width: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the one text or list of each row is, by its two offsets of 32 bits."""
+        if (offsets[:, 1] < 8).any():
+            raise OddFrameError
+        words = self._words[(self._body + offsets[:, 0]) // 8]
+        begin, end = width * words.view(np.int32).reshape(-1, 2).T.astype(np.int64)
+        if (begin < 0).any() or (end < begin).any() or (end > values[:, 1]).any():
+            raise OddFrameError
+        return self._body + values[:, 0] + begin, end - begin
+
+
+def _item(name: str) -> np.dtype[Any]:
+    kind = SCHEMA.field(name).type
+    if pa.types.is_list(kind):
+        kind = kind.value_type
+    return np.dtype(np.uint8 if pa.types.is_string(kind) else kind.to_pandas_dtype())
