@@ -80,7 +80,7 @@ def test_a_band_that_is_never_hit_says_what_was_seen_and_what_can_be(typed: Type
     for command in (["run"], ["sample", "-o", "p.parquet"], ["launch"], ["run", "--dry-run"]):
         line = refusal(typed, *command, "tiny.yaml", "population.flops=[1, 2]")
         assert "population: found 0 of 4 different architectures with 1 to 2 FLOPs" in line
-        assert "0 of 1,048,576 candidates are in the band (acceptance 0, 95% interval 0 to" in line
+        assert "0 of 8,388,608 candidates are in the band (acceptance 0 to" in line
         assert "at resolution 8 and 10 classes this space reaches 2.08e+04 to 1.67e+06" in line
 
 
@@ -88,7 +88,7 @@ def test_a_band_that_is_hardly_ever_hit(typed: Type) -> None:
     narrow = ["population.flops=[380e6, 380000100]", "population.count=500"]
     line = refusal(typed, "sample", SWEEPS / "paper.yaml", "-o", "p.parquet", *narrow)
     assert "of 500 different architectures" in line
-    assert "1,048,576 candidates" in line
+    assert "of 2,097,152 candidates" in line
 
 
 @pytest.mark.parametrize(
