@@ -1,9 +1,10 @@
-"""Print the README's commands as one bash script, for CI to run as a reader would.
+"""Print the README's commands and Python as one bash script, for CI to run as a reader would.
 
     python .ci/readme_commands.py README.md > commands.sh && bash -euo pipefail commands.sh
 
 The convention: blocks fenced as ```bash are run by CI, in order, in one shell and one folder, so a
-block may build on those before it. Blocks fenced as ```console or ```sh are only for reading:
+block may build on those before it. Blocks fenced as ```python are run as one script after them, for
+they go on from each other, too. Blocks fenced as ```console or ```sh are only for reading:
 commands that take hours, need a cluster, or show output. The block with `pytest` comes last,
 wherever it stands, so that its closing line ends the output.
 """
@@ -16,6 +17,7 @@ from pathlib import Path
 #: `set -e` stops without a word.
 TELL = "trap 'echo \"failed ($?): $BASH_COMMAND\" >&2' ERR"
 BLOCK = re.compile(r"^```bash *\n(.*?)^``` *$", re.MULTILINE | re.DOTALL)
+PYTHON = re.compile(r"^```python *\n(.*?)^``` *$", re.MULTILINE | re.DOTALL)
 PYTEST = re.compile(r"^(python -m )?pytest\b", re.MULTILINE)
 
 
@@ -26,7 +28,9 @@ def script(readme: str) -> str:
     tests = [block for block in blocks if PYTEST.search(block)]
     if len(tests) != 1:
         raise SystemExit(f"{len(blocks)} bash blocks, {len(tests)} of them with pytest: not one")
-    ordered = [block for block in blocks if block not in tests] + tests
+    python = "\n".join(PYTHON.findall(readme))
+    snippets = [f"python - <<'END'\n{python}END\n"] if python else []
+    ordered = [block for block in blocks if block not in tests] + snippets + tests
     return "\n".join([TELL, *(f"{announcement(block)}\n{block}" for block in ordered)])
 
 
