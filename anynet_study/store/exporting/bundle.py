@@ -37,12 +37,11 @@ def export(store: ResultStore, folder: Path) -> ExportReport:
     if not folder.resolve().name:
         raise UserError(f"{folder}: not a folder that can be made")
     with _publishing(folder) as temporary:
-        with store:
-            tables = write_tables(store, temporary)
-            provenance = store.provenance
-            population = population_of(store)
-            with store.file.open():
-                shutil.copyfile(store.path, temporary / "results.h5")
+        # All else is made from the copy: a collect may replace the store meanwhile.
+        shutil.copyfile(store.path, temporary / "results.h5")
+        with ResultStore(temporary / "results.h5") as copy:
+            tables = write_tables(copy, temporary)
+            provenance, population = copy.provenance, population_of(copy)
         if population is not None:
             population.write(temporary / "population.parquet")
         if sweep := provenance.get("sweep"):

@@ -1,0 +1,217 @@
+"""Release bundles: readable without this package, checked, and imported again."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+from import_factory import imported, written
+from store_factory import as_ordinary_user, datasets, failed, make_store, record, write_journal
+
+from anynet_study.design_space import DesignSpace, Population
+from anynet_study.errors import UserError
+from anynet_study.store import ResultStore, collect, stores_equal
+from anynet_study.store.exporting import export, import_bundle
+
+RUNS = [record(number) for number in range(12)]
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    """The bundle of a small trained study."""
+    out, _ = make_store(tmp_path / "study", [*RUNS, failed(12)])
+    export(ResultStore(out), tmp_path / "release")
+    return tmp_path / "release"
+
+
+def test_a_bundle_comes_back_as_an_equal_store(bundle: Path, tmp_path: Path) -> None:
+    back = import_bundle(bundle, tmp_path / "back.h5")
+    study = ResultStore(tmp_path / "study/results.h5")
+    assert stores_equal(study, back) == []
+    assert back.provenance == study.provenance
+    import_bundle(bundle, tmp_path / "back.h5")
+
+
+def test_its_tables_are_read_without_us(bundle: Path) -> None:
+    store = ResultStore(bundle / "results.h5")
+    errors = pd.read_parquet(bundle / "errors.parquet").set_index("architecture")
+    pd.testing.assert_frame_equal(errors, store.errors(), check_column_type=False)
+    runs = pd.read_parquet(bundle / "runs.parquet").set_index("run_id")
+    curves = pd.read_parquet(bundle / "curves.parquet")
+    for one in RUNS:
+        assert runs.loc[one.run_id, "error"] == one.error
+        mine = curves[curves["run_id"] == one.run_id]
+        assert mine["test_top1"].to_numpy().tobytes() == one.curves["test_top1"].tobytes()
+    assert runs.loc[failed(12).run_id, "status"] == "failed"
+    assert pd.read_parquet(bundle / "datasets.parquet")["dataset"].tolist() == [
+        *("digits", "digits-2", "gratings")
+    ]
+    assert (bundle / "sweep.yaml").read_text() == "x: 1"
+    with h5py.File(bundle / "results.h5") as file:
+        assert len(file["runs/error"]) == 13
+
+
+def test_the_dictionary_names_every_column(bundle: Path) -> None:
+    described = json.loads((bundle / "schema.json").read_text())
+    for name, table in described["tables"].items():
+        frame = pd.read_parquet(bundle / name)
+        assert [column["name"] for column in table["columns"]] == list(frame.columns)
+        assert table["rows"] == len(frame)
+    meanings = {c["name"]: c["meaning"] for c in described["tables"]["runs.parquet"]["columns"]}
+    assert meanings["error"] == "test error after the final epoch, percent"
+
+
+def test_the_readme_says_what_is_there(bundle: Path) -> None:
+    text = (bundle / "README.md").read_text()
+    assert "Test errors of 3 models on 3 datasets: 13 runs." in text
+    for path in bundle.iterdir():
+        assert path.name in {"README.md", "SHA256SUMS"} or f"`{path.name}`" in text
+    assert "anynet-study import release -o results.h5" in text
+
+
+def test_checksums_are_those_of_sha256sum(bundle: Path) -> None:
+    lines = (bundle / "SHA256SUMS").read_text().splitlines()
+    sums = {line.split("  ")[1]: line.split("  ")[0] for line in lines}
+    assert set(sums) | {"SHA256SUMS"} == {path.name for path in bundle.iterdir()}
+    for name, digest in sums.items():
+        assert hashlib.sha256((bundle / name).read_bytes()).hexdigest() == digest
+
+
+def test_the_same_store_gives_the_same_bytes(bundle: Path, tmp_path: Path) -> None:
+    store = ResultStore(tmp_path / "study/results.h5")
+    again = tmp_path / "elsewhere/release"
+    export(store, again)
+    for path in bundle.iterdir():
+        assert (again / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_equal_stores_differ_only_where_the_readme_says(bundle: Path, tmp_path: Path) -> None:
+    out, _ = make_store(tmp_path / "twin", [*RUNS, failed(12)])
+    with h5py.File(out, "r+") as file:
+        file.attrs["created"] = "2001-01-01T00:00:00+00:00"
+    export(ResultStore(out), tmp_path / "twin/release")
+    unlike = {
+        path.name
+        for path in bundle.iterdir()
+        if (tmp_path / "twin/release" / path.name).read_bytes() != path.read_bytes()
+    }
+    assert unlike <= {"results.h5", "README.md", "runs.parquet", "SHA256SUMS"}
+
+
+def test_the_population_is_one_again(tmp_path: Path) -> None:
+    population = DesignSpace.anynetx().sample(3, flops=(360e6, 400e6), seed=0)
+    one = record(0, architecture=population.ids[0])
+    write_journal(tmp_path / "journals/w.arrow", [one])
+    out = tmp_path / "results.h5"
+    collect(tmp_path / "journals", out, population.table, datasets(), None, {})
+    export(ResultStore(out), tmp_path / "release")
+    population.write(tmp_path / "mine.parquet")
+    back = Population.read(tmp_path / "release/population.parquet")
+    assert back.table.equals(population.table)
+    assert back.sampling == population.sampling
+
+
+def test_imported_results_are_exported_with_their_labels(tmp_path: Path) -> None:
+    labels, classes = np.arange(8) % 3, np.arange(8) % 4
+    np.savez(tmp_path / "p.npz", labels=labels, net=classes)
+    table = written(tmp_path / "t.csv", "model,val\nnet,24\n")
+    store = imported(tmp_path / "s.h5", table, predictions=[("x", tmp_path / "p.npz")])
+    export(store, tmp_path / "release")
+    assert "imported from `t.csv`, sha256" in (tmp_path / "release/README.md").read_text()
+    back = import_bundle(tmp_path / "release", tmp_path / "back.h5")
+    assert stores_equal(store, back) == []
+    found = back.labels("x")
+    assert found is not None
+    assert found.tolist() == labels.tolist()
+    extended = imported(
+        tmp_path / "more.h5", tmp_path / "release", written(tmp_path / "u.csv", "model,y\nn,2\n")
+    )
+    assert extended.errors().shape == (2, 3)
+
+
+def test_an_older_export_is_replaced_and_nothing_else(bundle: Path, tmp_path: Path) -> None:
+    out, _ = make_store(tmp_path / "larger", RUNS)
+    export(ResultStore(out), bundle)
+    assert len(pd.read_parquet(bundle / "runs.parquet")) == 12
+    (tmp_path / "mine").mkdir()
+    written(tmp_path / "mine/notes.txt", "keep")
+    written(tmp_path / "file", "keep")
+    for name in ("mine", "file", "larger"):
+        with pytest.raises(UserError, match="is there, and is no export; give another -o"):
+            export(ResultStore(out), tmp_path / name)
+    assert (tmp_path / "mine/notes.txt").read_text() == "keep"
+
+
+def test_a_failed_export_leaves_nothing(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {path.name: path.read_bytes() for path in bundle.iterdir()}
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    there = sorted(tmp_path.iterdir())
+    for name in ("release", "new"):
+        with pytest.raises(OSError, match=rf"No space left on device: .*{name}'"):
+            export(ResultStore(tmp_path / "study/results.h5"), tmp_path / name)
+    assert sorted(tmp_path.iterdir()) == there
+    assert {path.name: path.read_bytes() for path in bundle.iterdir()} == before
+
+
+def test_a_read_only_place(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tmp_path.chmod(0o555)
+    with as_ordinary_user(), pytest.raises(PermissionError):
+        export(ResultStore("study/results.h5"), Path("new"))
+    tmp_path.chmod(0o755)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda b: (b / "README.md").write_text("mine"), "README.md was altered"),
+        (lambda b: (b / "runs.parquet").unlink(), "runs.parquet is missing"),
+        (lambda b: (b / "SHA256SUMS").unlink(), "has no readable SHA256SUMS"),
+        (lambda b: (b / "SHA256SUMS").write_text("x"), "line 1 is not a checksum and a file name"),
+        (lambda b: (b / "SHA256SUMS").write_text(""), "SHA256SUMS has no results.h5"),
+        (
+            lambda b: (b / "SHA256SUMS").write_text("0" * 64 + "  ../x\n"),
+            "line 1 is not a checksum",
+        ),
+        (lambda b: (b / "schema.json").write_text("{}"), "not one that `anynet-study export` made"),
+    ],
+)
+def test_an_altered_bundle_is_refused(bundle: Path, change: object, expected: str) -> None:
+    change(bundle)  # type: ignore[operator]
+    out = bundle.parent / "back.h5"
+    with pytest.raises(UserError) as refused:
+        import_bundle(bundle, out)
+    assert expected in str(refused.value)
+    assert not out.exists()
+
+
+def test_every_flipped_bit_is_noticed(bundle: Path) -> None:
+    rng = np.random.default_rng(0)
+    for path in sorted(bundle.iterdir()):
+        whole = path.read_bytes()
+        damaged = bytearray(whole)
+        damaged[rng.integers(0, len(whole))] ^= 1 << int(rng.integers(0, 8))
+        path.write_bytes(damaged)
+        with pytest.raises(UserError):
+            import_bundle(bundle, bundle.parent / "back.h5")
+        path.write_bytes(whole)
+    assert not (bundle.parent / "back.h5").exists()
+
+
+def test_other_results_are_not_overwritten(bundle: Path, tmp_path: Path) -> None:
+    other, _ = make_store(tmp_path / "other", RUNS[:2])
+    before = other.read_bytes()
+    with pytest.raises(UserError, match="holds other results; give another -o"):
+        import_bundle(bundle, other)
+    assert other.read_bytes() == before
