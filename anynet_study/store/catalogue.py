@@ -1,7 +1,6 @@
 """Every record of every journal, without its arrays: which run, and where its bytes are."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +10,13 @@ from numpy.typing import NDArray
 
 from anynet_study.store.decoding import Columns
 from anynet_study.store.frames import Frame, Reading
-from anynet_study.store.journal import journal_blocks, journal_paths
+from anynet_study.store.journal import journal_blocks
 from anynet_study.store.layout import CODED
 
 NUMBERS = ("replicate", "error", "seconds", "started")
 TEXTS = tuple(name for name in CODED if name != "journal")
 
-#: A record: its scalars but `spec`; `journal` (number in `Catalogue.paths`), `offset` and `end`
+#: A record: its scalars but `spec`; `journal` (number of its journal), `offset` and `end`
 #: (its bytes there); `spec_bytes`, `epochs`, `images` (lengths).
 SCHEMA = pa.schema(
     [
@@ -31,38 +30,21 @@ SCHEMA = pa.schema(
 )
 
 
-@dataclass(frozen=True)
-class Catalogue:
-    """The records of some journals."""
+def read_catalogue(paths: list[Path], readings: list[Reading]) -> pa.Table:
+    """Read journals from where each reading ended; SCHEMA, in reading order.
 
-    #: SCHEMA, in reading order.
-    records: pa.Table
-    paths: list[Path]
-    #: How each journal was read.
-    readings: list[Reading]
-
-    @property
-    def problems(self) -> list[str]:
-        """What is wrong with each journal, "" if nothing."""
-        return ["; ".join(reading.problems) for reading in self.readings]
-
-
-def read_catalogue(folder: Path) -> Catalogue:
-    """Read the journals of a folder. Raises UserError or OSError as `journal_frames`."""
-    paths = journal_paths(folder)
-    readings = [Reading() for _ in paths]
-    return Catalogue(joined(_blocks(paths, readings)), paths, readings)
-
-
-def _blocks(paths: Sequence[Path], readings: Sequence[Reading]) -> Iterator[pa.Table]:
+    Raises UserError or OSError as `journal_frames`.
+    """
+    blocks = [SCHEMA.empty_table()]
     for number, (path, reading) in enumerate(zip(paths, readings, strict=True)):
         for frames, columns in journal_blocks(path, reading):
-            yield _table(number, frames, columns)
+            blocks.append(_table(number, frames, columns))
+    return joined(blocks)
 
 
-def joined(tables: Iterator[pa.Table]) -> pa.Table:
+def joined(tables: Sequence[pa.Table]) -> pa.Table:
     """Tables of SCHEMA as one."""
-    return pa.concat_tables([SCHEMA.empty_table(), *tables]).unify_dictionaries().combine_chunks()
+    return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
 
 
 def winners(records: pa.Table) -> NDArray[np.int64]:

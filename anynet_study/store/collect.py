@@ -1,27 +1,46 @@
 """Journals to results store: settle duplicates, order the runs, build the file, swap it in."""
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.files import replacing
-from anynet_study.store.catalogue import Catalogue, read_catalogue, winners
+from anynet_study.store.catalogue import winners
 from anynet_study.store.columns import write_table
 from anynet_study.store.creating import creating
-from anynet_study.store.heavy import write_heavy
+from anynet_study.store.gathering import Gathered, gathered
+from anynet_study.store.heavy import lengths_of, write_heavy
 from anynet_study.store.opening import open_store
 from anynet_study.store.order import RunNames, canonical_order, renamed, run_labels
-from anynet_study.store.sources import JournalSource
+from anynet_study.store.remembered import ForgottenError, recalling, write_remembered
+from anynet_study.store.turns import one_at_a_time
 from anynet_study.store.writing import write_root, write_runs
 
 #: A temporary file this old, in seconds, was left by a collect that was killed.
 STALE = 3600.0
+
+
+#: How long to wait for another collect of the same store, in seconds.
+PATIENCE = 900.0
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep says of its runs: see `collect`."""
+
+    population: pa.Table
+    datasets: pa.Table
+    planned: Mapping[str, RunNames] | Collection[str] | None
+    provenance: Mapping[str, str]
+    recipes: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -47,52 +66,82 @@ def collect(
     planned: Mapping[str, RunNames] | Collection[str] | None,
     provenance: Mapping[str, str],
     recipes: Sequence[str] = (),
+    anew: bool = False,
 ) -> CollectReport:
-    """Build the results store `out` anew from a folder of journals and swap it in.
+    """Build the results store `out` from a folder of journals and swap it in.
 
     `population` and `datasets` become /architectures and /datasets and give the order of the runs
     (`layout`), `recipes` that of the sweep, the main one first; `planned` are the run_ids that the
     sweep asks for, None meaning every run; as a mapping it also says what they are called now.
-    The arrays of a few dozen MB of runs are in memory at a time. Raises UserError if `out` is no
-    store of ours or a newer one; UserError or OSError if a journal cannot be read or the store
-    not written, and then the old store stays as it was.
+
+    Of the journals, what is new since the store that is there is read, or all with `anew`; the
+    result is the same. The arrays of a few dozen MB of runs are in memory at a time. Raises
+    UserError if `out` is no store of ours or a newer one; UserError or OSError if a journal cannot
+    be read or the store not written, and then the old store stays as it was.
     """
-    before = _run_ids(out)
-    catalogue = read_catalogue(journals)
-    kept = catalogue.records.take(winners(catalogue.records))
-    names = [path.name for path in catalogue.paths]
-    called = renamed(kept, planned) if isinstance(planned, Mapping) else kept
-    labels = run_labels(called, names, population, datasets, recipes)
-    order, codes = canonical_order(called, labels)
-    runs = called.take(order)
-    asked = np.ones(len(runs), bool) if planned is None else _among(runs["run_id"], planned)
-    source = JournalSource(runs, catalogue.paths)
+    out.parent.mkdir(parents=True, exist_ok=True)
     _remove_stale(out)
-    with replacing(out) as temporary, creating(temporary, out) as file:
-        write_root(file, provenance, -1 if planned is None else len(planned))
-        write_table(file.create_group("architectures"), population)
-        sampling = (population.schema.metadata or {}).get(b"anynet_study.sampling", b"")
-        file["architectures"].attrs["sampling"] = sampling.decode()
-        write_table(file.create_group("datasets"), datasets)
-        write_table(file.create_group("journals"), _journal_table(catalogue, runs))
-        write_runs(file, runs, codes, labels, asked)
-        write_heavy(file, runs, codes["dataset"], labels["dataset"], source)
+    with one_at_a_time(out.parent, PATIENCE), _earlier(out) as earlier:
+        known = _run_ids(earlier)
+        found = gathered(journals, None if anew else earlier)
+        sweep = Sweep(population, datasets, planned, provenance, recipes)
+        try:
+            runs, asked = _build(out, sweep, found)
+        except ForgottenError:  # the store that is there is damaged
+            found = gathered(journals, None)
+            runs, asked = _build(out, sweep, found)
     return CollectReport(
         runs=len(runs),
-        new=int((~_among(runs["run_id"], before)).sum()),
-        duplicates=len(catalogue.records) - len(runs),
+        new=int((~_among(runs["run_id"], known)).sum()),
+        duplicates=sum(reading.runs for reading in found.readings) - len(runs),
         unplanned=int((~asked).sum()),
         failed=pc.sum(pc.equal(runs["status"], "failed")).as_py() or 0,
-        problems=_problems(catalogue, journals),
+        problems=[*_problems(found, journals), *_lost(known, runs)],
     )
 
 
-def _run_ids(store: Path) -> pa.Array:
-    """Runs in the store that is about to be replaced."""
-    if not store.exists():
-        return pa.array([], pa.string())
-    with open_store(store) as file:
-        return pa.array(file["runs/run_id"][()].astype(str).astype(object), pa.string())
+def _build(out: Path, sweep: Sweep, found: Gathered) -> tuple[pa.Table, NDArray[np.bool_]]:
+    """Write the store; its runs in order, and which of them the sweep asks for."""
+    planned = sweep.planned
+    kept = winners(found.records)
+    truth, rows = found.records.take(kept), found.rows[kept]
+    called = renamed(truth, planned) if isinstance(planned, Mapping) else truth
+    names = [path.name for path in found.paths]
+    labels = run_labels(called, names, sweep.population, sweep.datasets, sweep.recipes)
+    order, codes = canonical_order(called, labels)
+    runs, truth = called.take(order), truth.take(order)
+    asked = np.ones(len(runs), bool) if planned is None else _among(runs["run_id"], planned)
+    with replacing(out) as temporary, creating(temporary, out) as file:
+        write_root(file, sweep.provenance, -1 if planned is None else len(planned))
+        write_table(file.create_group("architectures"), sweep.population)
+        sampling = (sweep.population.schema.metadata or {}).get(b"anynet_study.sampling", b"")
+        file["architectures"].attrs["sampling"] = sampling.decode()
+        write_table(file.create_group("datasets"), sweep.datasets)
+        write_table(file.create_group("journals"), _journal_table(found, runs))
+        write_runs(file, runs, codes, labels, asked)
+        write_remembered(file, truth, found.readings)
+        source = found.source(runs, rows[order], lengths_of(runs))
+        write_heavy(file, runs, codes["dataset"], labels["dataset"], source)
+    return runs, asked
+
+
+@contextmanager
+def _earlier(out: Path) -> Iterator[h5py.File | None]:
+    """The store that is there. Raises UserError if it is not one of ours, or a newer one."""
+    if not out.exists():
+        yield None
+        return
+    with open_store(out):
+        pass
+    with h5py.File(out, "r", locking=False) as file:
+        yield file
+
+
+def _run_ids(store: h5py.File | None) -> pa.Array:
+    if store is not None:
+        with suppress(ForgottenError), recalling():
+            return pa.array(store["runs/run_id"][()].astype(str).astype(object), pa.string())
+    return pa.array([], pa.string())
 
 
 def _among(ids: pa.ChunkedArray, planned: Collection[str] | pa.Array) -> NDArray[np.bool_]:
@@ -100,27 +149,32 @@ def _among(ids: pa.ChunkedArray, planned: Collection[str] | pa.Array) -> NDArray
     return np.asarray(pc.is_in(ids, value_set=wanted), np.bool_)
 
 
-def _journal_table(catalogue: Catalogue, runs: pa.Table) -> pa.Table:
-    count = len(catalogue.paths)
-    records = np.bincount(catalogue.records["journal"].to_numpy(), minlength=count)
-    winning = np.bincount(runs["journal"].to_numpy(), minlength=count)
+def _journal_table(found: Gathered, runs: pa.Table) -> pa.Table:
+    records = np.array([reading.runs for reading in found.readings], np.int64)
+    winning = np.bincount(runs["journal"].to_numpy(), minlength=len(found.paths))
     return pa.table(
         {
-            "journal": pa.array([path.name for path in catalogue.paths], pa.string()),
+            "journal": pa.array([path.name for path in found.paths], pa.string()),
             "records": records,
             "duplicates": records - winning,
-            "bytes": pa.array([path.stat().st_size for path in catalogue.paths], pa.int64()),
-            "problem": pa.array(catalogue.problems, pa.string()),
+            "bytes": pa.array([path.stat().st_size for path in found.paths], pa.int64()),
+            "problem": pa.array([reading.problem for reading in found.readings], pa.string()),
         }
     )
 
 
-def _problems(catalogue: Catalogue, journals: Path) -> list[str]:
-    named = zip(catalogue.paths, catalogue.problems, strict=True)
-    found = [f"{path.name}: {problem}" for path, problem in named if problem]
-    others = set(journals.iterdir() if journals.is_dir() else ()) - set(catalogue.paths)
+def _problems(found: Gathered, journals: Path) -> list[str]:
+    named = zip(found.paths, found.readings, strict=True)
+    said = [f"{path.name}: {reading.problem}" for path, reading in named if reading.problem]
+    others = set(journals.iterdir() if journals.is_dir() else ()) - set(found.paths)
     strangers = sorted(path.name for path in others if not path.name.startswith("."))
-    return found + [f"{name}: not a journal; ignored" for name in strangers]
+    return said + [f"{name}: not a journal; ignored" for name in strangers]
+
+
+def _lost(known: pa.Array, runs: pa.Table) -> list[str]:
+    """Say so if the store that was replaced had runs that no journal has any more."""
+    gone = len(known) - int(_among(known, runs["run_id"].combine_chunks()).sum())
+    return [f"journals: {gone} runs of the store before are in none any more"] if gone else []
 
 
 def _remove_stale(out: Path) -> None:

@@ -39,6 +39,8 @@ class Frame:
     offset: int
     end: int
     message: bytes
+    #: What it states of itself.
+    crc32: int
 
     def batch(self, schema: pa.Schema) -> pa.RecordBatch:
         """Decode the frame. Raises ValueError or OSError if it is not one row of `schema`."""
@@ -47,13 +49,22 @@ class Frame:
 
 @dataclass
 class Reading:
-    """How far a file was read."""
+    """How far a file was read, and what was found."""
 
-    #: What is wrong with it.
+    #: What is wrong with the bytes before `end`, and with those after it.
     problems: list[str] = field(default_factory=list)
-    #: Where its last whole frame begins; what is before `end` is read, and will not change.
-    last: int = 0
+    tail: str = ""
+    #: What is before `end` will not change; the last whole frame of it begins at `last`.
     end: int = 0
+    last: int = 0
+    crc32: int = 0
+    #: How many runs were found.
+    runs: int = 0
+
+    @property
+    def problem(self) -> str:
+        """All that is wrong, "" if nothing."""
+        return "; ".join([*self.problems, self.tail] if self.tail else self.problems)
 
 
 class NotAFrameError(Exception):
@@ -141,15 +152,15 @@ def read_frame(data: FileBytes, offset: int, version: int) -> Frame:
     end = offset + 8 + length + int(mark[3])
     if end > data.size:
         raise NotAFrameError(short=True)
-    frame = data.at(offset, end - offset)
-    if _crc(frame, mark.start(2)) != int(mark[2], 16):
+    frame, crc32 = data.at(offset, end - offset), int(mark[2], 16)
+    if _crc(frame, mark.start(2)) != crc32:
         raise NotAFrameError(short=False)
     if int(mark[1]) > version:
         raise UserError(
             f"{data.name}: holds records of version {int(mark[1])}, this anynet-study reads up to "
             f"{version}: install the newer one"
         )
-    return Frame(offset, end, frame)
+    return Frame(offset, end, frame, crc32)
 
 
 def checksum_places(message: bytes) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -159,9 +170,9 @@ def checksum_places(message: bytes) -> tuple[tuple[int, int], tuple[int, int]]:
     return mark.span(2), mark.span(3)
 
 
-def frames(data: FileBytes, start: int, version: int, reading: Reading) -> Iterator[Frame]:
-    """Every whole frame from byte `start` on, in order; what was skipped goes to `reading`."""
-    offset = reading.end = start
+def frames(data: FileBytes, version: int, reading: Reading) -> Iterator[Frame]:
+    """Every whole frame from byte `reading.end` on, in order; `reading` says what was found."""
+    offset = reading.end
     while offset < data.size:
         try:
             frame = read_frame(data, offset, version)
@@ -170,12 +181,14 @@ def frames(data: FileBytes, start: int, version: int, reading: Reading) -> Itera
                 offset = reading.end = offset + len(END_OF_STREAM)
                 continue
             following = _next_frame(data, offset + 1, version)
-            reading.problems.append(_describe(offset, following, data.size, fault.short))
+            said = _describe(offset, following, data.size, fault.short)
             if following is None:
+                reading.tail = said
                 return
+            reading.problems.append(said)
             frame = following
         offset = reading.end = frame.end
-        reading.last = frame.offset
+        reading.last, reading.crc32 = frame.offset, frame.crc32
         yield frame
 
 

@@ -90,31 +90,27 @@ def journal_paths(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob(f"*{SUFFIX}") if path.is_file())
 
 
-def journal_frames(path: Path, reading: Reading, start: int = 0) -> Iterator[Frame]:
+def journal_frames(path: Path, reading: Reading) -> Iterator[Frame]:
     """The whole records of a journal as it is now, in order; a worker may be writing it.
 
-    `start`: only those from this byte on, where a record ended. What is wrong with the file goes
-    to `reading`. Raises UserError if a newer version wrote it, OSError if it cannot be read.
+    `reading` says from where on (its `end`), and then how far it was read and what is wrong.
+    Raises UserError if a newer version wrote it, OSError if it cannot be read.
     """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         header = _end_of_header(file, size)
-        start = start or header or 0
-        found = False
-        for frame in frames(FileBytes(file, size), start, RECORD_VERSION, reading):
-            found = True
-            yield frame
-    if size and header is None and not found:
-        reading.problems[:] = ["not a journal of runs, or ends inside its header"]
-        reading.end = 0
+        reading.end = reading.end or header or 0
+        yield from frames(FileBytes(file, size), RECORD_VERSION, reading)
+    if size and header is None and not reading.crc32:
+        reading.problems, reading.tail = [], "not a journal of runs, or ends inside its header"
 
 
-def journal_blocks(
-    path: Path, reading: Reading, start: int = 0
-) -> Iterator[tuple[Sequence[Frame], Columns]]:
+def journal_blocks(path: Path, reading: Reading) -> Iterator[tuple[Sequence[Frame], Columns]]:
     """The runs of a journal, some dozen MB at a time; otherwise as `journal_frames`."""
-    for block in _in_blocks(journal_frames(path, reading, start)):
-        yield runs_of(block, reading.problems)
+    for block in _in_blocks(journal_frames(path, reading)):
+        runs, columns = runs_of(block, reading.problems)
+        reading.runs += len(runs)
+        yield runs, columns
 
 
 def _in_blocks(records: Iterator[Frame]) -> Iterator[list[Frame]]:
@@ -143,7 +139,7 @@ def read_journal(path: Path) -> JournalRead:
             records.append(from_batch(frame.batch(SCHEMA)))
         except NOT_A_RUN as error:
             reading.problems.append(not_a_run(frame, error))
-    return JournalRead(records, "; ".join(reading.problems) or None)
+    return JournalRead(records, reading.problem or None)
 
 
 def finished_runs(folder: Path) -> dict[str, str]:

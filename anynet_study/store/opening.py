@@ -11,7 +11,7 @@ from anynet_study.errors import UserError
 from anynet_study.store.layout import FORMAT, SCHEMA_VERSION
 
 #: What reading a damaged file comes to, but for a UserError.
-_DAMAGE = (OSError, LookupError, RuntimeError, ValueError, ArrowException)
+DAMAGE = (OSError, LookupError, RuntimeError, ValueError, ArrowException)
 
 
 @contextmanager
@@ -66,7 +66,7 @@ class StoreFile:
 def _naming_damage(path: Path) -> Iterator[None]:
     try:
         yield
-    except _DAMAGE as error:
+    except DAMAGE as error:
         if not h5py.is_hdf5(path):
             raise UserError(f"{path}: not a results store (not an HDF5 file)") from None
         reason = (str(error).splitlines() or [type(error).__name__])[0]

@@ -17,6 +17,7 @@ from anynet_study.store.frames import FileBytes, Frame, NotAFrameError, read_fra
 from anynet_study.store.layout import prediction_group
 from anynet_study.store.ragged import interleaved, places_of
 from anynet_study.store.record import CURVES, RECORD_VERSION
+from anynet_study.store.remembered import recalling
 from anynet_study.store.sound import runs_of
 
 #: Arrays of a run; `spec` is its bytes.
@@ -88,17 +89,20 @@ class StoreSource:
     """Runs as an earlier store has them."""
 
     def __init__(self, file: h5py.File, place: Rows) -> None:
-        """`place`: the row of each run in the earlier store."""
+        """`place`: the row of each run in the earlier store. Raises ForgottenError as `arrays`."""
         self._file, self._place = file, place
-        self._offsets = {name: file[name]["offsets"][()] for name in ("curves", "specs")}
-        self._images, self._dataset = file["runs/images"][()], file["runs/dataset"][()]
-        self._groups = [prediction_group(name) for name in file["labels/dataset"].asstr()]
+        with recalling():
+            self._offsets = {name: file[name]["offsets"][()] for name in ("curves", "specs")}
+            self._images, self._dataset = file["runs/images"][()], file["runs/dataset"][()]
+            self._groups = [prediction_group(name) for name in file["labels/dataset"].asstr()]
 
     def arrays(self, rows: Rows) -> Mapping[str, NDArray[Any]]:
+        """Raises ForgottenError where the store is damaged."""
         place = self._place[rows]
-        found = {name: self._ragged("curves", name, place) for name in CURVES}
-        found["spec"] = self._ragged("specs", "text", place)
-        found["predictions"] = self._predictions(place)
+        with recalling():
+            found = {name: self._ragged("curves", name, place) for name in CURVES}
+            found["spec"] = self._ragged("specs", "text", place)
+            found["predictions"] = self._predictions(place)
         return found
 
     def _ragged(self, group: str, name: str, place: Rows) -> NDArray[Any]:
