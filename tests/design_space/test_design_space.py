@@ -54,6 +54,9 @@ def test_regnets_have_the_ranges_of_their_paper() -> None:
     assert isinstance(stages, RegNet)
     assert (stages.depth, stages.initial_width) == ((4, 63), (8, 256))
     assert (stages.slope, stages.width_multiplier) == ((8, 256), (1.5, 3))
+    five = DesignSpace.from_spec({"base": "regnetx", "strides": [2] * 5}).stages
+    assert isinstance(five, RegNet)
+    assert five.depth == (5, 63)
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -198,7 +201,7 @@ MISTAKES: list[tuple[Any, str]] = [
     ({**REGNET, "block": "basic"}, "block: RegNets are made of bottleneck blocks, not basic"),
     ({**REGNET, "depth": [3, 9]}, "depth: 3 is not a whole number from 4 to 128"),
     ({**REGNET, "depth": [4, 129]}, "129 is not a whole number from 1 to 128"),
-    ({**REGNET, "strides": [2] * 5}, "depth: 4 is not a whole number from 5 to 128"),
+    ({**REGNET, "strides": [2] * 5, "depth": [4, 9]}, "depth: 4 is not a whole number from 5"),
     ({**REGNET, "initial_width": [8, 20]}, "initial_width: 20 is not a multiple of 8"),
     ({**REGNET, "initial_width": [8, 8192]}, "8192 is not a whole number from 1 to 4,096"),
     ({**REGNET, "slope": 8}, "slope: 8 is not a list of lowest and highest"),
