@@ -96,7 +96,7 @@ def error_grid(errors: pd.DataFrame, datasets: pd.DataFrame) -> Grid:
         known = errors[name].dropna()
         quantiles = known.quantile([0, 0.25, 0.5, 0.75, 1])
         cells = ["–" if pd.isna(value) else f"{value:.2f}" for value in quantiles]
-        guess = f"{chance[name]:.1f}" if name in chance else "–"
+        guess = f"{chance[name]:.1f}" if pd.notna(chance.get(name)) else "–"
         rows.append([name, *cells, guess, str(len(known))])
     headings = ["dataset", "lowest", "lower quartile", "median", "upper quartile", "highest"]
     return Grid([*headings, "guessing", "n"], rows)
@@ -109,16 +109,19 @@ def dataset_grid(datasets: pd.DataFrame) -> Grid:
             row["dataset"],
             row["role"],
             row["base"],
-            f"{row['classes']:,}",
-            f"{row['train_images']:,}",
-            f"{row['test_images']:,}",
+            *(_count(row[name]) for name in ("classes", "train_images", "test_images")),
             wording.metric_name(row["metric"]).strip(),
-            str(row["epochs"]),
+            _count(row["epochs"]),
         ]
         for _, row in datasets.iterrows()
     ]
     headings = ["dataset", "role", "of", "classes", "training images", "test images"]
     return Grid([*headings, "error", "epochs"], rows, names=3)
+
+
+def _count(count: float) -> str:
+    """Of imported results not every count is known."""
+    return "–" if pd.isna(count) else f"{int(count):,}"
 
 
 def plain_grid(table: pd.DataFrame, names: int = 1) -> Grid:

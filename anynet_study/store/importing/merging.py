@@ -36,7 +36,8 @@ def merge(parts: Sequence[Part], architectures: Sequence[str], datasets: Sequenc
     row = np.concatenate([np.arange(len(table), dtype=np.int64) for table in tables])
     keys = [codes[name] for name in ("recipe", "dataset", "architecture")]
     numbers = [runs["replicate"].to_numpy(), *keys]
-    order = np.lexsort((runs["run_id"].to_numpy().astype(str), *numbers))
+    ids = _ids(runs["run_id"])
+    order = np.lexsort((ids, *numbers))
     merged = Merged(
         runs.take(pa.array(order)),
         {name: code[order] for name, code in codes.items()},
@@ -44,7 +45,9 @@ def merge(parts: Sequence[Part], architectures: Sequence[str], datasets: Sequenc
         part[order],
         row[order],
     )
-    _refuse_repeats(merged, [column[order] for column in numbers], [each.name for each in parts])
+    _refuse_repeats(
+        merged, ids[order], [column[order] for column in numbers], [each.name for each in parts]
+    )
     return merged
 
 
@@ -75,9 +78,21 @@ def _codes(column: pa.ChunkedArray, labels: list[str]) -> NDArray[np.int32]:
     return np.concatenate([np.empty(0, np.int32), *parts])
 
 
-def _refuse_repeats(merged: Merged, keys: list[NDArray[np.int32]], names: list[str]) -> None:
+def _ids(column: pa.ChunkedArray) -> NDArray[np.bytes_]:
+    """Texts as NumPy's of one length, without a Python object for each."""
+    width = pc.max(pc.binary_length(column)).as_py() or 1
+    fixed = pc.ascii_rpad(column, width, "\0").cast(pa.binary(width)).combine_chunks()
+    bare = fixed if isinstance(fixed, pa.Array) else pa.concat_arrays(fixed.chunks)
+    return np.frombuffer(bare.buffers()[1], f"S{width}", len(bare))
+
+
+def _refuse_repeats(
+    merged: Merged,
+    ids: NDArray[np.bytes_],
+    keys: list[NDArray[np.int32]],
+    names: list[str],
+) -> None:
     """The same cell in two parts, among runs that are analysed; or the same run_id."""
-    ids = merged.runs["run_id"].to_numpy()
     planned = merged.runs["planned"].to_numpy().astype(bool)
     same = planned[1:] & planned[:-1]
     for key in keys:

@@ -79,24 +79,23 @@ class NamedRuns:
 
     def __init__(self, runs: pa.Table, predictions: NDArray[np.uint16] | None = None) -> None:
         """`runs` has architecture, dataset, recipe and replicate; `predictions` (runs, images)."""
-        names = ("architecture", "dataset", "recipe")
-        texts = [runs[name].combine_chunks() for name in names]
-        self._labels = [text.dictionary.to_pylist() for text in texts]
+        texts = [runs[name].combine_chunks() for name in ("architecture", "dataset", "recipe")]
+        self._quoted = [
+            [json.dumps(text, ensure_ascii=False) for text in each.dictionary.to_pylist()]
+            for each in texts
+        ]
         self._codes = [np.asarray(text.indices) for text in texts]
         self._replicate = np.asarray(runs["replicate"])
         self._predictions = predictions
 
     def spec(self, row: int) -> bytes:
-        names = [known[code[row]] for known, code in zip(self._labels, self._codes, strict=True)]
-        architecture, dataset, recipe = names
-        told = {
-            "architecture": architecture,
-            "dataset": dataset,
-            "imported": True,
-            "recipe": recipe,
-            "replicate": int(self._replicate[row]),
-        }
-        return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        """Canonical JSON, its keys in order."""
+        (models, datasets, recipes), (model, dataset, recipe) = self._quoted, self._codes
+        return (
+            f'{{"architecture":{models[model[row]]},"dataset":{datasets[dataset[row]]},'
+            f'"imported":true,"recipe":{recipes[recipe[row]]},'
+            f'"replicate":{self._replicate[row]}}}'
+        ).encode()
 
     def curve(self, name: str, row: int) -> NDArray[np.float32]:
         return np.empty(0, np.float32)
