@@ -17,13 +17,13 @@ from anynet_study.store.reading import Results, TableName
 if TYPE_CHECKING:  # importing it takes 0.1 s, which those who group nothing need not wait for
     import duckdb
 
-#: What DuckDB may hold while it computes, and the largest result, in bytes.
-MEMORY = 1 << 30
+#: What DuckDB may hold, results included.
+MEMORY = "1GiB"
 #: One thread: the last bits of a sum do not depend on the machine. Nothing outside can be read,
 #: written or loaded, Python's variables included, and no statement can change that.
 _SETTINGS = {
     "threads": "1",
-    "memory_limit": f"{MEMORY >> 20}MiB",
+    "memory_limit": MEMORY,
     "temp_directory": "",
     "python_enable_replacements": "false",
     "autoinstall_known_extensions": "false",
@@ -50,34 +50,35 @@ def fetch(connection: "duckdb.DuckDBPyConnection", statement: str) -> pa.Table:
     """The rows of a SELECT; whole decimals are int64. Raises UserError for what DuckDB refuses."""
     import duckdb
 
-    batches, size = [], 0
     try:
-        reader = connection.sql(statement).to_arrow_reader(100_000)
-        for batch in reader:
-            batches.append(batch)
-            size += batch.nbytes
-            if size > MEMORY:
-                raise UserError(
-                    f"sql: the result is larger than {MEMORY >> 30} GiB: select less, or use LIMIT"
-                )
-    except duckdb.Error as error:
+        # A table in memory is bounded, and made with an ear for Ctrl-C; rows that stream are not.
+        connection.execute(f"create temp table answer as {statement}")
+        return _plain(pa.table(connection.sql("from answer")))
+    except RuntimeError as error:
+        if "interrupted" in str(error):
+            raise KeyboardInterrupt from None
+        raise
+    except duckdb.OutOfMemoryException:
+        raise UserError(f"sql: more than {MEMORY} needed: select less, or use LIMIT") from None
+    except (duckdb.Error, OSError, pa.ArrowException) as error:
         raise UserError(f"sql: {_one_line(error)}") from None
-    return _plain(pa.Table.from_batches(batches, reader.schema))
 
 
 def run_sql(results: Results, statement: str) -> pa.Table:
     """What one SELECT gives. Raises UserError in one line for anything else."""
     with engine() as connection:
-        nodes = list(_nodes(_parsed(connection, statement)))
+        tree = _parsed(connection, statement)
+        nodes = list(_nodes(json.loads(tree)))
         with results:
             for table in get_args(TableName):
                 if any(str(node.get("table_name")).lower() == table for node in nodes):
                     connection.register(table, _needed(results, table, nodes))
-        return fetch(connection, statement)
+        ((plain,),) = connection.execute("select json_deserialize_sql(?)", [tree]).fetchall()
+        return fetch(connection, plain)
 
 
-def _parsed(connection: "duckdb.DuckDBPyConnection", statement: str) -> Any:
-    """The statement as DuckDB's own tree, which it makes of SELECT only."""
+def _parsed(connection: "duckdb.DuckDBPyConnection", statement: str) -> str:
+    """The statement as DuckDB's own tree, in JSON, which it makes of SELECT only."""
     ((text,),) = connection.execute("select json_serialize_sql(?)", [statement]).fetchall()
     tree = json.loads(text)
     if tree["error"]:
@@ -86,7 +87,7 @@ def _parsed(connection: "duckdb.DuckDBPyConnection", statement: str) -> Any:
         raise UserError(f"sql: {' '.join(reason.split())}")
     if len(tree["statements"]) != 1:
         raise UserError(f"sql: {len(tree['statements'])} statements; legal is one SELECT")
-    return tree
+    return str(text)
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
@@ -115,17 +116,22 @@ def _names(node: dict[str, Any]) -> list[str]:
 
 def _asks_for_all(nodes: list[dict[str, Any]]) -> bool:
     """Whether columns may be meant that are not named: by *, NATURAL, or a whole row."""
-    tables = {str(node.get(key)).lower() for node in nodes for key in ("table_name", "alias")}
-    return any(
+    sources = [node for node in nodes if "sample" in node and "alias" in node]
+    rows = {str(node.get(key)).lower() for node in sources for key in ("table_name", "alias")}
+    return any(source["type"] not in _PLAIN_SOURCES for source in sources) or any(
         node.get("class") == "STAR"
         or node.get("ref_type", "REGULAR") != "REGULAR"
-        or ("sample" in node and "alias" in node and node["type"] not in _PLAIN_SOURCES)
-        or (node.get("class") == "COLUMN_REF" and _names(node)[0].lower() in tables)
+        or (node.get("class") == "COLUMN_REF" and _is_row(_names(node), rows))
         for node in nodes
     )
 
 
-def _one_line(error: "duckdb.Error") -> str:
+def _is_row(names: list[str], rows: set[str]) -> bool:
+    """Whether this is a whole row of a table, by the table's name."""
+    return len(names) == 1 and names[0].lower() in rows
+
+
+def _one_line(error: Exception) -> str:
     """DuckDB's message without its kind, and the excerpt of the statement that follows it."""
     text = str(error).partition("\n\nLINE ")[0].partition(": ")[2] or str(error)
     return " ".join(text.split())

@@ -1,0 +1,115 @@
+"""Groups of rows against pandas."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from store_factory import failed, make_store, record
+
+from anynet_study.errors import UserError
+from anynet_study.store import ResultStore, query, select
+from anynet_study.store.grouping import FUNCTIONS, parse_aggregates
+
+RUNS = [*(record(number) for number in range(1, 18)), failed(0), failed(40)]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> ResultStore:
+    return ResultStore(make_store(tmp_path_factory.mktemp("store"), RUNS)[0])
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("keys", [["dataset"], ["architecture", "status"], ["d1"], ["replicate"]])
+def test_groups_are_those_of_pandas(store: ResultStore, function: str, keys: list[str]) -> None:
+    found = query(store, group_by=keys, aggregate=[f"{function}(error)", "count()"])
+    runs = store.runs([*keys, "error"])
+    groups = runs.groupby(keys, sort=False)
+    expected = groups["error"].agg(function)
+    if function == "sum":
+        expected = groups["error"].sum(min_count=1)
+    assert found.columns.tolist() == [*keys, f"{function}(error)", "count()"]
+    assert found[keys].to_numpy().tolist() == [list(np.atleast_1d(key)) for key in expected.index]
+    np.testing.assert_allclose(
+        found[f"{function}(error)"].to_numpy(float), expected.to_numpy(float), rtol=1e-13
+    )
+    assert found["count()"].tolist() == groups.size().tolist()
+
+
+def test_groups_can_be_filtered_sorted_and_limited(store: ResultStore) -> None:
+    options = {"group_by": ["dataset"], "aggregate": ["mean(error)"]}
+    rows = query(store, where="status = completed", sort=["-mean(error)"], limit=2, **options)  # type: ignore[arg-type]
+    means = store.runs(["dataset", "error"]).groupby("dataset")["error"].mean()
+    best = means.sort_values(ascending=False).head(2)
+    assert rows["dataset"].tolist() == best.index.tolist()
+    assert rows["mean(error)"].tolist() == pytest.approx(best.tolist())
+
+
+def test_without_keys_there_is_one_row_even_of_nothing(store: ResultStore) -> None:
+    rows = select(store, aggregate=["count()", "max(error)"]).to_pylist()
+    assert rows == [{"count()": 19, "max(error)": max(run.error for run in RUNS[:-2])}]
+    nothing = select(store, where="error > 1000", aggregate=["count()", "mean(error)"])
+    assert nothing.to_pylist() == [{"count()": 0, "mean(error)": None}]
+    assert select(store, where="error > 1000", group_by=["dataset"]).num_rows == 0
+
+
+def test_names_that_differ_in_case_only_stay_apart(tmp_path: Path) -> None:
+    runs = [record(0, dataset="Cars"), record(1, dataset="cars", error=7.0)]
+    store = ResultStore(make_store(tmp_path, runs)[0])
+    row = select(store, "errors", aggregate=["max(Cars)", "max(cars)"]).to_pylist()
+    assert row == [{"max(Cars)": runs[0].error, "max(cars)": 7.0}]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"aggregate": ["mean"]}, r"aggregate 'mean': legal are count\(\), count\(COLUMN\), mean"),
+        ({"aggregate": ["mode(error)"]}, r"aggregate 'mode\(error\)': legal are"),
+        ({"aggregate": ["mean()"]}, "mean of which column"),
+        ({"aggregate": ["mean(eror)"]}, "no column 'eror'"),
+        ({"aggregate": ["mean(dataset)"]}, r"mean\(dataset\): dataset is not a number"),
+        ({"group_by": ["datasets"]}, r"no column 'datasets' \(did you mean dataset\?\)"),
+        ({"group_by": ["dataset"], "sort": ["error"]}, "no column 'error'"),
+        ({"group_by": ["dataset"], "columns": ["error"]}, "leave out columns"),
+    ],
+)
+def test_bad_groups_are_one_line(
+    store: ResultStore, options: dict[str, list[str]], complaint: str
+) -> None:
+    with pytest.raises(UserError, match=complaint) as raised:
+        query(store, **options)  # type: ignore[arg-type]
+    assert "\n" not in str(raised.value)
+
+
+@given(st.text(max_size=30) | st.from_regex(r"[a-z]{1,6}\(.{0,9}\)"))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_any_text_is_an_aggregate_or_one_clear_line(text: str) -> None:
+    complaint = "aggregate "
+    try:
+        (one,) = parse_aggregates([text])
+        assert one.function in FUNCTIONS
+    except UserError as error:
+        complaint = str(error)
+    assert complaint.startswith("aggregate ")
+
+
+@given(name=st.text(min_size=1, max_size=12), values=st.lists(st.floats(0, 100), min_size=1))
+@settings(max_examples=50, deadline=None, derandomize=True)
+def test_no_name_of_a_column_is_code(name: str, values: list[float]) -> None:
+    import pyarrow as pa
+
+    from anynet_study.store.grouping import Aggregate, grouped
+
+    rows = pa.table([pa.array(values), pa.array(["k"] * len(values))], names=[name, f"{name}2"])
+    found = grouped(rows, [f"{name}2"], [Aggregate("max", name)])
+    assert found.to_pylist() == [{f"{name}2": "k", f"max({name})": max(values)}]
+
+
+def test_missing_keys_are_a_group(tmp_path: Path) -> None:
+    runs = [record(1, architecture="ffff"), record(2), record(5, architecture="ffff")]
+    store = ResultStore(make_store(tmp_path, runs)[0])
+    counts = query(store, group_by=["d1"])
+    assert dict(zip(counts["d1"].fillna(-1), counts["count()"], strict=True)) == {1: 1, -1: 2}
+    assert isinstance(counts["d1"].dtype, pd.Int64Dtype)
