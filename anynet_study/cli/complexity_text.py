@@ -10,8 +10,8 @@ from rich.table import Table
 
 from anynet_study.cli.complexity_sources import Network
 from anynet_study.design_space import Population, memory
-from anynet_study.design_space.arrow import values_of
 from anynet_study.design_space.breakdown import Costs, Part, breakdown
+from anynet_study.design_space.populations.arrow import values_of
 from anynet_study.design_space.validation import whole_number
 
 #: Label, unit, and decimals in that unit of the measures of a network among others.

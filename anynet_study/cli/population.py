@@ -10,9 +10,9 @@ from rich.table import Table
 
 from anynet_study.cli.origin import origin_of
 from anynet_study.design_space import Population
-from anynet_study.design_space.arrow import values_of
 from anynet_study.design_space.networks import FloatArray
-from anynet_study.design_space.table import COSTS, columns_of, stages_of
+from anynet_study.design_space.populations.arrow import values_of
+from anynet_study.design_space.populations.table import COSTS, columns_of, stages_of
 
 LABELS = ("lowest", "25%", "median", "75%", "highest")
 PARAMETERS = {

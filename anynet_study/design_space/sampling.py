@@ -18,7 +18,7 @@ import numpy as np
 from anynet_study.design_space.band import Bands, checked_bands
 from anynet_study.design_space.distribution import words_of
 from anynet_study.design_space.networks import Networks, networks_of
-from anynet_study.design_space.population import Population
+from anynet_study.design_space.populations.population import Population
 from anynet_study.design_space.search import FIRST_LOOK, Search, Seen
 from anynet_study.design_space.strata import Strata, checked_strata, weights
 from anynet_study.design_space.validation import whole_number

@@ -14,7 +14,7 @@ from anynet_study.design_space.band import Bounds
 from anynet_study.design_space.frame import Frame
 from anynet_study.design_space.named_spaces import SPACES
 from anynet_study.design_space.networks import Networks
-from anynet_study.design_space.population import Population
+from anynet_study.design_space.populations.population import Population
 from anynet_study.design_space.regnet import RegNet
 from anynet_study.design_space.validation import known_keys, one_of
 from anynet_study.errors import UserError

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from anynet_study.design_space.population import Population
+from anynet_study.design_space.populations.population import Population
 from anynet_study.design_space.sampling import request
 from anynet_study.design_space.space import DesignSpace
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anynet_study.design_space import Architecture, DesignSpace, Population
-from anynet_study.design_space.redraw import redrawn
+from anynet_study.design_space.populations.redraw import redrawn
 from anynet_study.errors import UserError
 
 MIXED = [

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anynet_study.design_space import Architecture, DesignSpace, Population
-from anynet_study.design_space.cells import groups_of, legal_stages
 from anynet_study.design_space.frame import Frame
 from anynet_study.design_space.identity import STAGE_FIELDS, architecture_of, ids_of
+from anynet_study.design_space.populations.cells import groups_of, legal_stages
 from anynet_study.design_space.reference import reference
 from anynet_study.errors import UserError
 

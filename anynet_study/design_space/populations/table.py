@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from anynet_study.design_space import complexity
 from anynet_study.design_space.architecture import Architecture
-from anynet_study.design_space.arrow import integers, numbers, strings, values_of
-from anynet_study.design_space.cells import Cells, Group
 from anynet_study.design_space.identity import ids_of
 from anynet_study.design_space.networks import Counts, IntArray, Networks
+from anynet_study.design_space.populations.arrow import integers, numbers, strings, values_of
+from anynet_study.design_space.populations.cells import Cells, Group
 
 FORMAT = 2
 METADATA_KEY = b"anynet_study.sampling"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from anynet_study.design_space.population import Population
+from anynet_study.design_space.populations.population import Population
 from anynet_study.design_space.space import DesignSpace
 from anynet_study.errors import UserError
 

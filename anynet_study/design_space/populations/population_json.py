@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from anynet_study.design_space.architecture import Architecture
-from anynet_study.design_space.cells import groups_of
-from anynet_study.design_space.chosen import Chosen
+from anynet_study.design_space.populations.cells import groups_of
+from anynet_study.design_space.populations.chosen import Chosen
 from anynet_study.design_space.reference import reference
 from anynet_study.errors import UserError
 from anynet_study.files import write_text

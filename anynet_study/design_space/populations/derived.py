@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anynet_study.design_space.arrow import values_of
 from anynet_study.design_space.networks import IntArray
+from anynet_study.design_space.populations.arrow import values_of
 from anynet_study.design_space.validation import whole_number
 from anynet_study.errors import UserError
 from anynet_study.filters import parse_filter

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from anynet_study.design_space import population_parquet as parquet
 from anynet_study.design_space.architecture import Architecture, checked
-from anynet_study.design_space.chosen import Chosen
 from anynet_study.design_space.identity import ids_of
-from anynet_study.design_space.population_csv import read_csv, write_csv
-from anynet_study.design_space.population_json import read_json, write_json
-from anynet_study.design_space.table import cells_of, tabulate
+from anynet_study.design_space.populations import population_parquet as parquet
+from anynet_study.design_space.populations.chosen import Chosen
+from anynet_study.design_space.populations.population_csv import read_csv, write_csv
+from anynet_study.design_space.populations.population_json import read_json, write_json
+from anynet_study.design_space.populations.table import cells_of, tabulate
 from anynet_study.errors import UserError
 
 READERS: dict[str, Callable[[Path], Chosen]] = {".csv": read_csv, ".json": read_json}

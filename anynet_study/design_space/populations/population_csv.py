@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from anynet_study.design_space.chosen import Chosen, from_columns
-from anynet_study.design_space.population_json import from_entries
+from anynet_study.design_space.populations.chosen import Chosen, from_columns
+from anynet_study.design_space.populations.population_json import from_entries
 from anynet_study.errors import UserError
 from anynet_study.files import replacing
 

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anynet_study.design_space import complexity, derived
+from anynet_study.design_space import complexity
 from anynet_study.design_space.architecture import Architecture, checked
-from anynet_study.design_space.cells import Group, groups_of
 from anynet_study.design_space.networks import IntArray, Networks
-from anynet_study.design_space.population_file import read_table, write_table
-from anynet_study.design_space.record import counted_at, extended, record_of
-from anynet_study.design_space.table import (
+from anynet_study.design_space.populations import derived
+from anynet_study.design_space.populations.cells import Group, groups_of
+from anynet_study.design_space.populations.population_file import read_table, write_table
+from anynet_study.design_space.populations.record import counted_at, extended, record_of
+from anynet_study.design_space.populations.table import (
     architectures_of,
     cells_of,
     recounted,
@@ -220,7 +221,7 @@ class Population:
         without errors: `refuse` raises UserError naming how many, `keep` has NaN, `drop` leaves
         them out. In any case `.attrs["missing"]` lists their ids.
         """
-        from anynet_study.design_space.joining import joined
+        from anynet_study.design_space.populations.joining import joined
 
         return joined(self.to_pandas(), errors, missing)
 

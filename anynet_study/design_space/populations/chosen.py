@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anynet_study.design_space.cells import Cells, Group
 from anynet_study.design_space.frame import MAX_STAGES, MAX_WIDTH, Frame
 from anynet_study.design_space.networks import FloatArray, IntArray
-from anynet_study.design_space.table import COSTS, LETTERS
+from anynet_study.design_space.populations.cells import Cells, Group
+from anynet_study.design_space.populations.table import COSTS, LETTERS
 from anynet_study.errors import UserError
 
 #: What the cell of a stage that is not there may hold, in lower case.

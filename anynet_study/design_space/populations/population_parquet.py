@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anynet_study.design_space.chosen import Chosen, from_columns
-from anynet_study.design_space.table import (
+from anynet_study.design_space.populations.chosen import Chosen, from_columns
+from anynet_study.design_space.populations.table import (
     FORMAT,
     METADATA_KEY,
     schema_of,

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from anynet_study.design_space.table import METADATA_KEY, metadata
+from anynet_study.design_space.populations.table import METADATA_KEY, metadata
 
 Record = dict[str, Any]
 

@@ -1,0 +1,1 @@
+"""Populations of architectures: the table, its files, and what can be made of it."""
