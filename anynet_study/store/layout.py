@@ -69,6 +69,12 @@ ARRAYS
                 The attribute `kind` of a group is "class"; or "correct" where only that is known:
                 classes are then 1 for a right prediction and 0 for a wrong one, and labels all 1.
 /provenance     scalar text: a JSON object saying what made the store.
+/collected      for the next collect of the journals alone, which reads only what is new in them:
+                where the record of every run is, and what they called it. May be missing.
+
+THE TABLE OF ERRORS that analyses begin with has a row an architecture and a column a dataset, each
+the mean of `error` over the runs of that architecture and dataset with planned 1 and recipe 0 whose
+error is not NaN.
 
 Chunked arrays are compressed with gzip and carry a Fletcher-32 checksum, both built into HDF5.
 """

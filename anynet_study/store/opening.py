@@ -25,9 +25,18 @@ def open_store(path: Path) -> Iterator[h5py.File]:
         raise UserError(f"{path}: no such results store")
     with path.open("rb"):
         pass  # a file that may not be read is an OSError that names it, unlike HDF5's
-    with _naming_damage(path), h5py.File(path, "r", locking=False) as file:
+    with _naming_damage(path), _open_file(path) as file:
         _check(path, file)
         yield file
+
+
+def _open_file(path: Path) -> h5py.File:
+    try:
+        return h5py.File(path, "r", locking=False)
+    except OSError as error:
+        if "locking" not in str(error):
+            raise
+        return h5py.File(path, "r")  # as it is open elsewhere in this process
 
 
 class StoreFile:

@@ -1,20 +1,26 @@
 import io
 import json
+import math
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import typer
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from store_factory import ARCHITECTURES, datasets, failed, make_store, record
 from typer.testing import CliRunner
 
 from anynet_study.cli.query import query as command
-from anynet_study.cli.rows import write_table
+from anynet_study.cli.rows import _write_json, write_table
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, query, select
+from anynet_study.store.sql import engine, fetch
 
 RUNS = [*(record(number) for number in range(1, 18)), failed(0)]
 APP = typer.Typer()
@@ -124,6 +130,16 @@ def test_a_table_shows_sensible_columns_and_says_what_it_leaves_out(path: Path) 
         (["--where", "eror < 3"], "position 1: no column 'eror'"),
         (["--format", "parquet"], "-o FILE"),
         (["--limit", "0"], "limit 0"),
+        (["--sql", "select 1", "--limit", "0"], "limit 0"),
+        (["--sql", "select 1", "--where", "d1 = 1"], "--where: not with --sql"),
+        (["--sql", "select 1", "--table", "runs"], "--table: not with --sql"),
+        (["--sql", "drop table runs"], "sql: only SELECT is legal"),
+        (["--recipe", "basic"], "--recipe: is of --table errors only"),
+        (["--table", "errors", "--recipe", "x"], "no recipe x"),
+        (["--table", "errors", "--replicates", "x"], "replicates 'x': legal are mean, first, each"),
+        (["--table", "errors", "--metric", "x"], "metric 'x': legal are"),
+        (["--aggregate", "mean(error"], "aggregate 'mean(error': legal are"),
+        (["--group-by", "dataset", "--columns", "error"], "leave out columns"),
     ],
 )
 def test_bad_input_is_one_line(path: Path, arguments: list[str], complaint: str) -> None:
@@ -165,3 +181,121 @@ def test_a_reader_that_has_seen_enough_is_no_failure(path: Path, form: str) -> N
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_run_shows_what_made_it(path: Path) -> None:
+    columns = "run_id,code_version,torch_version,device,host,started,seconds,journal"
+    rows = json.loads(run(path, "--json", "--columns", columns))
+    one = next(row for row in rows if row["run_id"] == RUNS[3].run_id)
+    assert one == {
+        **{name: getattr(RUNS[3], name) for name in columns.split(",")[:-1]},
+        "journal": "worker-0.arrow",
+    }
+    made = {
+        row["name"]: row["value"]
+        for row in json.loads(run(path, "--table", "provenance", "--json"))
+    }
+    assert made["sweep"] == "x: 1"
+    assert set(made) == {"sweep", "created"}
+    assert "worker-0.arrow" in run(path, "--table", "journals")
+
+
+def test_groups_and_sql_from_the_command_line(path: Path, tmp_path: Path) -> None:
+    groups = json.loads(
+        run(path, "--group-by", "dataset", "--aggregate", "count(), mean(error)", "--json")
+    )
+    sql = (
+        "select dataset, count(*) as 'count()', avg(error) as 'mean(error)' from runs group by all"
+    )
+    by_name = {row["dataset"]: row for row in json.loads(run(path, "--json", "--sql", sql))}
+    assert [row["dataset"] for row in groups] == ["digits", "digits-2", "gratings"]
+    for row in groups:
+        assert row == {**by_name[row["dataset"]], "mean(error)": pytest.approx(row["mean(error)"])}
+    run(path, "--sql", "select * from curves", "-o", tmp_path / "curves.parquet")
+    assert len(pd.read_parquet(tmp_path / "curves.parquet")) == sum(one.epochs for one in RUNS)
+    assert len(run(path, "--sql", "from runs", "--limit", "3", "--format", "csv").splitlines()) == 4
+    shown = run(path, "--sql", "select 1 as a, null as b, [1, 2] as c, 'x' as d, 0.5::float as e")
+    assert shown.split() == ["a", "b", "c", "d", "e", "1", "[1", "2]", "x", "0.5000"]
+
+
+def test_json_of_any_value_is_json() -> None:
+    values = "'NaN'::double as a, 'inf'::double as b, -'inf'::double as c, date '2026-01-02' as d"
+    text = io.StringIO()
+    rows = run_sql_without_tables(f"select {values}, {{'x': ['inf'::double]}} as e, true as f")
+    _write_json(rows, text)
+    assert json.loads(text.getvalue()) == [
+        {
+            **{"a": None, "b": math.inf, "c": -math.inf, "d": "2026-01-02"},
+            **{"e": {"x": [math.inf]}, "f": True},
+        }
+    ]
+    assert "Infinity" not in text.getvalue()
+
+
+def run_sql_without_tables(statement: str) -> pa.Table:
+    with engine() as connection:
+        return fetch(connection, statement)
+
+
+def test_several_studies_are_read_as_one(path: Path, tmp_path: Path) -> None:
+    runs = [record(3, error=99.5), record(30)]
+    other, _ = make_store(tmp_path / "other", runs)
+    result = CliRunner().invoke(APP, [str(path), str(other), "--sort", "run_id"])
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].split()[:2] == ["store", "architecture"]
+    assert len(lines) == 1 + len(RUNS) + 1
+    assert "note: runs whose error is not the same in all stores: 1, such as" in result.stderr
+    rows = json.loads(run(path, other, "--json", "--where", "store = other"))
+    assert [row["run_id"] for row in rows] == [runs[1].run_id]
+    shape = {
+        (len(row), row["architecture"])
+        for row in json.loads(run(path, other, "--table", "errors", "--json"))
+    }
+    assert shape == {(4, name) for name in ARCHITECTURES}
+
+
+def test_errors_have_a_metric_a_recipe_and_replicates(path: Path, tmp_path: Path) -> None:
+    store = ResultStore(path)
+    for options in ({"metric": "top5"}, {"replicates": "each"}, {"recipe": "basic"}):
+        arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
+        rows = json.loads(run(path, "--table", "errors", "--json", *arguments))
+        expected = store.errors(**options).reset_index()  # type: ignore[arg-type]
+        assert rows == expected.astype(object).where(expected.notna(), None).to_dict("records")
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+def test_rows_beyond_a_batch_are_all_written(
+    path: Path, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anynet_study.cli.rows.BATCH_ROWS", 5)
+    run(path, "-o", tmp_path / f"x.{form}", "--columns", "run_id,error,architecture")
+    back = getattr(pd, f"read_{form}")(
+        tmp_path / f"x.{form}", **{"csv": {"dtype": {"run_id": str}}}.get(form, {})
+    )
+    whole = query(ResultStore(path), columns=["run_id", "error", "architecture"])
+    if form == "json":
+        back = pd.DataFrame(json.loads((tmp_path / "x.json").read_text()))
+    assert back["run_id"].tolist() == whole["run_id"].tolist()
+    np.testing.assert_array_equal(back["error"], whole["error"])
+
+
+HOSTILE = st.one_of(
+    st.text(max_size=30),
+    st.lists(
+        st.sampled_from(["error", "dataset", "d1", "=", "<", "(", ")", "in", ",", "'", "and", "1"]),
+        max_size=10,
+    ).map(" ".join),
+)
+
+
+@given(where=HOSTILE, columns=HOSTILE, sort=HOSTILE, group_by=HOSTILE, aggregate=HOSTILE)
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_any_text_is_rows_or_one_line(path: Path, **texts: str) -> None:
+    before = path.read_bytes()
+    for name, text in texts.items():
+        arguments = [str(path), f"--{name.replace('_', '-')}={text}"]
+        result = CliRunner().invoke(APP, arguments)
+        assert result.exit_code == 0 or isinstance(result.exception, UserError)
+        assert "\n" not in str(result.exception or "")
+    assert path.read_bytes() == before
