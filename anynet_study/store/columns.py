@@ -12,12 +12,22 @@ from anynet_study.errors import UserError
 TEXT = h5py.string_dtype("utf-8")
 #: A reader of one run inflates a chunk of every column: small ones, at a few percent more to store.
 CHUNK_BYTES = 1 << 15
+#: Texts that take more bytes than this with padding are written with their own lengths.
+MOST_PADDED = 1 << 26
 
 
 def write_text(group: h5py.Group, name: str, values: list[str]) -> None:
-    """Write variable-length UTF-8 strings; HDF5 cannot hold NUL, which becomes a backslash 0."""
-    storable = [value.replace("\0", "\\0") for value in values]
-    group.create_dataset(name, data=np.array(storable, dtype=object), dtype=TEXT)
+    """Write UTF-8 strings; HDF5 cannot hold NUL, which becomes a backslash 0.
+
+    Of fixed length, which alone HDF5 can check when they are read, unless that would waste memory.
+    """
+    storable = [value.replace("\0", "\\0").encode() for value in values]
+    width = max([1, *map(len, storable)])
+    if width * len(storable) > MOST_PADDED:
+        group.create_dataset(name, data=np.array(storable, dtype=object), dtype=TEXT)
+    else:
+        fixed = h5py.string_dtype("utf-8", width)
+        write_numbers(group, name, np.array(storable, fixed))
 
 
 def create_numbers(
@@ -81,11 +91,9 @@ def _numbers(name: str, column: pa.ChunkedArray) -> NDArray[Any]:
 def read_column(group: h5py.Group, name: str, rows: slice = slice(None)) -> NDArray[Any]:
     """A column (or these rows of it) as numbers, or as objects of type str."""
     dataset = group[name]
-    text = h5py.check_string_dtype(dataset.dtype)
-    if text is None:
+    if h5py.check_string_dtype(dataset.dtype) is None:
         return np.asarray(dataset[rows])
-    values = dataset.asstr()[rows] if text.length is None else dataset[rows].astype(str)
-    return np.asarray(values, dtype=object)
+    return np.asarray(dataset.asstr()[rows], dtype=object)
 
 
 def read_span(file: h5py.File, path: str, start: int, stop: int) -> NDArray[Any]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import h5py
 
+from anynet_study.store.sealing import seal
+
 
 class _Disk(io.FileIO):
     """A file that keeps its first failed write in `failure` instead of raising it.
@@ -47,8 +49,10 @@ def creating(path: Path, published: Path) -> Iterator[h5py.File]:
         raise _naming(published, error) from error
     with disk:
         try:
-            with h5py.File(disk, "w") as file:
+            # Formats since HDF5 1.10 have checksums in all their structures.
+            with h5py.File(disk, "w", libver=("v110", "latest")) as file:
                 yield file
+                seal(file)
         finally:
             if disk.failure is not None:
                 raise _naming(published, disk.failure) from disk.failure

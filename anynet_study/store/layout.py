@@ -19,6 +19,8 @@ schema_version  2 (in version 1, /predictions had neither `kind` nor labels)
 created         when this file was made, ISO 8601, UTC
 planned_runs    how many runs the sweep asks for; -1 if that was not said
 layout          this text
+seal            CRC-32 of all that HDF5 does not check itself when it is read (attributes, texts of
+                varying length, arrays without chunks); not in older stores
 
 TABLES  A group whose attribute `columns` lists its columns in order, all of one length.
 /architectures  the population, one row an architecture: id `architecture`; depth d, width w,
@@ -76,7 +78,9 @@ THE TABLE OF ERRORS that analyses begin with has a row an architecture and a col
 the mean of `error` over the runs of that architecture and dataset with planned 1 and recipe 0 whose
 error is not NaN.
 
-Chunked arrays are compressed with gzip and carry a Fletcher-32 checksum, both built into HDF5.
+Texts are of fixed length, padded with NUL; of varying length in older stores, and where padding
+would be a waste. Chunked arrays are compressed with gzip and carry a Fletcher-32 checksum, both
+built into HDF5; so do the structures of the file, which HDF5 1.10 and later can read.
 """
 
 #: Columns of /runs stored as integers into /labels.
