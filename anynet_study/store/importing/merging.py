@@ -17,7 +17,7 @@ from anynet_study.store.layout import CODED
 class Merged:
     """The runs of all parts in the order of the store."""
 
-    #: Columns of RUNS; the coded ones are in `codes`, indices into `labels`.
+    #: Columns of RUNS, but for the coded ones: those are in `codes`, indices into `labels`.
     runs: pa.Table
     codes: dict[str, NDArray[np.int32]]
     labels: dict[str, list[str]]
@@ -39,7 +39,7 @@ def merge(parts: Sequence[Part], architectures: Sequence[str], datasets: Sequenc
     ids = _ids(runs["run_id"])
     order = np.lexsort((ids, *numbers))
     merged = Merged(
-        runs.take(pa.array(order)),
+        runs.drop_columns(list(CODED)).take(pa.array(order)),
         {name: code[order] for name, code in codes.items()},
         labels,
         part[order],

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from anynet_study.store.layout import CODED
 
+#: Specifications that are hashed at a time.
+HASHED = 1 << 16
 #: Columns of `Part.runs`: texts as dictionaries, and numbers.
 RUNS = pa.schema(
     [
@@ -105,10 +107,15 @@ class NamedRuns:
             return np.empty(0, np.uint16)
         return np.asarray(self._predictions[row])
 
-    def ids(self) -> pa.Array:
+    def ids(self) -> pa.ChunkedArray:
         """The run_id of every run: a hash of its specification."""
-        specs = map(self.spec, range(len(self._replicate)))
-        return pa.array([hashlib.blake2b(spec, digest_size=8).hexdigest() for spec in specs])
+        count = len(self._replicate)
+        blocks = (range(at, min(at + HASHED, count)) for at in range(0, count, HASHED))
+        return pa.chunked_array([self._hashes(rows) for rows in blocks], pa.string())
+
+    def _hashes(self, rows: range) -> pa.Array:
+        digests = (hashlib.blake2b(self.spec(row), digest_size=8).hexdigest() for row in rows)
+        return pa.array(digests, pa.string())
 
 
 def named_runs(
