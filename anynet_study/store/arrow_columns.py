@@ -56,8 +56,9 @@ def _coded(file: h5py.File, labels: str, codes: NDArray[Any]) -> pa.DictionaryAr
     if len(codes) > FEW:
         texts = file[labels].asstr()[()]
     else:
-        used, codes = np.unique(codes, return_inverse=True)
-        texts = [read_span(file, labels, code, code + 1)[0].decode() for code in used.tolist()]
+        used = sorted(set(codes.tolist()))
+        codes = np.searchsorted(used, codes)
+        texts = [read_span(file, labels, code, code + 1)[0].decode() for code in used]
     return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts, pa.string()))
 
 
