@@ -49,8 +49,9 @@ def collect_study(
     population: Population,
     views: Mapping[str, DatasetView],
     planned: Sequence[PlannedRun],
+    anew: bool = False,
 ) -> CollectReport:
-    """Build `results.h5` anew from the journals and swap it in."""
+    """Build `results.h5` from the journals and swap it in; `anew`: reading all of them again."""
     provenance = {
         "sweep": sweep.to_yaml(),
         "question": sweep.question,
@@ -65,6 +66,7 @@ def collect_study(
         {run.run_id: (run.dataset, run.recipe, run.replicate) for run in planned},
         provenance,
         recipes=list(sweep.recipes),
+        anew=anew,
     )
 
 

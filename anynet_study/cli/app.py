@@ -13,6 +13,7 @@ from anynet_study.cli.query import query
 from anynet_study.cli.report import report
 from anynet_study.cli.sample import sample
 from anynet_study.cli.study import collect, launch, run, status
+from anynet_study.cli.verify import verify
 
 app = typer.Typer(
     name="anynet-study",
@@ -29,4 +30,5 @@ for command in (*STUDY, query, analyze, compare, plot, complexity):
     app.command()(command)
 app.command("import")(import_)
 app.command()(export)
+app.command()(verify)
 app.add_typer(data_app, name="data")

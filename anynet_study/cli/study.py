@@ -149,8 +149,13 @@ def status(study_name: StudyName, as_json: AsJson = False) -> None:
         print_status(prepared.sweep.name, now)
 
 
-def collect(study_name: StudyName) -> None:
-    """Build the results store of a study anew from its journals.
+def collect(
+    study_name: StudyName,
+    anew: Annotated[bool, typer.Option("--anew", help="Trust nothing but the journals.")] = False,
+) -> None:
+    """Build the results store of a study from its journals.
+
+    What an earlier collect read is taken from its store; with --anew all journals are read again.
 
     \b
     Example:
@@ -159,7 +164,7 @@ def collect(study_name: StudyName) -> None:
     from anynet_study.cli.prepared import reopen
 
     prepared = reopen(study_name)
-    made = _collect(prepared)
+    made = _collect(prepared, anew)
     asked = made.runs - made.unplanned
     print(
         f"{prepared.study.results}: {asked} of {len(prepared.planned)} planned runs, "
@@ -182,11 +187,11 @@ def _alone(study: "Study") -> Iterator[None]:
         ) from None
 
 
-def _collect(prepared: "Prepared") -> "CollectReport":
+def _collect(prepared: "Prepared", anew: bool = False) -> "CollectReport":
     from anynet_study.stages import collect_study
 
     made = collect_study(
-        prepared.study, prepared.sweep, prepared.population, prepared.views, prepared.planned
+        prepared.study, prepared.sweep, prepared.population, prepared.views, prepared.planned, anew
     )
     for problem in made.problems:
         typer.echo(f"warning: {problem}", err=True)

@@ -18,7 +18,7 @@ from anynet_study.store.columns import write_table
 from anynet_study.store.creating import creating
 from anynet_study.store.gathering import Gathered, gathered
 from anynet_study.store.heavy import lengths_of, write_heavy
-from anynet_study.store.opening import open_store
+from anynet_study.store.opening import open_store, opened
 from anynet_study.store.order import RunNames, canonical_order, renamed, run_labels
 from anynet_study.store.remembered import ForgottenError, recalling, write_remembered
 from anynet_study.store.turns import one_at_a_time
@@ -133,7 +133,7 @@ def _earlier(out: Path) -> Iterator[h5py.File | None]:
         return
     with open_store(out):
         pass
-    with h5py.File(out, "r", locking=False) as file:
+    with opened(out) as file:
         yield file
 
 

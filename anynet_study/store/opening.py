@@ -25,12 +25,13 @@ def open_store(path: Path) -> Iterator[h5py.File]:
         raise UserError(f"{path}: no such results store")
     with path.open("rb"):
         pass  # a file that may not be read is an OSError that names it, unlike HDF5's
-    with _naming_damage(path), _open_file(path) as file:
+    with _naming_damage(path), opened(path) as file:
         _check(path, file)
         yield file
 
 
-def _open_file(path: Path) -> h5py.File:
+def opened(path: Path) -> h5py.File:
+    """The file, unchecked. Raises OSError."""
     try:
         return h5py.File(path, "r", locking=False)
     except OSError as error:

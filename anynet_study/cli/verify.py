@@ -1,0 +1,87 @@
+"""`anynet-study verify`: whether a store and its journals are whole and agree."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anynet_study.errors import UserError, WorkFailedError
+
+if TYPE_CHECKING:
+    from anynet_study.store.verifying import Finding
+    from anynet_study.study import Study
+
+
+def verify(
+    store: Annotated[
+        str, typer.Argument(metavar="STUDY", help="Study (folder or name), or a results.h5.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+) -> None:
+    """Check that results are whole, and true to what they were made from.
+
+    Of a store: checksums, the layout, and that everything in it fits together: run ids,
+    architectures and their costs, errors, curves, predictions. Of a study, its journals as well,
+    and its store against them. Nothing is changed. Exit code 1 if anything is wrong.
+
+    \b
+    Examples:
+      anynet-study verify quickstart
+      anynet-study verify results.h5 --json
+    """
+    from anynet_study.store.verifying import verify as verify_store
+    from anynet_study.store.verifying import verify_journals
+
+    results, study = _places(store)
+    found = verify_store(results) if results is not None else []
+    if study is not None:
+        found += verify_journals(study.journals, None if found else results)
+    wrong = [finding for finding in found if not finding.note]
+    if as_json:
+        rows = [asdict(each) | {"remedy": _remedy(each, store, study)} for each in found]
+        print(json.dumps({"fine": not wrong, "findings": rows}, indent=2))
+    else:
+        _print(found, store, study)
+    if wrong:
+        raise WorkFailedError(f"{store}: {len(wrong)} of its parts are not as they should be")
+
+
+def _places(where: str) -> "tuple[Path | None, Study | None]":
+    """The store, if there is one; and the study, where one is named."""
+    from anynet_study.study import Study
+
+    if Path(where).is_file():
+        return Path(where), None
+    study = Study.open(where)
+    if not study.results.exists() and not study.journals.is_dir():
+        raise UserError(f"{study.folder}: there is nothing to verify yet: neither runs nor results")
+    return (study.results if study.results.exists() else None), study
+
+
+def _remedy(finding: "Finding", name: str, study: "Study | None") -> str:
+    """What can be done, in a word and a command."""
+    if finding.repair == "none":
+        return "nothing to do"
+    if finding.repair == "keep":
+        return "keep the store as it is: a collect leaves these runs out"
+    if study is None:
+        return "collect its study anew, import it again, or get the file again"
+    if finding.repair == "train":
+        return f"train what is lost: anynet-study launch {study.sweep_file}"
+    return f"build the store anew: anynet-study collect {name} --anew"
+
+
+def _print(found: "list[Finding]", name: str, study: "Study | None") -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    if not found:
+        print(f"{name}: all is well")
+        return
+    table = Table("where", "what", "remedy", title=f"verify {name}", title_justify="left")
+    for finding in found:
+        table.add_row(*map(escape, (finding.where, finding.what, _remedy(finding, name, study))))
+    Console().print(table)

@@ -1,0 +1,137 @@
+"""The parts of a store: whether all are there, of the right kind and length, and readable."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import h5py
+import numpy as np
+
+from anynet_study.store.layout import CODED, RUN_COLUMNS
+from anynet_study.store.record import CURVES
+from anynet_study.store.sealing import is_sealed
+from anynet_study.store.verifying.finding import Finding, Findings, Progress
+
+#: Bytes of an array that are read at a time.
+BLOCK_BYTES = 1 << 24
+#: gzip makes nothing smaller than this many times; a larger array is not all there.
+MOST_COMPRESSED = 1100
+#: No chunk that we write is longer, in bytes.
+LONGEST_CHUNK = 1 << 30
+
+TABLES = ("architectures", "datasets", "journals")
+GROUPS = (*TABLES, "runs", "labels", "curves", "specs", "predictions")
+_NUMBERS = dict.fromkeys(("error", "seconds", "started"), "f")
+
+
+def parts(file: h5py.File) -> Findings:
+    """What is missing, of another type, or of another length than the rest of its table.
+
+    If there is anything, the contents make no sense.
+    """
+    absent = [name for name in GROUPS if not isinstance(file.get(name), h5py.Group)]
+    if absent:
+        yield from (Finding(f"/{name}", "is missing") for name in absent)
+        return
+    for name in TABLES:
+        yield from _table(file, name)
+    yield from _runs(file)
+    for name in CURVES:
+        yield from _array(file, f"/curves/{name}", "f", None)
+    yield from _array(file, "/specs/text", "u", None)
+    for name, group in file["predictions"].items():
+        yield from _array(file, f"/predictions/{name}/classes", "u", None, dimensions=2)
+        yield from _array(file, f"/predictions/{name}/run", "iu", None)
+        if "dataset" not in group.attrs:
+            yield Finding(f"/predictions/{name}", "does not say its dataset")
+
+
+def _table(file: h5py.File, name: str) -> Findings:
+    columns = list(file[name].attrs.get("columns", []))
+    absent = [column for column in columns if column not in file[name]]
+    yield from (Finding(f"/{name}/{column}", "is missing") for column in absent)
+    lengths = {file[name][column].shape for column in columns if column not in absent}
+    if len(lengths) > 1 or any(len(shape) != 1 for shape in lengths):
+        yield Finding(f"/{name}", "its columns are not of one length")
+
+
+def _runs(file: h5py.File) -> Findings:
+    for column in CODED:
+        yield from _array(file, f"/labels/{column}", "SO", None)
+    runs = file["runs"].get("run_id")
+    count = runs.shape[0] if isinstance(runs, h5py.Dataset) and runs.ndim == 1 else None
+    yield from _array(file, "/runs/run_id", "S", count)
+    for column in RUN_COLUMNS[1:]:
+        yield from _array(file, f"/runs/{column}", _NUMBERS.get(column, "iu"), count)
+    for group in ("curves", "specs"):
+        yield from _array(file, f"/{group}/offsets", "iu", None if count is None else count + 1)
+
+
+def _array(
+    file: h5py.File, path: str, kinds: str, length: int | None, dimensions: int = 1
+) -> Findings:
+    array = file.get(path)
+    if not isinstance(array, h5py.Dataset):
+        yield Finding(path, "is missing")
+    elif array.dtype.kind not in kinds or array.ndim != dimensions:
+        yield Finding(path, f"is {array.dtype} of shape {array.shape}, not as documented")
+    elif length is not None and array.shape[0] != length:
+        yield Finding(path, f"has {array.shape[0]} rows where there should be {length}")
+
+
+def arrays(file: h5py.File) -> dict[str, h5py.Dataset]:
+    """Every dataset by its path."""
+    found: dict[str, h5py.Dataset] = {}
+
+    def visit(name: str, item: h5py.Group | h5py.Dataset) -> None:
+        if isinstance(item, h5py.Dataset):
+            found[f"/{name}"] = item
+
+    file.visititems(visit)
+    return found
+
+
+def sizes(file: h5py.File) -> Findings:
+    """Arrays that claim to be larger than what is stored can be: reading them takes all memory."""
+    for path, array in arrays(file).items():
+        stored = array.id.get_storage_size()
+        chunk = int(np.prod(array.chunks or (1,))) * array.dtype.itemsize
+        if array.nbytes > MOST_COMPRESSED * stored + BLOCK_BYTES or chunk > LONGEST_CHUNK:
+            yield Finding(path, f"claims {array.nbytes} bytes, of which {stored} are there")
+
+
+def readable(file: h5py.File, progress: Progress) -> Findings:
+    """Read everything once, which compares HDF5's checksums; then the seal on all else."""
+    done = 0
+    for path, array in arrays(file).items():
+        try:
+            for _ in blocks_of(array):
+                pass
+        except (OSError, RuntimeError) as error:
+            yield Finding(path, f"cannot be read: {(str(error).splitlines() or ['?'])[0]}")
+        done += array.nbytes
+        progress(done)
+    if is_sealed(file) is False:
+        yield Finding("/", "attributes or texts were changed: the seal does not fit")
+
+
+def blocks_of(array: h5py.Dataset) -> Iterator[Any]:
+    """Its values, a stretch of rows at a time."""
+    if not array.shape:
+        yield array[()]
+        return
+    row = int(np.prod(array.shape[1:])) * array.dtype.itemsize
+    rows = max(1, BLOCK_BYTES // max(1, row))
+    if array.chunks:
+        rows = -(-rows // array.chunks[0]) * array.chunks[0]
+    for first in range(0, array.shape[0], rows):
+        yield array[first : first + rows]
+
+
+def provenance(file: h5py.File) -> Findings:
+    try:
+        told = json.loads(file["provenance"].asstr()[()])
+    except (KeyError, ValueError, TypeError):
+        told = None
+    if not isinstance(told, dict):
+        yield Finding("/provenance", "is not a JSON object")
