@@ -42,7 +42,7 @@ def query(
     stores: Annotated[
         list[str],
         typer.Argument(
-            metavar="STUDY...",
+            metavar="STUDY",
             help="Studies (folders or names), or results.h5 files; several are read as one.",
             show_default=False,
         ),

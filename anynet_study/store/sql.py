@@ -5,6 +5,7 @@ and with spec. A missing number is NULL. Only tables and columns that a statemen
 """
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, get_args
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import pyarrow as pa
 
 from anynet_study.errors import UserError
+from anynet_study.filters import unknown_column
 from anynet_study.store.reading import Results, TableName
 
 if TYPE_CHECKING:  # importing it takes 0.1 s, which those who group nothing need not wait for
@@ -33,6 +35,8 @@ _SETTINGS = {
 }
 #: What can stand behind FROM without asking for columns that the statement does not name.
 _PLAIN_SOURCES = ("BASE_TABLE", "JOIN", "SUBQUERY", "TABLE_FUNCTION", "EMPTY", "EXPRESSION_LIST")
+#: DuckDB can name only those that were read, which one that is not there is not among.
+_UNKNOWN_COLUMN = re.compile(r'^sql: Referenced column "([^"]+)" not found in FROM clause')
 
 
 @contextmanager
@@ -69,12 +73,20 @@ def run_sql(results: Results, statement: str) -> pa.Table:
     with engine() as connection:
         tree = _parsed(connection, statement)
         nodes = list(_nodes(json.loads(tree)))
+        named = {str(node.get("table_name")).lower() for node in nodes}
+        tables = [table for table in get_args(TableName) if table in named]
         with results:
-            for table in get_args(TableName):
-                if any(str(node.get("table_name")).lower() == table for node in nodes):
-                    connection.register(table, _needed(results, table, nodes))
+            for table in tables:
+                connection.register(table, _needed(results, table, nodes))
         ((plain,),) = connection.execute("select json_deserialize_sql(?)", [tree]).fetchall()
-        return fetch(connection, plain)
+        try:
+            return fetch(connection, plain)
+        except UserError as error:
+            unknown = _UNKNOWN_COLUMN.search(str(error))
+            if unknown is None:
+                raise
+            legal = [name for table in tables for name in results.columns(table)]
+            raise UserError(f"sql: {unknown_column(unknown[1], legal)}") from None
 
 
 def _parsed(connection: "duckdb.DuckDBPyConnection", statement: str) -> str:

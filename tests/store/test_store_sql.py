@@ -107,7 +107,7 @@ REFUSED = {
     "": "0 statements",
     "-- nothing": "0 statements",
     "selec 1": 'syntax error at or near "selec"',
-    "select eror from runs": '"eror" not found',
+    "select eror from runs": r"no column 'eror' \(did you mean error\?\); there are: run_id, ",
     "select 1 from nothing": "nothing does not exist",
     "select ?": "parameter",
     "select avg(dataset) from runs": "avg",
