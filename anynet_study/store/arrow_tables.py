@@ -77,9 +77,11 @@ def _interval(file: h5py.File, rows: Rows | None) -> dict[str, pa.Array]:
     from anynet_study.apr.binomial import binomial_interval
 
     run = runs_table(file, ["error", "images", "status"], rows)
-    of_dataset = _joined(file, "dataset", "datasets", ["test_images"], rows)["test_images"]
     images = run["images"].to_numpy().astype(float)
-    images = np.where(images > 0, images, of_dataset.cast(pa.float64()).to_numpy(False))
+    if "test_images" in table_columns(file["datasets"]):
+        told = _joined(file, "dataset", "datasets", ["test_images"], rows)["test_images"]
+        images = np.where(images > 0, images, told.cast(pa.float64()).to_numpy(False))
+    images[images == 0] = np.nan
     images[np.asarray(pc.not_equal(run["status"].cast(pa.string()), "completed"))] = np.nan
     ends = binomial_interval(run["error"].to_numpy(), images)
     arrays = (pa.array(end, from_pandas=True) for end in ends)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -299,3 +300,14 @@ def test_any_text_is_rows_or_one_line(path: Path, **texts: str) -> None:
         assert result.exit_code == 0 or isinstance(result.exception, UserError)
         assert "\n" not in str(result.exception or "")
     assert path.read_bytes() == before
+
+
+def test_where_no_count_of_images_is_known_there_is_no_interval(tmp_path: Path) -> None:
+    out, _ = make_store(tmp_path, [record(0), record(1, predictions=np.empty(0, np.uint16))])
+    with h5py.File(out, "r+") as file:
+        table = file["datasets"]
+        table.attrs["columns"] = [one for one in table.attrs["columns"] if one != "test_images"]
+        del table["test_images"]
+    rows = query(ResultStore(out), columns=["error", "error_low", "error_high"], sort=["error_low"])
+    assert rows["error_low"].isna().tolist() == [False, True]
+    assert rows["error_low"][0] < rows["error"][0] < rows["error_high"][0]
