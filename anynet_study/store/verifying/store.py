@@ -51,7 +51,7 @@ def _contradictions(file: h5py.File) -> list[Finding]:
     if found:
         return found
     return [
-        *structure.provenance(file),
+        *structure.root(file),
         *tables.datasets(file),
         *runs.values(file, columns),
         *arrays.specs(file, columns),
