@@ -11,6 +11,10 @@ from anynet_study.errors import UserError
 from anynet_study.report.analysis import Analysis, population_in, replicates_in, roles_in
 
 TOP = 15
+#: Datasets, or panels, that a figure of a page has room for.
+MOST_IN_MATRIX = 20
+MOST_IN_HEATMAP = 60
+MOST_PANELS = 48
 MARKED = (
     "ρ: Spearman's, with its 95% bootstrap interval. Orange triangles: the ten lowest errors on "
     "the {of}; red crosses: the ten highest (a quarter of the architectures at most). Errors far "
@@ -71,11 +75,22 @@ def _table(analysis: Analysis, name: str) -> pd.DataFrame:
 
 
 def _errors(analysis: Analysis) -> pd.DataFrame:
-    """The errors of the datasets that have any."""
+    """The errors of the datasets that have any; a panel each."""
     errors = analysis.tables.errors.dropna(axis="columns", how="all")
     if errors.empty:
         raise UserError("no run has an error")
+    _check_room(errors.shape[1], MOST_PANELS)
     return errors
+
+
+def _check_room(count: int, most: int, what: str = "datasets") -> None:
+    if count > most:
+        raise UserError(f"{count} {what} are more than the {most} that fit a figure")
+
+
+def _with_room(analysis: Analysis, most: int) -> Analysis:
+    _check_room(analysis.tables.errors.shape[1], most)
+    return analysis
 
 
 def _top(analysis: Analysis) -> int:
@@ -87,15 +102,20 @@ def _curves(analysis: Analysis) -> pd.DataFrame:
     curves = analysis.tables.curves
     if curves is None or curves["error"].notna().sum() == 0:
         raise UserError("no curves are stored")
+    _check_room(curves["dataset"].nunique(), MOST_PANELS)
     return curves
 
 
 def _scatter(pairs: Callable[[Analysis], list[tuple[str, str]]], caption: str) -> FigureKind:
+    def draw(a: Analysis) -> Figure:
+        drawn = pairs(a)
+        _check_room(len(drawn), MOST_PANELS, "pairs of datasets")
+        table = _table(a, "correlations")
+        return plots.scatter_grid(a.tables.errors, drawn, table, a.tables.metrics)
+
     return FigureKind(
         f"{caption} {MARKED.format(of='vertical axis')}",
-        lambda a: plots.scatter_grid(
-            a.tables.errors, pairs(a), _table(a, "correlations"), a.tables.metrics
-        ),
+        draw,
         lambda a: plots.scatter_data(a.tables.errors, pairs(a)),
         needs="correlations",
     )
@@ -112,6 +132,12 @@ def _driver(parameter: str) -> FigureKind:
         lambda a: plots.driver_data(_errors(a), population_in(a.tables), parameter),
         needs="drivers",
     )
+
+
+def _draw_proxies(analysis: Analysis) -> Figure:
+    roles = roles_in(analysis.tables)
+    _check_room(len(roles.targets), MOST_PANELS, "targets")
+    return plots.proxy_chart(_table(analysis, "proxies"), roles.family)
 
 
 def _all_pairs(analysis: Analysis) -> pd.DataFrame:
@@ -133,7 +159,7 @@ FIGURES: dict[str, FigureKind] = {
     "proxies": FigureKind(
         "Rank correlation of each target's errors with those on each member of the source's "
         "family. Bars: 95% bootstrap intervals, over the same architectures for all members.",
-        lambda a: plots.proxy_chart(_table(a, "proxies"), roles_in(a.tables).family),
+        _draw_proxies,
         lambda a: _table(a, "proxies"),
         needs="proxies",
     ),
@@ -144,7 +170,9 @@ FIGURES: dict[str, FigureKind] = {
     "heatmap": FigureKind(
         "Rank correlation of the errors for every pair of datasets; below each, where there is "
         "room, its 95% bootstrap interval.",
-        lambda a: plots.correlation_heatmap(_table(a, "correlations")),
+        lambda a: plots.correlation_heatmap(
+            _table(_with_room(a, MOST_IN_HEATMAP), "correlations")
+        ),
         lambda a: _table(a, "correlations"),
         needs="correlations",
     ),
@@ -152,7 +180,9 @@ FIGURES: dict[str, FigureKind] = {
         "All pairs of datasets. Below the diagonal: test errors in percent, a point an "
         "architecture, the best and worst ten on the row's dataset marked. On the diagonal: their "
         "distribution. Above it: Spearman's ρ with its 95% bootstrap interval.",
-        lambda a: plots.scatter_matrix(a.tables.errors, _table(a, "correlations")),
+        lambda a: plots.scatter_matrix(
+            _with_room(a, MOST_IN_MATRIX).tables.errors, _table(a, "correlations")
+        ),
         _all_pairs,
         needs="correlations",
     ),

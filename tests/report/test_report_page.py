@@ -143,6 +143,16 @@ def test_what_cannot_be_had_is_left_out_with_its_reason(
     assert reason in Page(write_report(store, tmp_path / "report", RESAMPLES, figures=())).text
 
 
+def test_more_datasets_than_fit_a_figure_leave_it_out(tmp_path: Path) -> None:
+    study = small_study(6, targets=64)
+    store = write_store(tmp_path, study, run_records(study))
+    drawn = ("source", "heatmap", "matrix", "depth", "curves")
+    page = Page(write_report(store, tmp_path / "report", resamples=20, figures=drawn))
+    assert page.tags.count("img") == 0
+    for reason in ("pairs of datasets are more than the 48", "more than the 60", "than the 20"):
+        assert reason in page.text
+
+
 def test_a_study_without_any_run_has_a_report(tmp_path: Path) -> None:
     study = small_study(8)
     store = write_store(tmp_path, study, [], planned=40)
