@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anynet_study.design_space import Architecture, DesignSpace, Population, reference
-    from anynet_study.store import ResultStore
+    from anynet_study.store import ResultStore, ResultStores
     from anynet_study.sweep import Sweep
 
-__all__ = ["Architecture", "DesignSpace", "Population", "ResultStore", "Sweep", "reference"]
+__all__ = [
+    "Architecture",
+    "DesignSpace",
+    "Population",
+    "ResultStore",
+    "ResultStores",
+    "Sweep",
+    "reference",
+]
 
 _HOMES = {
     "Architecture": "design_space",
@@ -20,6 +28,7 @@ _HOMES = {
     "Population": "design_space",
     "reference": "design_space",
     "ResultStore": "store",
+    "ResultStores": "store",
     "Sweep": "sweep",
 }
 
