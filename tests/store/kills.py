@@ -1,0 +1,157 @@
+"""Writers and collects killed with SIGKILL at random points; prints what it found as JSON.
+
+A script, so that it forks a process without threads: `kills.py FOLDER journal|collect KILLS SEED`.
+"""
+
+import json
+import os
+import random
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from store_factory import datasets, population, record, write_journal
+
+from anynet_study.store import JournalWriter, ResultStore, collect, read_journal
+from anynet_study.store.creating import _Disk
+
+RUNS = 30
+#: Longest that a child is left alone, in seconds.
+PATIENCE = 0.2
+
+
+class Countdown:
+    """Calls that are counted, and end this process when there were enough."""
+
+    def __init__(self) -> None:
+        self.left = 1 << 60
+
+    def counted(self, owner: Any, name: str) -> None:
+        """Count the calls of a function."""
+        call = getattr(owner, name)
+
+        def tick(*arguments: Any) -> Any:
+            self.left -= 1
+            if self.left <= 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return call(*arguments)
+
+        setattr(owner, name, tick)
+
+
+class InPieces:
+    """A journal's file that takes a few bytes a call, as a slow disk might."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def write(self, data: memoryview) -> int:
+        return int(self._file.write(data[:97]))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+def killed(work: Callable[[], None], begun: int, after: float) -> None:
+    """Do `work` in a child that is killed so long after it first wrote to the pipe `begun`."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    select.select([begun], [], [], 10)
+    end = time.monotonic() + after
+    while time.monotonic() < end:
+        if os.waitpid(child, os.WNOHANG)[0]:
+            return
+        time.sleep(0.0005)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def write_runs(path: Path, pieces: bool, pipe: int) -> None:
+    with JournalWriter(path) as journal:
+        if pieces:
+            journal._file = InPieces(journal._file)  # type: ignore[assignment]
+        for number in range(100):
+            journal.append(record(number))
+            os.write(pipe, record(number).run_id.encode())
+
+
+def kill_writers(folder: Path, kills: int, moments: random.Random) -> dict[str, int]:
+    """Every run whose append had returned is read, and nothing that was not appended."""
+    counts = dict.fromkeys(("lost", "unknown", "torn", "written"), 0)
+    ids = [record(number).run_id for number in range(100)]
+    for number in range(kills):
+        path, (reader, writer) = folder / f"{number}.arrow", os.pipe()
+        work = partial(write_runs, path, number % 2 == 0, writer)
+        killed(work, reader, moments.uniform(0, 0.006))
+        os.close(writer)
+        acknowledged = os.read(reader, 1 << 16).decode()
+        os.close(reader)
+        read = read_journal(path)
+        found = [one.run_id for one in read.records]
+        counts["lost"] += len(found) < len(acknowledged) // 16
+        counts["unknown"] += found != ids[: len(found)]
+        counts["torn"] += read.problem is not None
+        counts["written"] += len(found)
+    return counts
+
+
+def collect_until_killed(folder: Path, countdown: Countdown, left: int, pipe: int) -> None:
+    countdown.left = left
+    os.write(pipe, b"x")
+    while True:
+        gather(folder, anew=left % 2 == 0)
+
+
+def gather(folder: Path, anew: bool = False) -> None:
+    out = folder / "results.h5"
+    collect(folder / "journals", out, population(), datasets(), None, {}, anew=anew)
+
+
+def kill_collects(folder: Path, kills: int, moments: random.Random) -> dict[str, int]:
+    """The store is always there, opens, and holds all runs of an earlier one."""
+    write_journal(folder / "journals" / "0.arrow", [record(number) for number in range(RUNS)])
+    countdown = Countdown()
+    for owner, name in ((_Disk, "write"), (os, "fsync"), (Path, "replace"), (os, "pread")):
+        countdown.counted(owner, name)
+    gather(folder)
+    calls = (1 << 60) - countdown.left
+    counts = {"broken": 0, "fewer": 0, "replaced": 0, "runs": RUNS}
+    reader, writer = os.pipe()
+    for number in range(kills):
+        if number % 8 == 0:
+            more = [record(RUNS + number + i) for i in range(3)]
+            write_journal(folder / "journals" / f"{number + 1}.arrow", more)
+        before = (folder / "results.h5").stat().st_ino
+        left = moments.randrange(1, 3 * calls)
+        work = partial(collect_until_killed, folder, countdown, left, writer)
+        killed(work, reader, PATIENCE if number % 2 else moments.uniform(0, 0.1))
+        os.read(reader, 1)
+        try:
+            runs = len(ResultStore(folder / "results.h5").runs())
+        except Exception:
+            counts["broken"] += 1
+            continue
+        counts["fewer"] += runs < counts["runs"]
+        counts["runs"] = max(runs, counts["runs"])
+        counts["replaced"] += (folder / "results.h5").stat().st_ino != before
+    return counts
+
+
+def no_fsync(handle: int) -> None:
+    """A kill, unlike a power cut, loses nothing that was written."""
+
+
+if __name__ == "__main__":
+    os.fsync = no_fsync
+    place, what, count, seed = sys.argv[1:]
+    kill = {"journal": kill_writers, "collect": kill_collects}[what]
+    print(json.dumps(kill(Path(place), int(count), random.Random(int(seed)))))

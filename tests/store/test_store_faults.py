@@ -1,0 +1,173 @@
+"""What can go wrong around the store: kills, other processes, file systems, clocks."""
+
+import errno
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from store_factory import as_ordinary_user, datasets, make_store, population, record, write_journal
+
+from anynet_study.store import JournalWriter, ResultStore, collect, stores_equal
+
+TESTS = Path(__file__).parents[1]
+#: SIGKILLs of journal writers and of collects.
+KILLS = (140, 60)
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS / "store"), str(TESTS.parent)])}
+
+
+def kill(folder: Path, what: str, kills: int) -> dict[str, int]:
+    script = [sys.executable, str(Path(__file__).with_name("kills.py"))]
+    done = subprocess.run(
+        [*script, str(folder), what, str(kills), "0"],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env=environment(),
+    )
+    assert done.returncode == 0, done.stderr
+    counts: dict[str, int] = json.loads(done.stdout)
+    return counts
+
+
+def test_killed_writers_lose_no_finished_run(tmp_path: Path) -> None:
+    counts = kill(tmp_path, "journal", KILLS[0])
+    assert (counts["lost"], counts["unknown"]) == (0, 0)
+    assert counts["written"] > 0
+    assert counts["torn"] > 0  # some were killed in the middle of a record
+
+
+def test_killed_collects_leave_a_whole_store(tmp_path: Path) -> None:
+    counts = kill(tmp_path, "collect", KILLS[1])
+    assert (counts["broken"], counts["fewer"]) == (0, 0)
+    assert counts["replaced"] > 0
+    journals, plain = tmp_path / "journals", tmp_path / "plain.h5"
+    for out in (tmp_path / "results.h5", plain):
+        collect(journals, out, population(), datasets(), None, {})
+    assert stores_equal(tmp_path / "results.h5", plain) == []
+
+
+COLLECT = """
+import sys
+from pathlib import Path
+from store_factory import datasets, population
+from anynet_study.store import collect
+folder = Path(sys.argv[1])
+for _ in range(6):
+    collect(folder / "journals", folder / "results.h5", population(), datasets(), None, {})
+"""
+
+
+def test_many_collects_and_a_reader_at_once(tmp_path: Path) -> None:
+    runs = [record(number) for number in range(60)]
+    out, _ = make_store(tmp_path, runs[:20])
+    command = [sys.executable, "-c", COLLECT, str(tmp_path)]
+    environ = environment()
+    at_work = [subprocess.Popen(command, env=environ) for _ in range(4)]
+    with JournalWriter(tmp_path / "journals" / "live.arrow") as journal:
+        seen = 20
+        for one in runs[20:]:
+            journal.append(one)
+            count = len(ResultStore(out).errors().stack()) and len(ResultStore(out).runs())
+            assert count >= seen  # a slow collect does not undo a faster one
+            seen = count
+            time.sleep(0.05)
+        assert [process.wait(60) for process in at_work] == [0] * 4
+    collect(tmp_path / "journals", out, population(), datasets(), None, {})
+    plain, _ = make_store(tmp_path / "plain", runs)
+    assert stores_equal(out, plain) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["journals", "plain", "results.h5"]
+
+
+@pytest.mark.parametrize("reason", [errno.ENOLCK, errno.EBADF, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: int
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise OSError(reason, os.strerror(reason))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    out, report = make_store(tmp_path, [record(0)])
+    assert (report.runs, len(ResultStore(out).runs())) == (1, 1)
+
+
+def test_a_lock_that_somebody_holds_stops_no_reader(tmp_path: Path) -> None:
+    out, _ = make_store(tmp_path, [record(0)])
+    with out.open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert len(ResultStore(out).runs()) == 1
+
+
+def test_a_collect_that_hangs_stops_no_other_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[collect.__module__], "PATIENCE", 0.2)
+    handle = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    out, _ = make_store(tmp_path, [record(0)])
+    os.close(handle)
+    assert len(ResultStore(out).runs()) == 1
+
+
+def test_a_clock_that_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither times of runs, nor of files, decide whether a run is there."""
+    early, late = record(0, started=4e9, host="early"), record(0, started=-5.0, host="late")
+    first, _ = make_store(tmp_path / "a", [early, record(1, started=float("nan"))], [late])
+    second, _ = make_store(tmp_path / "b", [late], [early, record(1, started=float("nan"))])
+    assert stores_equal(first, second) == []
+    assert set(ResultStore(first).runs()["host"]) == {"late", "node1"}
+    for now in (0.0, 1e10):
+        monkeypatch.setattr(time, "time", lambda now=now: now)
+        write_journal(tmp_path / "a" / "journals" / f"{now}.arrow", [record(int(now % 7) + 2)])
+        collect(tmp_path / "a" / "journals", first, population(), datasets(), None, {})
+    assert len(ResultStore(first).runs()) == 4
+
+
+def test_a_journal_that_may_not_be_read_is_named_and_nothing_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    out, _ = make_store(Path(), [record(0)], [record(1)])
+    before = out.read_bytes()
+    for path in (tmp_path, tmp_path / "journals"):
+        path.chmod(0o755)
+    Path("journals/worker-1.arrow").chmod(0)
+    with as_ordinary_user(), pytest.raises(PermissionError, match=r"worker-1\.arrow"):
+        collect(Path("journals"), out, population(), datasets(), None, {})
+    assert out.read_bytes() == before
+
+
+def test_a_folder_that_may_not_be_written_is_found_before_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tmp_path.chmod(0o555)
+    with as_ordinary_user(), pytest.raises(PermissionError):
+        JournalWriter(Path("journals/x.arrow"))
+    tmp_path.chmod(0o755)
+
+
+def test_journals_that_change_while_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody but its worker writes a journal; if somebody does, no number is made of it."""
+    out, _ = make_store(tmp_path, [record(0)])
+    journal = write_journal(tmp_path / "journals" / "x.arrow", [record(1), record(2)])
+
+    def then_damage(*arguments: object) -> None:
+        data = bytearray(journal.read_bytes())
+        data[-700] ^= 1
+        journal.write_bytes(data)
+
+    monkeypatch.setattr(sys.modules[collect.__module__], "write_root", then_damage)
+    before = out.read_bytes()
+    with pytest.raises(OSError, match=r"changed at byte .*x\.arrow"):
+        collect(tmp_path / "journals", out, population(), datasets(), None, {})
+    assert out.read_bytes() == before
