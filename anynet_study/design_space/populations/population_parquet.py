@@ -28,7 +28,9 @@ def read_parquet(path: Path) -> pa.Table:
     """Read any Parquet file. Raises UserError for a missing or another one."""
     try:
         with path.open("rb") as file:
-            return pq.ParquetFile(file).read()
+            # Threads would gain nothing, and one that starts while a command ends in an error
+            # aborts the process.
+            return pq.ParquetFile(file).read(use_threads=False)
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such population file") from None
     except (pa.ArrowException, OSError) as error:
