@@ -14,7 +14,9 @@ from anynet_study.design_space.networks import Counts, Networks
 from anynet_study.errors import UserError
 
 Bounds: TypeAlias = tuple[float, float] | None
-MEASURES = ("flops", "parameters", "activations")
+#: What bands can be of, and what each counts, in words.
+UNITS = {"flops": "FLOPs", "parameters": "parameters", "activations": "activations"}
+MEASURES = tuple(UNITS)
 MAX_BOUND = 2**53
 
 

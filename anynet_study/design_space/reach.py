@@ -4,14 +4,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anynet_study.design_space.band import MEASURES
+from anynet_study.design_space.band import MEASURES, UNITS
+from anynet_study.design_space.networks import Networks, networks_of
 
 if TYPE_CHECKING:
     from anynet_study.design_space.sampling import Request
 
-#: Candidates that the message is made of.
+#: The message is made of the networks among so many candidates; where the constraints of a space
+#: leave few of them, of this many networks, or of those among MOST_PROBED candidates.
 PROBE = 1 << 16
-UNITS = {"flops": "FLOPs", "parameters": "parameters", "activations": "activations"}
+ENOUGH = 1 << 14
+MOST_PROBED = 1 << 22
 
 
 def reachable(request: "Request") -> str:
@@ -20,9 +23,7 @@ def reachable(request: "Request") -> str:
     Where several are limited, each is given for the candidates that are inside the other bands,
     if there are any: so one sees which of the bands does not go with the others.
     """
-    networks, legal = request.candidates(0, PROBE)
-    if legal is not None:
-        networks = networks.chosen(np.flatnonzero(legal))
+    networks = _probed(request)
     limits = request.bands.limits()
     costs = {name: request.bands.measure(name, networks) for name in MEASURES if name in limits}
     inside = {name: (c >= limits[name][0]) & (c <= limits[name][1]) for name, c in costs.items()}
@@ -43,8 +44,21 @@ def reachable(request: "Request") -> str:
     return f"{at} this space reaches " + "; ".join(said) if said else "it has no more"
 
 
+def _probed(request: "Request") -> Networks:
+    """The space's networks among the first candidates."""
+    rows, found = [], 0
+    for first in range(0, MOST_PROBED, PROBE):
+        networks, legal = request.candidates(first, PROBE)
+        rows.append((networks if legal is None else networks.chosen(legal)).rows())
+        found += len(rows[-1])
+        if found >= ENOUGH:
+            break
+    return networks_of(np.concatenate(rows), request.space.frame)
+
+
 def _spread(costs: np.ndarray, unit: str) -> str:
     if not len(costs):
-        return f"no network among {PROBE:,} candidates"
+        return f"no network among {MOST_PROBED:,} candidates"
     low, first, last, high = np.percentile(costs, [0, 1, 99, 100])
-    return f"{low:.3g} to {high:.3g} {unit} (98% of it {first:.3g} to {last:.3g})"
+    middle = f"98% of {len(costs):,} draws: {first:.3g} to {last:.3g}"
+    return f"{low:.3g} to {high:.3g} {unit} ({middle})"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from anynet_study.design_space.band import UNITS
 from anynet_study.design_space.networks import IntArray
 from anynet_study.design_space.reach import reachable
 from anynet_study.errors import UserError
@@ -132,7 +133,7 @@ class Search:
         least, most = wilson_interval(in_band, self.in_space)
         limits = self.request.bands.limits()
         bands = " and ".join(
-            f"{low:.4g} to {high:.4g} {NAMES[name]}" for name, (low, high) in limits.items()
+            f"{low:.4g} to {high:.4g} {UNITS[name]}" for name, (low, high) in limits.items()
         )
         return (
             f"found {self.request.count - self.missing:,} of {self.request.count:,} different "
@@ -151,9 +152,6 @@ class Search:
         return f", {lacking[worst]} missing with {self.request.strata.name(worst)}"
 
 
-NAMES = {"flops": "FLOPs", "parameters": "parameters", "activations": "activations"}
-
-
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     """Return the 95% confidence interval of a proportion (Wilson's score interval)."""
     if not trials:
@@ -163,4 +161,5 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     centre = p + z * z / (2 * trials)
     spread = z * math.sqrt(p * (1 - p) / trials + z * z / (4 * trials * trials))
     scale = 1 + z * z / trials
-    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
+    low = max(0.0, (centre - spread) / scale) if successes else 0.0  # but for rounding
+    return low, min(1.0, (centre + spread) / scale)

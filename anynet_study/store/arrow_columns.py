@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study.store.attributes import get_texts
 from anynet_study.store.columns import read_column, read_span
 from anynet_study.store.layout import CODED
 
@@ -31,7 +32,7 @@ def run_column(file: h5py.File, name: str, rows: Rows | None = None) -> pa.Array
 
 def table_columns(group: h5py.Group) -> list[str]:
     """The columns of a table, in order."""
-    return list(group.attrs["columns"])
+    return get_texts(group, "columns")
 
 
 def read_table(group: h5py.Group, columns: Sequence[str] | None = None) -> pa.Table:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.files import replacing
+from anynet_study.store.attributes import set_text
 from anynet_study.store.catalogue import winners
 from anynet_study.store.columns import write_table
 from anynet_study.store.creating import creating
@@ -115,7 +116,7 @@ def _build(out: Path, sweep: Sweep, found: Gathered) -> tuple[pa.Table, NDArray[
         write_root(file, sweep.provenance, -1 if planned is None else len(planned))
         write_table(file.create_group("architectures"), sweep.population)
         sampling = (sweep.population.schema.metadata or {}).get(b"anynet_study.sampling", b"")
-        file["architectures"].attrs["sampling"] = sampling.decode()
+        set_text(file["architectures"], "sampling", sampling.decode())
         write_table(file.create_group("datasets"), sweep.datasets)
         write_table(file.create_group("journals"), _journal_table(found, runs))
         write_runs(file, runs, codes, labels, asked)

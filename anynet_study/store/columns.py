@@ -8,6 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
+from anynet_study.store.attributes import fixed_texts, set_text
 
 TEXT = h5py.string_dtype("utf-8")
 #: A reader of one run inflates a chunk of every column: small ones, at a few percent more to store.
@@ -21,13 +22,12 @@ def write_text(group: h5py.Group, name: str, values: list[str]) -> None:
 
     Of fixed length, which alone HDF5 can check when they are read, unless that would waste memory.
     """
-    storable = [value.replace("\0", "\\0").encode() for value in values]
-    width = max([1, *map(len, storable)])
-    if width * len(storable) > MOST_PADDED:
+    width = max([1, *(len(value.encode()) for value in values)])
+    if width * len(values) > MOST_PADDED:
+        storable = [value.replace("\0", "\\0") for value in values]
         group.create_dataset(name, data=np.array(storable, dtype=object), dtype=TEXT)
     else:
-        fixed = h5py.string_dtype("utf-8", width)
-        write_numbers(group, name, np.array(storable, fixed))
+        write_numbers(group, name, fixed_texts(values))
 
 
 def create_numbers(
@@ -63,7 +63,7 @@ def write_table(group: h5py.Group, table: pa.Table) -> None:
     A missing text becomes "", a missing number or truth NaN, of a column of float64 then: exact up
     to 2**53, beyond which pyarrow.ArrowInvalid is raised. Raises UserError for other types.
     """
-    group.attrs["columns"] = np.array(table.column_names, dtype=object)
+    set_text(group, "columns", table.column_names)
     for name in table.column_names:
         column = table[name]
         if pa.types.is_dictionary(column.type):

@@ -78,9 +78,10 @@ THE TABLE OF ERRORS that analyses begin with has a row an architecture and a col
 the mean of `error` over the runs of that architecture and dataset with planned 1 and recipe 0 whose
 error is not NaN.
 
-Texts are of fixed length, padded with NUL; of varying length in older stores, and where padding
-would be a waste. Chunked arrays are compressed with gzip and carry a Fletcher-32 checksum, both
-built into HDF5; so do the structures of the file, which HDF5 1.10 and later can read.
+Texts are of fixed length, padded with NUL (h5py gives bytes: decode them); of varying length in
+older stores, and where padding would be a waste. Chunked arrays are compressed with gzip and carry
+a Fletcher-32 checksum, both built into HDF5; so do the structures of the file, which HDF5 1.10 and
+later can read.
 """
 
 #: Columns of /runs stored as integers into /labels.

@@ -8,6 +8,7 @@ import h5py
 from pyarrow.lib import ArrowException
 
 from anynet_study.errors import UserError
+from anynet_study.store.attributes import get_text
 from anynet_study.store.layout import FORMAT, SCHEMA_VERSION
 
 #: What reading a damaged file comes to, but for a UserError.
@@ -86,7 +87,7 @@ def _naming_damage(path: Path) -> Iterator[None]:
 
 
 def _check(path: Path, file: h5py.File) -> None:
-    if file.attrs.get("format") != FORMAT:
+    if get_text(file, "format", "") != FORMAT:
         raise UserError(f"{path}: an HDF5 file, but not a results store of anynet-study")
     version = int(file.attrs["schema_version"])
     if version > SCHEMA_VERSION:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
+from anynet_study.store.attributes import get_text
 from anynet_study.store.layout import prediction_group
 from anynet_study.store.opening import StoreFile
 
@@ -20,7 +21,7 @@ def predictions_in(file: h5py.File, dataset: str) -> h5py.Group:
     """The group of a dataset's predictions. Raises UserError where it has none."""
     group = file.get(prediction_group(dataset))
     if group is None:
-        there = [each.attrs["dataset"] for each in file["predictions"].values()]
+        there = [get_text(each, "dataset") for each in file["predictions"].values()]
         raise UserError(f"no predictions on {dataset}; there are: {', '.join(there)}")
     return group
 

@@ -18,6 +18,7 @@ from anynet_study.store.arrow_tables import (
     runs_columns,
     runs_table,
 )
+from anynet_study.store.attributes import get_text
 from anynet_study.store.columns import read_column
 from anynet_study.store.errors_table import Selection, run_errors
 from anynet_study.store.opening import StoreFile
@@ -83,7 +84,7 @@ class ResultStore(Results):
         """What made the store, as given to `collect`; and when, as `created`."""
         with self.file.open() as file:
             made: dict[str, str] = json.loads(file["provenance"].asstr()[()])
-            return made | {"created": str(file.attrs["created"])}
+            return made | {"created": get_text(file, "created")}
 
     @property
     def planned_runs(self) -> int | None:

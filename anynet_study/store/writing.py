@@ -10,18 +10,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.store.columns import TEXT, create_numbers, write_numbers, write_text
+from anynet_study.store.attributes import fixed_texts, set_text
+from anynet_study.store.columns import create_numbers, write_numbers, write_text
 from anynet_study.store.layout import CODED, FORMAT, LAYOUT, SCHEMA_VERSION, prediction_group
 
 
 def write_root(file: h5py.File, provenance: Mapping[str, str], planned_runs: int) -> None:
     """Write the attributes of the root, and /provenance; `planned_runs` -1: not said."""
-    file.attrs["format"] = FORMAT
+    set_text(file, "format", FORMAT)
     file.attrs["schema_version"] = SCHEMA_VERSION
-    file.attrs["created"] = datetime.now(UTC).isoformat(timespec="seconds")
+    set_text(file, "created", datetime.now(UTC).isoformat(timespec="seconds"))
     file.attrs["planned_runs"] = planned_runs
-    file.attrs["layout"] = LAYOUT
-    file.create_dataset("provenance", data=json.dumps(dict(provenance), indent=1), dtype=TEXT)
+    set_text(file, "layout", LAYOUT)
+    file["provenance"] = fixed_texts(json.dumps(dict(provenance), indent=1))
 
 
 def write_runs(
@@ -60,7 +61,8 @@ def create_predictions(
         if runs.size:
             places[runs] = np.arange(runs.size)
             group = file.create_group(prediction_group(label))
-            group.attrs["dataset"], group.attrs["kind"] = label, "class"
+            set_text(group, "dataset", label)
+            set_text(group, "kind", "class")
             write_numbers(group, "run", runs)
             shape = (runs.size, int(images[runs].max()))
             create_numbers(group, "classes", shape, np.uint16)

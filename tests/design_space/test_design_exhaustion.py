@@ -40,7 +40,17 @@ def test_an_empty_band_says_what_is_reachable() -> None:
 def test_an_empty_band_is_noticed_soon(count: int) -> None:
     message = refusal("anynetx", count=count, parameters=(1, 2))
     assert examined(message) <= 8 * MILLION
-    assert "parameters (98% of it" in message
+    assert "parameters (98% of 65,536 draws: " in message
+
+
+def test_a_space_that_constraints_leave_few_candidates_of_is_probed_all_the_same() -> None:
+    """One candidate in 160 is in the space: 65,536 would be 400 draws, up to 3e9 FLOPs."""
+    message = refusal("anynetxe", count=10, flops=(1e13, 2e13))
+    reach = re.search(r"reaches \S+ to (\S+) FLOPs \(98% of ([\d,]+) draws: ", message)
+    assert reach
+    assert float(reach[1]) > 6e9
+    assert int(reach[2].replace(",", "")) > 16_000
+    assert "(acceptance 0 to " in message
 
 
 def test_a_nearly_empty_band_is_noticed_soon_and_says_how_empty() -> None:

@@ -62,7 +62,7 @@ class Reader:
     def predictions(self, dataset: str) -> dict[str, np.ndarray]:
         name = dataset.replace("%", "%25").replace(".", "%2E").replace("/", "%2F")
         group = self.file["predictions"][name]
-        assert group.attrs["dataset"] == dataset
+        assert group.attrs["dataset"].decode() == dataset
         ids = self.column("run_id")[group["run"][:]]
         return dict(zip(ids, group["classes"][:], strict=True))
 
@@ -109,12 +109,12 @@ def test_curves_and_predictions(reader: Reader) -> None:
 def test_where_the_store_comes_from(reader: Reader) -> None:
     assert json.loads(reader.file["provenance"].asstr()[()]) == {"sweep": "x: 1"}
     journals = reader.file["journals"]
-    assert list(journals.attrs["columns"])[:2] == ["journal", "records"]
+    assert list(journals.attrs["columns"])[:2] == [b"journal", b"records"]
     assert journals["journal"].asstr()[:].tolist() == ["worker-0.arrow"]
 
 
 def test_what_is_there_is_documented_and_what_is_documented_is_there(reader: Reader) -> None:
-    text = reader.file.attrs["layout"]
+    text = reader.file.attrs["layout"].decode()
     described = set(re.findall(r"^/(\w+) ", text, re.MULTILINE))
     assert described == set(reader.file)
     words = set(re.findall(r"\w+", text))

@@ -127,7 +127,7 @@ def test_whether_each_is_correct_is_enough(tmp_path: Path, ending: str) -> None:
         assert (row == correct[model]).all()
     with h5py.File(tmp_path / "s.h5") as file:
         (group,) = file["predictions"].values()
-        assert group.attrs["kind"] == "correct"
+        assert group.attrs["kind"] == b"correct"
 
 
 def test_tables_predictions_and_stores_together(tmp_path: Path) -> None:

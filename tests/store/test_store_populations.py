@@ -59,9 +59,9 @@ def test_what_is_read_is_what_pandas_makes_of_the_population(tmp_path: Path, mos
 
 def test_missing_stages_are_nan_to_any_reader(tmp_path: Path) -> None:
     with h5py.File(make(tmp_path, staged(5)), "r") as file:
-        assert "A missing number is NaN" in file.attrs["layout"]
+        assert "A missing number is NaN" in file.attrs["layout"].decode()
         group = file["architectures"]
-        assert "block" in group.attrs["columns"]
+        assert b"block" in group.attrs["columns"]
         np.testing.assert_array_equal(group["d4"][()], [np.nan, np.nan, 9.0])
         assert group["d1"].dtype == np.int32
         assert group["block"].asstr()[()].tolist() == ["basic", "vanilla", "bottleneck"]

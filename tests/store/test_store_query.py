@@ -306,7 +306,7 @@ def test_where_no_count_of_images_is_known_there_is_no_interval(tmp_path: Path) 
     out, _ = make_store(tmp_path, [record(0), record(1, predictions=np.empty(0, np.uint16))])
     with h5py.File(out, "r+") as file:
         table = file["datasets"]
-        table.attrs["columns"] = [one for one in table.attrs["columns"] if one != "test_images"]
+        table.attrs["columns"] = [one for one in table.attrs["columns"] if one != b"test_images"]
         del table["test_images"]
     rows = query(ResultStore(out), columns=["error", "error_low", "error_high"], sort=["error_low"])
     assert rows["error_low"].isna().tolist() == [False, True]

@@ -204,7 +204,7 @@ def test_a_store_is_found_by_file_folder_or_name(
 def test_the_documentation_suffices_to_read_a_store(path: Path) -> None:
     """With h5py alone, as `layout` says (which travels in the file)."""
     with h5py.File(path, "r") as file:
-        assert file.attrs["layout"] == LAYOUT
+        assert file.attrs["layout"].decode() == LAYOUT
         runs, labels = file["runs"], file["labels"]
         documented = LAYOUT.replace(",", " ").replace(";", " ").split()
         assert {*runs, *file} <= {word.strip("/") for word in documented}

@@ -48,7 +48,7 @@ def remove(path: str) -> Callable[[h5py.File], None]:
 
 
 def change_seed(file: h5py.File) -> None:
-    file["architectures"].attrs["sampling"] = file["architectures"].attrs["sampling"] + " "
+    file["architectures"].attrs["sampling"] = "{}"
 
 
 def wrong_labels(file: h5py.File) -> None:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from anynet_study.design_space.populations.population import Population
 from anynet_study.design_space.populations.table import METADATA_KEY, schema_of, stages_of
 from anynet_study.store.arrow_tables import CURVE_KEYS, curves_table
+from anynet_study.store.attributes import get_text
 from anynet_study.store.record import CURVES
 from anynet_study.store.results import ResultStore
 
@@ -41,7 +42,7 @@ def plain(table: pa.Table) -> pa.Table:
 def population_of(store: ResultStore) -> Population | None:
     """The population that was drawn for a study; None where its columns are not all there."""
     with store.file.open() as file:
-        sampling = str(file["architectures"].attrs.get("sampling", ""))
+        sampling = get_text(file["architectures"], "sampling", "")
     table = store.table("architectures")
     schema = schema_of(stages_of(table), "weight" in table.column_names)
     if not sampling or schema.names != table.column_names:

@@ -152,7 +152,7 @@ errors <- arrow::read_parquet("errors.parquet")
 import h5py
 
 with h5py.File("results.h5") as file:
-    print(file.attrs["layout"])  # what is where
+    print(file.attrs["layout"].decode())  # what is where
     error = file["runs/error"][:]
     model = file["labels/architecture"].asstr()[:][file["runs/architecture"][:]]
 ```

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError
 from anynet_study.files import replacing
 from anynet_study.provenance import code_version
+from anynet_study.store.attributes import set_text
 from anynet_study.store.columns import create_numbers, write_numbers, write_table
 from anynet_study.store.creating import creating
 from anynet_study.store.importing.datasets import Known, dataset_table
@@ -45,7 +46,7 @@ def build(parts: Sequence[Part], known: Known, out: Path) -> None:
     with replacing(out) as temporary, creating(temporary, out) as file:
         write_root(file, provenance, -1)
         write_table(file.create_group("architectures"), architectures)
-        file["architectures"].attrs["sampling"] = ""
+        set_text(file["architectures"], "sampling", "")
         write_table(file.create_group("datasets"), datasets)
         write_table(file.create_group("journals"), _journals(parts))
         asked = merged.runs["planned"].to_numpy().astype(bool)
@@ -125,7 +126,7 @@ def _write_predictions(
     places = create_predictions(file, dataset, names, images)
     for dataset_name, truth in truths.items():
         group = file[prediction_group(dataset_name)]
-        group.attrs["kind"] = truth.kind
+        set_text(group, "kind", truth.kind)
         if truth.labels is not None:
             write_numbers(group, "labels", truth.labels)
     for run, (part, row) in enumerate(_runs(merged, parts)):

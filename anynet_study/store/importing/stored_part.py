@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anynet_study.store.attributes import get_text
 from anynet_study.store.columns import read_column
 from anynet_study.store.importing.part import RUNS, Part, Truth
 from anynet_study.store.importing.table_part import entry
@@ -101,8 +102,8 @@ def _known(table: pa.Table) -> pa.Table:
 
 def _truth(file: h5py.File) -> dict[str, Truth]:
     return {
-        group.attrs["dataset"]: Truth(
-            group.attrs.get("kind", "class"),
+        get_text(group, "dataset"): Truth(
+            get_text(group, "kind", "class"),
             group["labels"][()] if "labels" in group else None,
         )
         for group in file["predictions"].values()

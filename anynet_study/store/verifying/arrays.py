@@ -7,6 +7,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.store.attributes import get_text
 from anynet_study.store.columns import read_column
 from anynet_study.store.layout import prediction_group
 from anynet_study.store.record import NO_PREDICTION
@@ -101,7 +102,7 @@ def predictions(file: h5py.File, runs: Runs) -> Findings:
     table = file["datasets"]
     classes = read_column(table, "classes") if "classes" in table else np.empty(0)
     for name, group in file["predictions"].items():
-        dataset, where = str(group.attrs["dataset"]), f"/predictions/{name}"
+        dataset, where = get_text(group, "dataset"), f"/predictions/{name}"
         rows = group["run"][()].astype(np.int64)
         mine = np.flatnonzero(runs.labels["dataset"] == dataset)
         if prediction_group(dataset) != where or not mine.size:
@@ -114,7 +115,7 @@ def predictions(file: h5py.File, runs: Runs) -> Findings:
             yield Finding(f"{where}/run", f"has runs on other datasets than {dataset}")
         else:
             covered[rows] = True
-            kind = str(group.attrs.get("kind", "class"))
+            kind = get_text(group, "kind", "class")
             known = classes[mine[0]] if mine[0] < len(classes) else 0
             most = 2 if kind == "correct" else int(known) if known > 0 else NO_PREDICTION
             yield from _group(group, where, rows, most, runs)

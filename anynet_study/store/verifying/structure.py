@@ -7,6 +7,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from anynet_study.store.attributes import get_texts
 from anynet_study.store.layout import CODED, RUN_COLUMNS
 from anynet_study.store.record import CURVES
 from anynet_study.store.sealing import is_sealed
@@ -47,7 +48,7 @@ def parts(file: h5py.File) -> Findings:
 
 
 def _table(file: h5py.File, name: str) -> Findings:
-    columns = list(file[name].attrs.get("columns", []))
+    columns = get_texts(file[name], "columns") if "columns" in file[name].attrs else []
     absent = [column for column in columns if column not in file[name]]
     yield from (Finding(f"/{name}/{column}", "is missing") for column in absent)
     lengths = {file[name][column].shape for column in columns if column not in absent}
