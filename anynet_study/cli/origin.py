@@ -3,9 +3,8 @@
 from typing import Any
 
 from anynet_study.design_space import DesignSpace
+from anynet_study.design_space.band import UNITS
 from anynet_study.design_space.named_spaces import SPACES
-
-UNITS = {"flops": "FLOPs", "parameters": "parameters", "activations": "activations"}
 
 
 def origin_of(sampling: dict[str, Any]) -> dict[str, str]:
