@@ -75,12 +75,15 @@ def bca(estimate: Floats, draws: Floats, jackknife: Floats, level: float) -> tup
     """BCa intervals (p,), (p,) of p statistics from draws (p, resamples) and jackknife (p, n).
 
     Undefined resamples (a column is constant in them) are left out; where they are more than
-    half, and where the estimate is undefined, both ends are NaN. An interval always holds its
+    half, and where the estimate is undefined, both ends are NaN. So they are where the jackknife
+    is undefined: a column that one architecture alone keeps from being constant varies in no
+    resample but by it, and the interval would have hardly any width. An interval always holds its
     estimate. With a perfect correlation every resample is perfect and the interval has no width.
     """
     ordered = np.sort(draws, axis=1)
     defined = np.isfinite(ordered).sum(axis=1)
     usable = np.isfinite(estimate) & (defined > draws.shape[1] / 2)
+    usable &= np.isfinite(jackknife).all(axis=1)
     below = (ordered < estimate[:, None]).sum(axis=1)
     equal = (ordered == estimate[:, None]).sum(axis=1)
     total = np.maximum(defined, 1)

@@ -100,6 +100,17 @@ def test_undefined_resamples_are_left_out_until_they_are_most() -> None:
     assert np.isnan([low[1], high[1]]).all()
 
 
+def test_a_column_that_one_row_alone_keeps_from_being_constant_has_no_interval() -> None:
+    """Otherwise it would be [-0.61, -0.60] for 8 rows, of the ties of the other column."""
+    alone = np.column_stack([np.r_[1.0, np.zeros(7)], [1, 3, 4, 2, 4, 6, 5, 3]])
+    two = alone + np.column_stack([np.r_[0, 2.0, np.zeros(6)], np.zeros(8)])
+    for values, known in ((alone, False), (two, True)):
+        resampled = Resampler(values, pairwise(values, [(0, 1)])).resampled(1000, seed=0)
+        low, high = resampled.interval(0.95)
+        assert np.isfinite(resampled.estimate).all()
+        assert np.isfinite([low, high]).all() == known
+
+
 def test_an_interval_holds_its_estimate() -> None:
     draws = np.random.default_rng(0).normal(size=(1, 1000))
     low, high = bca(np.array([5.0]), draws, np.array([[0.0, 0.0, 9.0]]), 0.95)
