@@ -12,14 +12,13 @@ from anynet_study.apr.edf import edf, edf_summary
 from anynet_study.apr.edf_compare import compare_spaces
 from anynet_study.apr.edf_complexity import match_complexity
 from anynet_study.apr.edf_range import good_range
-from anynet_study.apr.edf_sample import effective_size
 from anynet_study.apr.edf_search import random_search
 from anynet_study.apr.extremes import mark_extremes
 from anynet_study.apr.families import best_proxies, match_family
 from anynet_study.apr.replicates import disattenuate, noise_ceiling
 from anynet_study.apr.roles import Roles
 from anynet_study.apr.table import check_errors, exclusions, in_percent
-from anynet_study.apr.weights import weights_of
+from anynet_study.apr.weights import effective_size, weights_of
 
 __all__ = [
     "Roles",

@@ -20,6 +20,7 @@ from anynet_study.apr.bootstrap import draw
 from anynet_study.apr.pairs import FEWEST
 from anynet_study.apr.ranks import Floats, Ints, Multiplicities
 from anynet_study.apr.table import check_errors
+from anynet_study.apr.weights import effective_size
 from anynet_study.errors import UserError
 
 #: Resamples that share a random stream. Few, so that 400,000 models take 0.3 GB.
@@ -118,12 +119,6 @@ def check_seed(seed: int) -> None:
     """Raise UserError for a seed that is none."""
     if seed < 0:
         raise UserError(f"seed: {seed} is negative; legal: 0, 1, 2, ...")
-
-
-def effective_size(weights: ArrayLike) -> float:
-    """Models of equal weight that would say as much (Kish): square of the sum / sum of squares."""
-    values = np.asarray(weights, dtype=np.float64)
-    return float(values.sum() ** 2 / (values**2).sum())
 
 
 def medians(masses: Floats, errors: Floats) -> Floats:

@@ -16,6 +16,7 @@ Pearson's coefficients. The others describe the sample as it was drawn: `configu
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from anynet_study.apr.kernels import Method
@@ -61,12 +62,19 @@ def aligned_weights(weights: pd.Series | None, errors: pd.DataFrame) -> Floats |
     return values
 
 
+def effective_size(weights: ArrayLike) -> float:
+    """Rows of equal weight that would say as much (Kish): square of the sum / sum of squares.
+
+    0 where there are none.
+    """
+    values = np.asarray(weights, dtype=np.float64)
+    squares = float((values**2).sum())
+    return float(values.sum()) ** 2 / squares if squares else 0.0
+
+
 def effective_sizes(pairs: PairSet, weights: Floats) -> Floats:
-    """(p,) architectures of equal weight that would say as much (Kish): sum**2 / sum of squares."""
-    squares = pairs.rows @ weights**2
-    sums = (pairs.rows @ weights) ** 2
-    sizes: Floats = np.divide(sums, squares, out=np.zeros_like(sums), where=squares > 0)
-    return sizes
+    """(p,) effective sizes of the architectures that count for each pair."""
+    return np.array([effective_size(weights[rows]) for rows in pairs.rows], dtype=np.float64)
 
 
 def weighted_p_values(values: Floats, pairs: PairSet, method: Method, weights: Floats) -> Floats:
