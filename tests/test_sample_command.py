@@ -84,6 +84,9 @@ def test_mixed_populations_say_what_they_are_made_of(typed: Type) -> None:
 
 def test_strata_and_steps_are_told(typed: Type) -> None:
     drawn = DesignSpace.anynetx().sample(30, strata={"of": "depth", "edges": [12]})
+    strata = ["--strata", "{of: depth, edges: [12]}"]
+    typed("sample", "--space", "anynetx", "--count", 30, *strata, "-o", "whole.parquet")
+    assert Population.read("whole.parquet").equals(drawn)
     drawn.filter("flops > 1e8").subsample(9, seed=1).write("part.parquet")
     Path("part.yaml").write_text(
         TINY.replace("space: {", "#")
@@ -121,6 +124,15 @@ def test_figures_of_the_space_and_the_sample(typed: Type, suffix: str) -> None:
         (["--space", "anynety", "--count", 3, "-o", "p.csv"], "space: base: 'anynety' is unknown"),
         (["--space", "{a: [", "--count", 3, "-o", "p.csv"], "--space: not valid YAML"),
         (["--space", "anynetx", "--count", 3, "--flops", "9", "-o", "p.csv"], "`flops` = ['9']"),
+        (
+            ["--space", "anynetx", "--count", 3, "-o", "p.txt"],
+            "p.txt: a population's file must end",
+        ),
+        (["--space", "anynetx", "--count", 3, "-o", "."], "a population's file must end in .parq"),
+        (
+            ["--space", "a", "--strata", "{", "--count", 3, "-o", "p.csv"],
+            "--strata: not valid YAML",
+        ),
         (["tiny.yaml", "--figure", "f.jpg"], "--figure: f.jpg: legal suffixes are .png, .pdf"),
     ],
 )

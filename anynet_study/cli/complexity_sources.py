@@ -56,8 +56,14 @@ def population_of(source: str, resolution: int | None, classes: int | None) -> P
 
 
 def is_population(source: str) -> bool:
-    """Whether the name is that of a population's file."""
-    return not _is_inline(source) and Path(source).suffix in POPULATIONS
+    """Whether the name is that of a population's file; a JSON file's beginning tells."""
+    if _is_inline(source):
+        return False
+    path = Path(source)
+    if path.suffix.lower() == ".json" and path.is_file():
+        with path.open("rb") as file:
+            return file.read(100).lstrip().startswith(b"[")
+    return path.suffix.lower() in POPULATIONS
 
 
 def _found(source: str, architecture_id: str) -> tuple[str, Architecture]:

@@ -34,6 +34,12 @@ def sample(
     activations: Annotated[
         str | None, typer.Option(metavar=BAND, help="Band of activations.")
     ] = None,
+    strata: Annotated[
+        str | None,
+        typer.Option(
+            metavar="YAML", help="As many of each stratum, such as '{of: depth, edges: [10, 20]}'."
+        ),
+    ] = None,
     resolution: Annotated[
         int | None, typer.Option(help="Image side that bands are meant for (224).")
     ] = None,
@@ -61,14 +67,18 @@ def sample(
     """
     from anynet_study import study as studies
     from anynet_study.cli.population import print_population
+    from anynet_study.design_space.populations.population_file import check_suffix
     from anynet_study.sweep import Sweep
 
     options = {
         **{"space": space, "count": count, "resolution": resolution, "classes": classes},
         **{"flops": flops, "parameters": parameters, "activations": activations, "seed": seed},
+        "strata": strata,
     }
     given = {name: value for name, value in options.items() if value is not None}
     _check_figure(figure)
+    if output is not None:
+        check_suffix(output)
     if sweep_file is None:
         spec = _spec(given)
         if output is None:
@@ -100,10 +110,11 @@ def _spec(given: dict[str, Any]) -> "PopulationSpec":
     if "space" not in given:
         raise UserError("give a sweep file, or --space and --count; see anynet-study sample --help")
     content = dict(given)
-    try:
-        content["space"] = parse_yaml(given["space"])
-    except ValueError as error:
-        raise UserError(f"--space: not valid YAML: {error}") from None
+    for name in given.keys() & {"space", "strata"}:
+        try:
+            content[name] = parse_yaml(given[name])
+        except ValueError as error:
+            raise UserError(f"--{name}: not valid YAML: {error}") from None
     for name in ("flops", "parameters", "activations"):
         if name in given:
             content[name] = given[name].split(",")

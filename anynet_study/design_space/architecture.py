@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -160,7 +161,7 @@ class Architecture:
         Raises UserError naming an unknown or missing key, or what cannot be built.
         """
         if not isinstance(values, Mapping):
-            raise UserError(f"architecture: {values!r} is not a mapping of its fields")
+            raise UserError(f"architecture: {reprlib.repr(values)} is not a mapping of its fields")
         legal = [field.name for field in fields(cls)]
         known_keys(values, "architecture", legal)
         missing = [key for key in ("depths", "widths") if key not in values]

@@ -118,9 +118,10 @@ def test_the_list_of_reference_networks() -> None:
     assert [one["name"] for one in json.loads(run("--list", "--json"))] == list(NAMES)
 
 
-def test_a_population_is_shown_by_its_quartiles(tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "json", "CSV"])
+def test_a_population_is_shown_by_its_quartiles(suffix: str, tmp_path: Path) -> None:
     members = [reference(name) for name in ("resnet18", "resnet50", "regnety_400mf", "plain20")]
-    path = str(tmp_path / "p.parquet")
+    path = str(tmp_path / f"p.{suffix}")
     Population.from_architectures(members, 224, 1000).write(path)
     for options, place in (([], (224, 1000)), (["--resolution", "32"], (32, 1000))):
         printed = json.loads(run(path, "--json", *options))

@@ -103,7 +103,7 @@ def test_published_networks_by_name(tmp_path: Path) -> None:
         ("d1,w1\n1,16\n\n0,8\n", ": line 4, column d1: '0' is not a whole number from 1"),
         ("d1,w1,b1\n1,16,1\n1,16,3\n", ": line 3: stage 1: width 16 is not divisible by bott"),
         ("d1,w1\n1,16\n1,\n", ": line 3: widths: 0 is not a whole number"),
-        ("d1,w1,d2,w2\n,,1,8\n", ": line 2: "),
+        ("d1,w1,d2,w2\n1,8,,\n,,1,8\n", ": line 3: there is a stage 2, but d1 is empty"),
         ("d1,w1,s1\n1,16,1\n1,16,\n", ": line 3: strides: "),
         ("d1,w1,d2,w2,s1\n1,16,1,8,1\n", ": line 2: it has more stages than strides"),
         ("d1,w1,stem\n1,16,cifarr\n", ": line 2: stem: 'cifarr' is unknown .did you mean 'cif"),
@@ -114,7 +114,7 @@ def test_published_networks_by_name(tmp_path: Path) -> None:
         ("d1,w1,d1\n1,16,8\n", ": column 'd1' is there twice"),
         ("d1,w1\n1,16,8\n", ": line 2 has 3 cells, the header has 2"),
         ("d1,w1\n", ": there is no architecture in it"),
-        ("", ": there is no architecture in it"),
+        ("", ": the file is empty"),
         ("x,y\n1,2\n", ": there is no column d1; needed: d1, w1, d2"),
         ("d1,w1\n1,16\n2,16\n1,16\n", ": line 4: the same network as line 2"),
         ("architecture,d1,w1\nabc,1,16\n", ": line 2, column architecture: 'abc' is not the id"),
@@ -148,6 +148,13 @@ def test_mistakes_in_json_name_the_entry(tmp_path: Path, text: str, complaint: s
     path.write_text(text)
     with pytest.raises(UserError, match=f"chosen.json: {complaint}"):
         Population.read(path)
+
+
+def test_files_that_say_no_format_are_refused(tmp_path: Path) -> None:
+    for name in ("p.txt", "p"):
+        with pytest.raises(UserError, match=f"{name}: .* must end in .parquet, .csv, .json"):
+            DesignSpace.anynetx().sample(2).write(tmp_path / name)
+    assert not list(tmp_path.iterdir())
 
 
 def test_files_that_are_not_there_or_not_right(tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ def from_columns(columns: Columns, where: str, name_of: Callable[[int], str]) ->
     read = _Reader(columns, name_of, len(columns["d1"]))
     of = {f: np.array([read.whole(f"{c}{k}") for k in stages]) for f, c in LETTERS.items()}
     there = of["depths"] > 0
+    _check_gaps(there, name_of)
     of["bottleneck_ratios"] = np.where(
         there & (of["bottleneck_ratios"] == 0), 1, of["bottleneck_ratios"]
     )
@@ -85,6 +86,15 @@ def _stages(columns: Columns, where: str) -> list[int]:
                     f"{where}: there is no column {letter}{number}; needed: d1, w1, ..."
                 )
     return stages
+
+
+def _check_gaps(there: npt.NDArray[np.bool_], name_of: Callable[[int], str]) -> None:
+    """Refuse stages that follow one that is not there; `there` has shape (S, n)."""
+    gaps = ~there[:-1] & there[1:]
+    if gaps.any():
+        row = int(np.argmax(gaps.any(axis=0)))
+        stage = int(np.argmax(gaps[:, row])) + 1
+        raise UserError(f"{name_of(row)}: there is a stage {stage + 1}, but d{stage} is empty")
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,10 @@ class Population:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
+    def __repr__(self) -> str:
+        place = f"{self.resolution} px, {self.classes} classes"
+        return f"<Population of {len(self):,} architectures, costs at {place}>"
+
     def __getitem__(self, index: int) -> Architecture:
         return self._architectures[index]
 
@@ -230,7 +234,7 @@ class Population:
         return self.table.to_pandas()
 
     def write(self, path: Path | str) -> None:
-        """Write a file atomically: Parquet, or CSV or JSON by the suffix.
+        """Write a file atomically: Parquet, CSV or JSON by the suffix. Raises UserError for others.
 
         Equal populations give equal bytes. CSV has the table alone and JSON the architectures
         alone: neither tells how they were drawn.

@@ -29,6 +29,8 @@ def read_csv(path: Path) -> Chosen:
     Raises UserError naming the line.
     """
     header, rows, lines = _cells(path)
+    if not header:
+        raise UserError(f"{path}: the file is empty")
     for name in header:
         if header.count(name) > 1:
             raise UserError(f"{path}: column {name!r} is there twice")
@@ -43,8 +45,8 @@ def read_csv(path: Path) -> Chosen:
         return from_entries([_entry(cell) for cell in columns["architecture"]], name_of)
     if "d1" not in columns:
         raise UserError(
-            f"{path}: there is no column d1; needed: d1, w1, d2, w2, ..., or nothing but a column "
-            "architecture that names published networks"
+            f"{path}: there is no column d1; needed: d1, w1, d2, w2, ..., separated by commas, or "
+            "nothing but a column architecture that names published networks"
         )
     return from_columns(columns, str(path), name_of)
 

@@ -15,11 +15,19 @@ from anynet_study.design_space.populations.population_json import read_json, wri
 from anynet_study.design_space.populations.table import cells_of, tabulate
 from anynet_study.errors import UserError
 
+SUFFIXES = (".parquet", ".csv", ".json")
 READERS: dict[str, Callable[[Path], Chosen]] = {".csv": read_csv, ".json": read_json}
 
 
+def check_suffix(path: Path) -> None:
+    """Refuse, before any work, a file that a population cannot be written to."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise UserError(f"{path}: a population's file must end in {', '.join(SUFFIXES)}")
+
+
 def write_table(table: pa.Table, path: Path, architectures: Iterable[Architecture]) -> None:
-    """Write a population's table, or its architectures, by the suffix."""
+    """Write a population's table, or its architectures, by the suffix. Raises UserError."""
+    check_suffix(path)
     if path.suffix.lower() == ".json":
         write_json(architectures, path)
     elif path.suffix.lower() == ".csv":
