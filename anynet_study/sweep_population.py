@@ -54,8 +54,8 @@ class PopulationSpec(Strict):
     def _known_space(cls, space: Any) -> Any:
         try:
             DesignSpace.from_spec(space)
-        except UserError as error:
-            raise ValueError(error) from None
+        except UserError as error:  # the key is said by who reports this
+            raise ValueError(str(error).removeprefix("space: ")) from None
         return space
 
     @field_validator("strata", mode="before")
@@ -64,7 +64,7 @@ class PopulationSpec(Strict):
         try:
             checked_strata(strata)
         except UserError as error:
-            raise ValueError(error) from None
+            raise ValueError(str(error).removeprefix("strata: ")) from None
         return strata
 
     @field_validator("flops", "parameters", "activations", mode="before")

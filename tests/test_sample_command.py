@@ -121,7 +121,10 @@ def test_figures_of_the_space_and_the_sample(typed: Type, suffix: str) -> None:
         (["--space", "anynetx", "-o", "p.csv"], "`count` is missing"),
         (["--space", "anynetx", "--count", 3], "give -o FILE.parquet, .csv or .json"),
         (["tiny.yaml", "--count", 3], "--count: with a sweep file, write population.count=..."),
-        (["--space", "anynety", "--count", 3, "-o", "p.csv"], "space: base: 'anynety' is unknown"),
+        (
+            ["--space", "anynety", "--count", 3, "-o", "p.csv"],
+            "`space` = 'anynety': base: 'anynety' is",
+        ),
         (["--space", "{a: [", "--count", 3, "-o", "p.csv"], "--space: not valid YAML"),
         (["--space", "anynetx", "--count", 3, "--flops", "9", "-o", "p.csv"], "`flops` = ['9']"),
         (
@@ -133,7 +136,7 @@ def test_figures_of_the_space_and_the_sample(typed: Type, suffix: str) -> None:
             ["--space", "a", "--strata", "{", "--count", 3, "-o", "p.csv"],
             "--strata: not valid YAML",
         ),
-        (["tiny.yaml", "--figure", "f.jpg"], "--figure: f.jpg: legal suffixes are .png, .pdf"),
+        (["tiny.yaml", "--figure", "f.jpg"], "--figure: f.jpg must end in .png, .pdf, .svg"),
     ],
 )
 def test_mistakes_get_one_line(typed: Type, arguments: list[object], complaint: str) -> None:

@@ -146,7 +146,7 @@ def test_overrides_reach_any_depth(tmp_path: Path) -> None:
             "population.activations=many",
             "`population.activations` = 'many': legal: [lowest, highest] act",
         ),
-        ("population.strata={of: dept}", "`population.strata`: strata: of: 'dept' is unknown"),
+        ("population.strata={of: dept}", "`population.strata`: of: 'dept' is unknown"),
         ("population.file=a.csv", "`flops` is for drawing, but there is a `file`; drop one"),
         ("datasets.gratings.role=extra", "datasets: none is a target"),
         ("datasets.gratings.role=source", "`datasets.gratings.role` = 'source'"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anynet_study.cli.figure_file import check_figure
 from anynet_study.cli.inputs import Accuracy, Fraction, Resamples, Seed
 from anynet_study.errors import UserError
 
@@ -84,7 +85,7 @@ def compare(
     from anynet_study.cli.compare_groups import split_by, split_by_name
     from anynet_study.cli.compare_sources import read_spaces
     from anynet_study.cli.compare_sources import weigh as weighed
-    from anynet_study.cli.compare_tables import Bootstrap, check_figure, draw, make_comparison
+    from anynet_study.cli.compare_tables import Bootstrap, draw, make_comparison
 
     _check(sources, by, group, weigh, csv, as_json)
     check_figure("--figure", figure)

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anynet_study.errors import UserError
+from anynet_study.cli.figure_file import save_figure
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from anynet_study.cli.compare_sources import Spaces
-
-FORMATS = (".png", ".pdf", ".svg")
 
 
 @dataclass(frozen=True)
@@ -66,12 +64,6 @@ def make_comparison(spaces: "Spaces", how: Bootstrap) -> Comparison:
     )
 
 
-def check_figure(option: str, path: Path | None) -> None:
-    """Refuse, before any work, a file that a figure cannot be written to."""
-    if path is not None and path.suffix not in FORMATS:
-        raise UserError(f"{option}: {path} must end in {', '.join(FORMATS)}")
-
-
 def draw(spaces: "Spaces", made: Comparison, level: float, figure: str, path: Path) -> None:
     """Write the figure "edf" or "search"."""
     from anynet_study import plots
@@ -81,8 +73,7 @@ def draw(spaces: "Spaces", made: Comparison, level: float, figure: str, path: Pa
         "search": (plots.random_search_plot, made.search),
     }[figure]
     parts = dict(iter(table.groupby("space", sort=False)))
-    drawn = function(parts, spaces.dataset, spaces.metric, level)
-    plots.save(drawn, path.with_suffix(""), [path.suffix[1:]])
+    save_figure(function(parts, spaces.dataset, spaces.metric, level), path)
 
 
 def _ranges(spaces: "Spaces", name: str, level: float) -> "pd.DataFrame":

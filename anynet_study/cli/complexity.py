@@ -13,7 +13,7 @@ def complexity(
         typer.Argument(
             metavar="NETWORK",
             help="Name of a reference network such as resnet50, YAML or JSON file of an "
-            "architecture, the JSON itself, or a population's Parquet, CSV or JSON file.",
+            "architecture, the JSON itself, a population's Parquet, CSV or JSON file, or a study.",
         ),
     ] = None,
     architecture_id: Annotated[

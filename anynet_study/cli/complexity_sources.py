@@ -46,7 +46,7 @@ def network_of(
 
 def population_of(source: str, resolution: int | None, classes: int | None) -> Population:
     """Read a population, counted elsewhere where asked. Raises UserError."""
-    population = Population.read(source)
+    population = Population.read(_population_file(source) or source)
     place = (
         population.resolution if resolution is None else resolution,
         population.classes if classes is None else classes,
@@ -56,22 +56,16 @@ def population_of(source: str, resolution: int | None, classes: int | None) -> P
 
 
 def is_population(source: str) -> bool:
-    """Whether the name is that of a population's file; a JSON file's beginning tells."""
-    if _is_inline(source):
-        return False
-    path = Path(source)
-    if path.suffix.lower() == ".json" and path.is_file():
-        with path.open("rb") as file:
-            return file.read(100).lstrip().startswith(b"[")
-    return path.suffix.lower() in POPULATIONS
+    """Whether the name is that of a population's file or of a study, which has one."""
+    return _population_file(source) is not None
 
 
 def _found(source: str, architecture_id: str) -> tuple[str, Architecture]:
-    path = Path(source)
-    if is_population(source):
+    path, population = Path(source), _population_file(source)
+    if population is not None:
         if not architecture_id:
             raise UserError(f"{source}: give a population alone, or choose of it with --id")
-        return architecture_id, Population.read(source).find(architecture_id)
+        return architecture_id, Population.read(population).find(architecture_id)
     if _is_inline(source):
         architecture = Architecture.from_dict(_parsed(source))
         return architecture.id, architecture
@@ -82,6 +76,22 @@ def _found(source: str, architecture_id: str) -> tuple[str, Architecture]:
     near = difflib.get_close_matches(source.lower(), NAMES, n=2)
     hint = f" (did you mean {' or '.join(near)}?)" if near else ""
     raise UserError(f"{source}: neither a file nor a reference network{hint}; --list shows these")
+
+
+def _population_file(source: str) -> Path | None:
+    """The file itself, or a study's; of JSON files, its beginning tells populations from others."""
+    if _is_inline(source) or is_reference(source):
+        return None
+    path = Path(source)
+    if path.suffix.lower() == ".json" and path.is_file():
+        with path.open("rb") as file:
+            return path if file.read(100).lstrip().startswith(b"[") else None
+    if path.suffix.lower() in POPULATIONS:
+        return path
+    from anynet_study.study import STUDIES, Study
+
+    studies = [Study(path).population_file, Study(STUDIES / source).population_file]
+    return next((file for file in studies if file.is_file()), None)
 
 
 def _is_inline(source: str) -> bool:

@@ -38,8 +38,10 @@ def print_population(population: Population, path: Path, as_json: bool) -> None:
     console.print(_origin_table(population, kinds))
     console.print(f"\ncosts {place}", highlight=False)
     console.print(_spread_table(spread))
-    console.print("\nstages: median depth and width, most frequent ratio and group width")
-    console.print(_stages_table(stages))
+    grouped = "bottleneck" in kinds["block"]
+    frequent = ", most frequent ratio and group width" if grouped else ""
+    console.print(f"\nstages: median depth and width{frequent}")
+    console.print(_stages_table(stages, list(PARAMETERS) if grouped else ["depth", "width"]))
 
 
 def _spread(population: Population) -> dict[str, dict[str, float]]:
@@ -117,14 +119,14 @@ def _spread_table(spread: dict[str, dict[str, float]]) -> Table:
     return table
 
 
-def _stages_table(stages: dict[str, list[dict[str, float]]]) -> Table:
+def _stages_table(stages: dict[str, list[dict[str, float]]], names: list[str]) -> Table:
     table = Table()
     table.add_column("stage", no_wrap=True)
     for number in range(1, len(stages["depth"]) + 1):
         table.add_column(str(number), justify="right", no_wrap=True)
-    for name, found in stages.items():
+    for name in names:
         key = "median" if name in ("depth", "width") else "most_frequent"
-        table.add_row(name, *(f"{one[key]:g}" for one in found))
+        table.add_row(name, *(f"{one[key]:g}" for one in stages[name]))
     architectures = [one["architectures"] for one in stages["depth"]]
     if len(set(architectures)) > 1:
         table.add_row("architectures", *(f"{count:,}" for count in architectures))

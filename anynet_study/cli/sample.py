@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anynet_study.cli.figure_file import check_figure, save_figure
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from anynet_study.sweep_population import PopulationSpec
 
 BAND = "LOWEST,HIGHEST"
-FIGURES = (".png", ".pdf", ".svg")
 
 
 def sample(
@@ -76,7 +76,7 @@ def sample(
         "strata": strata,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    _check_figure(figure)
+    check_figure("--figure", figure)
     if output is not None:
         check_suffix(output)
     if sweep_file is None:
@@ -124,17 +124,11 @@ def _spec(given: dict[str, Any]) -> "PopulationSpec":
         raise UserError(describe(error, PopulationSpec, content)) from None
 
 
-def _check_figure(figure: Path | None) -> None:
-    if figure is not None and figure.suffix not in FIGURES:
-        raise UserError(f"--figure: {figure}: legal suffixes are {', '.join(FIGURES)}")
-
-
 def _draw(population: "Population", figure: Path) -> None:
     """Draw what was sampled, and what the space gives without bands where that is known."""
     from anynet_study.design_space.band import MEASURES
     from anynet_study.design_space.unconditioned import unconditioned
     from anynet_study.plots.sampling import sampling_grid
-    from anynet_study.plots.saving import save
 
     record, space = population.sampling, None
     if "space" in record:
@@ -142,5 +136,4 @@ def _draw(population: "Population", figure: Path) -> None:
         space = unconditioned(record["space"], *place).to_pandas()
     moved = any(step["step"] == "at" for step in record.get("derived", []))
     bands = {str(name): record[name] for name in MEASURES if name in record and not moved}
-    drawn = sampling_grid(population.to_pandas(), space, bands)
-    save(drawn, figure.with_suffix(""), [figure.suffix[1:]])
+    save_figure(sampling_grid(population.to_pandas(), space, bands), figure)

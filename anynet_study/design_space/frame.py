@@ -55,7 +55,7 @@ class Frame:
     @classmethod
     def checked(cls, owner: str, values: dict[str, Any]) -> "Frame":
         """Build from unchecked values; UserErrors begin with `owner`."""
-        given = {**{name: field.default for name, field in cls.__dataclass_fields__.items()}}
+        given = {name: field.default for name, field in cls.__dataclass_fields__.items()}
         given.update(values)
         frame = cls(
             one_of(given["stem"], f"{owner}: stem", STEMS),

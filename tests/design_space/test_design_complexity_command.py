@@ -118,11 +118,12 @@ def test_the_list_of_reference_networks() -> None:
     assert [one["name"] for one in json.loads(run("--list", "--json"))] == list(NAMES)
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "csv", "json", "CSV"])
-def test_a_population_is_shown_by_its_quartiles(suffix: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["p.parquet", "p.csv", "p.json", "p.CSV", "study"])
+def test_a_population_is_shown_by_its_quartiles(name: str, tmp_path: Path) -> None:
     members = [reference(name) for name in ("resnet18", "resnet50", "regnety_400mf", "plain20")]
-    path = str(tmp_path / f"p.{suffix}")
-    Population.from_architectures(members, 224, 1000).write(path)
+    path = str(tmp_path / name)
+    file = f"{path}/population.parquet" if name == "study" else path
+    Population.from_architectures(members, 224, 1000).write(file)
     for options, place in (([], (224, 1000)), (["--resolution", "32"], (32, 1000))):
         printed = json.loads(run(path, "--json", *options))
         assert (printed["count"], printed["resolution"], printed["classes"]) == (4, *place)
