@@ -1,6 +1,7 @@
 """Sweep files as text: YAML, `key.path=value` overrides, and one line for what is wrong."""
 
 import difflib
+import re
 import reprlib
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
@@ -37,6 +38,16 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+class _Dumper(yaml.SafeDumper):
+    """Quotes texts that `_Loader` would read as numbers."""
+
+
+#: 1e9 and 5.5e8 are numbers, as in YAML 1.2; PyYAML, which follows 1.1, wants 1.0e+9.
+EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
+for _kind in (_Loader, _Dumper):
+    _kind.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+0123456789"))
+
+
 def load_yaml(path: Path) -> dict[str, Any]:
     """Read a YAML mapping; UserError names the file and the line."""
     try:
@@ -69,7 +80,7 @@ def parse_yaml(text: str) -> Any:
 
 def dump_yaml(content: dict[str, Any]) -> str:
     """Write a mapping as YAML, in its own order."""
-    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+    return yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 
 def apply_override(content: dict[str, Any], override: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from anynet_study.errors import UserError
 from anynet_study.study import Study, sample
 from anynet_study.sweep import Sweep
+from anynet_study.sweep_text import dump_yaml, parse_yaml
 
 SWEEPS = sorted((Path(__file__).parents[1] / "sweeps").glob("*.yaml"))
 SMALL = """
@@ -101,6 +102,15 @@ def test_defaults_and_roles(tmp_path: Path) -> None:
     recipe = sweep.recipes["basic"].for_dataset("gratings")
     assert (recipe.epochs, recipe.batch_size, recipe.lr) == (3, 128, 0.1)
     assert (recipe.momentum, recipe.weight_decay) == (0.9, 5e-5)
+
+
+def test_exponents_make_numbers_wherever_a_number_is_wanted(tmp_path: Path) -> None:
+    strata = "population.strata={of: flops, edges: [1.2e6, 15e5]}"
+    sweep = load(tmp_path, SMALL, strata, "population.count=1e1")
+    assert sweep.population.strata == {"of": "flops", "edges": [1.2e6, 1.5e6]}
+    assert sweep.population.count == 10
+    told = {"text": "1e5", "number": 1e5, "hash": "12e", "small": 1e-7}
+    assert parse_yaml(dump_yaml(told)) == told
 
 
 def test_overrides_reach_any_depth(tmp_path: Path) -> None:
