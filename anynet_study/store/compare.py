@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from anynet_study.store.layout import RUN_COLUMNS
 from anynet_study.store.opening import open_store
+from anynet_study.store.predictions import prediction_groups
 from anynet_study.store.record import CURVES
 from anynet_study.store.results import ResultStore
 
@@ -63,7 +64,7 @@ def _curve_digests(file: h5py.File) -> list[str]:
 
 def _prediction_digests(file: h5py.File) -> NDArray[np.object_]:
     digests = np.full(len(file["runs/run_id"]), "", object)
-    for group in file["predictions"].values():
+    for group in prediction_groups(file):
         labels = group["labels"][()].tobytes() if "labels" in group else b""
         for row, run in enumerate(group["run"][()]):
             both = group["classes"][row].tobytes() + labels

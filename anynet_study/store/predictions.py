@@ -17,11 +17,16 @@ from anynet_study.store.opening import StoreFile
 BLOCK_BYTES = 1 << 24
 
 
+def prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:
+    """The groups of all datasets. Raises KeyError where one is damaged, as `values` does not."""
+    return (file["predictions"][name] for name in file["predictions"])
+
+
 def predictions_in(file: h5py.File, dataset: str) -> h5py.Group:
     """The group of a dataset's predictions. Raises UserError where it has none."""
     group = file.get(prediction_group(dataset))
     if group is None:
-        there = [get_text(each, "dataset") for each in file["predictions"].values()]
+        there = [get_text(each, "dataset") for each in prediction_groups(file)]
         raise UserError(f"no predictions on {dataset}; there are: {', '.join(there)}")
     return group
 

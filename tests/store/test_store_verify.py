@@ -91,7 +91,7 @@ def claim_all_memory(file: h5py.File) -> None:
         (remove("curves"), "/curves", "is missing"),
         (lambda f: replaced(f, "runs/error", np.zeros(3)), "/runs/error", "has 3 rows where"),
         (lambda f: replaced(f, "runs/error", np.zeros(19, int)), "/runs/error", "is int64"),
-        (lambda f: replaced(f, "architectures/d1", np.ones(2)), "/architectures", "one length"),
+        (lambda f: replaced(f, "architectures/d1", np.ones(2)), "/architectures/d1", "has 2 rows"),
         (claim_all_memory, "/curves/train_loss", "claims 17592186044416 bytes"),
         (set_at("architectures/flops", 1, 1), "/architectures/flops", "not what the network costs"),
         (set_at("architectures/d1", 1, 3), "/architectures", "not the hash of the network"),

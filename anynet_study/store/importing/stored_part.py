@@ -14,6 +14,7 @@ from anynet_study.store.columns import read_column
 from anynet_study.store.importing.part import RUNS, Part, Truth
 from anynet_study.store.importing.table_part import entry
 from anynet_study.store.layout import CODED
+from anynet_study.store.predictions import prediction_groups
 from anynet_study.store.record import CURVES
 from anynet_study.store.results import ResultStore
 
@@ -45,7 +46,7 @@ class StoredRuns:
         self._images = file["runs/images"][()]
         self._places: dict[int, tuple[h5py.Dataset, int]] = {
             int(run): (group["classes"], row)
-            for group in file["predictions"].values()
+            for group in prediction_groups(file)
             for row, run in enumerate(group["run"][()])
         }
 
@@ -106,5 +107,5 @@ def _truth(file: h5py.File) -> dict[str, Truth]:
             get_text(group, "kind", "class"),
             group["labels"][()] if "labels" in group else None,
         )
-        for group in file["predictions"].values()
+        for group in prediction_groups(file)
     }

@@ -1,0 +1,126 @@
+"""Damaged journals and stores: prints, as JSON, what came of each.
+
+A script, so that a crash, a hang or unbounded memory is that of its process:
+`fuzz.py FOLDER journals|stores COUNT SEED`.
+"""
+
+import json
+import random
+import resource
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from honest import collect_honest, honest, honest_study
+
+from anynet_study.errors import UserError
+from anynet_study.store import ResultStore, finished_runs, read_journal
+from anynet_study.store.verifying import verify, verify_journals
+
+#: Bytes of address space that reading a file of a few hundred kB may take.
+MEMORY = 6 << 30
+RUNS = 24
+
+
+def damaged(data: bytes, moments: random.Random) -> bytes:
+    """The same file with flipped bits, other bytes, a piece lost, doubled, or moved."""
+    changed = bytearray(data)
+    for _ in range(moments.choice([1, 1, 1, 2, 5])):
+        what = moments.choice(["bit", "bit", "bytes", "zeros", "ones", "cut", "lost", "twice"])
+        place = moments.randrange(max(1, len(changed)))
+        length = int(2 ** moments.uniform(0, 12))
+        if what == "bit" and changed:
+            changed[place] ^= 1 << moments.randrange(8)
+        elif what == "bytes":
+            changed[place : place + length] = moments.randbytes(length)
+        elif what in ("zeros", "ones"):
+            fill = b"\0" if what == "zeros" else b"\xff"
+            changed[place : place + length] = fill * min(length, len(changed) - place)
+        elif what == "cut":
+            del changed[place:]
+        elif what == "lost":
+            del changed[place : place + length]
+        elif what == "twice":
+            changed[place:place] = changed[place : place + length]
+    return bytes(changed)
+
+
+def contents(store: ResultStore) -> list[bytes]:
+    """All numbers that analyses begin with; not the run ids, whose hash `verify` compares."""
+    runs = store.runs(["dataset", "architecture", "error", "status", "epochs"])
+    curves = store.curves().drop(columns=["run_id", "architecture", "dataset", "recipe"])
+    parts = [runs.to_csv().encode(), store.errors().to_csv().encode()]
+    parts.append(np.ascontiguousarray(curves.to_numpy(np.float64)).tobytes())
+    parts.append(store.architectures().to_csv().encode())
+    return [*parts, np.asarray(store.predictions("digits")[1]).tobytes()]
+
+
+def fuzz_stores(folder: Path, data: bytes, count: int, moments: random.Random) -> Counter[str]:
+    """A damaged store is refused, or gives the numbers it gave; `verify` says what is wrong."""
+    path, outcomes = folder / "fuzzed.h5", Counter[str]()
+    path.write_bytes(data)
+    truth, fine = contents(ResultStore(path)), verify(path)
+    for _ in range(count):
+        path.write_bytes(damaged(data, moments))
+        try:
+            same = contents(ResultStore(path)) == truth
+            outcomes["same" if same else "other numbers"] += 1
+        except UserError:
+            same = False
+            outcomes["refused"] += 1
+        try:
+            found = verify(path) != fine
+        except UserError:
+            found = True
+        outcomes["found" if found else "not found"] += 1
+        outcomes["not found, other numbers"] += not found and not same
+    return outcomes
+
+
+def fuzz_journals(folder: Path, count: int, moments: random.Random) -> Counter[str]:
+    """Of a damaged journal the runs that are whole are collected, and no other."""
+    runs = [honest(number) for number in range(RUNS)]
+    honest_study(folder, runs)
+    (path,) = (folder / "journals").iterdir()
+    data, outcomes = path.read_bytes(), Counter[str]()
+    truth = ResultStore(folder / "results.h5")
+    errors = truth.runs(["run_id", "error", "dataset", "started"]).set_index("run_id")
+    curves = truth.curves().set_index("run_id")
+    for number in range(count):
+        path.write_bytes(damaged(data, moments))
+        report = collect_honest(folder, anew=number % 2 == 0)
+        store = ResultStore(folder / "results.h5")
+        mine = store.runs(["run_id", "error", "dataset", "started"]).set_index("run_id")
+        lines = store.curves().set_index("run_id")
+        same = mine.equals(errors[errors.index.isin(mine.index)])
+        same &= lines.equals(curves[curves.index.isin(mine.index)])
+        outcomes["other numbers"] += not same
+        outcomes["whole"] += report.runs == RUNS
+        lost = report.runs < RUNS
+        outcomes["lost, not reported"] += lost and not report.problems
+        if number % 2 == 0:
+            read = read_journal(path)
+            outcomes["read apart"] += {run.run_id for run in read.records} != set(mine.index)
+            outcomes["finished apart"] += set(finished_runs(path.parent)) != set(mine.index)
+            verify_journals(folder / "journals", folder / "results.h5")
+    return outcomes
+
+
+def new_store(folder: Path) -> bytes:
+    return honest_study(folder, [honest(number) for number in range(RUNS)]).read_bytes()
+
+
+def main(folder: Path, what: str, count: int, seed: int) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    moments = random.Random(seed)
+    work: dict[str, Callable[[], Counter[str]]] = {
+        "journals": lambda: fuzz_journals(folder, count, moments),
+        "stores": lambda: fuzz_stores(folder, new_store(folder), count, moments),
+    }
+    print(json.dumps(work[what]()))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

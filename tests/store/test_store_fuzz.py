@@ -1,0 +1,41 @@
+"""Files with flipped bits, other bytes, pieces cut out, doubled or overwritten."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+#: A hang is a failure; the work takes some seconds.
+SECONDS = 120
+
+
+def fuzz(folder: Path, what: str, count: int) -> dict[str, int]:
+    """In a process of its own, of which no memory without bound, and no crash, is heard of."""
+    paths = os.pathsep.join([str(TESTS), str(TESTS.parents[1])])
+    script = [sys.executable, "-X", "faulthandler", str(TESTS / "fuzz.py")]
+    done = subprocess.run(
+        [*script, str(folder), what, str(count), "1"],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    assert done.returncode == 0, done.stderr
+    outcomes: dict[str, int] = json.loads(done.stdout)
+    return outcomes
+
+
+def test_damaged_stores_are_refused_or_give_the_same_numbers(tmp_path: Path) -> None:
+    outcomes = fuzz(tmp_path, "stores", 300)
+    assert outcomes.get("other numbers", 0) == 0
+    assert outcomes["not found, other numbers"] == 0
+    assert outcomes["refused"] > 100
+
+
+def test_of_damaged_journals_the_whole_runs_are_collected(tmp_path: Path) -> None:
+    outcomes = fuzz(tmp_path, "journals", 80)
+    for wrong in ("other numbers", "lost, not reported", "read apart", "finished apart"):
+        assert outcomes[wrong] == 0
+    assert outcomes["whole"] < 40
