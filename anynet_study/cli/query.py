@@ -10,8 +10,7 @@ import typer
 from anynet_study.cli.rows import (
     TERMINAL_ROWS,
     Format,
-    check_format,
-    format_of,
+    choose_format,
     print_rows,
     save_rows,
 )
@@ -97,8 +96,7 @@ def query(
     """
     from anynet_study.store import find_stores
 
-    form = Format.JSON if as_json else form or format_of(output)
-    check_format(form, output)
+    form = choose_format(Format.JSON if as_json else form, output)
     of_errors = {"metric": metric, "recipe": recipe, "replicates": replicates}
     choices = {"where": where, "columns": columns, "sort": sort, "group-by": group_by}
     choices |= {"aggregate": aggregate, **of_errors}

@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 
 #: Rows that a table on the terminal shows where nothing else is said.
 TERMINAL_ROWS = 40
+#: Endings of results stores, which take years to make and a slip of -o to lose.
+STORES = (".h5", ".hdf5")
 #: Rows that are converted at a time.
 BATCH_ROWS = 50_000
 #: Blanks between the columns of a table.
 GAP = 2
+#: A column of longer texts is cut, rather than left out, where so much room is left.
+LONG = 40
 
 
 class Format(StrEnum):
@@ -30,16 +34,32 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
-def format_of(output: Path | None) -> Format:
-    """By the ending of a file; a table for any other, and where there is none."""
-    endings = {f".{form}": form for form in Format if form is not Format.TABLE}
-    return endings.get(output.suffix.lower(), Format.TABLE) if output else Format.TABLE
+#: What the ending of a file says; a table is for people, as text is.
+ENDINGS = {
+    "": Format.TABLE,
+    ".txt": Format.TABLE,
+    ".csv": Format.CSV,
+    ".json": Format.JSON,
+    ".parquet": Format.PARQUET,
+}
 
 
-def check_format(form: Format, output: Path | None) -> None:
-    """Raises UserError for what cannot be printed."""
+def choose_format(told: Format | None, output: Path | None) -> Format:
+    """The format of --format, or of the ending of a file; a table where nothing says.
+
+    Raises UserError for an ending that says nothing, for what cannot be printed, and for a file
+    that may be a results store.
+    """
+    ending = output.suffix.lower() if output else ""
+    if ending in STORES:
+        raise UserError(f"-o {output}: rows are no results store, and must not replace one")
+    if told is None and ending not in ENDINGS:
+        legal = ", ".join(filter(None, ENDINGS))
+        raise UserError(f"-o {output}: ending {ending}; legal: {legal}; any with --format")
+    form = told or ENDINGS[ending]
     if form is Format.PARQUET and output is None:
         raise UserError("parquet is not for the terminal: give a file with -o FILE")
+    return form
 
 
 def save_rows(rows: "pa.Table", form: Format, output: Path) -> None:
@@ -124,7 +144,7 @@ def write_table(rows: "pa.Table", file: Any, width: int | None) -> None:
     for name in shown:
         number = pd.api.types.is_numeric_dtype(frame[name])
         table.add_column(name, justify="right" if number else "left", no_wrap=True)
-    for line in zip(*(texts[name] for name in shown), strict=True):
+    for line in zip(*shown.values(), strict=True):
         table.add_row(*line)
     with console.capture() as capture:  # rich itself would end the process on a closed pipe
         console.print(table)
@@ -140,13 +160,23 @@ def _cells(column: "pd.Series[Any]") -> list[str]:
     return ["" if value != value else f"{value:.{decimals}f}" for value in column]
 
 
-def _fitting(texts: dict[str, list[str]], width: int) -> list[str]:
-    """The first columns that fit the width, at least one."""
-    shown: list[str] = []
+def _fitting(texts: dict[str, list[str]], width: int) -> dict[str, list[str]]:
+    """The first columns that fit the width, at least one; long texts may lose their ends."""
+    shown: dict[str, list[str]] = {}
     used = -GAP
     for name, cells in texts.items():
-        used += GAP + max(map(len, [name, *cells]))
-        if shown and used > width:
+        room = width - used - GAP
+        longest = max(map(len, [name, *cells]))
+        if shown and longest > max(room, LONG) and room >= LONG:
+            cells = [_cut(cell, room) for cell in cells]
+        elif shown and longest > room:
             break
-        shown.append(name)
+        shown[name] = cells
+        used += GAP + max(map(len, [name, *cells]))
     return shown
+
+
+def _cut(text: str, width: int) -> str:
+    """One line of a text, ... where its end is left out."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else f"{line[: width - 3]}..."

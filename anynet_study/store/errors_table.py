@@ -66,11 +66,13 @@ def run_errors(
         counted = runs["planned"][()].astype(bool)
     of_recipe = runs["recipe"][()] == _recipe_code(file, recipe)
     error = runs["error"][()] if metric is None else _on_metric(file, metric)
+    architectures = _labels(file, "architecture", "architectures")
+    datasets = _labels(file, "dataset", "datasets")
     everything = Selection(
-        architectures=_labels(file, "architecture", "architectures"),
-        datasets=_labels(file, "dataset", "datasets"),
-        architecture=runs["architecture"][()],
-        dataset=runs["dataset"][()],
+        architectures=architectures,
+        datasets=datasets,
+        architecture=_codes(file, "architecture", architectures),
+        dataset=_codes(file, "dataset", datasets),
         replicate=runs["replicate"][()],
         error=error,
     )
@@ -121,6 +123,14 @@ def _reduced(
 
 def _labels(file: h5py.File, column: str, table: str) -> Labels:
     return Labels(read_column(file["labels"], column), len(file[table][column]))
+
+
+def _codes(file: h5py.File, column: str, labels: Labels) -> NDArray[np.int32]:
+    """Indices into `labels`. Raises IndexError, here where the file is known, for one beyond."""
+    codes: NDArray[np.int32] = file["runs"][column][()]
+    if len(codes) and not 0 <= codes.min() <= codes.max() < len(labels.names):
+        raise IndexError(f"/runs/{column} has integers beyond the {len(labels.names)} labels")
+    return codes
 
 
 def _recipe_code(file: h5py.File, recipe: str | None) -> int:

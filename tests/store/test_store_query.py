@@ -112,6 +112,54 @@ def test_files_are_read_back_exactly(path: Path, tmp_path: Path) -> None:
     assert "out of memory" in (tmp_path / "plain.txt").read_text()
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "reason"),
+    [
+        ("rows.h5", (), "must not replace one"),
+        ("rows.HDF5", ("--format", "csv"), "must not replace one"),
+        ("rows.xlsx", (), "ending .xlsx; legal: .txt, .csv, .json, .parquet; any with --format"),
+    ],
+)
+def test_a_file_that_may_be_a_store_or_means_another_format_is_not_written(
+    path: Path, tmp_path: Path, name: str, options: tuple[str, ...], reason: str
+) -> None:
+    assert reason in refusal(path, "-o", tmp_path / name, *options)
+    assert not (tmp_path / name).exists()
+
+
+def test_a_store_is_never_replaced_by_rows_of_it(path: Path) -> None:
+    before = path.read_bytes()
+    for options in ((), ("--json",), ("--format", "parquet")):
+        assert "must not replace one" in refusal(path, "-o", path, *options)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("code", [99, -1])
+@pytest.mark.parametrize("column", ["architecture", "dataset"])
+def test_errors_of_nothing_that_has_a_name_are_damage(
+    path: Path, tmp_path: Path, column: str, code: int
+) -> None:
+    damaged = tmp_path / "results.h5"
+    damaged.write_bytes(path.read_bytes())
+    with h5py.File(damaged, "r+") as file:
+        file["runs"][column][0] = code
+    said = refusal(damaged, "--table", "errors")
+    assert f"the store is damaged (/runs/{column} has integers beyond the" in said
+
+
+def test_long_texts_are_cut_where_they_do_not_fit() -> None:
+    rows = pa.table({"name": ["sweep"], "value": ["a: 1\nb: 2\n" + 90 * "x"], "n": [1]})
+    file = io.StringIO()
+    write_table(rows, file, 60)
+    head, line, hidden = file.getvalue().splitlines()
+    assert head.split() == ["name", "value"]
+    assert line == "sweep  a: 1 b: 2 " + (53 - 13) * "x" + "..."
+    assert hidden == "not shown, for want of width: n; see --columns"
+    file = io.StringIO()
+    write_table(rows, file, 2000)
+    assert 90 * "x" in file.getvalue()
+
+
 def test_a_table_shows_sensible_columns_and_says_what_it_leaves_out(path: Path) -> None:
     shown = run(path, "--sort", "run_id").splitlines()
     columns = "architecture dataset replicate status error recipe run_id"
