@@ -37,6 +37,8 @@ _SETTINGS = {
 _PLAIN_SOURCES = ("BASE_TABLE", "JOIN", "SUBQUERY", "TABLE_FUNCTION", "EMPTY", "EXPRESSION_LIST")
 #: DuckDB can name only those that were read, which one that is not there is not among.
 _UNKNOWN_COLUMN = re.compile(r'^sql: Referenced column "([^"]+)" not found in FROM clause')
+#: And guesses at tables of its own.
+_UNKNOWN_TABLE = re.compile(r"^sql: Table with name (.+) does not exist!")
 
 
 @contextmanager
@@ -82,11 +84,17 @@ def run_sql(results: Results, statement: str) -> pa.Table:
         try:
             return fetch(connection, plain)
         except UserError as error:
-            unknown = _UNKNOWN_COLUMN.search(str(error))
-            if unknown is None:
-                raise
-            legal = [name for table in tables for name in results.columns(table)]
-            raise UserError(f"sql: {unknown_column(unknown[1], legal)}") from None
+            raise UserError(_helpful(str(error), results, tables)) from None
+
+
+def _helpful(reason: str, results: Results, tables: list[TableName]) -> str:
+    """What DuckDB says, or what is there instead of a name that it does not know."""
+    if table := _UNKNOWN_TABLE.search(reason):
+        return f"sql: no table {table[1]!r}; there are: {', '.join(get_args(TableName))}"
+    if column := _UNKNOWN_COLUMN.search(reason):
+        legal = [name for each in tables for name in results.columns(each)]
+        return f"sql: {unknown_column(column[1], legal)}"
+    return reason
 
 
 def _parsed(connection: "duckdb.DuckDBPyConnection", statement: str) -> str:

@@ -108,7 +108,7 @@ REFUSED = {
     "-- nothing": "0 statements",
     "selec 1": 'syntax error at or near "selec"',
     "select eror from runs": r"no column 'eror' \(did you mean error\?\); there are: run_id, ",
-    "select 1 from nothing": "nothing does not exist",
+    "select 1 from nothing": "no table 'nothing'; there are: runs, architectures, datasets, ",
     "select ?": "parameter",
     "select avg(dataset) from runs": "avg",
     "select * from 'secret.csv'": "disabled by configuration",
@@ -117,7 +117,7 @@ REFUSED = {
     "select * from glob('*')": "disabled by configuration",
     "from sniff_csv('secret.csv')": "disabled by configuration",
     "select * from enable_logging(storage := 'file')": "locked",
-    "select * from secret": "secret does not exist",
+    "select * from secret": "no table 'secret'; there are: runs, ",
     "select list(range) from range(1000000000)": "more than 1GiB needed: select less",
 }
 
