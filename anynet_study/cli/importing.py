@@ -137,14 +137,15 @@ def _check_output(output: Path) -> None:
 
 
 def _pairs(option: str, values: Sequence[str]) -> list[tuple[str, str]]:
-    """NAME=VALUE; only names of columns may be several, separated by commas."""
+    """Both sides of each =; only names of columns may be several, separated by commas."""
     pairs: list[tuple[str, str]] = []
     split = option == "--map"
     for part in (part for value in values for part in (value.split(",") if split else [value])):
         # Paths have no = in them as a rule, names of datasets might.
         name, _, value = part.strip().rpartition("=")
         if not name or not value:
-            raise UserError(f"{option}: {part!r} is not NAME=VALUE")
+            form = "OURS=THEIRS" if split else "DATASET=FILE"
+            raise UserError(f"{option}: {part!r} is not {form}")
         pairs.append((name.strip(), value.strip()))
     return pairs
 

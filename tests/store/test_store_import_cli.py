@@ -90,11 +90,14 @@ def test_predictions_by_option(typed: Type) -> None:
         (["-o", "s.h5"], "nothing to import"),
         (["t.csv", "-o", "s.csv"], "-o s.csv: a results store ends in .h5 or .hdf5"),
         (["t.csv", "-o", "t.h5/x.h5"], "t.h5: is a file where a folder belongs"),
-        (["t.csv", "--map", "model", "-o", "s.h5"], "--map: 'model' is not NAME=VALUE"),
+        (["t.csv", "--map", "model", "-o", "s.h5"], "--map: 'model' is not OURS=THEIRS"),
         (["t.csv", "--metric", "f1", "-o", "s.h5"], "--metric: no 'f1'; legal: top1, top5"),
         (["t.csv", "--targets", "val=3", "-o", "s.h5"], "--source: name the source dataset"),
         (["t.csv", "--fraction", "-o", "s.h5"], "row 2, a on val: 20 is outside 0 to 1"),
-        (["t.csv", "--predictions", "p.npz", "-o", "s.h5"], "--predictions: 'p.npz' is not NAME"),
+        (
+            ["t.csv", "--predictions", "p.npz", "-o", "s.h5"],
+            "--predictions: 'p.npz' is not DATASET=FILE",
+        ),
         (["t.csv", "--datasets", "no.csv", "-o", "s.h5"], "no.csv: no such file"),
     ],
 )

@@ -38,10 +38,10 @@ def in_error_percent(
     outside = np.flatnonzero((cells.value < 0) | (cells.value > top))
     if outside.size:
         where = cells.where(int(outside[0]))
-        raise UserError(
-            f"{where}: {cells.value[outside[0]]:g} is outside 0 to {top:g}; a column that is no "
-            f"dataset is kept with --describe COLUMN or left out with --ignore COLUMN"
-        )
+        # Of a wide table every column of numbers is taken for a dataset.
+        hint = "; a column that is no dataset is kept with --describe COLUMN or left out with "
+        hint = f"{hint}--ignore COLUMN" if named is None else ""
+        raise UserError(f"{where}: {cells.value[outside[0]]:g} is outside 0 to {top:g}{hint}")
     if named is None:
         _check_names(cells, quantity, told=options.quantity is not None)
     percent = cells.value * (100.0 / top)
