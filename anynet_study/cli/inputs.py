@@ -145,5 +145,6 @@ def _read_store(source: Path, roles: "Roles | None") -> ErrorsInput:
     if roles is None and (datasets["role"] == "source").sum() == 1:
         roles = Roles.from_datasets(datasets) if (datasets["role"] == "target").any() else None
     errors, population, replicates = store.errors(), store.architectures(), store.replicates()
-    name = store.path.resolve().parent.name
+    path = store.path.resolve()
+    name = path.parent.name if path.name == "results.h5" else path.stem
     return ErrorsInput(name, errors, population, roles, replicates, store)

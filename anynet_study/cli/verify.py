@@ -74,14 +74,8 @@ def _remedy(finding: "Finding", name: str, study: "Study | None") -> str:
 
 
 def _print(found: "list[Finding]", name: str, study: "Study | None") -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
+    """Not as a table: names of journals and commands have to be copied whole."""
     if not found:
         print(f"{name}: all is well")
-        return
-    table = Table("where", "what", "remedy", title=f"verify {name}", title_justify="left")
     for finding in found:
-        table.add_row(*map(escape, (finding.where, finding.what, _remedy(finding, name, study))))
-    Console().print(table)
+        print(f"{finding.where}: {finding.what}\n  {_remedy(finding, name, study)}")

@@ -50,6 +50,12 @@ def test_a_study_is_found_by_file_folder_and_name(
         assert np.isnan(read.errors.loc[read.errors.index[-1], "lines"])
 
 
+def test_a_store_that_is_no_study_is_called_by_its_file(study: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "testbed.h5"
+    copy.write_bytes((study / "results.h5").read_bytes())
+    assert read_errors(copy).name == "testbed"
+
+
 def test_options_replace_what_a_store_says(study: Path) -> None:
     roles = Roles("pets", {"pets": 9}, {"lines": 2})
     assert read_errors(study, roles).roles == roles
