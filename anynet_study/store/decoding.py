@@ -37,6 +37,7 @@ class Columns:
         if (buffers < 0).any() or (ends > most).any():
             raise OddFrameError
         self._words = np.frombuffer(self._data, np.int64)
+        self._bytes = np.frombuffer(self._data, np.uint8)
         #: Of every column: where each row's value begins in `data`, and its length in bytes.
         self._places = self._located(buffers)
         self._texts: dict[str, pa.StringArray] = {}
@@ -58,8 +59,11 @@ class Columns:
     def values(self, name: str) -> NDArray[Any]:
         """The bytes of a column of texts, or the elements of one of lists, end to end."""
         starts, sizes = self._places[name]
-        stops = (starts + sizes).tolist()
-        parts = [self._data[a:b] for a, b in zip(starts.tolist(), stops, strict=True)]
+        if sizes.size and sizes[0] and (sizes == sizes[0]).all():
+            windows = np.lib.stride_tricks.sliding_window_view(self._bytes, sizes[0])
+            return windows[starts].reshape(-1).view(_item(name))
+        ends = (starts + sizes).tolist()
+        parts = [self._data[start:end] for start, end in zip(starts.tolist(), ends, strict=True)]
         return np.frombuffer(b"".join(parts), _item(name))
 
     def texts(self, name: str) -> pa.StringArray:
