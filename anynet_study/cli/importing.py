@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anynet_study.cli.inputs import Family, SourceName, Targets, parse_roles
+from anynet_study.cli.rows import STORES
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
@@ -132,8 +133,8 @@ def _said(report: "ImportReport", output: Path) -> str:
 
 
 def _check_output(output: Path) -> None:
-    if output.suffix.lower() not in (".h5", ".hdf5"):
-        raise UserError(f"-o {output}: a results store ends in .h5 or .hdf5")
+    if output.suffix.lower() not in STORES:
+        raise UserError(f"-o {output}: a results store ends in {' or '.join(STORES)}")
 
 
 def _pairs(option: str, values: Sequence[str]) -> list[tuple[str, str]]:

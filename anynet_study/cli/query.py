@@ -106,7 +106,7 @@ def query(
         _refuse(of_errors, "is of --table errors only")
     results = find_stores(stores)
     chosen = _run_sql(results, sql, limit) if sql else _select(results, table, form, limit, choices)
-    for line in getattr(results, "conflicts", ()):
+    for line in results.conflicts:
         typer.echo(f"note: {line}", err=True)
     if output is not None:
         save_rows(chosen, form, output)

@@ -4,7 +4,8 @@
 of rows; `catalogue` every row of every journal, duplicates settled; `collect` journals to store;
 `layout` what the HDF5 file holds, for any reader; `results` the store as tables, `several` stores
 as one; `compare` two stores; `query` selects, orders and groups rows, `sql` runs a SELECT.
-`importing` makes a store of other people's results, `exporting` a folder for them.
+`importing` makes a store of other people's results, `exporting` a folder for them; `verifying` says
+whether stores and journals are whole and agree.
 """
 
 from anynet_study.store.collect import CollectReport, collect

@@ -47,6 +47,11 @@ class Results(ABC):
     def recipes(self) -> list[str]:
         """Names of the recipes, the main one first."""
 
+    @property
+    def conflicts(self) -> list[str]:
+        """What several stores say differently of the same runs, in lines; one store: nothing."""
+        return []
+
     @abstractmethod
     def predictions(self, dataset: str) -> tuple[pd.DataFrame, PredictionArray]:
         """Predicted classes of every run on a dataset's test images.
