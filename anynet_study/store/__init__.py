@@ -8,13 +8,14 @@ as one; `compare` two stores; `query` selects, orders and groups rows, `sql` run
 whether stores and journals are whole and agree.
 """
 
-from anynet_study.store.collect import CollectReport, collect
+from anynet_study.store.collect import collect
 from anynet_study.store.compare import stores_equal
 from anynet_study.store.finding import find_store, find_stores
 from anynet_study.store.journal import JournalRead, JournalWriter, finished_runs, read_journal
 from anynet_study.store.query import query, select
 from anynet_study.store.reading import to_pandas
 from anynet_study.store.record import RunRecord
+from anynet_study.store.reporting import CollectReport
 from anynet_study.store.results import ResultStore
 from anynet_study.store.several import ResultStores
 from anynet_study.store.sql import run_sql

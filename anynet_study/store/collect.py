@@ -9,7 +9,6 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.files import replacing
@@ -22,6 +21,7 @@ from anynet_study.store.heavy import lengths_of, write_heavy
 from anynet_study.store.opening import open_store, opened
 from anynet_study.store.order import RunNames, canonical_order, renamed, run_labels
 from anynet_study.store.remembered import ForgottenError, recalling, write_remembered
+from anynet_study.store.reporting import CollectReport, among, journal_table, report_of
 from anynet_study.store.turns import one_at_a_time
 from anynet_study.store.writing import write_root, write_runs
 
@@ -42,21 +42,6 @@ class Sweep:
     planned: Mapping[str, RunNames] | Collection[str] | None
     provenance: Mapping[str, str]
     recipes: Sequence[str]
-
-
-@dataclass(frozen=True)
-class CollectReport:
-    """What one collect found; every count is of runs, except `duplicates` (records set aside)."""
-
-    runs: int
-    #: Not in the store that this one replaced.
-    new: int
-    duplicates: int
-    #: Not asked for by the sweep: kept, not analysed.
-    unplanned: int
-    failed: int
-    #: One line a journal or file that is not as it should be, beginning with its name.
-    problems: list[str]
 
 
 def collect(
@@ -91,14 +76,7 @@ def collect(
         except ForgottenError:  # the store that is there is damaged
             found = gathered(journals, None)
             runs, asked = _build(out, sweep, found)
-    return CollectReport(
-        runs=len(runs),
-        new=int((~_among(runs["run_id"], known)).sum()),
-        duplicates=sum(reading.runs for reading in found.readings) - len(runs),
-        unplanned=int((~asked).sum()),
-        failed=pc.sum(pc.equal(runs["status"], "failed")).as_py() or 0,
-        problems=[*_problems(found, journals), *_lost(known, runs)],
-    )
+    return report_of(found, journals, runs, asked, known)
 
 
 def _build(out: Path, sweep: Sweep, found: Gathered) -> tuple[pa.Table, NDArray[np.bool_]]:
@@ -111,14 +89,14 @@ def _build(out: Path, sweep: Sweep, found: Gathered) -> tuple[pa.Table, NDArray[
     labels = run_labels(called, names, sweep.population, sweep.datasets, sweep.recipes)
     order, codes = canonical_order(called, labels)
     runs, truth = called.take(order), truth.take(order)
-    asked = np.ones(len(runs), bool) if planned is None else _among(runs["run_id"], planned)
+    asked = np.ones(len(runs), bool) if planned is None else among(runs["run_id"], planned)
     with replacing(out) as temporary, creating(temporary, out) as file:
         write_root(file, sweep.provenance, -1 if planned is None else len(planned))
         write_table(file.create_group("architectures"), sweep.population)
         sampling = (sweep.population.schema.metadata or {}).get(b"anynet_study.sampling", b"")
         set_text(file["architectures"], "sampling", sampling.decode())
         write_table(file.create_group("datasets"), sweep.datasets)
-        write_table(file.create_group("journals"), _journal_table(found, runs))
+        write_table(file.create_group("journals"), journal_table(found, runs))
         write_runs(file, runs, codes, labels, asked)
         write_remembered(file, truth, found.readings)
         source = found.source(runs, rows[order], lengths_of(runs))
@@ -143,39 +121,6 @@ def _run_ids(store: h5py.File | None) -> pa.Array:
         with suppress(ForgottenError), recalling():
             return pa.array(store["runs/run_id"][()].astype(str).astype(object), pa.string())
     return pa.array([], pa.string())
-
-
-def _among(ids: pa.ChunkedArray, planned: Collection[str] | pa.Array) -> NDArray[np.bool_]:
-    wanted = planned if isinstance(planned, pa.Array) else pa.array(planned, pa.string())
-    return np.asarray(pc.is_in(ids, value_set=wanted), np.bool_)
-
-
-def _journal_table(found: Gathered, runs: pa.Table) -> pa.Table:
-    records = np.array([reading.runs for reading in found.readings], np.int64)
-    winning = np.bincount(runs["journal"].to_numpy(), minlength=len(found.paths))
-    return pa.table(
-        {
-            "journal": pa.array([path.name for path in found.paths], pa.string()),
-            "records": records,
-            "duplicates": records - winning,
-            "bytes": pa.array([path.stat().st_size for path in found.paths], pa.int64()),
-            "problem": pa.array([reading.problem for reading in found.readings], pa.string()),
-        }
-    )
-
-
-def _problems(found: Gathered, journals: Path) -> list[str]:
-    named = zip(found.paths, found.readings, strict=True)
-    said = [f"{path.name}: {reading.problem}" for path, reading in named if reading.problem]
-    others = set(journals.iterdir() if journals.is_dir() else ()) - set(found.paths)
-    strangers = sorted(path.name for path in others if not path.name.startswith("."))
-    return said + [f"{name}: not a journal; ignored" for name in strangers]
-
-
-def _lost(known: pa.Array, runs: pa.Table) -> list[str]:
-    """Say so if the store that was replaced had runs that no journal has any more."""
-    gone = len(known) - int(_among(known, runs["run_id"].combine_chunks()).sum())
-    return [f"journals: {gone} runs of the store before are in none any more"] if gone else []
 
 
 def _remove_stale(out: Path) -> None:

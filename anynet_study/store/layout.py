@@ -5,8 +5,9 @@ provenance are the only things in which two stores of the same runs differ.
 """
 
 FORMAT = "anynet-study results"
-#: Version 2 added `kind` and `labels` to the groups of /predictions; see `results` for older ones.
-SCHEMA_VERSION = 2
+#: Version 2 added `kind` and `labels` to the groups of /predictions. Version 3 has texts of fixed
+#: length and structures that HDF5 checks when it reads them, and the seal on all else.
+SCHEMA_VERSION = 3
 
 LAYOUT = """\
 Results of a study of CNN architectures: one row a run, a run being one architecture trained on one
@@ -15,12 +16,13 @@ column of whole numbers in which some are missing is float64. A missing text is 
 
 ROOT ATTRIBUTES
 format          "anynet-study results"
-schema_version  2 (in version 1, /predictions had neither `kind` nor labels)
+schema_version  3 (in version 2, texts were of varying length, and there was no seal; in version 1,
+                /predictions had neither `kind` nor labels)
 created         when this file was made, ISO 8601, UTC
 planned_runs    how many runs the sweep asks for; -1 if that was not said
 layout          this text
 seal            CRC-32 of all that HDF5 does not check itself when it is read (attributes, texts of
-                varying length, arrays without chunks); not in older stores
+                varying length, arrays without chunks)
 
 TABLES  A group whose attribute `columns` lists its columns in order, all of one length.
 /architectures  the population, one row an architecture: id `architecture`; depth d, width w,
@@ -78,10 +80,9 @@ THE TABLE OF ERRORS that analyses begin with has a row an architecture and a col
 the mean of `error` over the runs of that architecture and dataset with planned 1 and recipe 0 whose
 error is not NaN.
 
-Texts are of fixed length, padded with NUL (h5py gives bytes: decode them); of varying length in
-older stores, and where padding would be a waste. Chunked arrays are compressed with gzip and carry
-a Fletcher-32 checksum, both built into HDF5; so do the structures of the file, which HDF5 1.10 and
-later can read.
+Texts are of fixed length, padded with NUL (h5py gives bytes: decode them); of varying length where
+padding would be a waste. Chunked arrays are compressed with gzip and carry a Fletcher-32 checksum,
+both built into HDF5; so do the structures of the file, which HDF5 1.10 and later can read.
 """
 
 #: Columns of /runs stored as integers into /labels.

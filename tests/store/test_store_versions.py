@@ -4,35 +4,69 @@ import gzip
 from pathlib import Path
 
 import h5py
+import numpy as np
 import pytest
-from store_factory import DATASETS, failed, make_store, record
+from store_factory import DATASETS, datasets, failed, make_store, population, record, write_journal
 
 from anynet_study.errors import UserError
-from anynet_study.store import ResultStore, stores_equal
+from anynet_study.store import ResultStore, collect, stores_equal
+from anynet_study.store.layout import SCHEMA_VERSION
+from anynet_study.store.verifying import verify
 
 STORES = Path(__file__).parent / "stores"
+OLDER = range(1, SCHEMA_VERSION)
+#: What stores of each version hold.
+RUNS = [*map(record, range(8)), failed(8)]
+#: True classes in the one of version 2, as an import wrote them.
+LABELS = np.arange(11) % 10
 
 
-@pytest.fixture
-def oldest(tmp_path: Path) -> Path:
-    """A store as the code of version 1 wrote it, from eight runs and a failed one."""
-    path = tmp_path / "version-1.h5"
-    path.write_bytes(gzip.decompress((STORES / "version-1.h5.gz").read_bytes()))
+def older(version: int, folder: Path) -> Path:
+    """A store as the code of that version wrote it."""
+    path = folder / f"version-{version}.h5"
+    path.write_bytes(gzip.decompress((STORES / f"{path.name}.gz").read_bytes()))
     return path
 
 
-def test_version_1_holds_what_it_held(oldest: Path, tmp_path: Path) -> None:
-    with h5py.File(oldest) as file:
-        assert file.attrs["schema_version"] == 1
-    same, _ = make_store(tmp_path, [*map(record, range(8)), failed(8)])
-    assert stores_equal(oldest, same) == []
-    assert ResultStore(oldest).errors().equals(ResultStore(same).errors())
+@pytest.mark.parametrize("version", OLDER)
+def test_every_version_holds_what_it_held(version: int, tmp_path: Path) -> None:
+    path = older(version, tmp_path)
+    with h5py.File(path) as file:
+        assert file.attrs["schema_version"] == version
+    same, _ = make_store(tmp_path, RUNS)
+    if version == 2:
+        with h5py.File(same, "r+") as file:
+            file["predictions/digits/labels"] = LABELS.astype(np.uint16)
+    assert stores_equal(path, same) == []
+    old, new = ResultStore(path), ResultStore(same)
+    assert old.errors().equals(new.errors())
+    assert old.curves().equals(new.curves())
+    assert old.runs().equals(new.runs())
+    assert old.provenance | {"created": ""} == new.provenance | {"created": ""}
+    assert old.recipes == new.recipes
 
 
-def test_version_1_has_predictions_but_no_labels(oldest: Path) -> None:
-    store = ResultStore(oldest)
+@pytest.mark.parametrize("version", OLDER)
+def test_every_version_is_verified_and_replaced_by_collect(version: int, tmp_path: Path) -> None:
+    path = older(version, tmp_path)
+    found = {finding.where for finding in verify(path)}
+    untrue = {"/predictions/digits-2/classes", "/predictions/gratings/classes"}
+    untrue |= {"/predictions/digits/classes"} if version == 2 else set()  # labels of no real data
+    assert found == {"/runs/run_id", *untrue}  # these runs are made up
+    write_journal(tmp_path / "journals" / "a.arrow", [*RUNS, record(9)])
+    report = collect(tmp_path / "journals", path, population(), datasets(), None, {})
+    assert (report.runs, report.new, report.problems) == (10, 1, [])
+    with h5py.File(path) as file:
+        assert file.attrs["schema_version"] == SCHEMA_VERSION
+
+
+@pytest.mark.parametrize("version", OLDER)
+def test_what_keeps_predictions(version: int, tmp_path: Path) -> None:
+    store = ResultStore(older(version, tmp_path))
     runs, classes = store.predictions("digits")
     assert (classes[runs["run_id"].tolist().index(record(0).run_id)] == record(0).predictions).all()
-    assert all(store.labels(dataset) is None for dataset in DATASETS)
+    labels = {dataset: store.labels(dataset) for dataset in DATASETS}
+    assert labels["digits-2"] is None
+    assert (labels["digits"] is None) if version == 1 else (labels["digits"] == LABELS).all()
     with pytest.raises(UserError, match="no predictions on cars; there are: digits, "):
         store.labels("cars")

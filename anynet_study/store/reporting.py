@@ -1,0 +1,76 @@
+"""What a collect found, for people and for the store."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anynet_study.store.gathering import Gathered
+
+
+@dataclass(frozen=True)
+class CollectReport:
+    """What one collect found; every count is of runs, except `duplicates` (records set aside)."""
+
+    runs: int
+    #: Not in the store that this one replaced.
+    new: int
+    duplicates: int
+    #: Not asked for by the sweep: kept, not analysed.
+    unplanned: int
+    failed: int
+    #: One line a journal or file that is not as it should be, beginning with its name.
+    problems: list[str]
+
+
+def report_of(
+    found: Gathered, folder: Path, runs: pa.Table, asked: NDArray[np.bool_], before: pa.Array
+) -> CollectReport:
+    """The report on `runs`, of which `asked` are planned; `before`: runs of the earlier store."""
+    return CollectReport(
+        runs=len(runs),
+        new=int((~among(runs["run_id"], before)).sum()),
+        duplicates=sum(reading.runs for reading in found.readings) - len(runs),
+        unplanned=int((~asked).sum()),
+        failed=pc.sum(pc.equal(runs["status"], "failed")).as_py() or 0,
+        problems=[*_problems(found, folder), *_lost(before, runs)],
+    )
+
+
+def among(ids: pa.ChunkedArray, planned: Collection[str] | pa.Array) -> NDArray[np.bool_]:
+    """Whether each id is one of some."""
+    wanted = planned if isinstance(planned, pa.Array) else pa.array(planned, pa.string())
+    return np.asarray(pc.is_in(ids, value_set=wanted), np.bool_)
+
+
+def journal_table(found: Gathered, runs: pa.Table) -> pa.Table:
+    """The table /journals of a store with these runs."""
+    records = np.array([reading.runs for reading in found.readings], np.int64)
+    winning = np.bincount(runs["journal"].to_numpy(), minlength=len(found.paths))
+    return pa.table(
+        {
+            "journal": pa.array([path.name for path in found.paths], pa.string()),
+            "records": records,
+            "duplicates": records - winning,
+            "bytes": pa.array([path.stat().st_size for path in found.paths], pa.int64()),
+            "problem": pa.array([reading.problem for reading in found.readings], pa.string()),
+        }
+    )
+
+
+def _problems(found: Gathered, journals: Path) -> list[str]:
+    named = zip(found.paths, found.readings, strict=True)
+    said = [f"{path.name}: {reading.problem}" for path, reading in named if reading.problem]
+    others = set(journals.iterdir() if journals.is_dir() else ()) - set(found.paths)
+    strangers = sorted(path.name for path in others if not path.name.startswith("."))
+    return said + [f"{name}: not a journal; ignored" for name in strangers]
+
+
+def _lost(known: pa.Array, runs: pa.Table) -> list[str]:
+    """Say so if the store that was replaced had runs that no journal has any more."""
+    gone = len(known) - int(among(known, runs["run_id"].combine_chunks()).sum())
+    return [f"journals: {gone} runs of the store before are in none any more"] if gone else []
