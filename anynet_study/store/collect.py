@@ -1,9 +1,12 @@
 """Journals to results store: settle duplicates, order the runs, build the file, swap it in."""
 
+import os
+import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import h5py
@@ -21,7 +24,7 @@ from anynet_study.store.heavy import lengths_of, write_heavy
 from anynet_study.store.opening import open_store, opened
 from anynet_study.store.order import RunNames, canonical_order, renamed, run_labels
 from anynet_study.store.remembered import ForgottenError, recalling, write_remembered
-from anynet_study.store.reporting import CollectReport, among, journal_table, report_of
+from anynet_study.store.reporting import CollectReport, among, journal_table, lost, report_of
 from anynet_study.store.turns import one_at_a_time
 from anynet_study.store.writing import write_root, write_runs
 
@@ -63,7 +66,8 @@ def collect(
     Of the journals, what is new since the store that is there is read, or all with `anew`; the
     result is the same. The arrays of a few dozen MB of runs are in memory at a time. Raises
     UserError if `out` is no store of ours or a newer one; UserError or OSError if a journal cannot
-    be read or the store not written, and then the old store stays as it was.
+    be read or the store not written, and then the old store stays as it was. An old store with runs
+    that no journal has any more is kept beside the new one, as `results-kept-1.h5` or so.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     _remove_stale(out)
@@ -71,19 +75,20 @@ def collect(
         known = _run_ids(earlier)
         found = gathered(journals, None if anew else earlier)
         sweep = Sweep(population, datasets, planned, provenance, recipes)
+        kept = _kept_aside(out) if lost(known, found.records["run_id"]) else None
         try:
             runs, asked = _build(out, sweep, found)
         except ForgottenError:  # the store that is there is damaged
             found = gathered(journals, None)
             runs, asked = _build(out, sweep, found)
-    return report_of(found, journals, runs, asked, known)
+    return report_of(found, journals, runs, asked, known, kept)
 
 
 def _build(out: Path, sweep: Sweep, found: Gathered) -> tuple[pa.Table, NDArray[np.bool_]]:
     """Write the store; its runs in order, and which of them the sweep asks for."""
     planned = sweep.planned
-    kept = winners(found.records)
-    truth, rows = found.records.take(kept), found.rows[kept]
+    chosen = winners(found.records)
+    truth, rows = found.records.take(chosen), found.rows[chosen]
     called = renamed(truth, planned) if isinstance(planned, Mapping) else truth
     names = [path.name for path in found.paths]
     labels = run_labels(called, names, sweep.population, sweep.datasets, sweep.recipes)
@@ -121,6 +126,17 @@ def _run_ids(store: h5py.File | None) -> pa.Array:
         with suppress(ForgottenError), recalling():
             return pa.array(store["runs/run_id"][()].astype(str).astype(object), pa.string())
     return pa.array([], pa.string())
+
+
+def _kept_aside(out: Path) -> Path:
+    """Give the store a second name, under which it stays when it is replaced."""
+    names = (out.with_name(f"{out.stem}-kept-{number}{out.suffix}") for number in count(1))
+    kept = next(path for path in names if not path.exists())
+    try:
+        os.link(out, kept)
+    except OSError:  # a file system without links
+        shutil.copy2(out, kept)
+    return kept
 
 
 def _remove_stale(out: Path) -> None:

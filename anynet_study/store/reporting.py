@@ -28,16 +28,24 @@ class CollectReport:
 
 
 def report_of(
-    found: Gathered, folder: Path, runs: pa.Table, asked: NDArray[np.bool_], before: pa.Array
+    found: Gathered,
+    folder: Path,
+    runs: pa.Table,
+    asked: NDArray[np.bool_],
+    before: pa.Array,
+    kept: Path | None,
 ) -> CollectReport:
-    """The report on `runs`, of which `asked` are planned; `before`: runs of the earlier store."""
+    """The report on `runs`, of which `asked` are planned.
+
+    `before`: runs of the earlier store; `kept`: where it is, if some of them are in no journal.
+    """
     return CollectReport(
         runs=len(runs),
         new=int((~among(runs["run_id"], before)).sum()),
         duplicates=sum(reading.runs for reading in found.readings) - len(runs),
         unplanned=int((~asked).sum()),
         failed=pc.sum(pc.equal(runs["status"], "failed")).as_py() or 0,
-        problems=[*_problems(found, folder), *_lost(before, runs)],
+        problems=[*_problems(found, folder), *_lost(before, runs, kept)],
     )
 
 
@@ -70,7 +78,13 @@ def _problems(found: Gathered, journals: Path) -> list[str]:
     return said + [f"{name}: not a journal; ignored" for name in strangers]
 
 
-def _lost(known: pa.Array, runs: pa.Table) -> list[str]:
-    """Say so if the store that was replaced had runs that no journal has any more."""
-    gone = len(known) - int(among(known, runs["run_id"].combine_chunks()).sum())
-    return [f"journals: {gone} runs of the store before are in none any more"] if gone else []
+def lost(known: pa.Array, ids: pa.ChunkedArray) -> int:
+    """How many of the known runs are not among the ids."""
+    return len(known) - int(among(known, ids.combine_chunks()).sum())
+
+
+def _lost(known: pa.Array, runs: pa.Table, kept: Path | None) -> list[str]:
+    if kept is None:
+        return []
+    gone = lost(known, runs["run_id"])
+    return [f"journals: {gone} runs of the store before are in none any more; kept: {kept.name}"]
