@@ -67,6 +67,7 @@ def collect_study(
         provenance,
         recipes=list(sweep.recipes),
         anew=anew,
+        truths={label: view.test_labels for label, view in views.items()},
     )
 
 

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from anynet_study.files import replacing
 from anynet_study.store.attributes import set_text
 from anynet_study.store.catalogue import winners
-from anynet_study.store.columns import write_table
+from anynet_study.store.columns import write_numbers, write_table
 from anynet_study.store.creating import creating
 from anynet_study.store.gathering import Gathered, gathered
 from anynet_study.store.heavy import lengths_of, write_heavy
+from anynet_study.store.layout import prediction_group
 from anynet_study.store.opening import open_store, opened
 from anynet_study.store.order import RunNames, canonical_order, renamed, run_labels
 from anynet_study.store.remembered import ForgottenError, recalling, write_remembered
@@ -45,6 +46,8 @@ class Sweep:
     planned: Mapping[str, RunNames] | Collection[str] | None
     provenance: Mapping[str, str]
     recipes: Sequence[str]
+    #: True classes of the test images of datasets, (images,).
+    truths: Mapping[str, NDArray[np.integer]]
 
 
 def collect(
@@ -56,12 +59,14 @@ def collect(
     provenance: Mapping[str, str],
     recipes: Sequence[str] = (),
     anew: bool = False,
+    truths: Mapping[str, NDArray[np.integer]] | None = None,
 ) -> CollectReport:
     """Build the results store `out` from a folder of journals and swap it in.
 
     `population` and `datasets` become /architectures and /datasets and give the order of the runs
     (`layout`), `recipes` that of the sweep, the main one first; `planned` are the run_ids that the
     sweep asks for, None meaning every run; as a mapping it also says what they are called now.
+    `truths` are the true classes of datasets' test images, kept with the predictions on them.
 
     Of the journals, what is new since the store that is there is read, or all with `anew`; the
     result is the same. The arrays of a few dozen MB of runs are in memory at a time. Raises
@@ -74,7 +79,7 @@ def collect(
     with one_at_a_time(out.parent, PATIENCE), _earlier(out) as earlier:
         known = _run_ids(earlier)
         found = gathered(journals, None if anew else earlier)
-        sweep = Sweep(population, datasets, planned, provenance, recipes)
+        sweep = Sweep(population, datasets, planned, provenance, recipes, truths or {})
         kept = _kept_aside(out) if lost(known, found.records["run_id"]) else None
         try:
             runs, asked = _build(out, sweep, found)
@@ -106,7 +111,23 @@ def _build(out: Path, sweep: Sweep, found: Gathered) -> tuple[pa.Table, NDArray[
         write_remembered(file, truth, found.readings)
         source = found.source(runs, rows[order], lengths_of(runs))
         write_heavy(file, runs, codes["dataset"], labels["dataset"], source)
+        for dataset, truth in sweep.truths.items():
+            _write_truth(file, dataset, truth, asked)
     return runs, asked
+
+
+def _write_truth(
+    file: h5py.File, dataset: str, truth: NDArray[np.integer], asked: NDArray[np.bool_]
+) -> None:
+    """Write a dataset's labels, unless some of the runs on it are not asked for by the sweep.
+
+    Those may have been made on other images under the same name.
+    """
+    group = file.get(prediction_group(dataset))
+    if group is None or not asked[group["run"][()]].all():
+        return
+    if group["classes"].shape[1] == len(truth):
+        write_numbers(group, "labels", truth.astype(np.uint16))
 
 
 @contextmanager

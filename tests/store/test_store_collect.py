@@ -328,3 +328,22 @@ def test_planned_runs_are_called_what_the_sweep_calls_them_now(tmp_path: Path) -
     for row, run_id in enumerate(index["run_id"]):
         kept = by_id[run_id]
         assert predictions[row][: len(kept)].tolist() == kept.tolist()
+
+
+def test_labels_stay_with_predictions_of_the_sweep_s_own_runs(tmp_path: Path) -> None:
+    seen = np.array([1, 0, 2], np.uint16)
+    runs = [record(number, dataset=DATASETS[0], predictions=seen) for number in range(2)]
+    write_journal(tmp_path / "journals" / "a.arrow", runs)
+    out, truth = tmp_path / "results.h5", {runs[0].dataset: np.array([1, 1, 2])}
+
+    def labels(planned: list[str], truths: dict[str, np.ndarray]) -> list[int] | None:
+        arguments = (population(), datasets(), planned, {})
+        collect(tmp_path / "journals", out, *arguments, truths=truths)
+        kept = ResultStore(out).labels(runs[0].dataset)
+        return None if kept is None else kept.tolist()
+
+    both = [run.run_id for run in runs]
+    assert labels(both, truth) == [1, 1, 2]
+    assert labels(both, {}) is None
+    assert labels(both[:1], truth) is None
+    assert labels(both, {runs[0].dataset: np.array([1, 1])}) is None
