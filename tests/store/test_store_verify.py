@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,9 +22,17 @@ NO_ARRAYS = {"curves": {}, "predictions": np.empty(0, np.uint16)}
 RUNS = [*(honest(number) for number in range(18)), honest(18, **FAILED, **NO_ARRAYS)]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    honest_study(folder, RUNS[:10], RUNS[10:])
+    return folder
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return honest_study(tmp_path, RUNS[:10], RUNS[10:])
+def store(made: Path, tmp_path: Path) -> Path:
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "results.h5"
 
 
 def test_nothing_is_wrong_with_what_collect_wrote(store: Path) -> None:
