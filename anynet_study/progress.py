@@ -52,14 +52,19 @@ def progress(description: str, total: int, start: int = 0) -> Iterator[Report]:
 
 @contextmanager
 def progress_if_long(description: str, total: int) -> Iterator[Report]:
-    """Yield a function as of `progress` that shows nothing in the first seconds."""
+    """Yield a function as of `progress` that shows nothing in the first seconds.
+
+    Plain lines also wait for something to be done: work that ends in an error without it has that
+    error as its one line.
+    """
     began = time.monotonic()
     report: Report | None = None
     with ExitStack() as shown:
 
         def patient(done: int, note: str = "") -> None:
             nonlocal report
-            if report is None and time.monotonic() - began > SECONDS_OF_PATIENCE:
+            worth_a_line = done > 0 or sys.stderr.isatty()
+            if report is None and worth_a_line and time.monotonic() - began > SECONDS_OF_PATIENCE:
                 report = shown.enter_context(progress(description, total, start=done))
             if report is not None:
                 report(done, note)

@@ -23,6 +23,7 @@ def test_short_work_shows_no_progress(
     assert capsys.readouterr().err == ""
     monkeypatch.setattr("anynet_study.progress.SECONDS_OF_PATIENCE", -1.0)
     with progress_if_long("sampling", 4) as report:
+        report(0)  # no line yet: perhaps an error will be the only one
         report(1)
         report(4)
     assert capsys.readouterr().err.splitlines() == ["sampling: 1/4", "sampling: 4/4"]

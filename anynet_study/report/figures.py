@@ -170,9 +170,7 @@ FIGURES: dict[str, FigureKind] = {
     "heatmap": FigureKind(
         "Rank correlation of the errors for every pair of datasets; below each, where there is "
         "room, its 95% bootstrap interval.",
-        lambda a: plots.correlation_heatmap(
-            _table(_with_room(a, MOST_IN_HEATMAP), "correlations")
-        ),
+        lambda a: plots.correlation_heatmap(_table(_with_room(a, MOST_IN_HEATMAP), "correlations")),
         lambda a: _table(a, "correlations"),
         needs="correlations",
     ),
