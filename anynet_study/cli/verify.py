@@ -65,7 +65,7 @@ def _remedy(finding: "Finding", name: str, study: "Study | None") -> str:
     if finding.repair == "none":
         return "nothing to do"
     if finding.repair == "keep":
-        return "keep the store as it is: a collect leaves these runs out"
+        return "only this store has them: do not delete it (a collect keeps it beside the new one)"
     if study is None:
         return "collect its study anew, import it again, or get the file again"
     if finding.repair == "train":
