@@ -103,8 +103,12 @@ def launch(
     if sweep.launch.cluster == "slurm":
         slurm_executor(study, sweep)  # refuses options before anything is written
     with _alone(study):
-        todo = still_to_do(prepared.planned, finished_runs(study.journals), retry_failed)
-        alive = live_jobs(study.jobs_file)
+        finished = finished_runs(study.journals)
+        todo = still_to_do(prepared.planned, finished, retry_failed)
+        # A worker that has brought all of its runs to an end is only about to exit; one whose runs
+        # failed may be a retry that is at work.
+        ended = [run for run, status in finished.items() if status != "failed"]
+        alive = live_jobs(study.jobs_file, ended)
         under_way = {run for job in alive for run in job.runs}
         new = [run for run in todo if run.run_id not in under_way]
         if sweep.launch.cluster == "local" and alive and new:

@@ -31,11 +31,10 @@ def verify(
       anynet-study verify quickstart
       anynet-study verify results.h5 --json
     """
-    from anynet_study.store.verifying import verify as verify_store
     from anynet_study.store.verifying import verify_journals
 
     results, study = _places(store)
-    found = verify_store(results) if results is not None else []
+    found = [] if results is None else _in_store(results, of_study=study is not None)
     if study is not None:
         found += verify_journals(study.journals, None if found else results)
     wrong = [finding for finding in found if not finding.note]
@@ -46,6 +45,22 @@ def verify(
         _print(found, store, study)
     if wrong:
         raise WorkFailedError(f"{store}: {len(wrong)} of its parts are not as they should be")
+
+
+def _in_store(results: Path, of_study: bool) -> "list[Finding]":
+    """What is wrong with a store. A study's, which can be built anew, may be unreadable."""
+    from anynet_study.store.opening import NewerStoreError
+    from anynet_study.store.verifying import Finding
+    from anynet_study.store.verifying import verify as verify_store
+
+    try:
+        return verify_store(results)
+    except NewerStoreError:
+        raise
+    except UserError as error:
+        if not of_study:
+            raise
+        return [Finding(results.name, str(error).removeprefix(f"{results}: "))]
 
 
 def _places(where: str) -> "tuple[Path | None, Study | None]":

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study.errors import UserError
 from anynet_study.files import replacing
 from anynet_study.store.attributes import set_text
 from anynet_study.store.catalogue import winners
@@ -22,7 +23,7 @@ from anynet_study.store.creating import creating
 from anynet_study.store.gathering import Gathered, gathered
 from anynet_study.store.heavy import lengths_of, write_heavy
 from anynet_study.store.layout import prediction_group
-from anynet_study.store.opening import open_store, opened
+from anynet_study.store.opening import NewerStoreError, open_store, opened
 from anynet_study.store.order import RunNames, canonical_order, renamed, run_labels
 from anynet_study.store.remembered import ForgottenError, recalling, write_remembered
 from anynet_study.store.reporting import CollectReport, among, journal_table, lost, report_of
@@ -69,18 +70,22 @@ def collect(
     `truths` are the true classes of datasets' test images, kept with the predictions on them.
 
     Of the journals, what is new since the store that is there is read, or all with `anew`; the
-    result is the same. The arrays of a few dozen MB of runs are in memory at a time. Raises
-    UserError if `out` is no store of ours or a newer one; UserError or OSError if a journal cannot
-    be read or the store not written, and then the old store stays as it was. An old store with runs
-    that no journal has any more is kept beside the new one, as `results-kept-1.h5` or so.
+    result is the same, but that `anew` also replaces what cannot be read as a store. The arrays of
+    a few dozen MB of runs are in memory at a time. An old store with runs that no journal has any
+    more, or that cannot be read, is kept beside the new one, as `results-kept-1.h5` or so.
+
+    Raises UserError if `out` is a newer store or, without `anew`, none of ours; UserError or
+    OSError if a journal cannot be read or the store not written: then the old one stays as it was.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     _remove_stale(out)
-    with one_at_a_time(out.parent, PATIENCE), _earlier(out) as earlier:
+    with one_at_a_time(out.parent, PATIENCE), _earlier(out, anew) as earlier:
         known = _run_ids(earlier)
         found = gathered(journals, None if anew else earlier)
         sweep = Sweep(population, datasets, planned, provenance, recipes, truths or {})
-        kept = _kept_aside(out) if lost(known, found.records["run_id"]) else None
+        unreadable = earlier is None and out.exists()
+        gone = lost(known, found.records["run_id"])
+        kept = _kept_aside(out) if unreadable or gone else None
         try:
             runs, asked = _build(out, sweep, found)
         except ForgottenError:  # the store that is there is damaged
@@ -131,15 +136,28 @@ def _write_truth(
 
 
 @contextmanager
-def _earlier(out: Path) -> Iterator[h5py.File | None]:
-    """The store that is there. Raises UserError if it is not one of ours, or a newer one."""
-    if not out.exists():
+def _earlier(out: Path, anew: bool) -> Iterator[h5py.File | None]:
+    """The store that is there, if any.
+
+    Raises UserError if it is newer or, unless all is made `anew`, cannot be read as one of ours.
+    """
+    if not out.exists() or (anew and not _is_readable(out)):
         yield None
         return
     with open_store(out):
         pass
     with opened(out) as file:
         yield file
+
+
+def _is_readable(out: Path) -> bool:
+    try:
+        with open_store(out):
+            return True
+    except NewerStoreError:
+        raise
+    except UserError:
+        return False
 
 
 def _run_ids(store: h5py.File | None) -> pa.Array:

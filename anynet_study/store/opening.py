@@ -15,12 +15,16 @@ from anynet_study.store.layout import FORMAT, SCHEMA_VERSION
 DAMAGE = (OSError, LookupError, RuntimeError, ValueError, ArrowException)
 
 
+class NewerStoreError(UserError):
+    """A store that a newer version of this package wrote."""
+
+
 @contextmanager
 def open_store(path: Path) -> Iterator[h5py.File]:
     """Open a store without locks (NFS may have none; a published store never changes).
 
-    Raises UserError if it is missing, foreign, newer than this package, or damaged, also where
-    damage shows only while reading inside the block.
+    Raises UserError if it is missing, foreign, newer than this package (NewerStoreError), or
+    damaged, also where damage shows only while reading inside the block.
     """
     if not path.is_file():
         raise UserError(f"{path}: no such results store")
@@ -91,7 +95,7 @@ def _check(path: Path, file: h5py.File) -> None:
         raise UserError(f"{path}: an HDF5 file, but not a results store of anynet-study")
     version = int(file.attrs["schema_version"])
     if version > SCHEMA_VERSION:
-        raise UserError(
+        raise NewerStoreError(
             f"{path}: written by a newer anynet-study (schema {version}, this one reads up to "
             f"{SCHEMA_VERSION}): install the newer one"
         )

@@ -37,7 +37,8 @@ def report_of(
 ) -> CollectReport:
     """The report on `runs`, of which `asked` are planned.
 
-    `before`: runs of the earlier store; `kept`: where it is, if some of them are in no journal.
+    `before`: runs of the earlier store; `kept`: where it is, if some of them are in no journal or
+    it could not be read.
     """
     return CollectReport(
         runs=len(runs),
@@ -87,4 +88,6 @@ def _lost(known: pa.Array, runs: pa.Table, kept: Path | None) -> list[str]:
     if kept is None:
         return []
     gone = lost(known, runs["run_id"])
+    if not gone:
+        return [f"the store before could not be read; kept: {kept.name}"]
     return [f"journals: {gone} runs of the store before are in none any more; kept: {kept.name}"]

@@ -9,6 +9,7 @@ import h5py
 import pytest
 from store_factory import DATASETS, datasets, failed, population, record, write_journal
 
+from anynet_study.errors import UserError
 from anynet_study.store import CollectReport, JournalWriter, ResultStore, collect, stores_equal
 from anynet_study.store.frames import encode
 from anynet_study.store.record import RECORD_VERSION, SCHEMA, to_batch
@@ -146,6 +147,22 @@ def test_a_store_with_runs_that_are_in_no_journal_any_more_is_kept(tmp_path: Pat
     (tmp_path / "journals" / "a.arrow").unlink()
     assert gather(tmp_path).problems[0].endswith("2.h5")
     assert len(ResultStore(tmp_path / kept).runs()) == 3
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x89HDF\r\n\x1a\n" + bytes(500)])
+def test_what_cannot_be_read_is_replaced_only_by_collecting_anew(
+    tmp_path: Path, content: bytes
+) -> None:
+    write_journal(tmp_path / "journals" / "a.arrow", [record(0), record(1)])
+    out = tmp_path / "results.h5"
+    out.write_bytes(content)
+    with pytest.raises(UserError, match=r"results\.h5"):
+        gather(tmp_path)
+    assert out.read_bytes() == content
+    report = gather(tmp_path, anew=True)
+    assert (report.runs, report.new) == (2, 2)
+    assert report.problems == ["the store before could not be read; kept: results-kept-1.h5"]
+    assert (tmp_path / "results-kept-1.h5").read_bytes() == content
 
 
 def test_a_store_without_memory_is_collected_anew(tmp_path: Path) -> None:

@@ -230,3 +230,8 @@ def test_the_command_says_what_and_what_to_do(store: Path) -> None:
     alone = anynet_study(folder, "verify", store, expect=1)
     assert "/runs/error" in alone.stdout
     assert "nowhere" in anynet_study(folder, "verify", "nowhere", expect=2).stderr
+    store.write_bytes(store.read_bytes()[:999])  # what is no store has a remedy if it is a study's
+    assert "results.h5" in anynet_study(folder, "verify", store, expect=2).stderr
+    told = anynet_study(folder, "verify", folder, expect=1).stdout
+    assert told.startswith("results.h5: ")
+    assert f"anynet-study collect {folder} --anew" in told
