@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from anynet_study.design_space.band import MEASURES
 from anynet_study.design_space.populations.population import Population
 from anynet_study.design_space.sampling import request
 from anynet_study.design_space.space import DesignSpace
 
 CANDIDATES = 20_000
-UNLIMITED = dict.fromkeys(("flops", "parameters", "activations"))
+UNLIMITED = dict.fromkeys(MEASURES)
 
 
 def unconditioned(

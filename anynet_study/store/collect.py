@@ -26,7 +26,7 @@ from anynet_study.store.layout import prediction_group
 from anynet_study.store.opening import NewerStoreError, open_store, opened
 from anynet_study.store.order import RunNames, canonical_order, renamed, run_labels
 from anynet_study.store.remembered import ForgottenError, recalling, write_remembered
-from anynet_study.store.reporting import CollectReport, among, journal_table, lost, report_of
+from anynet_study.store.reporting import Aside, CollectReport, among, journal_table, report_of
 from anynet_study.store.turns import one_at_a_time
 from anynet_study.store.writing import write_root, write_runs
 
@@ -84,18 +84,21 @@ def collect(
         found = gathered(journals, None if anew else earlier)
         sweep = Sweep(population, datasets, planned, provenance, recipes, truths or {})
         unreadable = earlier is None and out.exists()
-        gone = lost(known, found.records["run_id"])
-        kept = _kept_aside(out) if unreadable or gone else None
         try:
-            runs, asked = _build(out, sweep, found)
+            runs, asked, aside = _build(out, sweep, found, known, unreadable)
         except ForgottenError:  # the store that is there is damaged
             found = gathered(journals, None)
-            runs, asked = _build(out, sweep, found)
-    return report_of(found, journals, runs, asked, known, kept)
+            runs, asked, aside = _build(out, sweep, found, known, unreadable)
+    return report_of(found, journals, runs, asked, known, aside)
 
 
-def _build(out: Path, sweep: Sweep, found: Gathered) -> tuple[pa.Table, NDArray[np.bool_]]:
-    """Write the store; its runs in order, and which of them the sweep asks for."""
+def _build(
+    out: Path, sweep: Sweep, found: Gathered, known: pa.Array, unreadable: bool
+) -> tuple[pa.Table, NDArray[np.bool_], Aside | None]:
+    """Write the store: its runs in order, which of them the sweep asks for, what is kept aside.
+
+    `known`: runs of the store that is replaced, or it is `unreadable`.
+    """
     planned = sweep.planned
     chosen = winners(found.records)
     truth, rows = found.records.take(chosen), found.rows[chosen]
@@ -118,7 +121,10 @@ def _build(out: Path, sweep: Sweep, found: Gathered) -> tuple[pa.Table, NDArray[
         write_heavy(file, runs, codes["dataset"], labels["dataset"], source)
         for dataset, truth in sweep.truths.items():
             _write_truth(file, dataset, truth, asked)
-    return runs, asked
+        # Last, when nothing but the swap is left: a build that fails keeps nothing aside.
+        gone = len(known) - int(among(known, runs["run_id"].combine_chunks()).sum())
+        aside = Aside(_kept_aside(out), gone) if unreadable or gone else None
+    return runs, asked, aside
 
 
 def _write_truth(

@@ -18,6 +18,8 @@ Metric = Literal["top1", "top5"]
 
 #: The value of a prediction that is not there; class indices are below it.
 NO_PREDICTION = 65535
+#: The parts that a dataset can have in a study.
+ROLES = ("source", "family", "target", "extra")
 
 _SCALARS: tuple[tuple[str, pa.DataType], ...] = (
     ("run_id", pa.string()),

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,18 +28,25 @@ class CollectReport:
     problems: list[str]
 
 
+class Aside(NamedTuple):
+    """A store that was kept when another took its place."""
+
+    path: Path
+    #: Its runs that are in no journal any more; 0 where it could not be read.
+    gone: int
+
+
 def report_of(
     found: Gathered,
     folder: Path,
     runs: pa.Table,
     asked: NDArray[np.bool_],
     before: pa.Array,
-    kept: Path | None,
+    aside: Aside | None,
 ) -> CollectReport:
     """The report on `runs`, of which `asked` are planned.
 
-    `before`: runs of the earlier store; `kept`: where it is, if some of them are in no journal or
-    it could not be read.
+    `before`: runs of the earlier store; `aside`: that store, if it was kept.
     """
     return CollectReport(
         runs=len(runs),
@@ -46,7 +54,7 @@ def report_of(
         duplicates=sum(reading.runs for reading in found.readings) - len(runs),
         unplanned=int((~asked).sum()),
         failed=pc.sum(pc.equal(runs["status"], "failed")).as_py() or 0,
-        problems=[*_problems(found, folder), *_lost(before, runs, kept)],
+        problems=[*_problems(found, folder), *_kept(aside)],
     )
 
 
@@ -79,15 +87,10 @@ def _problems(found: Gathered, journals: Path) -> list[str]:
     return said + [f"{name}: not a journal; ignored" for name in strangers]
 
 
-def lost(known: pa.Array, ids: pa.ChunkedArray) -> int:
-    """How many of the known runs are not among the ids."""
-    return len(known) - int(among(known, ids.combine_chunks()).sum())
-
-
-def _lost(known: pa.Array, runs: pa.Table, kept: Path | None) -> list[str]:
-    if kept is None:
+def _kept(aside: Aside | None) -> list[str]:
+    if aside is None:
         return []
-    gone = lost(known, runs["run_id"])
-    if not gone:
-        return [f"the store before could not be read; kept: {kept.name}"]
-    return [f"journals: {gone} runs of the store before are in none any more; kept: {kept.name}"]
+    name = aside.path.name
+    if not aside.gone:
+        return [f"the store before could not be read; kept: {name}"]
+    return [f"journals: {aside.gone} runs of the store before are in none any more; kept: {name}"]

@@ -10,7 +10,7 @@ from anynet_study.errors import UserError
 from anynet_study.store.importing.cells import numbers_of
 from anynet_study.store.importing.gathering import whole_table
 from anynet_study.store.importing.tables import read_table
-from anynet_study.store.record import Metric
+from anynet_study.store.record import ROLES, Metric
 
 #: /datasets, as `stages.dataset_table` has it.
 COLUMNS = pa.schema(
@@ -29,7 +29,6 @@ COLUMNS = pa.schema(
     ]
 )
 COUNTS = ("classes", "train_images", "test_images", "epochs")
-ROLES = ("source", "family", "target", "extra")
 
 #: By dataset: what is known of it, by column.
 Known = dict[str, dict[str, Any]]

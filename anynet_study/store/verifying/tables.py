@@ -10,10 +10,9 @@ from anynet_study.design_space.populations.table import COSTS, costs_of
 from anynet_study.errors import UserError
 from anynet_study.store.columns import read_column
 from anynet_study.store.exporting.tables import population_of
+from anynet_study.store.record import ROLES
 from anynet_study.store.results import ResultStore
 from anynet_study.store.verifying.finding import Finding, Findings, some
-
-ROLES = ("source", "family", "target", "extra")
 
 
 def architectures(path: Path) -> Findings:
