@@ -31,16 +31,24 @@ class Results(ABC):
     #: Columns of `runs()` where none are named.
     _run_columns: tuple[str, ...] = RUN_COLUMNS
 
-    @abstractmethod
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        self._hold()
+        return self
 
-    @abstractmethod
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None: ...
+    ) -> None:
+        self._release()
+
+    @abstractmethod
+    def _hold(self) -> None:
+        """Keep the files open until `_release` was called as often."""
+
+    @abstractmethod
+    def _release(self) -> None: ...
 
     @property
     @abstractmethod

@@ -3,8 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -41,16 +39,10 @@ class ResultStore(Results):
         with self.file.open():
             pass
 
-    def __enter__(self) -> Self:
+    def _hold(self) -> None:
         self.file.hold()
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _release(self) -> None:
         self.file.release()
 
     def columns(self, table: TableName) -> list[str]:

@@ -2,8 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import h5py
 import numpy as np
@@ -45,16 +43,10 @@ class ResultStores(Results):
         self.names = _names([one.path.resolve() for one in self.stores])
         self._files = StoreFiles([one.file for one in self.stores], self.names)
 
-    def __enter__(self) -> Self:
+    def _hold(self) -> None:
         self._files.hold()
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _release(self) -> None:
         self._files.release()
 
     @property
