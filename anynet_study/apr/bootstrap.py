@@ -17,6 +17,7 @@ from anynet_study.apr.intervals import Resampled
 from anynet_study.apr.kernels import Kernel, Method, make_kernel
 from anynet_study.apr.pairs import PairSet
 from anynet_study.apr.ranks import Floats, Ints, Multiplicities
+from anynet_study.apr.scratch import Scratch
 from anynet_study.errors import UserError
 
 #: Resamples that share one random stream: fixed, so that the draws depend on the seed alone.
@@ -42,6 +43,7 @@ class Resampler:
         self._count = len(values)
         self._pairs = len(pairs)
         self._kernels: list[tuple[Ints, Ints, Kernel]] = []
+        scratch = Scratch()
         groups: dict[bytes, list[int]] = {}
         for index, pattern in enumerate(pairs.rows):
             groups.setdefault(pattern.tobytes(), []).append(index)
@@ -49,7 +51,7 @@ class Resampler:
             rows = np.flatnonzero(pairs.rows[members[0]])
             if len(rows):
                 own = None if weights is None else weights[rows]
-                kernel = make_kernel(method, values[rows], pairs.columns[members], own)
+                kernel = make_kernel(method, values[rows], pairs.columns[members], own, scratch)
                 self._kernels.append((rows, members, kernel))
 
     def resampled(self, resamples: int, seed: int) -> Resampled:

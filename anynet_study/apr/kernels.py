@@ -6,7 +6,7 @@ sample's own correlations, and all ones but a single zero a jackknife value.
 """
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,30 +15,40 @@ from anynet_study.apr.ranks import (
     Floats,
     Ints,
     Multiplicities,
+    RankedColumns,
     SortedColumn,
-    centred_midranks,
     sort_column,
 )
+from anynet_study.apr.scratch import Scratch
 from anynet_study.errors import UserError
 
 Method = Literal["spearman", "pearson", "kendall"]
 Kernel = Callable[[Multiplicities], Floats]
 
-#: Bytes of working memory for one kernel call.
-WORKING_BYTES = 8 * 2**20
+#: Bytes of working memory for one step of a kernel: about what a core's cache holds.
+WORKING_BYTES = 4 * 2**20
+
+#: Bytes of ranks at once. Larger: threads wait for each other less often.
+RANKING_BYTES = 16 * 2**20
 
 
 def make_kernel(
-    method: Method, values: Floats, pairs: Ints, weights: Floats | None = None
+    method: Method,
+    values: Floats,
+    pairs: Ints,
+    weights: Floats | None = None,
+    scratch: Scratch | None = None,
 ) -> Kernel:
     """The kernel for `pairs` (p, 2) of columns of `values` (n, k), all finite.
 
     `weights` (n,), above 0 and with a mean near 1, count an architecture as so many copies.
+    Kernels may share their `scratch`.
     """
+    scratch = Scratch() if scratch is None else scratch
     if weights is not None:
-        return _weighted(make_kernel(method, values, pairs), method, weights)
+        return _weighted(make_kernel(method, values, pairs, None, scratch), method, weights)
     if method == "spearman":
-        return spearman_kernel(values, pairs)
+        return spearman_kernel(values, pairs, scratch)
     if method == "pearson":
         return pearson_kernel(values, pairs)
     if method == "kendall":
@@ -57,7 +67,7 @@ def _weighted(kernel: Kernel, method: Method, weights: Floats) -> Kernel:
     return correlate
 
 
-def spearman_kernel(values: Floats, pairs: Ints) -> Kernel:
+def spearman_kernel(values: Floats, pairs: Ints, scratch: Scratch) -> Kernel:
     """Spearman's rho with ties by midrank: Pearson's correlation of the midranks.
 
     Without weights the sums are of whole numbers below 2**53 (for n up to 200,000), hence exact: a
@@ -65,20 +75,43 @@ def spearman_kernel(values: Floats, pairs: Ints) -> Kernel:
     """
     used, position = np.unique(pairs, return_inverse=True)
     left, right = position.reshape(pairs.shape).T
-    columns = [sort_column(values[:, column]) for column in used]
-    chunk = max(1, WORKING_BYTES // (24 * max(1, len(columns)) * max(1, len(values))))
+    columns = RankedColumns(values[:, used].T)
+    cells = max(1, len(used)) * max(1, len(values))
+    ranked_at_once = max(1, RANKING_BYTES // (6 * cells))
+    multiplied_at_once = max(1, WORKING_BYTES // (16 * cells))
 
     def correlate(multiplicities: Multiplicities) -> Floats:
-        parts = range(0, len(multiplicities), chunk)
-        return np.concatenate([_rank_correlations(multiplicities[i : i + chunk]) for i in parts])
-
-    def _rank_correlations(part: Multiplicities) -> Floats:
-        ranks = centred_midranks(columns, part)
-        products = (ranks * part[:, None, :]) @ ranks.transpose(0, 2, 1)
-        squares = np.diagonal(products, axis1=1, axis2=2)
-        return _ratio(products[:, left, right], squares[:, left], squares[:, right])
+        result = np.empty((len(multiplicities), len(pairs)))
+        for start in range(0, len(result), ranked_at_once):
+            counts = multiplicities[start : start + ranked_at_once]
+            ranks = columns.centred_midranks(counts, scratch)
+            for first in range(0, len(counts), multiplied_at_once):
+                part = slice(first, first + multiplied_at_once)
+                sums = _sums_of_products(ranks[:, :, part], counts[part], left, right, scratch)
+                result[start : start + len(counts)][part] = _ratio(*sums)
+        return result
 
     return correlate
+
+
+def _sums_of_products(
+    ranks: NDArray[Any], counts: Multiplicities, left: Ints, right: Ints, scratch: Scratch
+) -> tuple[Floats, Floats, Floats]:
+    """(b, p) sums over architectures (n, k, b) of products of pairs, and of squares of each."""
+    values = scratch.array("values", ranks.shape[::-1], np.float64)
+    values[...] = ranks.transpose(2, 1, 0)
+    weighted = scratch.array("weighted", values.shape, np.float64)
+    np.multiply(values, counts[:, None, :], out=weighted)
+    rows, row = np.unique(left, return_inverse=True)
+    columns, column = np.unique(right, return_inverse=True)
+    if 2 * len(rows) * len(columns) > ranks.shape[1] ** 2:
+        products = weighted @ values.transpose(0, 2, 1)
+        squares = np.diagonal(products, axis1=1, axis2=2)
+        return products[:, left, right], squares[:, left], squares[:, right]
+    # Few of all products are needed, as of many columns with one.
+    products = weighted[:, rows] @ values[:, columns].transpose(0, 2, 1)
+    squares = np.einsum("bkn,bkn->bk", weighted, values)
+    return products[:, row, column], squares[:, left], squares[:, right]
 
 
 def pearson_kernel(values: Floats, pairs: Ints) -> Kernel:

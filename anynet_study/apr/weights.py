@@ -21,7 +21,8 @@ from scipy.special import ndtr
 
 from anynet_study.apr.kernels import Method
 from anynet_study.apr.pairs import PairSet
-from anynet_study.apr.ranks import Floats, centred_midranks, sort_column
+from anynet_study.apr.ranks import Floats, RankedColumns
+from anynet_study.apr.scratch import Scratch
 from anynet_study.errors import UserError
 
 
@@ -101,5 +102,6 @@ def _centred(columns: Floats, method: Method, weights: Floats) -> Floats:
     if method == "pearson":
         centred = columns.T - (weights @ columns / weights.sum())[:, None]
     else:
-        centred = centred_midranks([sort_column(each) for each in columns.T], weights[None])[0]
+        ranked = RankedColumns(columns.T)
+        centred = ranked.centred_midranks(weights[None], Scratch())[:, :, 0].T
     return centred

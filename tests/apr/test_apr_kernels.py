@@ -12,7 +12,8 @@ from scipy import stats
 from anynet_study.apr import kernels
 from anynet_study.apr.bootstrap import draw
 from anynet_study.apr.kernels import make_kernel
-from anynet_study.apr.ranks import centred_midranks, sort_column
+from anynet_study.apr.ranks import RankedColumns
+from anynet_study.apr.scratch import Scratch
 from anynet_study.errors import UserError
 
 SCIPY = {"spearman": stats.spearmanr, "pearson": stats.pearsonr, "kendall": stats.kendalltau}
@@ -38,12 +39,12 @@ def scipy_correlation(method: str, x: np.ndarray, y: np.ndarray) -> float:
 @given(values=tables, seed=st.integers(0, 99))
 def test_midranks_are_those_of_the_materialised_resample(values: np.ndarray, seed: int) -> None:
     multiplicities = draw(len(values), 5, seed, 0)
-    ranks = centred_midranks([sort_column(column) for column in values.T], multiplicities)
+    ranks = RankedColumns(values.T).centred_midranks(multiplicities, Scratch())
     for resample, counts in enumerate(multiplicities):
         rows = np.repeat(np.arange(len(values)), counts)
         for column in range(3):
             truth = stats.rankdata(values[rows, column])
-            assert np.array_equal(ranks[resample, column, rows], 2 * truth - (len(rows) + 1))
+            assert np.array_equal(ranks[rows, column, resample], 2 * truth - (len(rows) + 1))
 
 
 @pytest.mark.parametrize("method", ["spearman", "kendall"])
@@ -74,8 +75,26 @@ def test_chunks_do_not_change_a_bit(method: str, monkeypatch: pytest.MonkeyPatch
     multiplicities = draw(50, 64, 0, 0)
     whole = make_kernel(method, values, PAIRS)(multiplicities)  # type: ignore[arg-type]
     monkeypatch.setattr(kernels, "WORKING_BYTES", 5_000)
+    monkeypatch.setattr(kernels, "RANKING_BYTES", 8_000)
     parts = make_kernel(method, values, PAIRS)(multiplicities)  # type: ignore[arg-type]
     assert np.array_equal(whole, parts)
+
+
+def test_many_columns_with_one_are_those_of_all_pairs() -> None:
+    values = np.random.default_rng(0).normal(size=(30, 9)).round(1)
+    pairs = np.array([[column, 8] for column in range(9)])
+    multiplicities = draw(30, 16, 0, 0)
+    every = np.array([(i, j) for i in range(9) for j in range(i, 9)])
+    of_all = make_kernel("spearman", values, every)(multiplicities)[:, every[:, 1] == 8]
+    assert np.array_equal(make_kernel("spearman", values, pairs)(multiplicities), of_all)
+
+
+def test_ranks_do_not_overflow_their_small_type() -> None:
+    values = np.arange(40_000.0)[:, None] % 20_001
+    counts = draw(40_000, 1, 0, 0)
+    ranks = RankedColumns(values.T).centred_midranks(counts, Scratch())[:, 0, 0]
+    rows = np.repeat(np.arange(40_000), counts[0])
+    assert np.array_equal(ranks[rows], 2 * stats.rankdata(values[rows, 0]) - 40_001)
 
 
 def test_a_large_offset_does_not_spoil_pearson() -> None:
