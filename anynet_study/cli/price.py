@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from anynet_study.design_space import Population
-from anynet_study.dispatch.cost import DeviceRate, expected_rate
+from anynet_study.dispatch.cost import CostModel, expected_cost
 from anynet_study.dispatch.price import Item, price
 from anynet_study.progress import duration
 from anynet_study.sweep import Sweep
@@ -14,7 +14,7 @@ from anynet_study.sweep import Sweep
 
 def print_price(sweep: Sweep, population: Population) -> None:
     """Print runs and predicted device time by dataset, and the number of jobs."""
-    rate = expected_rate(sweep.launch.cluster, sweep.launch.slurm)
+    rate = expected_cost(sweep.launch.cluster, sweep.launch.slurm)
     items = price(sweep, population, rate)
     console = Console()
     console.print(_table(sweep, items, rate))
@@ -26,7 +26,7 @@ def print_price(sweep: Sweep, population: Population) -> None:
     console.print("\n".join(lines), highlight=False)
 
 
-def _table(sweep: Sweep, items: list[Item], rate: DeviceRate) -> Table:
+def _table(sweep: Sweep, items: list[Item], rate: CostModel) -> Table:
     title = f"dry run of {sweep.name}: hours of one {rate.name}"
     table = Table(title=title, title_justify="left")
     table.add_column("dataset", no_wrap=True)

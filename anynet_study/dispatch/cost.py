@@ -1,53 +1,71 @@
-"""Predicting the cost of a run: for packing into jobs and for the dry run."""
+"""Predicting the seconds of a run: for packing into jobs, for the time left and the dry run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from anynet_study.dispatch.cost_features import Features, FloatArray
+
 
 @dataclass(frozen=True)
-class DeviceRate:
-    """How fast one worker of a kind trains."""
+class CostModel:
+    """What a worker of a kind takes for a run: a price in seconds for each feature of it."""
 
+    #: The worker's device, for messages.
     name: str
-    #: Multiply-adds a second, forward and backward, that an unhurried network reaches.
-    multiply_adds_per_second: float
-    #: Seconds that a step costs for each block, however small its feature maps.
-    seconds_per_block_step: float
+    #: Seconds for one of each; none is negative.
+    prices: Features
+    #: Where the prices are from: `built-in`, `estimate` (of a device not measured), `fitted`.
+    basis: str = "built-in"
+    #: Measured runs that the prices were fitted to.
+    runs: int = 0
+
+    def seconds(self, features: FloatArray) -> FloatArray:
+        """Predict the length of runs, shape (n,), of their features (n, len(Features))."""
+        predicted: FloatArray = features @ np.asarray(self.prices, dtype=np.float64)
+        return predicted
 
 
-#: Fitted with `python -m benchmarks.cost` to the quickstart: a 2-core AVX2 machine, torch 2.13.
-CPU_CORE = DeviceRate("CPU core", 1.2e10, 1.2e-3)
-#: The study's card: RegNetX-400MF at about 1,060 images a second with the code it was trained by,
-#: three multiply-adds (forward, and backward to weights and to inputs) for each one counted.
-V100 = DeviceRate("V100 GPU", 3 * 400e6 * 1060, 2e-4)
+#: Fitted with `python -m benchmarks.cost`: one of 2 cores with AVX2, torch 2.13.
+CPU_CORE = CostModel(
+    "CPU core",
+    Features(
+        pointwise=2.1e-11,
+        spatial=5e-12,
+        spatial_outputs=1e-9,
+        stem=1.5e-11,
+        tiny=2.3e-11,
+        outputs=1.8e-9,
+        layers=8e-5,
+        parameters=1.2e-8,
+        pixels=1.5e-8,
+        batches=1e-3,
+        runs=0.2,
+    ),
+)
+#: The study's card: RegNetX-400MF at about 1,060 images a second with the code it was trained by.
+V100 = CostModel(
+    "V100 GPU",
+    Features(
+        pointwise=5e-13,
+        spatial=5e-13,
+        spatial_outputs=0.0,
+        stem=5e-13,
+        tiny=5e-13,
+        outputs=3.3e-11,
+        layers=1.5e-5,
+        parameters=1e-11,
+        pixels=0.0,
+        batches=1e-3,
+        runs=5.0,
+    ),
+    basis="estimate",
+)
 
 
-def expected_rate(cluster: str, slurm: Mapping[str, Any]) -> DeviceRate:
+def expected_cost(cluster: str, slurm: Mapping[str, Any]) -> CostModel:
     """The device on which a sweep will be trained: a GPU where its Slurm options ask for one."""
     asks_for_gpu = any(slurm.get(key) for key in ("gpus_per_node", "gpus_per_task", "gres"))
     return V100 if cluster == "slurm" and asks_for_gpu else CPU_CORE
-
-
-@dataclass(frozen=True)
-class Workload:
-    """What the cost of a run depends on, beside the network."""
-
-    train_images: int
-    test_images: int
-    epochs: int
-    batch_size: int
-
-
-def predict_seconds(flops: float, blocks: int, work: Workload, rate: DeviceRate) -> float:
-    """Seconds of training and of the evaluation after each epoch.
-
-    `flops`: multiply-adds of one forward pass of one image; `blocks`: number of residual blocks.
-    A step takes the longer of its arithmetic and its fixed cost a block, about; the sum is used,
-    which is at most twice too long and orders runs well.
-    """
-    train_steps = max(1, work.train_images // work.batch_size)
-    test_steps = -(-work.test_images // 256)
-    arithmetic = flops * (3 * work.train_images + work.test_images)
-    fixed = blocks * (train_steps + 0.3 * test_steps) * rate.seconds_per_block_step
-    return work.epochs * (arithmetic / rate.multiply_adds_per_second + fixed)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from anynet_study.data import DatasetView, load_dataset, make_view
 from anynet_study.design_space import Population
-from anynet_study.dispatch.cost import DeviceRate, Workload, expected_rate, predict_seconds
+from anynet_study.dispatch.cost import CostModel, expected_cost
+from anynet_study.dispatch.cost_features import Workload, run_features
 from anynet_study.errors import UserError
 from anynet_study.sweep import RecipeSpec, Sweep
 from anynet_study.training.recipe import Recipe
@@ -58,7 +59,7 @@ def plan(
     sweep: Sweep,
     population: Population,
     views: Mapping[str, DatasetView],
-    rate: DeviceRate | None = None,
+    rate: CostModel | None = None,
 ) -> list[PlannedRun]:
     """All runs, complete rows first: an architecture finishes everywhere before the next begins.
 
@@ -70,7 +71,7 @@ def plan(
         for label in trained_datasets(sweep, spec)
     ]
     _refuse_twins(settings, views)
-    rate = rate or expected_rate(sweep.launch.cluster, sweep.launch.slurm)
+    rate = rate or expected_cost(sweep.launch.cluster, sweep.launch.slurm)
     seconds = [_seconds(population, views[label], recipe, rate) for label, _, recipe in settings]
     planned = []
     for replicate in range(sweep.replicates.count):
@@ -93,13 +94,12 @@ def still_to_do(
 
 
 def _seconds(
-    population: Population, view: DatasetView, recipe: Recipe, rate: DeviceRate
+    population: Population, view: DatasetView, recipe: Recipe, rate: CostModel
 ) -> list[float]:
     """Predicted length of one run of each architecture."""
-    work = Workload(len(view.train_index), len(view.test_index), recipe.epochs, recipe.batch_size)
-    flops = population.flops(recipe.resolution or view.size, len(view.classes)).tolist()
-    blocks = [sum(architecture.depths) for architecture in population]
-    return [predict_seconds(f, b, work, rate) for f, b in zip(flops, blocks, strict=True)]
+    work = Workload.of(recipe, len(view.train_index), len(view.test_index), view.size, len(view.classes))
+    seconds: list[float] = rate.seconds(run_features(population.groups, work)).tolist()
+    return seconds
 
 
 def _size(view: DatasetView) -> tuple[int, int, int]:

@@ -8,7 +8,8 @@ import numpy as np
 from anynet_study.data import STUDY, DatasetView, Variant, load_dataset, make_view, present
 from anynet_study.data.builtin import BUILT_IN
 from anynet_study.design_space import Population
-from anynet_study.dispatch.cost import DeviceRate, Workload, predict_seconds
+from anynet_study.dispatch.cost import CostModel
+from anynet_study.dispatch.cost_features import Workload, run_features
 from anynet_study.dispatch.plan import naming, resolve, trained_datasets
 from anynet_study.errors import UserError
 from anynet_study.sweep import Sweep
@@ -40,7 +41,7 @@ class Item:
     seconds: float
 
 
-def price(sweep: Sweep, population: Population, rate: DeviceRate) -> list[Item]:
+def price(sweep: Sweep, population: Population, rate: CostModel) -> list[Item]:
     """Runs and predicted device seconds for each dataset and recipe, in the sweep's order.
 
     Raises UserError for a dataset that is neither there nor in the catalog, and for a recipe that
@@ -90,16 +91,12 @@ def _item(
     name: str,
     recipe: Recipe,
     sizes: Mapping[str, Size],
-    rate: DeviceRate,
+    rate: CostModel,
 ) -> Item:
     size = sizes[label]
     recipe = resolve(recipe, label, size.classes, size.train_images, size.side)
-    flops = population.flops(recipe.resolution or size.side, size.classes)
-    blocks = [sum(architecture.depths) for architecture in population]
     times = np.ones(len(population), dtype=int)
     times[: sweep.replicates.architectures] = sweep.replicates.count
-    work = Workload(size.train_images, size.test_images, recipe.epochs, recipe.batch_size)
-    seconds = [
-        predict_seconds(f, b, work, rate) for f, b in zip(flops.tolist(), blocks, strict=True)
-    ]
+    work = Workload.of(recipe, size.train_images, size.test_images, size.side, size.classes)
+    seconds = rate.seconds(run_features(population.groups, work))
     return Item(label, name, size, recipe.epochs, int(times.sum()), float(times @ seconds))

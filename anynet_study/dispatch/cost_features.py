@@ -1,0 +1,150 @@
+"""What the time of a run consists of: counts, of a whole population at once.
+
+A device's price of each (`cost.CostModel`) makes seconds of them. Counts of a training step are
+three forward passes: forward, backward to the inputs, backward to the weights.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from anynet_study.design_space.complexity import parameters
+from anynet_study.design_space.layers import Convolution, Count, layers
+from anynet_study.design_space.networks import Counts, Networks
+from anynet_study.design_space.populations.cells import Group
+from anynet_study.training.recipe import Recipe
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Forward passes that a training step takes as long as; of the last layer alone, one.
+TRAINING_PASSES = {"all": 3, "head": 1}
+#: Images of a batch of evaluation, as in the engine.
+EVALUATION_BATCH = 256
+#: Maps of at most so many pixels are computed otherwise than larger ones, and at another speed.
+TINY_AREA = 4
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What the cost of a run depends on, beside the network."""
+
+    train_images: int
+    test_images: int
+    #: Optimiser steps of the whole run, and evaluations of all test images.
+    steps: int
+    evaluations: int
+    batch_size: int
+    #: Parts in which a step's batch is computed.
+    parts: int
+    #: Forward passes that a step takes as long as.
+    training_passes: int
+    #: Side of the network's input in pixels.
+    resolution: int
+    classes: int
+
+    @classmethod
+    def of(
+        cls, recipe: Recipe, train_images: int, test_images: int, side: int, classes: int
+    ) -> "Workload":
+        """The work of a recipe on a dataset, packed at `side` pixels."""
+        steps_per_epoch = max(1, train_images // recipe.batch_size)
+        steps = (recipe.epochs or 0) * steps_per_epoch
+        return cls(
+            train_images,
+            test_images,
+            steps,
+            -(-steps // steps_per_epoch),
+            min(recipe.batch_size, train_images),
+            1,
+            TRAINING_PASSES["all"],
+            recipe.resolution or side,
+            classes,
+        )
+
+    @property
+    def trained(self) -> int:
+        """Images of all training steps."""
+        return self.steps * self.batch_size
+
+    @property
+    def evaluated(self) -> int:
+        """Images of all evaluations."""
+        return self.evaluations * self.test_images
+
+    @property
+    def passes(self) -> int:
+        """Images that pass forward through the network, or as long as that."""
+        return self.training_passes * self.trained + self.evaluated
+
+    @property
+    def batches(self) -> int:
+        """Batches that pass forward through the network, or as long as that."""
+        evaluated = self.evaluations * -(-self.test_images // EVALUATION_BATCH)
+        return self.training_passes * self.steps * self.parts + evaluated
+
+
+class Features(NamedTuple):
+    """The counts of a run, or what one of each costs in seconds; arrays of shape (n,)."""
+
+    #: Multiply-adds of 1x1 convolutions and of the head.
+    pointwise: Any
+    #: Multiply-adds of other convolutions, but the stem's.
+    spatial: Any
+    #: Output elements of the same: narrow groups take as long as wider ones.
+    spatial_outputs: Any
+    #: Multiply-adds of the stem.
+    stem: Any
+    #: Multiply-adds on maps of at most TINY_AREA pixels, counted here only.
+    tiny: Any
+    #: Output elements of all layers: normalised, activated and added, at the speed of the memory.
+    outputs: Any
+    #: Layers times batches: the overhead of starting an operation.
+    layers: Any
+    #: Parameters times training steps: the optimiser.
+    parameters: Any
+    #: Pixels of the network's input: cropping, flipping, normalising.
+    pixels: Any
+    #: Batches: what a step costs in any case.
+    batches: Any
+    #: Runs: building, start-up, the last evaluation's end.
+    runs: Any
+
+
+def run_features(groups: Sequence[Group], work: Workload) -> FloatArray:
+    """The features of a run of each network, shape (n, features); rows are the groups' rows."""
+    table = np.empty((sum(len(group.rows) for group in groups), len(Features._fields)))
+    for rows, networks in groups:
+        columns = _features(networks, work)
+        table[rows] = np.stack(np.broadcast_arrays(*columns), axis=1)
+    return table
+
+
+def _features(networks: Networks, work: Workload) -> Features:
+    stem, *others = layers(networks, work.resolution)
+    large = [np.asarray(layer.area) > TINY_AREA for layer in others]
+
+    def total(count: Callable[[Convolution, Counts], Count]) -> Counts:
+        """Of all convolutions but the stem, shape (n,)."""
+        stages = np.zeros(networks.widths.shape)
+        for layer, big in zip(others, large, strict=True):
+            stages += count(layer, big)
+        summed: Counts = stages.sum(axis=0)
+        return summed
+
+    head = networks.widths[-1] * work.classes
+    return Features(
+        pointwise=work.passes * (head + total(lambda x, big: big * x.flops() * (x.kernel == 1))),
+        spatial=work.passes * total(lambda x, big: big * x.flops() * (x.kernel > 1)),
+        spatial_outputs=work.passes * total(lambda x, big: big * x.activations() * (x.kernel > 1)),
+        stem=work.passes * stem.flops(),
+        tiny=work.passes * total(lambda x, big: ~big * x.flops()),
+        outputs=work.passes * (stem.activations() + total(lambda x, _: x.activations())),
+        layers=work.batches * (2 + total(lambda x, _: x.count)),
+        parameters=work.steps * parameters(networks, work.classes),
+        pixels=(work.trained + work.evaluated) * work.resolution**2,
+        batches=work.batches,
+        runs=1,
+    )
