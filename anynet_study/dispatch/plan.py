@@ -97,7 +97,9 @@ def _seconds(
     population: Population, view: DatasetView, recipe: Recipe, rate: CostModel
 ) -> list[float]:
     """Predicted length of one run of each architecture."""
-    work = Workload.of(recipe, len(view.train_index), len(view.test_index), view.size, len(view.classes))
+    work = Workload.of(
+        recipe, len(view.train_index), len(view.test_index), view.size, len(view.classes)
+    )
     seconds: list[float] = rate.seconds(run_features(population.groups, work)).tolist()
     return seconds
 
