@@ -2,18 +2,45 @@
 
 import base64
 from collections.abc import Mapping
-from importlib.resources import files
+from dataclasses import dataclass
+from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from anynet_study.errors import UserError
 from anynet_study.report import grids
 from anynet_study.report.analysis import Analysis, effective_in
+from anynet_study.report.brushing import brush_data
 from anynet_study.report.drawing import DrawnFigure
 from anynet_study.report.summary import Summary
 from anynet_study.report.words import findings
 
 SVG_BYTES = 300_000
 """Figures are embedded as SVG up to this size, beyond it as PNG."""
+
+SCRIPTS = ("brush_table.js", "brush_panel.js", "brush.js")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: `templates/<id>.html`."""
+
+    id: str
+    title: str
+
+
+SECTIONS = (
+    Section("explore", "Explore"),
+    Section("proxies", "Proxies"),
+    Section("pairs", "All pairs"),
+    Section("drivers", "Drivers"),
+    Section("noise", "Training noise"),
+    Section("curves", "Curves"),
+    Section("population", "Population"),
+    Section("datasets", "Datasets"),
+    Section("left-out", "Left out"),
+    Section("provenance", "Provenance"),
+)
 
 
 def render(
@@ -22,15 +49,25 @@ def render(
     figures: Mapping[str, DrawnFigure],
     method: Mapping[str, object],
 ) -> str:
-    """Fill the template; everything that came from a study is escaped."""
+    """Fill the templates; everything that came from a study is escaped."""
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("anynet_study.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["embedded"] = embedded
-    here = files("anynet_study.report")
-    template = environment.from_string((here / "report.html").read_text(encoding="utf-8"))
-    return template.render(
-        style=(here / "report.css").read_text(encoding="utf-8"),
+
+    def source(name: str) -> str:
+        """A file of the templates as it is."""
+        assert environment.loader is not None
+        return environment.loader.get_source(environment, name)[0]
+
+    return environment.get_template("report.html").render(
+        style=source("report.css"),
+        scripts=[source(f"scripts/{name}") for name in SCRIPTS],
+        sections=SECTIONS,
         findings=findings(analysis),
         grids=_grids(analysis, summary),
         left_out=analysis.left_out,
@@ -39,7 +76,16 @@ def render(
         summary=summary,
         figures=figures,
         method=method,
+        **_brushing(analysis),
     )
+
+
+def _brushing(analysis: Analysis) -> dict[str, Any]:
+    """The data of the linked panels, or why there are none."""
+    try:
+        return {"brush": brush_data(analysis), "no_brush": ""}
+    except UserError as error:
+        return {"brush": None, "no_brush": str(error)}
 
 
 def _grids(analysis: Analysis, summary: Summary) -> dict[str, grids.Grid]:
