@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from anynet_study.store.frames import checksum_places, encode
 from anynet_study.store.order import RunNames
-from anynet_study.store.record import CURVES, RECORD_VERSION, SCHEMA, RunRecord, to_batch
+from anynet_study.store.record import CURVES, RECORD_VERSION, SCALARS, SCHEMA, RunRecord, to_batch
 
 DATASETS = [f"dataset-{number:02d}" for number in range(15)]
 EPOCHS = 30
@@ -83,7 +83,7 @@ def template() -> RunRecord:
 def fields(number: int) -> dict[str, Any]:
     """The same run as plain values."""
     one, curves = template(), curves_of(number)
-    plain = {name: getattr(one, name) for name in SCHEMA.names[:17]}
+    plain = {name: getattr(one, name) for name in SCALARS}
     plain |= {"run_id": run_id_of(number), "architecture": architecture_of(number)}
     plain["dataset"] = DATASETS[number % len(DATASETS)]
     plain["error"] = float(curves[CURVES.index("test_top1"), -1])

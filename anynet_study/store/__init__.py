@@ -1,17 +1,26 @@
 """Results: run records, the workers' journals, and the HDF5 store collected from them.
 
-`record` one run as a row; `frames` rows on disk, each with its checksum; `journal` a worker's file
-of rows; `catalogue` every row of every journal, duplicates settled; `collect` journals to store;
-`layout` what the HDF5 file holds, for any reader; `results` the store as tables, `several` stores
-as one; `compare` two stores; `query` selects, orders and groups rows, `sql` runs a SELECT.
+`record` one run as a row; `evaluations` of runs on further test sets; `frames` rows on disk, each
+with its checksum; `journal` a worker's file of rows; `catalogue` every row of every journal,
+duplicates settled; `collect` journals to store; `layout` what the HDF5 file holds, for any reader;
+`results` the store as tables, `several` stores as one; `compare` two stores; `query` selects,
+orders and groups rows, `sql` runs a SELECT.
 `importing` makes a store of other people's results, `exporting` a folder for them; `verifying` says
 whether stores and journals are whole and agree.
 """
 
 from anynet_study.store.collect import collect
 from anynet_study.store.compare import stores_equal
+from anynet_study.store.evaluations.record import EvaluationRecord
 from anynet_study.store.finding import find_store, find_stores
-from anynet_study.store.journal import JournalRead, JournalWriter, finished_runs, read_journal
+from anynet_study.store.journal import (
+    JournalRead,
+    finished_evaluations,
+    finished_runs,
+    read_evaluations,
+    read_journal,
+)
+from anynet_study.store.journal_writing import EvaluationWriter, JournalWriter
 from anynet_study.store.query import query, select
 from anynet_study.store.reading import to_pandas
 from anynet_study.store.record import RunRecord
@@ -22,6 +31,8 @@ from anynet_study.store.sql import run_sql
 
 __all__ = [
     "CollectReport",
+    "EvaluationRecord",
+    "EvaluationWriter",
     "JournalRead",
     "JournalWriter",
     "ResultStore",
@@ -30,8 +41,10 @@ __all__ = [
     "collect",
     "find_store",
     "find_stores",
+    "finished_evaluations",
     "finished_runs",
     "query",
+    "read_evaluations",
     "read_journal",
     "run_sql",
     "select",

@@ -12,6 +12,7 @@ from anynet_study.store.decoding import Columns
 from anynet_study.store.frames import Frame, Reading
 from anynet_study.store.journal import journal_blocks
 from anynet_study.store.layout import CODED
+from anynet_study.store.run_kind import RUN
 
 NUMBERS = ("replicate", "error", "seconds", "started")
 TEXTS = tuple(name for name in CODED if name != "journal")
@@ -37,7 +38,7 @@ def read_catalogue(paths: list[Path], readings: list[Reading]) -> pa.Table:
     """
     blocks = [SCHEMA.empty_table()]
     for number, (path, reading) in enumerate(zip(paths, readings, strict=True)):
-        for frames, columns in journal_blocks(path, reading):
+        for frames, columns in journal_blocks(RUN, path, reading):
             blocks.append(_table(number, frames, columns))
     return joined(blocks)
 

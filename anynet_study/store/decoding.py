@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.store.record import SCHEMA
-from anynet_study.store.skeleton import skeleton
+from anynet_study.store.kind import RecordKind
+from anynet_study.store.skeleton import Skeleton, skeletons
 from anynet_study.store.writing import offsets_of
 
 
@@ -17,13 +17,14 @@ class OddFrameError(Exception):
 
 
 class Columns:
-    """The columns of whole frames, each of one row of SCHEMA."""
+    """The columns of whole frames, each of one row; of older ones, later columns are empty."""
 
-    def __init__(self, messages: Sequence[bytes]) -> None:
-        """Raises OddFrameError unless every frame is as this package writes it."""
-        shape = skeleton()
-        if not all(map(shape.fits, messages)):
+    def __init__(self, kind: RecordKind[Any], messages: Sequence[bytes]) -> None:
+        """Raises OddFrameError unless every frame is as one version of this package writes it."""
+        shape = next((s for s in skeletons(kind) if all(map(s.fits, messages))), None)
+        if shape is None:
             raise OddFrameError
+        self._schema = kind.schema
         self._data = memoryview(b"".join(messages))
         sizes = np.array([len(message) for message in messages], np.int64)
         self._body = np.cumsum(sizes) - sizes + shape.metadata_end
@@ -39,7 +40,7 @@ class Columns:
         self._words = np.frombuffer(self._data, np.int64)
         self._bytes = np.frombuffer(self._data, np.uint8)
         #: Of every column: where each row's value begins in `data`, and its length in bytes.
-        self._places = self._located(buffers)
+        self._places = self._located(shape, buffers)
         self._texts: dict[str, pa.StringArray] = {}
 
     def __len__(self) -> int:
@@ -47,24 +48,24 @@ class Columns:
 
     def numbers(self, name: str) -> NDArray[Any]:
         """The values of a column of numbers."""
-        kind = SCHEMA.field(name).type.to_pandas_dtype()
+        kind = np.dtype(self._schema.field(name).type.to_pandas_dtype())
         starts, _ = self._places[name]
         values: NDArray[Any] = self._words[starts // 8].view(kind)
-        return values.reshape(len(self), -1)[:, 0]
+        return values.reshape(len(self), 8 // kind.itemsize)[:, 0]
 
     def lengths(self, name: str) -> NDArray[np.int64]:
         """Bytes of each text, or elements of each list, of a column."""
-        return self._places[name][1] // _item(name).itemsize
+        return self._places[name][1] // self._item(name).itemsize
 
     def values(self, name: str) -> NDArray[Any]:
         """The bytes of a column of texts, or the elements of one of lists, end to end."""
         starts, sizes = self._places[name]
         if sizes.size and sizes[0] and (sizes == sizes[0]).all():
             windows = np.lib.stride_tricks.sliding_window_view(self._bytes, sizes[0])
-            return windows[starts].reshape(-1).view(_item(name))
+            return windows[starts].reshape(-1).view(self._item(name))
         ends = (starts + sizes).tolist()
         parts = [self._data[start:end] for start, end in zip(starts.tolist(), ends, strict=True)]
-        return np.frombuffer(b"".join(parts), _item(name))
+        return np.frombuffer(b"".join(parts), self._item(name))
 
     def texts(self, name: str) -> pa.StringArray:
         """A column of texts. Raises OddFrameError where one is not UTF-8."""
@@ -82,19 +83,20 @@ class Columns:
         return texts
 
     def _located(
-        self, buffers: NDArray[np.int64]
+        self, shape: Skeleton, buffers: NDArray[np.int64]
     ) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        places, first = {}, 0
-        for field in SCHEMA:
+        nothing = np.zeros_like(self._body)
+        places, first = dict.fromkeys(self._schema.names, (nothing, nothing)), 0
+        for field in shape.schema:
             if pa.types.is_primitive(field.type):  # validity, values
                 start, size = buffers[:, first + 1].T
-                if (size < _item(field.name).itemsize).any():
+                if (size < self._item(field.name).itemsize).any():
                     raise OddFrameError
                 places[field.name] = (self._body + start, size)
                 first += 2
             else:  # validity, offsets, values (of a list: of its elements, after their validity)
                 values = first + 3 if pa.types.is_list(field.type) else first + 2
-                width = _item(field.name).itemsize
+                width = self._item(field.name).itemsize
                 places[field.name] = self._slices(buffers[:, first + 1], buffers[:, values], width)
                 first = values + 1
         return places
@@ -111,9 +113,8 @@ class Columns:
             raise OddFrameError
         return self._body + values[:, 0] + begin, end - begin
 
-
-def _item(name: str) -> np.dtype[Any]:
-    kind = SCHEMA.field(name).type
-    if pa.types.is_list(kind):
-        kind = kind.value_type
-    return np.dtype(np.uint8 if pa.types.is_string(kind) else kind.to_pandas_dtype())
+    def _item(self, name: str) -> np.dtype[Any]:
+        kind = self._schema.field(name).type
+        if pa.types.is_list(kind):
+            kind = kind.value_type
+        return np.dtype(np.uint8 if pa.types.is_string(kind) else kind.to_pandas_dtype())

@@ -13,11 +13,12 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from anynet_study.errors import UserError
+from anynet_study.store.kind import RecordKind
 
 CONTINUATION = b"\xff\xff\xff\xff"
 END_OF_STREAM = CONTINUATION + bytes(4)
@@ -41,10 +42,14 @@ class Frame:
     message: bytes
     #: What it states of itself.
     crc32: int
+    version: int
 
-    def batch(self, schema: pa.Schema) -> pa.RecordBatch:
-        """Decode the frame. Raises ValueError or OSError if it is not one row of `schema`."""
-        return decode(self.message, schema)
+    def batch(self, kind: RecordKind[Any]) -> pa.RecordBatch:
+        """The record as a row of the newest schema of its kind.
+
+        Raises ValueError or OSError if it is not one row of the schema of its version.
+        """
+        return kind.completed(decode(self.message, kind.schemas[self.version - 1]))
 
 
 @dataclass
@@ -58,8 +63,8 @@ class Reading:
     end: int = 0
     last: int = 0
     crc32: int = 0
-    #: How many runs were found.
-    runs: int = 0
+    #: How many records of its kind were found.
+    records: int = 0
 
     @property
     def problem(self) -> str:
@@ -160,7 +165,7 @@ def read_frame(data: FileBytes, offset: int, version: int) -> Frame:
             f"{data.name}: holds records of version {int(mark[1])}, this anynet-study reads up to "
             f"{version}: install the newer one"
         )
-    return Frame(offset, end, frame, crc32)
+    return Frame(offset, end, frame, crc32, int(mark[1]))
 
 
 def checksum_places(message: bytes) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from anynet_study.store.catalogue import joined, read_catalogue
 from anynet_study.store.frames import Reading
-from anynet_study.store.journal import journal_paths
 from anynet_study.store.remembered import ForgottenError, remembered
+from anynet_study.store.run_kind import RUN
 from anynet_study.store.sources import JournalSource, Lengths, Rows, Source, Sources, StoreSource
 
 
@@ -43,7 +43,7 @@ def gathered(folder: Path, earlier: h5py.File | None) -> Gathered:
 
     Raises UserError or OSError as `journal_frames`.
     """
-    paths = journal_paths(folder)
+    paths = RUN.paths(folder)
     if earlier is not None:
         with suppress(ForgottenError):
             return _continued(paths, earlier)

@@ -1,96 +1,36 @@
-"""A worker's journal: an Arrow IPC stream of finished runs that only this worker writes.
-
-Journals are the truth of a study; the HDF5 store can be rebuilt from them at any time.
-"""
+"""Reading workers' journals, also while they are being written."""
 
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Any, BinaryIO, Generic, TypeVar
 
 import pyarrow as pa
 
 from anynet_study.store.decoding import Columns
-from anynet_study.store.frames import (
-    END_OF_STREAM,
-    FileBytes,
-    Frame,
-    Reading,
-    encode,
-    frames,
-)
-from anynet_study.store.record import RECORD_VERSION, SCHEMA, RunRecord, from_batch, to_batch
-from anynet_study.store.sound import NOT_A_RUN, not_a_run, runs_of
+from anynet_study.store.evaluations.record import EVALUATION, EvaluationRecord
+from anynet_study.store.frames import FileBytes, Frame, Reading, frames
+from anynet_study.store.kind import RecordKind
+from anynet_study.store.record import RunRecord
+from anynet_study.store.run_kind import RUN
+from anynet_study.store.sound import NO_RECORD, no_record, records_of
 
-SUFFIX = ".arrow"
+T = TypeVar("T")
+
 #: Records are decoded in blocks of this size, so that the arrays of one block are in memory.
 BLOCK_BYTES = 1 << 25
 
 
-class JournalWriter:
-    """Appends runs to a new journal; a run is on disk when `append` returns.
-
-    Raises FileExistsError if there is a file at `path`: a worker never shares or goes on with a
-    journal, so its name holds what makes the worker unique (job, host, process).
-    """
-
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("xb", buffering=0)
-        self._end = 0
-        self._write(SCHEMA.serialize().to_pybytes())
-
-    def append(self, record: RunRecord) -> None:
-        """Write one run and fsync. On OSError (a full disk) the journal is as it was before."""
-        self._write(encode(to_batch(record), RECORD_VERSION))
-
-    def close(self) -> None:
-        """End the stream; a journal that was never closed loses nothing."""
-        if not self._file.closed:
-            self._write(END_OF_STREAM)
-            self._file.close()
-
-    def _write(self, data: bytes) -> None:
-        rest = memoryview(data)
-        try:
-            while rest:
-                rest = rest[self._file.write(rest) :]
-            os.fsync(self._file.fileno())
-        except BaseException:
-            # Half a record in the middle would be damage; the next append starts clean.
-            self._file.truncate(self._end)
-            self._file.seek(self._end)
-            raise
-        self._end += len(data)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
 @dataclass(frozen=True)
-class JournalRead:
+class JournalRead(Generic[T]):
     """What a journal holds: every whole record, and what is wrong with the file, if anything."""
 
-    records: list[RunRecord]
+    records: list[T]
     problem: str | None
 
 
-def journal_paths(folder: Path) -> list[Path]:
-    """The journals in a folder, sorted by name; none if the folder does not exist."""
-    return sorted(path for path in folder.glob(f"*{SUFFIX}") if path.is_file())
-
-
-def journal_frames(path: Path, reading: Reading) -> Iterator[Frame]:
+def journal_frames(kind: RecordKind[Any], path: Path, reading: Reading) -> Iterator[Frame]:
     """The whole records of a journal as it is now, in order; a worker may be writing it.
 
     `reading` says from where on (its `end`), and then how far it was read and what is wrong.
@@ -98,19 +38,22 @@ def journal_frames(path: Path, reading: Reading) -> Iterator[Frame]:
     """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
-        header = _end_of_header(file, size)
+        header = _end_of_header(kind, file, size)
         reading.end = reading.end or header or 0
-        yield from frames(FileBytes(file, size), RECORD_VERSION, reading)
+        yield from frames(FileBytes(file, size), kind.version, reading)
     if size and header is None and not reading.crc32:
-        reading.problems, reading.tail = [], "not a journal of runs, or ends inside its header"
+        whose = f"not a journal of {kind.name.split()[-1]}s"
+        reading.problems, reading.tail = [], f"{whose}, or ends inside its header"
 
 
-def journal_blocks(path: Path, reading: Reading) -> Iterator[tuple[Sequence[Frame], Columns]]:
-    """The runs of a journal, some dozen MB at a time; otherwise as `journal_frames`."""
-    for block in _in_blocks(journal_frames(path, reading)):
-        runs, columns = runs_of(block, reading.problems)
-        reading.runs += len(runs)
-        yield runs, columns
+def journal_blocks(
+    kind: RecordKind[Any], path: Path, reading: Reading
+) -> Iterator[tuple[Sequence[Frame], Columns]]:
+    """The records of a journal, some dozen MB at a time; otherwise as `journal_frames`."""
+    for block in _in_blocks(journal_frames(kind, path, reading)):
+        records, columns = records_of(kind, block, reading.problems)
+        reading.records += len(records)
+        yield records, columns
 
 
 def _in_blocks(records: Iterator[Frame]) -> Iterator[list[Frame]]:
@@ -127,18 +70,27 @@ def _in_blocks(records: Iterator[Frame]) -> Iterator[list[Frame]]:
         yield block
 
 
-def read_journal(path: Path) -> JournalRead:
-    """Every whole record of a journal; never an exception for what the bytes are.
+def read_journal(path: Path) -> JournalRead[RunRecord]:
+    """Every whole record of a journal of runs; never an exception for what the bytes are.
 
     Raises UserError if a newer version wrote it, OSError if the file cannot be read.
     """
+    return _read(RUN, path)
+
+
+def read_evaluations(path: Path) -> JournalRead[EvaluationRecord]:
+    """Every whole record of a journal of evaluations; otherwise as `read_journal`."""
+    return _read(EVALUATION, path)
+
+
+def _read(kind: RecordKind[T], path: Path) -> JournalRead[T]:
     reading = Reading()
-    records: list[RunRecord] = []
-    for frame in journal_frames(path, reading):
+    records: list[T] = []
+    for frame in journal_frames(kind, path, reading):
         try:
-            records.append(from_batch(frame.batch(SCHEMA)))
-        except NOT_A_RUN as error:
-            reading.problems.append(not_a_run(frame, error))
+            records.append(kind.from_batch(frame.batch(kind)))
+        except NO_RECORD as error:
+            reading.problems.append(no_record(kind, frame, error))
     return JournalRead(records, reading.problem or None)
 
 
@@ -149,8 +101,8 @@ def finished_runs(folder: Path) -> dict[str, str]:
     one.
     """
     finished: dict[str, str] = {}
-    for path in journal_paths(folder):
-        for _, columns in journal_blocks(path, Reading()):
+    for path in RUN.paths(folder):
+        for _, columns in journal_blocks(RUN, path, Reading()):
             ids, statuses = columns.texts("run_id"), columns.texts("status")
             for run_id, status in zip(ids.to_pylist(), statuses.to_pylist(), strict=True):
                 if finished.get(run_id, "failed") == "failed":
@@ -158,11 +110,24 @@ def finished_runs(folder: Path) -> dict[str, str]:
     return finished
 
 
-def _end_of_header(file: BinaryIO, size: int) -> int | None:
+def finished_evaluations(folder: Path) -> set[tuple[str, str]]:
+    """(run_id, evaluation_id) of every evaluation in the folder's journals.
+
+    Raises as `finished_runs`.
+    """
+    finished: set[tuple[str, str]] = set()
+    for path in EVALUATION.paths(folder):
+        for _, columns in journal_blocks(EVALUATION, path, Reading()):
+            ids = (columns.texts(name).to_pylist() for name in ("run_id", "evaluation_id"))
+            finished.update(zip(*ids, strict=True))
+    return finished
+
+
+def _end_of_header(kind: RecordKind[Any], file: BinaryIO, size: int) -> int | None:
     """Where the records begin; None if the header is not one of ours (or is damaged)."""
     source = pa.BufferReader(file.read(min(size, 1 << 16)))
     try:
         schema = pa.ipc.read_schema(source)
     except (pa.ArrowException, ValueError, OSError):
         return None
-    return source.tell() if schema.equals(SCHEMA) else None
+    return source.tell() if any(map(schema.equals, kind.schemas)) else None

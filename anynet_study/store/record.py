@@ -8,13 +8,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-RECORD_VERSION = 1
+RECORD_VERSION = 2
 
 #: Per-epoch curves; losses in nats, errors in percent.
 CURVES = ("train_loss", "train_top1", "train_top5", "test_loss", "test_top1", "test_top5")
 Status = Literal["completed", "diverged", "failed"]
 FailureKind = Literal["", "oom", "data", "timeout", "node", "code"]
 Metric = Literal["top1", "top5"]
+#: The training engine; "": not known, as of all runs before there were two.
+Engine = Literal["", "reference", "fast"]
 
 #: The value of a prediction that is not there; class indices are below it.
 NO_PREDICTION = 65535
@@ -39,6 +41,7 @@ _SCALARS: tuple[tuple[str, pa.DataType], ...] = (
     ("device", pa.string()),
     ("torch_version", pa.string()),
     ("code_version", pa.string()),
+    ("engine", pa.string()),
 )
 SCALARS = tuple(name for name, _ in _SCALARS)
 
@@ -48,6 +51,8 @@ SCHEMA = pa.schema(
     + [pa.field("predictions", pa.list_(pa.uint16()), nullable=False)],
     metadata={"anynet_study.record_version": str(RECORD_VERSION)},
 )
+#: Of every version: the first had no engine.
+SCHEMAS = (SCHEMA.remove(SCHEMA.get_field_index("engine")), SCHEMA)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -81,6 +86,7 @@ class RunRecord:
     device: str
     torch_version: str
     code_version: str
+    engine: Engine = ""
 
     def __post_init__(self) -> None:
         """Refuse what no run can have produced."""
@@ -90,6 +96,8 @@ class RunRecord:
             raise ValueError(f"illegal run_id {self.run_id!r}")
         if self.status not in get_args(Status) or self.metric not in get_args(Metric):
             raise ValueError(f"illegal status {self.status!r} or metric {self.metric!r}")
+        if self.engine not in get_args(Engine):
+            raise ValueError(f"illegal engine {self.engine!r}")
         failed = self.status == "failed"
         if self.failure_kind not in get_args(FailureKind) or bool(self.failure_kind) != failed:
             raise ValueError(f"illegal failure kind {self.failure_kind!r} of a {self.status} run")
@@ -114,11 +122,11 @@ def to_batch(record: RunRecord) -> pa.RecordBatch:
     row: list[Any] = []
     for name, kind in _SCALARS:
         value = getattr(record, name)
-        row.append(pa.array([_storable(value) if isinstance(value, str) else value], kind))
+        row.append(pa.array([storable(value) if isinstance(value, str) else value], kind))
     missing = np.full(record.epochs, np.nan, np.float32)
     curves = (record.curves.get(name, missing) for name in CURVES)
-    row.extend(_list_of_one(np.asarray(curve, np.float32)) for curve in curves)
-    row.append(_list_of_one(np.asarray(record.predictions).astype(np.uint16)))
+    row.extend(list_of_one(np.asarray(curve, np.float32)) for curve in curves)
+    row.append(list_of_one(np.asarray(record.predictions).astype(np.uint16)))
     return pa.record_batch(row, schema=SCHEMA)
 
 
@@ -131,10 +139,12 @@ def from_batch(batch: pa.RecordBatch) -> RunRecord:
     )
 
 
-def _list_of_one(values: NDArray[Any]) -> pa.ListArray:
+def list_of_one(values: NDArray[Any]) -> pa.ListArray:
+    """A column of one row, which is a list."""
     return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), pa.array(values))
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
+    """The text as HDF5 can hold it."""
     # A message may quote raw bytes; neither lone surrogates nor NUL fit an HDF5 string.
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")

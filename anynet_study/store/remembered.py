@@ -23,7 +23,7 @@ from anynet_study.store.record import RECORD_VERSION
 #: Texts that a sweep may have changed: names of runs.
 NAMES = ("dataset", "recipe")
 #: Fields of `Reading` that are kept.
-PROGRESS = ("end", "last", "crc32", "runs")
+PROGRESS = ("end", "last", "crc32", "records")
 
 
 class ForgottenError(Exception):

@@ -51,7 +51,7 @@ def report_of(
     return CollectReport(
         runs=len(runs),
         new=int((~among(runs["run_id"], before)).sum()),
-        duplicates=sum(reading.runs for reading in found.readings) - len(runs),
+        duplicates=sum(reading.records for reading in found.readings) - len(runs),
         unplanned=int((~asked).sum()),
         failed=pc.sum(pc.equal(runs["status"], "failed")).as_py() or 0,
         problems=[*_problems(found, folder), *_kept(aside)],
@@ -66,7 +66,7 @@ def among(ids: pa.ChunkedArray, planned: Collection[str] | pa.Array) -> NDArray[
 
 def journal_table(found: Gathered, runs: pa.Table) -> pa.Table:
     """The table /journals of a store with these runs."""
-    records = np.array([reading.runs for reading in found.readings], np.int64)
+    records = np.array([reading.records for reading in found.readings], np.int64)
     winning = np.bincount(runs["journal"].to_numpy(), minlength=len(found.paths))
     return pa.table(
         {

@@ -8,13 +8,14 @@ a few array operations, where Arrow's reader takes some 30 us a row.
 import struct
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.store.frames import checksum_places, encode
-from anynet_study.store.record import RECORD_VERSION, SCHEMA
+from anynet_study.store.kind import RecordKind
 
 #: Slots of the tables Message and RecordBatch.
 _HEADER, _BODY_LENGTH = 2, 3
@@ -22,9 +23,13 @@ _NODES, _BUFFERS = 1, 2
 
 
 class Skeleton:
-    """The metadata of a frame of SCHEMA, as this version of Arrow writes it."""
+    """The metadata of a frame of `schema`, as this version of Arrow writes it."""
 
-    def __init__(self, message: bytes) -> None:
+    def __init__(self, schema: pa.Schema, version: int) -> None:
+        self.schema = schema
+        values = [_any_value(kind) for kind in schema.types]
+        columns = [pa.array([v], kind) for v, kind in zip(values, schema.types, strict=True)]
+        message = encode(pa.record_batch(columns, schema=schema), version)
         self.metadata_end = 8 + int.from_bytes(message[4:8], "little")
         root = 8 + struct.unpack_from("<I", message, 8)[0]
         header = _follow(message, _field(message, root, _HEADER))
@@ -53,15 +58,14 @@ class Skeleton:
     def table(self, messages: Sequence[bytes], place: slice) -> NDArray[np.int64]:
         """The vector of pairs at `place` of every frame: (frames, pairs, 2)."""
         joined = b"".join([message[place] for message in messages])
-        return np.frombuffer(joined, np.int64).reshape(len(messages), -1, 2)
+        pairs = (place.stop - place.start) // 16
+        return np.frombuffer(joined, np.int64).reshape(len(messages), pairs, 2)
 
 
 @cache
-def skeleton() -> Skeleton:
-    """That of SCHEMA."""
-    values = [_any_value(kind) for kind in SCHEMA.types]
-    columns = [pa.array([v], kind) for v, kind in zip(values, SCHEMA.types, strict=True)]
-    return Skeleton(encode(pa.record_batch(columns, schema=SCHEMA), RECORD_VERSION))
+def skeletons(kind: RecordKind[Any]) -> list[Skeleton]:
+    """Those of the versions of a kind of records, the newest first."""
+    return [Skeleton(schema, version) for version, schema in enumerate(kind.schemas, 1)][::-1]
 
 
 def _any_value(kind: pa.DataType) -> object:

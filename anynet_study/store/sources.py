@@ -16,9 +16,10 @@ from anynet_study.store.decoding import Columns, OddFrameError
 from anynet_study.store.frames import FileBytes, Frame, NotAFrameError, read_frame
 from anynet_study.store.layout import prediction_group
 from anynet_study.store.ragged import interleaved, places_of
-from anynet_study.store.record import CURVES, RECORD_VERSION
+from anynet_study.store.record import CURVES
 from anynet_study.store.remembered import recalling
-from anynet_study.store.sound import runs_of
+from anynet_study.store.run_kind import RUN
+from anynet_study.store.sound import records_of
 
 #: Arrays of a run; `spec` is its bytes.
 ARRAYS = (*CURVES, "spec", "predictions")
@@ -56,9 +57,9 @@ class JournalSource:
         frames = [frame for part in np.split(ordered, journals) for frame in self._read(part)]
         found = [frames[place] for place in np.argsort(order).tolist()]
         try:
-            columns = Columns([frame.message for frame in found])
+            columns = Columns(RUN, [frame.message for frame in found])
         except OddFrameError:
-            _, columns = runs_of(found, [])
+            _, columns = records_of(RUN, found, [])
         return {name: columns.values(name) for name in ARRAYS}
 
     def _read(self, rows: Rows) -> Iterator[Frame]:
@@ -72,7 +73,7 @@ class JournalSource:
                 data.fetch(begin, int(self._end[mine[-1]]) - begin)
                 for offset in self._offset[mine].tolist():
                     try:
-                        yield read_frame(data, offset, RECORD_VERSION)
+                        yield read_frame(data, offset, RUN.version)
                     except NotAFrameError:
                         reason = f"changed at byte {offset} while it was read"
                         raise OSError(errno.EIO, reason, str(path)) from None

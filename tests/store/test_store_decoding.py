@@ -14,7 +14,8 @@ from anynet_study.store import ResultStore, RunRecord, read_journal
 from anynet_study.store.decoding import Columns, OddFrameError
 from anynet_study.store.frames import Frame, encode
 from anynet_study.store.record import CURVES, RECORD_VERSION, SCHEMA, to_batch
-from anynet_study.store.sound import runs_of
+from anynet_study.store.run_kind import RUN
+from anynet_study.store.sound import records_of
 
 TEXT = st.text(max_size=20)
 CURVE = st.integers(0, 5)
@@ -35,14 +36,14 @@ def runs(draw: st.DrawFn) -> RunRecord:
 
 
 def frame(message: bytes) -> Frame:
-    return Frame(0, len(message), message, 0)
+    return Frame(0, len(message), message, 0, RECORD_VERSION)
 
 
 @given(st.lists(runs(), min_size=1, max_size=6))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_columns_are_those_of_arrow(records: list[RunRecord]) -> None:
     batches = [to_batch(one) for one in records]
-    columns = Columns([encode(batch, RECORD_VERSION) for batch in batches])
+    columns = Columns(RUN, [encode(batch, RECORD_VERSION) for batch in batches])
     table = pa.Table.from_batches(batches).combine_chunks()
     for field in SCHEMA:
         column = table[field.name].combine_chunks()
@@ -65,6 +66,7 @@ BAD = {
     "status": row(status=["done"]),
     "metric": row(metric=["top2"]),
     "failure kind": row(failure_kind=["oom"]),
+    "illegal engine": row(engine=["steam"]),
     "error": row(error=[101.0]),
     "illegal run_id": row(run_id=["../x"]),
     "one length": row(train_loss=[[1.0]]),
@@ -117,9 +119,10 @@ def test_what_arrow_writes_otherwise_is_read(monkeypatch: pytest.MonkeyPatch, co
         patched.setattr(pa.ipc, "new_stream", usual)
         odd = frame(encode(to_batch(record(1)), RECORD_VERSION))
     with pytest.raises(OddFrameError):
-        Columns([odd.message])
+        Columns(RUN, [odd.message])
     problems: list[str] = []
-    frames, columns = runs_of([odd, frame(encode(to_batch(record(2)), RECORD_VERSION))], problems)
+    usual = frame(encode(to_batch(record(2)), RECORD_VERSION))
+    frames, columns = records_of(RUN, [odd, usual], problems)
     assert problems == []
     assert columns.numbers("error").tolist() == [record(1).error, record(2).error]
     assert len(frames) == 2

@@ -1,0 +1,169 @@
+"""Journals of evaluations, and older journals of runs."""
+
+import gzip
+import os
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from evaluation_factory import evaluation, write_evaluations
+from store_factory import failed, record, write_journal
+
+from anynet_study.errors import UserError
+from anynet_study.store import (
+    EvaluationRecord,
+    EvaluationWriter,
+    JournalWriter,
+    finished_evaluations,
+    finished_runs,
+    read_evaluations,
+    read_journal,
+)
+from anynet_study.store.evaluations.record import EVALUATION, to_batch
+from anynet_study.store.frames import Reading, encode
+from anynet_study.store.journal import journal_blocks
+from anynet_study.store.record import to_batch as run_to_batch
+from anynet_study.store.run_kind import RUN
+
+FOUR = [
+    evaluation(0),
+    evaluation(0, "shifted", predictions=np.empty(0, np.uint16)),
+    evaluation(1, loss=float("nan")),
+    evaluation(2, host="a\0b"),
+]
+
+
+def content(records: list[EvaluationRecord]) -> list[bytes]:
+    return [to_batch(one).serialize().to_pybytes() for one in records]
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    return write_evaluations(tmp_path / "worker.evaluations.arrow", FOUR)
+
+
+def test_what_was_appended_is_read_in_order_and_fsynced(journal: Path, synced: list[int]) -> None:
+    read = read_evaluations(journal)
+    assert (content(read.records), read.problem) == (content(FOUR), None)
+    assert len(synced) == len(FOUR) + 2
+    assert synced[-1] == journal.stat().st_size
+
+
+def test_many_decoded_at_once_are_what_arrow_makes_of_each(journal: Path) -> None:
+    ((found, columns),) = journal_blocks(EVALUATION, journal, Reading())
+    rows = [frame.batch(EVALUATION) for frame in found]
+    for name in ("run_id", "evaluation", "evaluation_id", "identity", "host"):
+        assert columns.texts(name).to_pylist() == [row[name][0].as_py() for row in rows]
+    for name in ("images", "loss", "top1", "top5", "seconds", "started"):
+        np.testing.assert_equal(columns.numbers(name), [row[name][0].as_py() for row in rows])
+    assert columns.lengths("predictions").tolist() == [11, 0, 4, 6]
+    ends = [row["predictions"].flatten().to_numpy() for row in rows]
+    assert columns.values("predictions").tolist() == np.concatenate(ends).tolist()
+
+
+def test_every_prefix_yields_the_whole_records_in_it(journal: Path) -> None:
+    header = len(EVALUATION.schema.serialize())
+    sizes = [len(encode(to_batch(one), EVALUATION.version)) for one in FOUR]
+    ends, expected = np.cumsum([header, *sizes]), content(FOUR)
+    for size in [*range(journal.stat().st_size, 0, -37), *ends.tolist()[::-1]]:
+        whole = int((ends[1:] <= size).sum())
+        with journal.open("r+b") as file:
+            data = file.read()
+            file.truncate(size)
+            read = read_evaluations(journal)
+            file.seek(0)
+            file.write(data)
+        assert content(read.records) == expected[:whole]
+        assert (read.problem is None) == (size in ends or size > ends[-1] + 7) or size > ends[-1]
+
+
+def test_of_a_damaged_journal_whole_evaluations_are_read_and_no_other(journal: Path) -> None:
+    data, expected = journal.read_bytes(), set(content(FOUR))
+    moments = random.Random(0)
+    for _ in range(150):
+        changed = bytearray(data)
+        place, length = moments.randrange(len(data)), int(2 ** moments.uniform(0, 9))
+        changed[place : place + length] = moments.choice([b"", moments.randbytes(length)])
+        journal.write_bytes(changed)
+        read = read_evaluations(journal)
+        assert set(content(read.records)) <= expected
+        lost = len(read.records) < len(FOUR)
+        assert not lost or read.problem is not None or place + length >= len(data)
+        found = {(one.run_id, one.evaluation_id) for one in read.records}
+        assert finished_evaluations(journal.parent) == found
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"run_id": "../x"},
+        {"evaluation": ""},
+        {"identity": ""},
+        {"evaluation_id": "0" * 15},
+        {"evaluation_id": "0" * 15 + "\n"},
+        {"images": 0},
+        {"images": 3},
+        {"top1": 100.5},
+        {"top5": float("nan")},
+        {"predictions": np.full(11, 65535)},
+        {"predictions": np.zeros((11, 1), np.uint16)},
+    ],
+)
+def test_a_row_that_contradicts_itself_is_refused(
+    tmp_path: Path, changes: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ValueError):
+        evaluation(**changes)
+    if np.ndim(changes.get("predictions", 0)) > 1:
+        return
+    with monkeypatch.context() as patched:
+        patched.setattr(EvaluationRecord, "__post_init__", lambda self: None)
+        path = tmp_path / "x.evaluations.arrow"
+        write_evaluations(path, [evaluation(1), evaluation(**changes), evaluation(2)])
+    read = read_evaluations(path)
+    assert content(read.records) == content([evaluation(1), evaluation(2)])
+    assert "is not an evaluation: " in str(read.problem)
+    assert len(finished_evaluations(tmp_path)) == 2
+
+
+def test_journals_of_runs_and_of_evaluations_are_told_apart(tmp_path: Path, journal: Path) -> None:
+    write_journal(tmp_path / "worker.arrow", [record(0), failed(1)])
+    ids = {(one.run_id, one.evaluation_id) for one in FOUR}
+    assert finished_evaluations(tmp_path) == ids
+    assert set(finished_runs(tmp_path)) == {record(0).run_id, failed(1).run_id}
+    with pytest.raises(ValueError, match=r"end with \.evaluations\.arrow"):
+        EvaluationWriter(tmp_path / "other.arrow")
+    with pytest.raises(ValueError, match=r"end with \.arrow"):
+        JournalWriter(tmp_path / "other.evaluations.arrow")
+    os.rename(journal, tmp_path / "misnamed.arrow")
+    read = read_journal(tmp_path / "misnamed.arrow")
+    assert read.records == []
+    assert "is not a run" in str(read.problem)
+    assert len(finished_runs(tmp_path)) == 2
+
+
+def test_evaluations_of_a_newer_version_are_refused_not_lost(tmp_path: Path) -> None:
+    newer = encode(to_batch(evaluation()), EVALUATION.version + 1)
+    path = tmp_path / "new.evaluations.arrow"
+    path.write_bytes(EVALUATION.schema.serialize().to_pybytes() + newer)
+    for read in (read_evaluations, lambda path: finished_evaluations(path.parent)):
+        with pytest.raises(UserError, match=r"version 2, this .* up to 1"):
+            read(path)
+
+
+def test_runs_of_before_there_were_engines_have_none(tmp_path: Path) -> None:
+    packed = Path(__file__).parent / "stores" / "journal-1.arrow.gz"
+    data = gzip.decompress(packed.read_bytes())
+    (tmp_path / "old.arrow").write_bytes(data)
+    expected = [run_to_batch(one).serialize() for one in (*map(record, range(8)), failed(8))]
+    read = read_journal(tmp_path / "old.arrow")
+    assert read.problem is None
+    assert [run_to_batch(one).serialize() for one in read.records] == expected
+    assert len(finished_runs(tmp_path)) == 9
+    # Records of both versions side by side, as no writer leaves them, are read all the same.
+    newer = encode(run_to_batch(record(9, engine="fast")), 2)
+    (tmp_path / "old.arrow").write_bytes(data[:-8] + newer)
+    ((_, columns),) = journal_blocks(RUN, tmp_path / "old.arrow", Reading())
+    assert columns.texts("engine").to_pylist() == [""] * 9 + ["fast"]
+    assert read_journal(tmp_path / "old.arrow").records[-1].engine == "fast"
