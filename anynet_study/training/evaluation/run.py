@@ -1,0 +1,70 @@
+"""A trained network on a further test set."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from anynet_study.training.evaluation.evaluation_set import EvaluationSet
+from anynet_study.training.evaluation.transforms.apply import transformed
+from anynet_study.training.metrics import Tally
+
+BATCH = 256
+
+
+class Preprocess(Protocol):
+    """What the network was tested with after training."""
+
+    def test(self, images: Tensor) -> Tensor:
+        """From (N, S, S, 3) uint8 to (N, 3, R, R) normalised."""
+        ...
+
+
+@dataclass(frozen=True)
+class EvaluationResult:
+    """What a network gave on a further test set."""
+
+    images: int
+    #: Mean cross-entropy among the allowed classes.
+    loss: float
+    #: Errors in percent; top-5 is zero with at most five classes to choose from.
+    top1: float
+    top5: float
+    #: (images,) uint16, the predicted class in the network's numbering.
+    predictions: NDArray[np.uint16]
+
+
+@torch.no_grad()
+def evaluate(
+    model: nn.Module,
+    preprocess: Preprocess,
+    evaluation_set: EvaluationSet,
+    device: torch.device,
+    batch: int = BATCH,
+) -> EvaluationResult:
+    """Test `model`, which is on `device` and is left in evaluation mode.
+
+    Logits of classes that are not allowed are minus infinity. One batch of images is in memory at
+    a time; batches are about equal in size and not above `batch`. On the run's own test set the
+    result is the run's.
+    """
+    model.eval()
+    count = len(evaluation_set.index)
+    together = -(-count // -(-count // batch))
+    forbidden = torch.from_numpy(~evaluation_set.allowed).to(device)
+    images = evaluation_set.dataset.images("test")
+    draws = evaluation_set.draws()
+    tally = Tally(device)
+    predictions = []
+    for start in range(0, count, together):
+        part = slice(start, start + together)
+        pixels = torch.from_numpy(images[evaluation_set.index[part]]).to(device)
+        pixels = transformed(pixels, draws[part], evaluation_set.transform)
+        logits = model(preprocess.test(pixels)).float().masked_fill(forbidden, -torch.inf)
+        tally.add(logits, torch.from_numpy(evaluation_set.labels[part]).to(device))
+        predictions.append(logits.argmax(1))
+    guesses = torch.cat(predictions).cpu().numpy().astype(np.uint16)
+    return EvaluationResult(count, *tally.result(count), guesses)
