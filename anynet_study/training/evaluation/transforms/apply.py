@@ -11,7 +11,7 @@ from anynet_study.training.evaluation.transforms.catalog import PARAMETERS, Tran
 from anynet_study.training.evaluation.transforms.draws import Draws
 
 #: Pixels that are transformed at a time: intermediate results are floating-point.
-PIXELS = 1 << 19
+PIXELS = 1 << 18
 
 FUNCTIONS: Mapping[TransformName, Callable[..., Tensor]] = MappingProxyType(
     {
