@@ -1,0 +1,201 @@
+"""Linear fits of one column on another, with intervals and confidence regions.
+
+Recht et al. 2019 (paper 2, section 3.3 and Figure 1), Fang et al. 2023 (paper 3, section 4),
+Salaudeen and Hardt 2024 (paper 4, section 4.2).
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from anynet_study.apr.edf_sample import check_seed
+from anynet_study.apr.fit_estimates import (
+    Estimates,
+    expanded,
+    reaches,
+    resampled_lines,
+    student_intervals,
+)
+from anynet_study.apr.fit_scales import (
+    Scale,
+    check_percent,
+    check_scale,
+    clip_perfect,
+    from_scale,
+    to_scale,
+)
+from anynet_study.apr.intervals import Resampled, check_level
+from anynet_study.apr.ranks import Floats
+from anynet_study.apr.scores import Values, matched, why_no_fit
+from anynet_study.errors import UserError
+
+Method = Literal["bootstrap", "student"]
+#: Points of a fitted line where none are asked for.
+POINTS = 101
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """A least-squares line through architectures' scores on two test sets, on a scale.
+
+    Slope, intercept and R squared are on `scale`; on "linear" the intercept has y's unit.
+    """
+
+    slope: float
+    slope_low: float
+    slope_high: float
+    intercept: float
+    intercept_low: float
+    intercept_high: float
+    r2: float
+    r2_low: float
+    r2_high: float
+    #: R squared corrected for the two fitted parameters, which for few points is below 0 by chance.
+    adjusted_r2: float
+    adjusted_r2_low: float
+    adjusted_r2_high: float
+    #: Architectures the line rests on.
+    n: int
+    #: Architectures without x or y.
+    missing: int
+    #: Architectures left out because 0% or 100% has no place on the scale.
+    excluded: int
+    scale: Scale
+    method: Method
+    level: float
+    #: (n,) the points, on the scale.
+    x: Floats = field(repr=False, compare=False)
+    y: Floats = field(repr=False, compare=False)
+    #: Slope, intercept and R squared of resamples; None with method "student".
+    lines: Resampled | None = field(repr=False, compare=False)
+
+    def row(self) -> dict[str, float]:
+        """Estimates, interval ends and counts by name, as one row of a table."""
+        names = ("slope", "intercept", "r2", "adjusted_r2")
+        ends = [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
+        return {name: getattr(self, name) for name in [*ends, "n", "missing", "excluded"]}
+
+    def predict(self, x: Values) -> Floats:
+        """The fitted y, in percent (or y's unit), at each x in percent (or x's unit)."""
+        at = to_scale(np.asarray(x, dtype=np.float64), self.scale)
+        return from_scale(self.intercept + self.slope * at, self.scale)
+
+    def region(self, x: Values | None = None) -> pd.DataFrame:
+        """DataFrame[x, y, low, high]: the line and its pointwise confidence region.
+
+        x in percent (or its unit) is by default 101 points from the smallest to the largest. The
+        region is of the line, not of further points: bootstrap (BCa), or Student's t.
+        """
+        if x is None:
+            first, last = from_scale(np.array([self.x.min(), self.x.max()]), self.scale)
+            x = np.linspace(first, last, POINTS)
+        raw = np.asarray(x, dtype=np.float64).ravel()
+        at = to_scale(raw, self.scale)
+        low, high = self._student_region(at) if self.lines is None else self._resampled_region(at)
+        ends = {name: from_scale(end, self.scale) for name, end in (("low", low), ("high", high))}
+        return pd.DataFrame({"x": raw, "y": self.predict(raw), **ends})
+
+    def _resampled_region(self, at: Floats) -> tuple[Floats, Floats]:
+        assert self.lines is not None
+        parts = []
+        for chunk in np.array_split(at, max(1, len(at) // 16)):  # 100,000 resamples: 13 MB a chunk
+            heights = [
+                each[1] + chunk.reshape(-1, *[1] * (each.ndim - 1)) * each[0]
+                for each in (self.lines.estimate, self.lines.draws, self.lines.jackknife)
+            ]
+            parts.append(Resampled(*heights).interval(expanded(self.level, self.n)))
+        low, high = (np.concatenate(ends) for ends in zip(*parts, strict=True))
+        return low, high
+
+    def _student_region(self, at: Floats) -> tuple[Floats, Floats]:
+        height = self.intercept + self.slope * at
+        reach = reaches(self.x, self.y, at, self.level)
+        return height - reach, height + reach
+
+
+def linear_fit(
+    x: Values,
+    y: Values,
+    scale: Scale = "linear",
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+    method: Method = "bootstrap",
+    images: int | tuple[int, int] | None = None,
+) -> LinearFit:
+    """The least-squares line of y on x, one point an architecture, with intervals.
+
+    x and y are arrays, or Series that are matched by index; points that lack one are left out and
+    counted. On the scale "linear" they may have any unit; "logit" and "probit" are for percent. A
+    score of 0 or 100 has no place there: with `images`, of both test sets or (of x, of y), it is
+    moved in by half an image, without them its architecture is left out and counted (`excluded`).
+
+    Intervals, also of R squared and its adjusted form, are BCa bootstrap intervals over
+    architectures (pairs are resampled: right also where the scatter is uneven), or with
+    method="student" the textbook's: Student's t for slope, intercept and line, Fisher's
+    transformation for R squared. Take "student" below about 15 architectures, where resampling
+    gives intervals that are too narrow (`benchmarks/fit_coverage.py`).
+
+    Raises UserError for fewer than 4 points, a constant column (also but for one point), infinite
+    values, fractions on a scale for percent, and illegal options.
+    """
+    check_scale(scale)
+    check_level(level, resamples)
+    check_seed(seed)
+    if method not in get_args(Method):
+        raise UserError(f"method: no {method!r}; legal: {', '.join(get_args(Method))}")
+    both = matched(x, y)
+    points = both.dropna().to_numpy()
+    missing = len(both) - len(points)
+    on_scale = _on_scale(points, scale, images)
+    finite = np.isfinite(on_scale).all(axis=1)
+    used_x, used_y = np.ascontiguousarray(on_scale[finite].T)
+    problem = why_no_fit(used_x, used_y)
+    if problem:
+        raise UserError(f"fit: {problem}")
+    lines = None
+    if method == "student":
+        estimates = student_intervals(used_x, used_y, level)
+    else:
+        lines = resampled_lines(used_x, used_y, resamples, seed)
+        estimates = Estimates(lines.estimate, *lines.interval(expanded(level, len(used_x))))
+    return LinearFit(
+        **_named(estimates, len(used_x)),
+        n=len(used_x),
+        missing=missing,
+        excluded=int((~finite).sum()),
+        scale=scale,
+        method=method,
+        level=level,
+        x=used_x,
+        y=used_y,
+        lines=lines,
+    )
+
+
+def _named(estimates: Estimates, n: int) -> dict[str, float]:
+    """The estimates and their ends by the name of their field."""
+    fields: dict[str, float] = {}
+    for end, values in (
+        ("", estimates.estimate),
+        ("_low", estimates.low),
+        ("_high", estimates.high),
+    ):
+        slope, intercept, r2 = map(float, values)
+        fields |= {f"slope{end}": slope, f"intercept{end}": intercept, f"r2{end}": r2}
+        fields[f"adjusted_r2{end}"] = 1 - (1 - r2) * (n - 1) / (n - 2)
+    return fields
+
+
+def _on_scale(points: Floats, scale: Scale, images: int | tuple[int, int] | None) -> Floats:
+    """(n, 2) points on the scale; infinite where a score of 0 or 100 has no place on it."""
+    if scale == "linear":
+        return points
+    check_percent(points, "x, y")
+    if images is not None:
+        sizes = images if isinstance(images, tuple) else (images, images)
+        columns = zip(points.T, sizes, strict=True)
+        points = np.column_stack([clip_perfect(column, size) for column, size in columns])
+    return to_scale(points, scale)
