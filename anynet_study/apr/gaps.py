@@ -1,0 +1,193 @@
+"""From an original to a new test set: drops of accuracy and changes of rank.
+
+Recht et al. 2019 (paper 2), sections 2 and 3.3, Table 1. A model's accuracy on a test set is its
+share of a random sample of images; intervals are of that sampling error.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from anynet_study.apr.binomial import binomial_interval
+from anynet_study.apr.edf_sample import check_seed
+from anynet_study.apr.intervals import check_level
+from anynet_study.apr.ranks import Floats, Ints
+from anynet_study.apr.scores import check_accuracies, check_columns
+from anynet_study.errors import UserError
+
+#: Resamples of all models' accuracies that are ranked at once.
+BLOCK = 256
+
+
+def gaps(
+    accuracies: pd.DataFrame,
+    original: str,
+    new: str,
+    images: Mapping[str, int] | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Every architecture's drop in accuracy and change of rank (paper 2, Table 1).
+
+    `accuracies` in percent, architectures x test sets. Returns DataFrame[architecture, original,
+    new, gap, original_rank, new_rank, rank_change], best on the original first, of the
+    architectures that have both. gap = original - new, in percentage points; equal accuracies
+    share the better rank; rank_change = original_rank - new_rank, so -2 is a fall by two places.
+
+    With `images`, test set -> number of images, each of original, new, gap and rank_change is
+    followed by its _low and _high: Clopper-Pearson for accuracies, Newcombe's hybrid score
+    interval (1998, method 10) for the gap of two independent test sets, and for the change of rank
+    percentiles of resamples in which every accuracy is drawn anew from a binomial distribution.
+    That takes models as wrong independently of each other; as they share their hard images,
+    intervals of ranks are, if anything, too wide (`rank_changes` resamples the images themselves).
+
+    Raises UserError for fewer than 2 architectures, and for what is no accuracy in percent.
+    """
+    both = _both(accuracies, original, new)
+    ranks = {name: ranks_of(both[name].to_numpy()[None])[0] for name in (original, new)}
+    change = ranks[original] - ranks[new]
+    gap = (both[original] - both[new]).to_numpy()
+    result = pd.DataFrame(
+        {
+            "architecture": both.index,
+            "original": both[original].to_numpy(),
+            "new": both[new].to_numpy(),
+            "gap": gap,
+            "original_rank": ranks[original],
+            "new_rank": ranks[new],
+            "rank_change": change,
+        }
+    )
+    if images is not None:
+        check_level(level, resamples)
+        check_seed(seed)
+        sizes = [image_count(images, name) for name in (original, new)]
+        result = _with_intervals(result, sizes, resamples, seed, level)
+    order = np.lexsort([result["new_rank"], result["original_rank"]])
+    return result.iloc[order].reset_index(drop=True)
+
+
+def generalization_gaps(
+    accuracies: pd.DataFrame,
+    original: str,
+    new: str,
+    images: Mapping[str, int],
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """How much of each drop can be the new test set's sampling error (paper 2, section 2).
+
+    The drop L_S' - L_S = (L_S' - L_D') + (L_D' - L_D) + (L_D - L_S) in the errors on the original
+    test set S and the new one S' of the distributions D and D'. The first term, the generalisation
+    gap, is sampling error alone, as S' is independent of the models: it lies where the
+    Clopper-Pearson interval of the new accuracy says. What remains is the distribution gap and the
+    adaptivity gap (to which the sampling error of S counts), which one pair of test sets cannot
+    tell apart.
+
+    Returns DataFrame[architecture, drop, generalization_low, generalization_high, rest_low,
+    rest_high, beyond], in percentage points; `beyond` is whether sampling error of the new test set
+    alone cannot be the drop: 0 is outside [rest_low, rest_high]. Raises UserError as `gaps` does.
+    """
+    both = _both(accuracies, original, new)
+    drop = (both[original] - both[new]).to_numpy()
+    errors = 100 - both[new].to_numpy()
+    low, high = binomial_interval(errors, image_count(images, new), level)
+    result = pd.DataFrame({"architecture": both.index, "drop": drop})
+    result["generalization_low"], result["generalization_high"] = errors - high, errors - low
+    result["rest_low"] = drop - result["generalization_high"]
+    result["rest_high"] = drop - result["generalization_low"]
+    result["beyond"] = (result["rest_low"] > 0) | (result["rest_high"] < 0)
+    return result
+
+
+def image_count(images: Mapping[str, int], name: str) -> int:
+    """Images of a test set. Raises UserError where it is unknown, or none."""
+    if name not in images:
+        raise UserError(f"images: no count for {name}; there are {', '.join(map(str, images))}")
+    if images[name] < 1:
+        raise UserError(f"images of {name}: {images[name]}; a test set has at least 1")
+    return int(images[name])
+
+
+def difference_interval(
+    first: Floats, second: Floats, sizes: tuple[int, int], level: float
+) -> tuple[Floats, Floats]:
+    """Newcombe's intervals of differences of accuracies (percent) on two independent test sets."""
+    low_1, high_1 = _wilson(first / 100, sizes[0], level)
+    low_2, high_2 = _wilson(second / 100, sizes[1], level)
+    p, q = first / 100, second / 100
+    low = p - q - np.sqrt((p - low_1) ** 2 + (high_2 - q) ** 2)
+    high = p - q + np.sqrt((high_1 - p) ** 2 + (q - low_2) ** 2)
+    return 100 * low, 100 * high
+
+
+def _both(accuracies: pd.DataFrame, original: str, new: str) -> pd.DataFrame:
+    """The architectures that have both accuracies."""
+    check_columns(accuracies, [original, new], "accuracies")
+    if original == new:
+        raise UserError(f"new: {new} is the original test set, too")
+    both = check_accuracies(accuracies[[original, new]]).dropna()
+    if len(both) < 2:
+        raise UserError(
+            f"accuracies: {len(both)} architectures have both {original} and {new}; "
+            "at least 2 are needed"
+        )
+    return both
+
+
+def _with_intervals(
+    result: pd.DataFrame, sizes: list[int], resamples: int, seed: int, level: float
+) -> pd.DataFrame:
+    ends: dict[str, tuple[Any, Any]] = {}
+    for name, size in zip(("original", "new"), sizes, strict=True):
+        low, high = binomial_interval(100 - result[name], size, level)
+        ends[name] = 100 - high, 100 - low
+    original, new = result["original"].to_numpy(), result["new"].to_numpy()
+    ends["gap"] = difference_interval(original, new, (sizes[0], sizes[1]), level)
+    shares = np.array([original, new]) / 100
+    ends["rank_change"] = _rank_change_interval(shares, sizes, resamples, seed, level)
+    for name, (low, high) in ends.items():
+        place = int(result.columns.get_loc(name)) + 1
+        result.insert(place, f"{name}_low", low)
+        result.insert(place + 1, f"{name}_high", high)
+    return result
+
+
+def _rank_change_interval(
+    shares: Floats, sizes: list[int], resamples: int, seed: int, level: float
+) -> tuple[Ints, Ints]:
+    """Percentiles of the change of rank, of accuracies (2, m) drawn anew from binomials."""
+    generator = np.random.default_rng(seed)
+    changes = []
+    for start in range(0, resamples, BLOCK):
+        size = (min(BLOCK, resamples - start), shares.shape[1])
+        drawn = [generator.binomial(n, p, size) for n, p in zip(sizes, shares, strict=True)]
+        changes.append((ranks_of(drawn[0]) - ranks_of(drawn[1])).astype(np.int32))
+    estimate = (ranks_of(shares[:1]) - ranks_of(shares[1:]))[0]
+    return whole_percentiles(np.concatenate(changes), estimate, level)
+
+
+def whole_percentiles(draws: Ints, estimate: Ints, level: float) -> tuple[Ints, Ints]:
+    """Percentiles (m,) of whole numbers (b, m), rounded outwards; they hold the estimate."""
+    tail = (1 - level) / 2
+    low = np.quantile(draws, tail, axis=0, method="lower")
+    high = np.quantile(draws, 1 - tail, axis=0, method="higher")
+    return np.minimum(low, estimate), np.maximum(high, estimate)
+
+
+def ranks_of(accuracies: ArrayLike) -> Ints:
+    """(b, m) ranks from 1, the best first; equal ones share the better rank."""
+    ranks: Ints = stats.rankdata(-np.asarray(accuracies), method="min", axis=1).astype(np.int64)
+    return ranks
+
+
+def _wilson(share: Floats, size: int, level: float) -> tuple[Floats, Floats]:
+    """Wilson's score interval of shares."""
+    z = stats.norm.ppf((1 + level) / 2)
+    centre = (share + z**2 / (2 * size)) / (1 + z**2 / size)
+    reach = z / (1 + z**2 / size) * np.sqrt(share * (1 - share) / size + z**2 / (4 * size**2))
+    return centre - reach, centre + reach
