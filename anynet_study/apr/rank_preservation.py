@@ -1,0 +1,163 @@
+"""Do rankings of architectures carry over, up to ties within their error bars?
+
+Salaudeen and Hardt 2024 (paper 4), section 4.2 and Figures 1, 8 and 9: two architectures whose
+intervals over replicates overlap count as tied, and a ranking is preserved unless two that are
+clearly apart swap places.
+"""
+
+from typing import Literal, get_args
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from anynet_study.apr.ranks import Floats, Ints
+from anynet_study.apr.scores import check_scores
+from anynet_study.errors import UserError
+
+Noise = Literal["pooled", "own"]
+COLUMNS = ["architecture", "dataset", "replicate", "error"]
+
+
+def replicate_intervals(
+    replicates: pd.DataFrame, level: float = 0.95, noise: Noise = "pooled"
+) -> pd.DataFrame:
+    """Mean error of every architecture over its replicates, with a Student's t interval.
+
+    `replicates` is long: architecture, dataset, replicate, error (percent; NaN is left out). The
+    noise is "pooled" over the dataset's architectures (one-way analysis of variance), which takes
+    it as equal and serves also those trained once; or each architecture's "own", which with three
+    replicates gives intervals of 2.5 standard deviations either way.
+
+    Returns DataFrame[dataset, architecture, error, low, high, replicates, note]. Where there is
+    nothing to know the noise from (a dataset without replicates, or with "own" a single run), low
+    and high are the error itself and `note` says so.
+    """
+    if not 0 < level < 1:
+        raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
+    if noise not in get_args(Noise):
+        raise UserError(f"noise: no {noise!r}; legal: {', '.join(get_args(Noise))}")
+    parts = []
+    for dataset, part in _checked(replicates).groupby("dataset", sort=False):
+        groups = part.groupby("architecture", sort=False)["error"].agg(["mean", "count", "var"])
+        counts = groups["count"].to_numpy()
+        if noise == "pooled":
+            freedom = np.full(len(groups), counts.sum() - len(groups), dtype=float)
+            squares = (groups["var"].fillna(0.0) * (counts - 1)).sum()
+            variance = squares / np.maximum(freedom, 1)
+        else:
+            freedom = (counts - 1).astype(float)
+            variance = groups["var"].fillna(0.0).to_numpy()
+        known = freedom > 0
+        quantile = np.where(known, stats.t.ppf((1 + level) / 2, np.maximum(freedom, 1)), 0.0)
+        reach = quantile * np.sqrt(variance / counts)
+        columns = {
+            "dataset": dataset,
+            "architecture": groups.index,
+            "error": groups["mean"].to_numpy(),
+            "low": groups["mean"].to_numpy() - reach,
+            "high": groups["mean"].to_numpy() + reach,
+            "replicates": counts,
+            "note": np.where(known, "", "no replicates: no interval"),
+        }
+        parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)
+
+
+def tied_ranks(intervals: pd.DataFrame) -> pd.DataFrame:
+    """Ranks by mean error, and the ranks that overlapping intervals leave open.
+
+    Takes a table of `replicate_intervals`, or any DataFrame[dataset, architecture, error, low,
+    high]. Returns DataFrame[dataset, architecture, error, low, high, rank, rank_best, rank_worst],
+    the best first: rank 1 is the smallest error, equal ones share the better rank; rank_best is one
+    more than the number of architectures that are clearly better, whose interval ends below this
+    one's begin; rank_worst likewise.
+    """
+    parts = []
+    for _, part in intervals.groupby("dataset", sort=False):
+        low, high = part["low"].to_numpy(), part["high"].to_numpy()
+        ranks = {
+            "rank": stats.rankdata(part["error"], method="min").astype(np.int64),
+            "rank_best": 1 + np.searchsorted(np.sort(high), low, "left"),
+            "rank_worst": np.searchsorted(np.sort(low), high, "right"),
+        }
+        chosen = part[["dataset", "architecture", "error", "low", "high"]].assign(**ranks)
+        parts.append(chosen.sort_values(["rank", "rank_best"], kind="stable"))
+    return pd.concat(parts, ignore_index=True)
+
+
+def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """How every dataset ranks the architectures, against the reference dataset.
+
+    Takes what `tied_ranks` takes. Returns DataFrame[dataset, architectures, pairs, same, tied,
+    swapped, preserved, identical, tau], a row a dataset but the reference, of the architectures
+    that both have: of all pairs, those in the same order with intervals apart on both datasets,
+    those whose intervals overlap on either, and those clearly apart on both that swap places.
+    `preserved`: no pair is swapped; `identical`: not even by the mean errors; `tau` is Kendall's
+    tau-b of the mean errors (NaN where all are equal on one of the two).
+
+    Overlap is a strict judge: 95% intervals that just touch differ with p < 0.01. Raises UserError
+    where the reference is not there, or no dataset shares two architectures with it.
+    """
+    tables = {name: part.set_index("architecture") for name, part in intervals.groupby("dataset")}
+    if reference not in tables:
+        known = ", ".join(map(str, intervals["dataset"].unique()))
+        raise UserError(f"reference: no dataset {reference}; there are {known}")
+    rows = []
+    for dataset in intervals["dataset"].unique():
+        shared = tables[reference].index.intersection(tables[dataset].index, sort=False)
+        if dataset != reference and len(shared) >= 2:
+            mine, theirs = (tables[name].loc[shared] for name in (reference, dataset))
+            rows.append(
+                {"dataset": dataset, "architectures": len(shared), **_compare(mine, theirs)}
+            )
+    if not rows:
+        raise UserError(f"reference: no dataset has two architectures in common with {reference}")
+    return pd.DataFrame(rows)
+
+
+def _compare(reference: pd.DataFrame, other: pd.DataFrame) -> dict[str, object]:
+    upper = np.triu_indices(len(reference), 1)
+    clear = _order(reference)[upper] * _order(other)[upper]
+    by_mean = _signs(reference["error"])[upper] * _signs(other["error"])[upper]
+    flat = min(reference["error"].nunique(), other["error"].nunique()) == 1
+    tau = np.nan if flat else stats.kendalltau(reference["error"], other["error"]).statistic
+    swapped = int((clear < 0).sum())
+    return {
+        "pairs": len(clear),
+        "same": int((clear > 0).sum()),
+        "tied": int((clear == 0).sum()),
+        "swapped": swapped,
+        "preserved": swapped == 0,
+        "identical": not (by_mean < 0).any(),
+        "tau": float(tau),
+    }
+
+
+def _order(table: pd.DataFrame) -> Ints:
+    """(n, n) -1 where the row's interval lies below the column's, 1 above, 0 where they overlap."""
+    low, high = table["low"].to_numpy(), table["high"].to_numpy()
+    above = (low[:, None] > high[None]).astype(np.int64)
+    order: Ints = above - above.T
+    return order
+
+
+def _signs(errors: pd.Series) -> Floats:
+    values = errors.to_numpy()
+    signs: Floats = np.sign(values[:, None] - values[None])
+    return signs
+
+
+def _checked(replicates: pd.DataFrame) -> pd.DataFrame:
+    absent = [name for name in COLUMNS if name not in replicates.columns]
+    if absent:
+        raise UserError(f"replicates: no column {', '.join(absent)}; needed: {', '.join(COLUMNS)}")
+    if replicates.duplicated(COLUMNS[:3]).any():
+        first = replicates[replicates.duplicated(COLUMNS[:3])].iloc[0]
+        run = f"{first['dataset']}, {first['architecture']}, {first['replicate']}"
+        raise UserError(f"replicates: replicate {run} is there more than once")
+    errors = check_scores(replicates[["error"]].reset_index(drop=True), "replicates")
+    long = replicates[COLUMNS[:2]].reset_index(drop=True).assign(error=errors["error"].to_numpy())
+    if long["error"].isna().all():
+        raise UserError("replicates: there is no error")
+    return long.dropna(subset="error")
