@@ -44,8 +44,8 @@ def transformed(images: Tensor, draws: Draws, name: TransformName) -> Tensor:
     if name == "identity":
         return images
     together = max(1, PIXELS // images[0, ..., 0].numel())
-    parts = [
-        FUNCTIONS[name](part, draws[start : start + together], **PARAMETERS[name])
-        for start, part in zip(range(0, len(images), together), images.split(together), strict=True)
-    ]
-    return torch.cat(parts)
+    changed = torch.empty_like(images)
+    for start in range(0, len(images), together):
+        part = slice(start, start + together)
+        changed[part] = FUNCTIONS[name](images[part], draws[part], **PARAMETERS[name])
+    return changed
