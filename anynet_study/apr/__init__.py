@@ -5,6 +5,7 @@ is missing. Nothing here opens a store or knows of training.
 """
 
 from anynet_study.apr.binomial import binomial_interval
+from anynet_study.apr.bins import best_of_bins
 from anynet_study.apr.configurations import configurations
 from anynet_study.apr.correlations import as_matrix, correlations
 from anynet_study.apr.drivers import cumulative, drivers
@@ -15,33 +16,70 @@ from anynet_study.apr.edf_range import good_range
 from anynet_study.apr.edf_search import random_search
 from anynet_study.apr.extremes import mark_extremes
 from anynet_study.apr.families import best_proxies, match_family
+from anynet_study.apr.fit_lines import LinearFit, linear_fit
+from anynet_study.apr.fit_splines import spline_fit
+from anynet_study.apr.gaps import gaps, generalization_gaps
+from anynet_study.apr.image_ranks import rank_changes
+from anynet_study.apr.improvement import improvement_fits, relative_improvement
+from anynet_study.apr.label_sets import label_set_accuracy, nested_label_sets, restrict
+from anynet_study.apr.mcnemar import correctness, mcnemar, order_changes
+from anynet_study.apr.other_targets import explained_beyond, other_targets
+from anynet_study.apr.rank_preservation import rank_preservation, replicate_intervals, tied_ranks
 from anynet_study.apr.replicates import disattenuate, noise_ceiling
+from anynet_study.apr.robustness import average_robustness, effective_robustness
 from anynet_study.apr.roles import Roles
 from anynet_study.apr.table import check_errors, exclusions, in_percent
+from anynet_study.apr.transfer import transfer_fits
+from anynet_study.apr.transforms import transform_agreement, transform_ranks
 from anynet_study.apr.weights import effective_size, weights_of
 
 __all__ = [
+    "LinearFit",
     "Roles",
     "as_matrix",
+    "average_robustness",
+    "best_of_bins",
     "best_proxies",
     "binomial_interval",
     "check_errors",
     "compare_spaces",
     "configurations",
+    "correctness",
     "correlations",
     "cumulative",
     "disattenuate",
     "drivers",
     "edf",
     "edf_summary",
+    "effective_robustness",
     "effective_size",
     "exclusions",
+    "explained_beyond",
+    "gaps",
+    "generalization_gaps",
     "good_range",
+    "improvement_fits",
     "in_percent",
+    "label_set_accuracy",
+    "linear_fit",
     "mark_extremes",
     "match_complexity",
     "match_family",
+    "mcnemar",
+    "nested_label_sets",
     "noise_ceiling",
+    "order_changes",
+    "other_targets",
     "random_search",
+    "rank_changes",
+    "rank_preservation",
+    "relative_improvement",
+    "replicate_intervals",
+    "restrict",
+    "spline_fit",
+    "tied_ranks",
+    "transfer_fits",
+    "transform_agreement",
+    "transform_ranks",
     "weights_of",
 ]
