@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Population
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.plan import PlannedRun, resolve
 from anynet_study.files import write_text
 from anynet_study.provenance import code_version
 from anynet_study.store import CollectReport, collect
 from anynet_study.study import Study
 from anynet_study.sweep import Sweep
 from anynet_study.training.chance import chance_error
+from anynet_study.training.schedule import epoch_lengths, steps_per_epoch
 
 
 def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
@@ -24,18 +25,21 @@ def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
     main = next(iter(sweep.recipes.values()))
     rows: list[dict[str, Any]] = []
     for label, view in views.items():
-        entry, recipe = sweep.datasets[label], main.for_dataset(label)
+        entry, images = sweep.datasets[label], len(view.train_index)
+        stated = main.for_dataset(label)
+        recipe = resolve(stated, label, len(view.classes), images, view.size)
+        steps = steps_per_epoch(images, recipe.batch_size)
         rows.append(
             {
                 "dataset": label,
                 "base": entry.base,
                 "role": sweep.role_of(label),
                 "classes": len(view.classes),
-                "train_images": len(view.train_index),
+                "train_images": images,
                 "test_images": len(view.test_index),
                 "metric": recipe.metric,
                 "chance": chance_error(view.test_labels, len(view.classes), recipe.metric),
-                "epochs": recipe.epochs,
+                "epochs": len(epoch_lengths(recipe, steps)),
                 "content_hash": view.dataset.content_hash,
                 "variant": entry.variant.model_dump_json(exclude_defaults=True),
             }

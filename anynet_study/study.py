@@ -35,9 +35,13 @@ class Study:
     def journals(self) -> Path:
         return self.folder / "journals"
 
-    def new_journal(self) -> Path:
+    def new_journal(self, suffix: str = ".arrow") -> Path:
         """The file of a new journal: no other process, on whatever machine, has this name."""
-        return self.journals / f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}.arrow"
+        return self.journals / f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}{suffix}"
+
+    def weights(self, run_id: str) -> Path:
+        """Where the final weights of a run are kept."""
+        return self.folder / "weights" / f"{run_id}.pt"
 
     @property
     def checkpoints(self) -> Path:

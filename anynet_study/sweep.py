@@ -15,9 +15,11 @@ from pydantic import (
 
 from anynet_study.data import Variant
 from anynet_study.errors import UserError
+from anynet_study.sweep_launch import Launch
 from anynet_study.sweep_population import PopulationSpec, Strict, anchor
+from anynet_study.sweep_recipe import RecipeSpec
 from anynet_study.sweep_text import apply_override, describe, dump_yaml, load_yaml
-from anynet_study.training.recipe import Recipe
+from anynet_study.training.evaluation.spec import EvaluationSpec
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -58,33 +60,6 @@ class DatasetSpec(Variant):
         return other.classes is None and mine == theirs.model_copy(update=any_classes)
 
 
-class RecipeSpec(Recipe):
-    """A recipe, what differs on single datasets, and on which datasets it is used."""
-
-    #: Keys of the recipe that differ, by dataset.
-    overrides: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    #: The datasets trained with this recipe; all by default.
-    datasets: list[str] | None = Field(None, min_length=1)
-
-    @model_validator(mode="after")
-    def _legal_overrides(self) -> Self:
-        for name in self.overrides:
-            try:
-                self.for_dataset(name)
-            except ValidationError as error:
-                problem = describe(error, Recipe, self._keys_for(name))
-                raise ValueError(f"overrides.{name}: {problem}") from None
-        return self
-
-    def for_dataset(self, label: str) -> Recipe:
-        """The recipe as used on the dataset `label`."""
-        return Recipe(**self._keys_for(label))
-
-    def _keys_for(self, label: str) -> dict[str, Any]:
-        common = self.model_dump(exclude={"overrides", "datasets"})
-        return common | self.overrides.get(label, {})
-
-
 class Replicates(Strict):
     """Further seeds of the same runs, from which the noise ceiling is estimated."""
 
@@ -92,20 +67,6 @@ class Replicates(Strict):
     count: int = Field(1, ge=1)
     #: Only the first so many architectures are repeated; all by default.
     architectures: int | None = Field(None, ge=1)
-
-
-class Launch(Strict):
-    """Where and how the runs are trained; never part of a run's identity."""
-
-    cluster: Literal["local", "slurm"] = "local"
-    #: Worker processes of the local cluster; by default one a GPU, or one a core without.
-    workers: int | None = Field(None, ge=1)
-    #: Runs are packed into Slurm jobs of about this length.
-    job_minutes: float = Field(120.0, gt=0)
-    #: Longest wait between two checkpoints of a run, rounded up to whole epochs.
-    checkpoint_seconds: float = Field(300.0, ge=0)
-    #: submitit's own names, without the `slurm_` prefix: partition, account, qos, gres, setup...
-    slurm: dict[str, Any] = Field(default_factory=dict)
 
 
 class Sweep(Strict):
@@ -121,6 +82,8 @@ class Sweep(Strict):
     #: The first recipe gives the errors that are analysed.
     recipes: dict[Label, RecipeSpec] = Field(min_length=1)
     replicates: Replicates = Replicates()
+    #: Further tests of the trained networks: transformed or shifted test sets, fewer classes.
+    evaluations: dict[Label, EvaluationSpec] = Field(default_factory=dict)
     launch: Launch = Launch()
 
     @field_validator("datasets", mode="before")
@@ -141,6 +104,12 @@ class Sweep(Strict):
         for name, recipe in self.recipes.items():
             for label in [*recipe.overrides, *(recipe.datasets or [])]:
                 self._require(label, f"recipes.{name}")
+            if recipe.pretrained is not None:
+                self._require(recipe.pretrained, f"recipes.{name}.pretrained")
+                self.pretraining(recipe.pretrained)
+        for name, evaluation in self.evaluations.items():
+            for label in evaluation.datasets or ():
+                self._require(label, f"evaluations.{name}.datasets")
         if not any(self.role_of(label) == "target" for label in self.datasets):
             raise ValueError(
                 f"datasets: none is a target; add one that is no view of {self.source}, "
@@ -152,6 +121,19 @@ class Sweep(Strict):
         if label not in self.datasets:
             legal = ", ".join(self.datasets)
             raise ValueError(f"{where}: no dataset `{label}` in this sweep; there are: {legal}")
+
+    def trained_datasets(self, recipe: RecipeSpec) -> list[str]:
+        """The datasets on which a recipe is used, in the sweep's order."""
+        if recipe.datasets is not None:
+            return [label for label in self.datasets if label in recipe.datasets]
+        return [label for label in self.datasets if label != recipe.pretrained]
+
+    def pretraining(self, label: str) -> str:
+        """The recipe that trains the weights of `label` that others start from: the first."""
+        for name, recipe in self.recipes.items():
+            if recipe.pretrained is None and label in self.trained_datasets(recipe):
+                return name
+        raise ValueError(f"pretrained: no recipe trains {label} from scratch in this sweep")
 
     @classmethod
     def load(cls, path: Path, overrides: Sequence[str] = ()) -> "Sweep":

@@ -90,9 +90,8 @@ def launch(
     """
     from anynet_study.cli.prepared import prepare
     from anynet_study.dispatch.ledger import live_jobs
-    from anynet_study.dispatch.plan import still_to_do
+    from anynet_study.dispatch.recorded import Recorded
     from anynet_study.dispatch.submit import slurm_executor, submit_locally, submit_to_slurm
-    from anynet_study.store import finished_runs
 
     changes = [*(overrides or []), *([f"launch.cluster={cluster}"] if cluster else [])]
     if dry_run:
@@ -103,11 +102,14 @@ def launch(
     if sweep.launch.cluster == "slurm":
         slurm_executor(study, sweep)  # refuses options before anything is written
     with _alone(study):
-        finished = finished_runs(study.journals)
-        todo = still_to_do(prepared.planned, finished, retry_failed)
+        recorded = Recorded.read(study.journals)
+        todo = recorded.todo(prepared.planned, retry_failed)
         # A worker that has brought all of its runs to an end is only about to exit; one whose runs
         # failed may be a retry that is at work.
-        ended = [run for run, status in finished.items() if status != "failed"]
+        left = {run.run_id for run in recorded.todo(prepared.planned)}
+        ended = [
+            run for run, status in recorded.runs.items() if status != "failed" and run not in left
+        ]
         alive = live_jobs(study.jobs_file, ended)
         under_way = {run for job in alive for run in job.runs}
         new = [run for run in todo if run.run_id not in under_way]

@@ -7,11 +7,11 @@ from functools import partial
 
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.last_words import interrupted_run, last_words, record_death
-from anynet_study.dispatch.plan import PlannedRun, still_to_do
+from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.recorded import Recorded
 from anynet_study.dispatch.submit import LocalWorker, start_worker, submit_locally
 from anynet_study.errors import WorkFailedError
 from anynet_study.progress import Report, progress
-from anynet_study.store import finished_runs
 from anynet_study.study import Study
 from anynet_study.sweep import Sweep
 
@@ -34,7 +34,7 @@ def train_all(
     todo = _todo(study, planned, retry_failed)
     alive = ledger.live_jobs(study.jobs_file)
     if not alive:
-        study.remove_litter(finished_runs(study.journals))
+        study.remove_litter(_finished(study, planned))
     if not todo:
         return
     with progress("training", len(planned), start=len(planned) - len(todo)) as report:
@@ -54,7 +54,13 @@ def train_all(
 def _todo(
     study: Study, planned: Sequence[PlannedRun], retry_failed: bool = False
 ) -> list[PlannedRun]:
-    return still_to_do(list(planned), finished_runs(study.journals), retry_failed)
+    return Recorded.read(study.journals).todo(planned, retry_failed)
+
+
+def _finished(study: Study, planned: Sequence[PlannedRun]) -> set[str]:
+    """Runs of which nothing is left to do, of this sweep or of an earlier form of it."""
+    recorded = Recorded.read(study.journals)
+    return set(recorded.runs) - {run.run_id for run in recorded.todo(planned)}
 
 
 def _train(
@@ -104,9 +110,8 @@ def _look(
 ) -> None:
     """Report how far it is; a failed run that is to be tried again is not done."""
     began = time.monotonic()
-    finished = finished_runs(study.journals)
-    mine = [finished[run.run_id] for run in planned if run.run_id in finished]
-    failed = mine.count("failed")
-    done = len(mine) - failed if retry_failed else len(mine)
+    recorded = Recorded.read(study.journals)
+    failed = sum(recorded.runs.get(run.run_id) == "failed" for run in planned)
+    done = len(planned) - len(recorded.todo(planned, retry_failed))
     report(done, note=f"{failed} failed" if failed else "")
     time.sleep(max(SHORTEST_LOOK, (time.monotonic() - began) / LOOK_SHARE))

@@ -1,7 +1,7 @@
 """Which runs a sweep consists of, in the order in which they are trained."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -10,8 +10,10 @@ from anynet_study.design_space import Population
 from anynet_study.dispatch.cost import CostModel, expected_cost
 from anynet_study.dispatch.cost_features import Workload, run_features
 from anynet_study.errors import UserError
-from anynet_study.sweep import RecipeSpec, Sweep
-from anynet_study.training.recipe import Recipe
+from anynet_study.sweep import Sweep
+from anynet_study.training.evaluation import EvaluationSet, evaluation_sets
+from anynet_study.training.recipe import Recipe, ResolvedRecipe
+from anynet_study.training.schedule import steps_per_epoch
 from anynet_study.training.spec import RunSpec
 
 
@@ -26,6 +28,8 @@ class PlannedRun:
     replicate: int
     #: Predicted length on one worker.
     seconds: float
+    #: Ids of the further evaluations of its final weights.
+    evaluations: tuple[str, ...] = ()
 
 
 def load_views(sweep: Sweep) -> dict[str, DatasetView]:
@@ -48,13 +52,6 @@ def naming(label: str) -> Iterator[None]:
         raise UserError(f"dataset {label}: {error}") from None
 
 
-def trained_datasets(sweep: Sweep, recipe: RecipeSpec) -> list[str]:
-    """The datasets on which a recipe is used, in the sweep's order."""
-    return [
-        label for label in sweep.datasets if recipe.datasets is None or label in recipe.datasets
-    ]
-
-
 def plan(
     sweep: Sweep,
     population: Population,
@@ -65,32 +62,72 @@ def plan(
 
     First seeds come before replicates, so that what has finished at any time can be analysed.
     """
-    settings = [
-        (label, name, resolve(spec.for_dataset(label), label, *_size(views[label])))
-        for name, spec in sweep.recipes.items()
-        for label in trained_datasets(sweep, spec)
-    ]
+    settings = _settings(sweep, views)
     _refuse_twins(settings, views)
     rate = rate or expected_cost(sweep.launch.cluster, sweep.launch.slurm)
-    seconds = [_seconds(population, views[label], recipe, rate) for label, _, recipe in settings]
+    seconds = [_seconds(population, views[it.label], it.recipe, rate) for it in settings]
+    asked = evaluations_by_dataset(sweep, views)
     planned = []
     for replicate in range(sweep.replicates.count):
         repeated = sweep.replicates.architectures if replicate else None
         for row, architecture in enumerate(list(population)[:repeated]):
-            for (label, name, recipe), lengths in zip(settings, seconds, strict=True):
-                spec = RunSpec(architecture, views[label].identity, recipe, seed=replicate)
-                planned.append(PlannedRun(spec.run_id, spec, label, name, replicate, lengths[row]))
+            specs: dict[tuple[str, str], RunSpec] = {}
+            for it, lengths in zip(settings, seconds, strict=True):
+                start = specs[it.start] if it.start else None
+                data = views[it.label].identity
+                spec = RunSpec(architecture, data, it.recipe, replicate, start)
+                specs[it.label, it.name] = spec
+                evaluations = tuple(one.evaluation_id for one in asked.get(it.label, {}).values())
+                planned.append(
+                    PlannedRun(
+                        spec.run_id, spec, it.label, it.name, replicate, lengths[row], evaluations
+                    )
+                )
     return planned
 
 
-def still_to_do(
-    planned: list[PlannedRun], finished: Mapping[str, str], retry_failed: bool = False
-) -> list[PlannedRun]:
-    """The planned runs without a record; with `retry_failed` also those recorded as failed."""
-    settled: Collection[str] = finished
-    if retry_failed:
-        settled = {run_id for run_id, status in finished.items() if status != "failed"}
-    return [run for run in planned if run.run_id not in settled]
+@dataclass(frozen=True)
+class _Setting:
+    """A dataset trained with a recipe."""
+
+    label: str
+    name: str
+    recipe: ResolvedRecipe
+    #: Dataset and recipe of the run whose weights it starts from; None: from scratch.
+    start: tuple[str, str] | None
+
+
+def _settings(sweep: Sweep, views: Mapping[str, DatasetView]) -> list[_Setting]:
+    """In the sweep's order, those that start from others' weights after all others."""
+    settings = [
+        _Setting(
+            label,
+            name,
+            resolve(spec.for_dataset(label), label, *_size(views[label])),
+            (spec.pretrained, sweep.pretraining(spec.pretrained)) if spec.pretrained else None,
+        )
+        for name, spec in sweep.recipes.items()
+        for label in sweep.trained_datasets(spec)
+    ]
+    return sorted(settings, key=lambda setting: setting.start is not None)
+
+
+def evaluations_by_dataset(
+    sweep: Sweep, views: Mapping[str, DatasetView]
+) -> dict[str, dict[str, EvaluationSet]]:
+    """The further test sets of the networks trained on each dataset, by the sweep's names.
+
+    UserError names an evaluation that fits no dataset, or not one that it names.
+    """
+    asked: dict[str, dict[str, EvaluationSet]] = {}
+    for name, spec in sweep.evaluations.items():
+        try:
+            sets = evaluation_sets(spec, views).sets
+        except UserError as error:
+            raise UserError(f"evaluations.{name}: {error}") from None
+        for label, evaluation_set in sets.items():
+            asked.setdefault(label, {})[name] = evaluation_set
+    return asked
 
 
 def _seconds(
@@ -108,25 +145,32 @@ def _size(view: DatasetView) -> tuple[int, int, int]:
     return len(view.classes), len(view.train_index), view.size
 
 
-def resolve(recipe: Recipe, label: str, classes: int, train_images: int, side: int) -> Recipe:
+def resolve(
+    recipe: Recipe, label: str, classes: int, train_images: int, side: int
+) -> ResolvedRecipe:
     """The recipe as used on a dataset, with all its keys; UserError where they do not fit."""
     with naming(label):
         if recipe.metric == "top5" and classes <= 5:
             raise UserError(f"metric top5 needs more than 5 classes, it has {classes}")
         if train_images < 2:
             raise UserError(f"{train_images} training images are too few")
-        return recipe.resolved(side)
+        warmup = recipe.warmup_epochs * steps_per_epoch(train_images, recipe.batch_size)
+        if recipe.steps is not None and warmup >= recipe.steps and warmup > 0:
+            raise UserError(f"warmup_epochs: {warmup:g} steps of warm-up, of {recipe.steps} in all")
+        if train_images < 2 * recipe.accumulation:
+            raise UserError(
+                f"accumulation: {train_images} training images make no {recipe.accumulation} parts"
+            )
+        return recipe.resolved(side, classes)
 
 
-def _refuse_twins(
-    settings: Sequence[tuple[str, str, Recipe]], views: Mapping[str, DatasetView]
-) -> None:
+def _refuse_twins(settings: Sequence[_Setting], views: Mapping[str, DatasetView]) -> None:
     """A run is recorded once, so two names for the same run would leave one without results."""
-    names: dict[tuple[str, Recipe], str] = {}
-    for label, name, recipe in settings:
-        this = f"dataset {label} with recipe {name}"
-        data = json.dumps(views[label].identity, sort_keys=True)
-        other = names.setdefault((data, recipe), this)
+    names: dict[object, str] = {}
+    for it in settings:
+        this = f"dataset {it.label} with recipe {it.name}"
+        data = json.dumps(views[it.label].identity, sort_keys=True)
+        other = names.setdefault((data, it.recipe, it.start), this)
         if other != this:
             raise UserError(
                 f"{this}: the same images and the same training as {other}; leave one of them out"

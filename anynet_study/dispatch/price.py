@@ -10,7 +10,7 @@ from anynet_study.data.builtin import BUILT_IN
 from anynet_study.design_space import Population
 from anynet_study.dispatch.cost import CostModel
 from anynet_study.dispatch.cost_features import Workload, run_features
-from anynet_study.dispatch.plan import naming, resolve, trained_datasets
+from anynet_study.dispatch.plan import naming, resolve
 from anynet_study.errors import UserError
 from anynet_study.sweep import Sweep
 from anynet_study.training.recipe import Recipe
@@ -54,7 +54,7 @@ def price(sweep: Sweep, population: Population, rate: CostModel) -> list[Item]:
     return [
         _item(sweep, population, label, name, recipe.for_dataset(label), sizes, rate)
         for name, recipe in sweep.recipes.items()
-        for label in trained_datasets(sweep, recipe)
+        for label in sweep.trained_datasets(recipe)
     ]
 
 
@@ -99,4 +99,4 @@ def _item(
     times[: sweep.replicates.architectures] = sweep.replicates.count
     work = Workload.of(recipe, size.train_images, size.test_images, size.side, size.classes)
     seconds = rate.seconds(run_features(population.groups, work))
-    return Item(label, name, size, recipe.epochs, int(times.sum()), float(times @ seconds))
+    return Item(label, name, size, work.evaluations, int(times.sum()), float(times @ seconds))

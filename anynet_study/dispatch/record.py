@@ -1,9 +1,9 @@
-"""One run, trained and written up as a record: failures are records too. Imports torch."""
+"""One run, trained, evaluated and written up as records. Imports torch."""
 
 import socket
 import time
-from pathlib import Path
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -12,60 +12,128 @@ from anynet_study.data import DatasetView
 from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.errors import UserError
 from anynet_study.provenance import code_version
-from anynet_study.store import RunRecord
-from anynet_study.training.engine import Outcome, train
+from anynet_study.store import EvaluationRecord, RunRecord
+from anynet_study.training.augment import preprocessor
+from anynet_study.training.checkpoint import Checkpoint
+from anynet_study.training.engine import Outcome, make_trainer, steps
+from anynet_study.training.evaluation import EvaluationSet
+from anynet_study.training.evaluation.run import evaluate
+from anynet_study.training.fallback import is_out_of_memory
+from anynet_study.training.initial import Weights
+from anynet_study.training.options import Engine, Options
+from anynet_study.training.source import Source
+from anynet_study.training.together import Turns
 
 FailureKind = Literal["oom", "data", "code"]
 
 
-def train_and_record(
+@dataclass(frozen=True)
+class Trained:
+    """A run that was trained to its end, not yet written down."""
+
+    outcome: Outcome
+    network: torch.nn.Module
+    started: float
+    #: Time that earlier processes spent on it.
+    seconds_before: float
+
+
+def turns(
     run: PlannedRun,
     view: DatasetView,
-    device: torch.device,
-    checkpoint: Path,
-    checkpoint_seconds: float,
-) -> RunRecord:
-    """Train `run`; whatever the training raises becomes a record with status `failed`."""
+    source: Source,
+    checkpoint: Checkpoint,
+    options: Options,
+    weights: Weights | None,
+) -> Turns[Trained]:
+    """Train `run` step by step, from `checkpoint` if it is there."""
     started = time.time()
-    clock = time.perf_counter()
-    kind, message, outcome = "", "", Outcome()
-    try:
-        outcome = train(run.spec, view, device, checkpoint, checkpoint_seconds)
-    except Exception as error:
-        kind = classify(error)
-        name = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
-        message = f"{name}{error}".splitlines()[0][:500]
+    trainer = make_trainer(run.spec, view, source, checkpoint.engine, options, weights)
+    outcome = yield from steps(trainer, run.spec, view, checkpoint)
+    return Trained(outcome, trainer.model, started, checkpoint.seconds_before)
+
+
+def record_of(
+    run: PlannedRun, trained: Trained, seconds: float, engine: Engine, device: torch.device
+) -> RunRecord:
+    """The row of a run that was trained; `seconds`: in this process."""
+    outcome = trained.outcome
     return RunRecord(
-        run_id=run.run_id,
-        spec=run.spec.canonical(),
-        architecture=run.spec.architecture.id,
-        dataset=run.dataset,
-        recipe=run.recipe,
-        replicate=run.replicate,
-        status="failed" if kind else outcome.status,
-        failure_kind=kind,  # type: ignore[arg-type]
-        message=message,
-        metric=run.spec.recipe.metric,
+        **_common(run, engine, device),
+        status=outcome.status,
         error=outcome.error,
         curves={name: np.array(v, dtype=np.float32) for name, v in outcome.curves.items()},
         predictions=outcome.predictions,
+        seconds=seconds + trained.seconds_before,
+        started=trained.started,
+    )
+
+
+def failure_of(
+    run: PlannedRun, error: Exception, seconds: float, engine: Engine, device: torch.device
+) -> RunRecord:
+    """The row of a run that raised `error`: a failure is a record too."""
+    name = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+    return RunRecord(
+        **_common(run, engine, device),
+        status="failed",
+        failure_kind=classify(error),
+        message=f"{name}{error}".splitlines()[0][:500],
+        error=float("nan"),
+        seconds=seconds,
+        started=time.time() - seconds,
+    )
+
+
+def evaluation_of(
+    run: PlannedRun,
+    name: str,
+    evaluation_set: EvaluationSet,
+    network: torch.nn.Module,
+    view: DatasetView,
+    device: torch.device,
+) -> EvaluationRecord:
+    """Test the final `network` of `run` on a further test set that the sweep calls `name`."""
+    started, clock = time.time(), time.perf_counter()
+    preprocess = preprocessor(run.spec.recipe, view.mean, view.std, device)
+    result = evaluate(network, preprocess, evaluation_set, device)
+    return EvaluationRecord(
+        run_id=run.run_id,
+        evaluation=name,
+        evaluation_id=evaluation_set.evaluation_id,
+        identity=evaluation_set.canonical(),
+        images=result.images,
+        loss=result.loss,
+        top1=result.top1,
+        top5=result.top5,
+        predictions=result.predictions,
         seconds=time.perf_counter() - clock,
         started=started,
         host=socket.gethostname(),
-        device=_device_name(device),
-        torch_version=torch.__version__,
-        code_version=code_version(),
     )
 
 
 def classify(error: Exception) -> FailureKind:
     """The kind of failure behind an exception raised by training."""
-    text = str(error).lower()
-    if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "not enough memory" in text:
+    if is_out_of_memory(error):
         return "oom"
     bad_data = (UserError, OSError, ValueError, IndexError)  # UserError: a damaged dataset
     return "data" if isinstance(error, bad_data) else "code"
 
 
-def _device_name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+def _common(run: PlannedRun, engine: Engine, device: torch.device) -> dict[str, Any]:
+    """What a row says of every run, however it ended."""
+    return {
+        "run_id": run.run_id,
+        "spec": run.spec.canonical(),
+        "architecture": run.spec.architecture.id,
+        "dataset": run.dataset,
+        "recipe": run.recipe,
+        "replicate": run.replicate,
+        "metric": run.spec.recipe.metric,
+        "host": socket.gethostname(),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "torch_version": torch.__version__,
+        "code_version": code_version(),
+        "engine": engine,
+    }

@@ -1,27 +1,25 @@
-"""A worker: trains the runs of its job one after the other and journals each as it finishes."""
+"""A worker: trains the runs of its job and journals each as it finishes."""
 
-import ctypes
 import os
-import threading
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import psutil
 import yaml
 
 from anynet_study.design_space import Population
-from anynet_study.dispatch.last_words import BEGINS
-from anynet_study.dispatch.plan import PlannedRun, load_views, plan
-from anynet_study.store import JournalWriter, finished_runs
+from anynet_study.dispatch.plan import evaluations_by_dataset, load_views, plan
+from anynet_study.dispatch.process import end_with, keep_freed_memory
+from anynet_study.dispatch.recorded import Recorded
+from anynet_study.dispatch.signals import Interruption
 from anynet_study.study import Study
 from anynet_study.sweep import Sweep
 
-#: How often an attached worker looks whether its launcher is still there, in seconds.
-HEARTBEAT = 0.5
-#: Parameters of glibc's `mallopt` (malloc.h).
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+if TYPE_CHECKING:
+    import torch
+
+    from anynet_study.dispatch.work import Assignment
+    from anynet_study.training.options import Options
 
 
 @dataclass(frozen=True)
@@ -38,13 +36,17 @@ class Job:
     launcher: int | None = None
 
     def __call__(self) -> int:
-        """Train what is not finished yet; the number of runs trained."""
+        """Train what is not finished yet; the number of runs that something was to do of."""
+        interruption = Interruption()
         if self.launcher is not None:
-            _end_with(self.launcher)
-        _keep_freed_memory()
+            end_with(self.launcher, interruption)
+        keep_freed_memory()
         os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
         os.environ["ANYNET_DATA"] = self.data_root
-        return work(self)
+        with interruption.listening():
+            done = work(self, interruption)
+        interruption.pass_on()
+        return done
 
     def checkpoint(self) -> Any:
         """Called by submitit before a preempted job is queued again: the same job once more."""
@@ -53,88 +55,57 @@ class Job:
         return DelayedSubmission(self)
 
 
-def work(job: Job) -> int:
+def work(job: Job, interruption: Interruption) -> int:
     """Train the runs of `job` that have no record yet, each journalled before the next begins."""
     import torch
 
+    from anynet_study.dispatch.cohorts import cohorts
+    from anynet_study.dispatch.journals import Journals
+    from anynet_study.dispatch.work import Bench
+    from anynet_study.training.checkpoint import InterruptedRunError
+
     torch.set_num_threads(1)
+    given = _assignment(job, torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+    mine = set(job.run_ids)
+    todo = [run for run in given.planned.values() if run.run_id in mine]
+    todo = given.recorded.todo(todo, job.retry_failed)
+    options = _options(given)
+    with Journals(given.study) as journals:
+        bench = Bench(given, options, journals, interruption.requested)
+        try:
+            for cohort in cohorts(todo, options.at_once):
+                bench.train(cohort)
+        except InterruptedRunError as stopped:
+            print(f"{stopped}: saved on {interruption.signal!r}", flush=True)
+    return len(todo)
+
+
+def _assignment(job: Job, device: "torch.device") -> "Assignment":
+    """What the job's files say: nothing but ids comes from the pickle."""
+    from anynet_study.dispatch.work import Assignment
+
     study = Study(Path(job.study_folder))
     sweep = Sweep.model_validate(yaml.safe_load(job.sweep_yaml))
     views = load_views(sweep)
     planned = plan(sweep, Population.read(study.population_file), views)
-    done = finished_runs(study.journals)
-    if job.retry_failed:
-        done = {run_id: status for run_id, status in done.items() if status != "failed"}
-    mine = set(job.run_ids) - set(done)
-    todo = [run for run in planned if run.run_id in mine]
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if todo:
-        _work_through(todo, study, sweep, views, device)
-    return len(todo)
+    starts = {run.spec.pretrained.run_id for run in planned if run.spec.pretrained is not None}
+    everything = {run.run_id for run in planned}
+    return Assignment(
+        study=study,
+        launch=sweep.launch,
+        views=views,
+        evaluations=evaluations_by_dataset(sweep, views),
+        planned={run.run_id: run for run in planned},
+        kept=frozenset(everything if sweep.launch.keep == "weights" else starts),
+        recorded=Recorded.read(study.journals),
+        device=device,
+    )
 
 
-def _work_through(
-    todo: list[PlannedRun],
-    study: Study,
-    sweep: Sweep,
-    views: dict[str, Any],
-    device: Any,
-) -> None:
-    from anynet_study.dispatch.record import train_and_record
+def _options(given: "Assignment") -> "Options":
+    """How the fast engine begins; what does not work it gives up by itself."""
+    from anynet_study.training.options import Options
 
-    writer = JournalWriter(study.new_journal())
-    try:
-        for run in todo:
-            print(run.run_id, run.dataset, run.spec.architecture.id, BEGINS, flush=True)
-            checkpoint = study.checkpoints / f"{run.run_id}.pt"
-            record = train_and_record(
-                run, views[run.dataset], device, checkpoint, sweep.launch.checkpoint_seconds
-            )
-            writer.append(record)
-            checkpoint.unlink(missing_ok=True)
-            print(
-                f"{record.run_id} {record.dataset} {record.architecture} {record.status} "
-                f"{record.error:.2f}% in {record.seconds:.1f} s {record.message}",
-                flush=True,
-            )
-    finally:
-        writer.close()
-
-
-def _keep_freed_memory() -> None:
-    """Tell glibc not to hand each step's buffers back to the system: evaluation is a third faster.
-
-    Speed only; other C libraries do without.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError):
-        return
-    mallopt(M_MMAP_THRESHOLD, 1 << 25)  # the most that glibc takes
-    mallopt(M_TRIM_THRESHOLD, 1 << 30)
-
-
-def _end_with(launcher: int) -> None:
-    """End this process as soon as the launcher is gone: its journal is safe at any point."""
-    process = _process(launcher)
-
-    def watch() -> None:
-        while process is not None and _alive(process):
-            time.sleep(HEARTBEAT)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _process(pid: int) -> psutil.Process | None:
-    try:
-        return psutil.Process(pid)
-    except psutil.NoSuchProcess:
-        return None
-
-
-def _alive(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+    if given.device.type == "cpu":
+        return Options(at_once=1)
+    return Options(at_once=given.launch.at_once or Options.at_once)

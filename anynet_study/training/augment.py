@@ -1,54 +1,80 @@
-"""Images as the network sees them: uint8 batches, cropped, flipped and normalised in bulk."""
+"""Images as the network sees them: uint8 pixels, cropped, flipped and normalised in bulk."""
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from anynet_study.training.recipe import Recipe
+from anynet_study.training.recipe import ResolvedRecipe
 
 
 class Preprocessor:
-    """Turns uint8 batches (N, H, W, 3) into normalised float batches (N, 3, R, R).
+    """Turns uint8 images (N, H, W, 3) into normalised float batches (B, 3, R, R).
 
     The result is laid out channels-last in memory. Padding has the value zero after
-    normalisation, the dataset's mean colour. Offsets and flips are drawn on the CPU, so every
-    device sees the same images.
+    normalisation, the dataset's mean colour. Works on the device where the pixels are, without
+    waiting for it.
     """
 
-    def __init__(self, recipe: Recipe, mean: Tensor, std: Tensor) -> None:
-        assert recipe.resolution is not None, "the recipe must be resolved for a dataset"
+    def __init__(self, recipe: ResolvedRecipe, mean: Tensor, std: Tensor) -> None:
         self.resolution = recipe.resolution
         self.padding = recipe.padding
         self.crop = recipe.crop
         self.flip = recipe.flip
         self.scale = 1.0 / (255.0 * std)
         self.shift = -mean / std
+        self._span = torch.arange(self.resolution, device=mean.device)
 
-    def train(self, images: Tensor, generator: torch.Generator) -> Tensor:
-        """A random crop and flip of each image; draws 3 numbers an image, used or not."""
-        draws = torch.rand(3, len(images), generator=generator)
-        margin = images.shape[1] + 2 * self.padding - self.resolution
+    def train(self, pixels: Tensor, rows: Tensor, draws: Tensor) -> Tensor:
+        """A random crop and flip of the images at `rows` (B,) of `pixels`.
+
+        `draws`: (3, B) in [0, 1) for top, left and flip; a flip is a draw below one half.
+        """
         if self.crop == "none":
-            top = left = torch.full((len(images),), margin // 2)
-        else:
-            top = (draws[0] * (margin + 1)).long().clamp_(max=margin)
-            left = (draws[1] * (margin + 1)).long().clamp_(max=margin)
-        mirrored = (draws[2] < 0.5) if self.flip else torch.zeros(len(images), dtype=torch.bool)
-        return self._cut(images, top, left, mirrored)
+            return self.test(pixels, rows, draws[2] < 0.5 if self.flip else None)
+        margin = self._margin(pixels)
+        top = (draws[0] * (margin + 1)).long().clamp_(max=margin)
+        left = (draws[1] * (margin + 1)).long().clamp_(max=margin)
+        return self._cut(pixels, rows, top, left, draws[2] < 0.5 if self.flip else None)
 
-    def test(self, images: Tensor) -> Tensor:
-        """The central crop of each image."""
-        margin = images.shape[1] + 2 * self.padding - self.resolution
-        middle = torch.full((len(images),), margin // 2)
-        return self._cut(images, middle, middle, torch.zeros(len(images), dtype=torch.bool))
+    def test(
+        self, pixels: Tensor, rows: Tensor | None = None, flip: Tensor | None = None
+    ) -> Tensor:
+        """The central crop of the images at `rows` (B,), by default all; `flip` (B,) bool."""
+        if rows is None:
+            rows = torch.arange(len(pixels), device=pixels.device)
+        middle = torch.full_like(rows, self._margin(pixels) // 2)
+        return self._cut(pixels, rows, middle, middle, flip)
 
-    def _cut(self, images: Tensor, top: Tensor, left: Tensor, mirrored: Tensor) -> Tensor:
-        device = images.device
-        pixels = images.to(torch.float32) * self.scale + self.shift
-        padded = F.pad(pixels, (0, 0, self.padding, self.padding, self.padding, self.padding))
-        span = torch.arange(self.resolution)
-        rows = top[:, None] + span
-        columns = left[:, None] + torch.where(mirrored[:, None], span.flip(0), span)
-        batch = torch.arange(len(images), device=device)[:, None, None]
-        cut = padded[batch, rows.to(device)[:, :, None], columns.to(device)[:, None, :]]
-        return cut.permute(0, 3, 1, 2)
+    def _margin(self, pixels: Tensor) -> int:
+        return pixels.shape[1] + 2 * self.padding - self.resolution
+
+    def _cut(
+        self, pixels: Tensor, rows: Tensor, top: Tensor, left: Tensor, flip: Tensor | None
+    ) -> Tensor:
+        """One gather straight from the dataset: only the pixels of the crops are touched."""
+        height, width = pixels.shape[1:3]
+        y = top[:, None] - self.padding + self._span
+        along = self._span
+        if flip is not None:
+            along = torch.where(flip[:, None], self._span.flip(0), self._span)
+        x = left[:, None] - self.padding + along
+        first = rows[:, None] * height + y.clamp(0, height - 1)
+        places = first[:, :, None] * width + x.clamp(0, width - 1)[:, None, :]
+        cut = pixels.reshape(-1, 3).index_select(0, places.view(-1)).view(*places.shape, 3)
+        batch = cut.to(self.scale.dtype) * self.scale + self.shift
+        if self.padding:
+            inside = _within(y, height)[:, :, None] & _within(x, width)[:, None, :]
+            batch = batch.mul_(inside[..., None])
+        return batch.permute(0, 3, 1, 2)
+
+
+def preprocessor(
+    recipe: ResolvedRecipe, mean: np.ndarray, std: np.ndarray, device: torch.device
+) -> Preprocessor:
+    """The preprocessor of a view, whose `mean` and `std` (3,) are in units of 0..1."""
+    as_there = {"dtype": torch.float32, "device": device}
+    return Preprocessor(recipe, torch.tensor(mean, **as_there), torch.tensor(std, **as_there))  # type: ignore[arg-type]
+
+
+def _within(place: Tensor, side: int) -> Tensor:
+    return (place >= 0) & (place < side)

@@ -1,60 +1,33 @@
-"""A dataset view as tensors: resident on a GPU where it fits, read a batch at a time otherwise."""
+"""What is random in an epoch: the order of the images, and how each is augmented."""
 
-from collections.abc import Iterator
-from typing import Literal
+from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from anynet_study.data import DatasetView
-
-#: A split up to this many bytes is kept on the GPU. On a CPU the memory-mapped file is read
-#: directly: all workers of a machine share its pages, and memory stays bounded.
-RESIDENT_BYTES = 4 << 30
+from anynet_study.training.schedule import steps_per_epoch
+from anynet_study.training.spec import RunSpec
 
 
-class Split:
-    """The images and labels of one split of a view, in the view's order."""
+@dataclass(frozen=True)
+class EpochTables:
+    """One epoch, decided beforehand: nothing is drawn while it runs, so it may stop anywhere."""
 
-    def __init__(
-        self, view: DatasetView, split: Literal["train", "test"], device: torch.device
-    ) -> None:
-        index = view.train_index if split == "train" else view.test_index
-        labels = view.train_labels if split == "train" else view.test_labels
-        self.device = device
-        self.labels = torch.from_numpy(np.asarray(labels, dtype=np.int64)).to(device)
-        self._source = view.images(split)
-        self._index = np.asarray(index)
-        self._resident: Tensor | None = None
-        bytes_per_image = int(np.prod(self._source.shape[1:]))
-        if device.type != "cpu" and len(index) * bytes_per_image <= RESIDENT_BYTES:
-            self._resident = torch.from_numpy(self._source[self._index]).to(device)
-
-    def __len__(self) -> int:
-        return len(self._index)
-
-    def take(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Images (N, H, W, 3) uint8 and labels (N,) int64 at CPU `positions`, on the device."""
-        labels = self.labels[positions.to(self.device)]
-        if self._resident is not None:
-            return self._resident[positions.to(self.device)], labels
-        rows = self._index[positions.numpy()]
-        return torch.from_numpy(self._source[rows]).to(self.device), labels
+    #: (steps, batch) int64: positions in the view's training split.
+    order: Tensor
+    #: (steps, 3, batch) float32 in [0, 1): for the top and the left of the crop, and the flip.
+    draws: Tensor
 
 
-def steps_per_epoch(images: int, batch_size: int) -> int:
-    """Steps of one epoch: whole batches only, but at least one."""
-    return max(1, images // batch_size)
+def epoch_tables(spec: RunSpec, images: int, epoch: int) -> EpochTables:
+    """The tables of 0-based `epoch` on `images` training images; the same on every machine.
 
-
-def shuffled(images: int, batch_size: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Positions of each training batch of one epoch, in random order."""
-    order = torch.randperm(images, generator=generator)
-    for step in range(steps_per_epoch(images, batch_size)):
-        yield order[step * batch_size : (step + 1) * batch_size]
-
-
-def in_order(images: int, batch_size: int) -> Iterator[Tensor]:
-    """Positions of each evaluation batch, the last one possibly smaller."""
-    return iter(torch.arange(images).split(batch_size))
+    Images left over after the last whole batch are not seen in this epoch.
+    """
+    steps = steps_per_epoch(images, spec.recipe.batch_size)
+    batch = min(images, spec.recipe.batch_size)
+    shuffle = torch.Generator().manual_seed(spec.order_seed(epoch))
+    order = torch.randperm(images, generator=shuffle)[: steps * batch]
+    augment = torch.Generator().manual_seed(spec.seed_for("augmentation", epoch))
+    draws = torch.rand(steps, 3, batch, generator=augment)
+    return EpochTables(order.view(steps, batch), draws)

@@ -2,67 +2,97 @@
 
 import io
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from anynet_study.files import replacing
+from anynet_study.training.options import Engine
+from anynet_study.training.trainer import State, Trainer
+
+Curves = dict[str, list[float]]
+
+
+class InterruptedRunError(Exception):
+    """The run was asked to stop; its state is saved, and it goes on from there another time."""
 
 
 class Checkpoint:
-    """The file of one run. Randomness needs no state: each epoch's is derived from the spec."""
+    """The file of one run, saved between two steps.
 
-    def __init__(self, path: Path | None, run_id: str) -> None:
-        self.path = path
-        self.run_id = run_id
+    Randomness needs no state: an epoch's is derived from the spec, so epoch and step say where a
+    run is.
+    """
 
-    def save(
+    def __init__(
         self,
-        model: nn.Module,
-        optimizer: torch.optim.Optimizer,
-        curves: dict[str, list[float]],
-        epochs_done: int,
+        path: Path | None,
+        run_id: str,
+        engine: Engine,
+        seconds: float = 300.0,
+        stop: Callable[[], bool] = lambda: False,
     ) -> None:
+        self.path, self.run_id, self.engine = path, run_id, engine
+        #: Shortest time between two saves.
+        self.seconds = seconds
+        #: Asked between steps: whether to save and stop.
+        self.stop = stop
+        #: Time that the run took before this process took it up.
+        self.seconds_before = 0.0
+        self._began = self._saved = time.monotonic()
+
+    def reached(self, trainer: Trainer, curves: Curves, epoch: int, steps_done: int) -> None:
+        """Save if it is time; save and raise InterruptedRunError if the run is to stop."""
+        if self.stop():
+            self.save(trainer.state(), curves, epoch, steps_done)
+            raise InterruptedRunError(self.run_id)
+        if self.path is not None and time.monotonic() - self._saved >= self.seconds:
+            self.save(trainer.state(), curves, epoch, steps_done)
+
+    def save(self, state: State, curves: Curves, epoch: int, steps_done: int) -> None:
         """Replace the file atomically; does nothing without a path.
 
         Where the disk is full the run goes on: without a checkpoint it only resumes later.
         """
         if self.path is None:
             return
-        state = {
+        content = {
             "run_id": self.run_id,
-            "epochs_done": epochs_done,
-            "model": model.state_dict(),
-            "optimizer": optimizer.state_dict(),
+            "engine": self.engine,
+            "epoch": epoch,
+            "steps_done": steps_done,
+            "seconds": self.seconds_before + time.monotonic() - self._began,
             "curves": curves,
+            "trainer": state,
         }
         # By way of memory: torch tells a full disk as one of many RuntimeErrors.
         buffer = io.BytesIO()
-        torch.save(state, buffer)
+        torch.save(content, buffer)
         try:
             with replacing(self.path) as temporary:
                 temporary.write_bytes(buffer.getbuffer())
         except OSError as error:
             print(f"no checkpoint: {error}", file=sys.stderr, flush=True)
+        self._saved = time.monotonic()
 
-    def load(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, curves: dict[str, list[float]]
-    ) -> int:
-        """Restore all three in place; the number of epochs done, 0 without a usable file.
+    def load(self, trainer: Trainer, curves: Curves) -> tuple[int, int]:
+        """Restore trainer and curves; the epoch, and the steps done of it: 0, 0 without a file.
 
-        A file that cannot be read, or that belongs to another run, costs time, not correctness:
-        the run begins anew.
+        A file that cannot be read, or that is of another run or engine, costs time, not
+        correctness: the run begins anew.
         """
         if self.path is None or not self.path.is_file():
-            return 0
+            return 0, 0
         try:
-            state = torch.load(self.path, map_location="cpu", weights_only=True)
+            content = torch.load(self.path, map_location="cpu", weights_only=True)
         except Exception:
-            return 0
-        if not isinstance(state, dict) or state.get("run_id") != self.run_id:
-            return 0
-        model.load_state_dict(state["model"])
-        optimizer.load_state_dict(state["optimizer"])
-        curves.update(state["curves"])
-        return int(state["epochs_done"])
+            return 0, 0
+        mine = {"run_id": self.run_id, "engine": self.engine}
+        if not isinstance(content, dict) or any(content.get(k) != v for k, v in mine.items()):
+            return 0, 0
+        trainer.restore(content["trainer"])
+        curves.update(content["curves"])
+        self.seconds_before = float(content["seconds"])
+        return int(content["epoch"]), int(content["steps_done"])

@@ -1,10 +1,23 @@
 """The training regime of a run, as stated in a sweep file."""
 
-from typing import Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from anynet_study.errors import UserError
+
+Metric = Literal["top1", "top5"]
+#: From this many classes on, top-5 is the error of a run (paper 1, Table 2).
+TOP5_CLASSES = 100
+
+
+def _ascending(milestones: tuple[float, ...]) -> tuple[float, ...]:
+    if list(milestones) != sorted(set(milestones)):
+        raise ValueError("must ascend")
+    return milestones
+
+
+Fraction = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Recipe(BaseModel):
@@ -12,19 +25,38 @@ class Recipe(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    #: Passes over the training images.
-    epochs: int = Field(20, ge=1)
+    #: Passes over the training images; None where `steps` says how long a run is.
+    epochs: int | None = Field(20, ge=1)
+    #: Optimiser steps of a run, instead of `epochs`; the last pass may be cut short.
+    steps: int | None = Field(None, ge=1)
     #: Images a step. The last, smaller batch of an epoch is dropped, unless it is the only one.
     batch_size: int = Field(128, ge=2)
+    #: A step's batch in so many equal parts, one after the other, to save memory: gradients are
+    #: averaged over them. Batch norm sees a part at a time, so this changes the result.
+    accumulation: int = Field(1, ge=1)
+    optimizer: Literal["sgd", "adamw"] = "sgd"
     #: Learning rate after the warm-up, at any batch size: it is not rescaled.
     lr: float = Field(0.1, gt=0)
+    #: Of SGD.
     momentum: float = Field(0.9, ge=0, lt=1)
-    #: L2 penalty on every parameter, batch norm and biases included.
+    #: Of SGD: Nesterov's form of the momentum.
+    nesterov: bool = False
+    #: Of AdamW: decay of the averages of gradients and of their squares.
+    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (
+        0.9,
+        0.999,
+    )
+    #: On every parameter, batch norm and biases included: L2 penalty (SGD), decoupled (AdamW).
     weight_decay: float = Field(5e-5, ge=0)
     #: Shape of the learning rate after the warm-up, a step at a time, ending at zero for cosine.
-    schedule: Literal["cosine", "constant"] = "cosine"
+    schedule: Literal["cosine", "multistep", "constant"] = "cosine"
+    #: Of multistep: after which shares of the run the learning rate is multiplied by `gamma`.
+    milestones: Annotated[tuple[Fraction, ...], AfterValidator(_ascending)] = (0.5, 0.75)
+    gamma: float = Field(0.1, gt=0, le=1)
     #: Epochs of linear rise from a tenth of `lr`; fractions are allowed.
     warmup_epochs: float = Field(0.0, ge=0)
+    #: Share of the target spread evenly over all classes, in training only.
+    label_smoothing: float = Field(0.0, ge=0, lt=1)
     #: Mirror half of the training images left to right.
     flip: bool = True
     #: pad: pad by `padding`, then cut at a random place; random: cut at a random place; none.
@@ -33,18 +65,38 @@ class Recipe(BaseModel):
     padding: int = Field(4, ge=0)
     #: Side of the network's input in pixels; None: the size at which the dataset is packed.
     resolution: int | None = Field(None, ge=4)
-    #: Which error is *the* error of a run.
-    metric: Literal["top1", "top5"] = "top1"
+    #: Which error is *the* error of a run; None: top5 with 100 classes or more, else top1.
+    metric: Metric | None = None
+    #: What is trained: all layers, or only the last one (a linear probe of pretrained weights).
+    trained: Literal["all", "head"] = "all"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _epochs_or_steps(cls, keys: Any) -> Any:
+        if isinstance(keys, dict) and keys.get("steps") is not None:
+            if keys.get("epochs") is not None:
+                raise ValueError("epochs and steps: only one of them says how long a run is")
+            return keys | {"epochs": None}
+        return keys
 
     @model_validator(mode="after")
-    def _warm_up_ends(self) -> Self:
-        if self.warmup_epochs >= self.epochs and self.warmup_epochs > 0:
+    def _consistent(self) -> Self:
+        if self.epochs is None and self.steps is None:
+            raise ValueError("epochs or steps: one of them must say how long a run is")
+        if self.epochs is not None and 0 < self.epochs <= self.warmup_epochs:
             raise ValueError(
                 f"warmup_epochs {self.warmup_epochs:g} must be less than epochs {self.epochs}"
             )
+        if self.batch_size % self.accumulation or self.batch_size < 2 * self.accumulation:
+            raise ValueError(
+                f"accumulation {self.accumulation} must divide batch_size {self.batch_size} into "
+                "parts of at least 2 images"
+            )
+        if self.nesterov and not (self.optimizer == "sgd" and self.momentum > 0):
+            raise ValueError("nesterov: only with optimizer sgd and a momentum above 0")
         return self
 
-    def resolved(self, size: int) -> "Recipe":
+    def resolved(self, size: int, classes: int) -> "ResolvedRecipe":
         """Fill in what depends on the dataset, packed at `size` pixels; equal runs look equal.
 
         Raises UserError where an image is too small for the crop.
@@ -56,4 +108,20 @@ class Recipe(BaseModel):
                 f"recipe: resolution {resolution} exceeds the images' {size} pixels "
                 f"(plus {padding} of padding on each side); pack the dataset larger"
             )
-        return self.model_copy(update={"resolution": resolution, "padding": padding})
+        metric = self.metric or ("top5" if classes >= TOP5_CLASSES else "top1")
+        unused = {name: Recipe.model_fields[name].default for name in self._unused()}
+        filled = {"resolution": resolution, "padding": padding, "metric": metric}
+        keys = {name: getattr(self, name) for name in Recipe.model_fields}
+        return ResolvedRecipe(**keys | unused | filled)
+
+    def _unused(self) -> list[str]:
+        """Keys without effect, which must not tell equal runs apart."""
+        other = ["betas"] if self.optimizer == "sgd" else ["momentum", "nesterov"]
+        return other if self.schedule == "multistep" else [*other, "milestones", "gamma"]
+
+
+class ResolvedRecipe(Recipe):
+    """A recipe with all that depends on the dataset filled in: `Recipe.resolved` makes it."""
+
+    resolution: int = Field(ge=4)
+    metric: Metric

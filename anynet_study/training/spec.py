@@ -3,41 +3,45 @@
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Optional
 
 from anynet_study.design_space import Architecture
-from anynet_study.training.recipe import Recipe
+from anynet_study.training.recipe import ResolvedRecipe
 
-#: Raised whenever the same specification would give another result than before.
-SEMANTICS = 1
+#: Raised whenever the meaning of a specification changes. Rounding is not meaning: another engine
+#: or another version of torch gives other last bits, and the same result within seed noise.
+#: 2: runs that share data and seed see the images in the same order.
+SEMANTICS = 2
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One architecture trained from scratch on one dataset with one recipe and seed.
+    """One architecture trained on one dataset with one recipe and seed.
 
-    A run is a pure function of its specification: names, machines and packing are not part of it.
+    A run is a pure function of its specification: names, machines, engines and packing are not
+    part of it.
     """
 
     architecture: Architecture
     #: What determines the data: `DatasetView.identity`, JSON-able.
     data: dict[str, Any]
     #: Resolved for the dataset (`Recipe.resolved`).
-    recipe: Recipe
+    recipe: ResolvedRecipe
     #: Replicates of a run differ in nothing but this.
     seed: int = 0
+    #: The run from whose final weights this one starts, with a new head; None: from scratch.
+    pretrained: Optional["RunSpec"] = None
 
     def canonical(self) -> str:
         """The specification as JSON with sorted keys: equal specifications, equal text."""
-        fields = {
-            "architecture": self.architecture.to_dict(),
-            "data": self.data,
-            "recipe": self.recipe.model_dump(),
-            "seed": self.seed,
-            "initialisation": "scratch",
-            "semantics": SEMANTICS,
-        }
-        return json.dumps(fields, sort_keys=True, separators=(",", ":"))
+        start = {"weights_of": self.pretrained.run_id} if self.pretrained else "scratch"
+        return _canonical(
+            architecture=self.architecture.to_dict(),
+            data=self.data,
+            recipe=self.recipe.model_dump(),
+            seed=self.seed,
+            initialisation=start,
+        )
 
     @property
     def run_id(self) -> str:
@@ -46,5 +50,21 @@ class RunSpec:
 
     def seed_for(self, *purpose: object) -> int:
         """A 63-bit seed for one use of randomness (`"epoch", 3`), independent of all others."""
-        text = "/".join([self.canonical(), *map(str, purpose)])
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+        return _seed(self.canonical(), *purpose)
+
+    def order_seed(self, epoch: int) -> int:
+        """A 63-bit seed for the order of the images in 0-based `epoch`.
+
+        The same for all runs that share data and seed, whatever their architecture and recipe:
+        they can be fed by one stream of batches, and differ by one source of noise less.
+        """
+        return _seed(_canonical(data=self.data, seed=self.seed), "order", epoch)
+
+
+def _canonical(**fields: Any) -> str:
+    return json.dumps({**fields, "semantics": SEMANTICS}, sort_keys=True, separators=(",", ":"))
+
+
+def _seed(*parts: object) -> int:
+    digest = hashlib.sha256("/".join(map(str, parts)).encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1

@@ -12,7 +12,11 @@ lengths = st.lists(st.floats(0.1, 1000), max_size=60)
 
 
 def runs(seconds: list[float]) -> Any:
-    return [SimpleNamespace(run_id=str(n), seconds=length) for n, length in enumerate(seconds)]
+    scratch = SimpleNamespace(pretrained=None)
+    return [
+        SimpleNamespace(run_id=str(n), seconds=length, spec=scratch)
+        for n, length in enumerate(seconds)
+    ]
 
 
 @given(lengths, st.integers(1, 9))

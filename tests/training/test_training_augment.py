@@ -34,13 +34,14 @@ def reference(
 )
 @pytest.mark.parametrize("flip", [True, False])
 def test_equals_the_reference(crop: str, padding: int, resolution: int, flip: bool) -> None:
-    recipe = Recipe(crop=crop, padding=padding, resolution=resolution, flip=flip).resolved(12)  # type: ignore[arg-type]
-    batch = Preprocessor(recipe, MEAN, STD).train(images(), torch.Generator().manual_seed(5))
+    recipe = Recipe(crop=crop, padding=padding, resolution=resolution, flip=flip).resolved(12, 10)  # type: ignore[arg-type]
     draws = torch.rand(3, 40, generator=torch.Generator().manual_seed(5))
+    rows = torch.arange(40).flip(0)  # the last image first
+    batch = Preprocessor(recipe, MEAN, STD).train(images(), rows, draws)
     expected = torch.stack(
         [
             reference(image, draws[:, number], recipe.padding, resolution, flip)
-            for number, image in enumerate(images())
+            for number, image in enumerate(images().flip(0))
         ]
     )
     assert batch.shape == (40, 3, resolution, resolution)
@@ -48,24 +49,24 @@ def test_equals_the_reference(crop: str, padding: int, resolution: int, flip: bo
 
 
 def test_every_offset_and_both_directions_occur() -> None:
-    recipe = Recipe(crop="random", resolution=10, flip=True).resolved(12)
+    recipe = Recipe(crop="random", resolution=10, flip=True).resolved(12, 10)
     marked = torch.arange(144, dtype=torch.uint8).reshape(1, 12, 12, 1).repeat(900, 1, 1, 3)
     batch = Preprocessor(recipe, torch.zeros(3), torch.ones(3)).train(
-        marked, torch.Generator().manual_seed(0)
+        marked, torch.arange(900), torch.rand(3, 900, generator=torch.Generator().manual_seed(0))
     )
     corners = {tuple(torch.round(image[0, 0, ::9] * 255).int().tolist()) for image in batch}
     assert len(corners) == 3 * 3 * 2
 
 
 def test_evaluation_takes_the_centre() -> None:
-    recipe = Recipe(crop="random", resolution=8).resolved(12)
+    recipe = Recipe(crop="random", resolution=8).resolved(12, 10)
     batch = Preprocessor(recipe, MEAN, STD).test(images())
     expected = ((images()[:, 2:10, 2:10].float() / 255 - MEAN) / STD).permute(0, 3, 1, 2)
     torch.testing.assert_close(batch, expected, atol=2e-6, rtol=1e-5)
 
 
 def test_no_crop_is_the_identity_but_for_flips() -> None:
-    recipe = Recipe(crop="none", flip=False).resolved(12)
+    recipe = Recipe(crop="none", flip=False).resolved(12, 10)
     preprocess = Preprocessor(recipe, MEAN, STD)
-    trained = preprocess.train(images(), torch.Generator().manual_seed(0))
+    trained = preprocess.train(images(), torch.arange(40), torch.rand(3, 40))
     torch.testing.assert_close(trained, preprocess.test(images()))

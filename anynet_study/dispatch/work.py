@@ -1,0 +1,155 @@
+"""The work of a job: train what is missing, evaluate it, and journal each result at once."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+
+from anynet_study.data import DatasetView
+from anynet_study.dispatch.journals import Journals
+from anynet_study.dispatch.last_words import BEGINS
+from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.record import Trained, evaluation_of, failure_of, record_of, turns
+from anynet_study.dispatch.recorded import Recorded
+from anynet_study.study import Study
+from anynet_study.sweep_launch import Launch
+from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
+from anynet_study.training.evaluation import EvaluationSet
+from anynet_study.training.fallback import step_down
+from anynet_study.training.initial import Weights, initial_network
+from anynet_study.training.options import Options
+from anynet_study.training.source import Source
+from anynet_study.training.spec import RunSpec
+from anynet_study.training.together import Turns, train_together
+from anynet_study.training.weights import load_weights, save_weights
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What a worker must know of its study."""
+
+    study: Study
+    launch: Launch
+    views: Mapping[str, DatasetView]
+    #: Further test sets by dataset and name.
+    evaluations: Mapping[str, Mapping[str, EvaluationSet]]
+    #: All runs of the study by id.
+    planned: Mapping[str, PlannedRun]
+    #: Ids of the runs whose final weights are wanted later.
+    kept: frozenset[str]
+    recorded: Recorded
+    device: torch.device
+
+
+class Bench:
+    """A worker at work. Options that did not work are not tried again."""
+
+    def __init__(
+        self,
+        given: Assignment,
+        options: Options,
+        journals: Journals,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.given, self.options, self.journals, self.stop = given, options, journals, stop
+        self.source = Source(given.device)
+
+    def train(self, cohort: Iterable[PlannedRun]) -> None:
+        """Bring runs to their end, as many at a time as the options say.
+
+        A run that does not fit, or meets what its device cannot do, is tried again in a slower
+        way. Raises InterruptedRunError when told to stop, once all are saved.
+        """
+        pending = [run for run in cohort if not self._evaluated_from_weights(run)]
+        while pending:
+            now, pending = pending[: self.options.at_once], pending[self.options.at_once :]
+            stopped = None
+            starts = [partial(self._turns, run) for run in now]
+            for ended in train_together(starts, self.given.device):
+                run = now[ended.number]
+                if isinstance(ended.result, InterruptedRunError):
+                    stopped = ended.result
+                elif isinstance(ended.result, Exception):
+                    pending += self._failed(run, ended.result, ended.seconds)
+                else:
+                    self._finish(run, ended.result, ended.seconds)
+            if stopped is not None:
+                raise stopped
+
+    def _turns(self, run: PlannedRun) -> Turns[Trained]:
+        weights = None
+        if run.spec.pretrained is not None:
+            weights = yield from self._pretrained(run.spec.pretrained)
+        print(run.run_id, run.dataset, run.spec.architecture.id, BEGINS, flush=True)
+        return (yield from self._trained(run, weights))
+
+    def _trained(self, run: PlannedRun, weights: Weights | None) -> Turns[Trained]:
+        path = self.given.study.checkpoints / f"{run.run_id}.pt"
+        launch = self.given.launch
+        checkpoint = Checkpoint(
+            path, run.run_id, launch.engine, launch.checkpoint_seconds, self.stop
+        )
+        view = self.given.views[run.dataset]
+        return (yield from turns(run, view, self.source, checkpoint, self.options, weights))
+
+    def _pretrained(self, spec: RunSpec) -> Turns[Weights]:
+        """The final weights of another run, which is trained for them if they are not there."""
+        path = self.given.study.weights(spec.run_id)
+        weights = load_weights(path, spec.run_id)
+        if weights is None:
+            trained = yield from self._trained(self.given.planned[spec.run_id], None)
+            save_weights(path, spec.run_id, trained.network)
+            weights = load_weights(path, spec.run_id)
+        assert weights is not None, "what was just written can be read"
+        return weights
+
+    def _finish(self, run: PlannedRun, trained: Trained, seconds: float) -> None:
+        """Journal the evaluations first: with the run's row, nothing of it is left to do."""
+        device = self.given.device
+        row = record_of(run, trained, seconds, self.given.launch.engine, device)
+        if row.status == "completed":
+            self._evaluate(run, trained.network)
+            if run.run_id in self.given.kept:
+                save_weights(self.given.study.weights(run.run_id), run.run_id, trained.network)
+        if run.run_id not in self.given.recorded.runs or row.status == "completed":
+            self.journals.append(row)
+        (self.given.study.checkpoints / f"{run.run_id}.pt").unlink(missing_ok=True)
+
+    def _failed(self, run: PlannedRun, error: Exception, seconds: float) -> list[PlannedRun]:
+        """The run again if there is a slower way to train it; otherwise none, and it is failed."""
+        device = self.given.device
+        slower = step_down(self.options, error, device.type)
+        if slower is None:
+            row = failure_of(run, error, seconds, self.given.launch.engine, device)
+            self.journals.append(row)
+            return []
+        self.options, given_up = slower
+        if device.type == "cuda":
+            self.source.release()
+            torch.cuda.empty_cache()
+        reason = str(error).partition("\n")[0][:200]
+        print(f"{run.run_id}: again with {given_up}: {reason}", flush=True)
+        return [run]
+
+    def _evaluated_from_weights(self, run: PlannedRun) -> bool:
+        """Whether all that was missing of `run` is now had from its weights on disk."""
+        if run.run_id not in self.given.recorded.runs:
+            return False
+        if not self.given.recorded.missing_evaluations(run):
+            return False
+        weights = load_weights(self.given.study.weights(run.run_id), run.run_id)
+        if weights is None:
+            return False
+        network = initial_network(run.spec, len(self.given.views[run.dataset].classes))
+        network.load_state_dict(weights)
+        self._evaluate(run, network.to(self.given.device))
+        return True
+
+    def _evaluate(self, run: PlannedRun, network: torch.nn.Module) -> None:
+        missing = set(self.given.recorded.missing_evaluations(run))
+        for name, evaluation_set in self.given.evaluations.get(run.dataset, {}).items():
+            if evaluation_set.evaluation_id in missing:
+                view, device = self.given.views[run.dataset], self.given.device
+                row = evaluation_of(run, name, evaluation_set, network, view, device)
+                self.journals.append(row)

@@ -1,0 +1,152 @@
+"""The fast engine: a step that runs on the device alone, from tables made before the epoch."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from anynet_study.data import DatasetView
+from anynet_study.models.rewrites import accelerate
+from anynet_study.training.augment import preprocessor
+from anynet_study.training.batches import epoch_tables
+from anynet_study.training.graphs import Program
+from anynet_study.training.initial import Weights, initial_network, training_mode
+from anynet_study.training.metrics import Tally
+from anynet_study.training.optimizers import fill_state, make_optimizer
+from anynet_study.training.options import Options
+from anynet_study.training.recompute import recompute_stages
+from anynet_study.training.schedule import learning_rate, steps_per_epoch
+from anynet_study.training.source import Source
+from anynet_study.training.spec import RunSpec
+from anynet_study.training.testing import TestPass
+from anynet_study.training.trainer import State, Tested, Values
+
+
+class FastTrainer:
+    """One run, a step at a time.
+
+    A step finds its images, crops, flips and learning rate at a counter that lives on the device
+    and counts itself: the host only says "again", by a CUDA graph where there is one.
+    """
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        view: DatasetView,
+        source: Source,
+        options: Options,
+        weights: Weights | None = None,
+    ) -> None:
+        self.spec, self.recipe, self.view = spec, spec.recipe, view
+        self.device = device = source.device
+        self.steps = steps_per_epoch(len(view.train_index), self.recipe.batch_size)
+        self.batch = min(len(view.train_index), self.recipe.batch_size)
+        self.contiguous = device.type == "cpu" and not options.channels_last
+        self.model = initial_network(spec, len(view.classes), weights).to(device)
+        self._arrange(options)
+        self.lr = torch.zeros((), device=device)
+        self.optimizer = make_optimizer(
+            self.recipe,
+            self.model.parameters(),
+            self.lr,
+            options.fused,
+            graph=_graph(device, options),
+        )
+        fill_state(self.optimizer)
+        self.preprocess = preprocessor(self.recipe, view.mean, view.std, device)
+        self._make_tables(source, options)
+        self.program = Program(self._step, self._changed, _graph(device, options))
+        self.tests = TestPass(view, self.model, self.preprocess, source, options, self.program)
+
+    def _arrange(self, options: Options) -> None:
+        """Lay out the network for speed: the same weights by the same names."""
+        on_cpu = self.device.type == "cpu"
+        if on_cpu and options.channels_last:
+            self.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        if options.rewrites:
+
+            accelerate(self.model, self.recipe.resolution, "cpu" if on_cpu else "cuda")
+        if options.recompute:
+            recompute_stages(self.model)
+
+    def _make_tables(self, source: Source, options: Options) -> None:
+        steps, batch, device = self.steps, self.batch, self.device
+        self.feed = source.feed(self.view, "train", steps, batch, options.resident)
+        self.labels = torch.zeros(steps, batch, dtype=torch.int64, device=device)
+        self.draws = torch.zeros(steps, 3, batch, device=device)
+        self.rates = torch.zeros(steps, device=device)
+        self.counter = torch.zeros(1, dtype=torch.int64, device=device)
+        self.tally = Tally(device)
+        self._index = torch.from_numpy(self.view.train_index)
+        self._truth = torch.from_numpy(self.view.train_labels)
+
+    def begin_epoch(self, epoch: int, steps_done: int = 0) -> None:
+        tables = epoch_tables(self.spec, len(self.view.train_index), epoch)
+        self.feed.begin(self._index[tables.order])
+        self.labels.copy_(self._truth[tables.order])
+        self.draws.copy_(tables.draws)
+        first = epoch * self.steps
+        self.rates.copy_(
+            torch.tensor(
+                [learning_rate(self.recipe, first + n, self.steps) for n in range(self.steps)]
+            )
+        )
+        self.counter.fill_(steps_done)
+        self._done = steps_done
+        if steps_done == 0:
+            self.tally.sums.zero_()
+        training_mode(self.model, self.spec)
+
+    def step(self) -> None:
+        self.feed.advance(self._done)
+        self.program()
+        self._done += 1
+
+    def _step(self) -> None:
+        pixels, rows = self.feed.batch(self.counter)
+        labels = self.labels.index_select(0, self.counter)[0]
+        draws = self.draws.index_select(0, self.counter)[0]
+        self.lr.copy_(self.rates.index_select(0, self.counter)[0])
+        self.optimizer.zero_grad(set_to_none=True)
+        parts = self.recipe.accumulation
+        for part in zip(rows.chunk(parts), draws.chunk(parts, 1), labels.chunk(parts), strict=True):
+            self._gradients(pixels, *part)
+        self.optimizer.step()
+        self.counter += 1
+
+    def _gradients(self, pixels: Tensor, rows: Tensor, draws: Tensor, labels: Tensor) -> None:
+        batch = self.preprocess.train(pixels, rows, draws)
+        logits = self.model(batch.contiguous() if self.contiguous else batch).float()
+        loss = F.cross_entropy(logits, labels, label_smoothing=self.recipe.label_smoothing)
+        (loss / self.recipe.accumulation).backward()
+        self.tally.add(logits, labels, loss)
+
+    def trained(self) -> Values:
+        return self.tally.result(self._done * self.batch)
+
+    def test(self) -> Tested:
+        return self.tests.run()
+
+    def state(self) -> State:
+        return {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict()["state"],
+            "sums": self.tally.sums,
+        }
+
+    def restore(self, state: State) -> None:
+        """Copied into the tensors that are there: a recorded graph knows no others."""
+        self.model.load_state_dict(state["model"])
+        self.tally.sums.copy_(state["sums"])
+        for number, kept in self.optimizer.state_dict()["state"].items():
+            for name, tensor in kept.items():
+                tensor.copy_(state["optimizer"][number][name])
+
+    def _changed(self) -> list[Tensor]:
+        states = [kept.values() for kept in self.optimizer.state.values()]
+        optimizer = [value for values in states for value in values]
+        weights = [*self.model.parameters(), *self.model.buffers()]
+        return [*weights, *optimizer, self.lr, self.counter, self.tally.sums]
+
+
+def _graph(device: torch.device, options: Options) -> bool:
+    return options.graph and device.type == "cuda"

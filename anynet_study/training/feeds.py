@@ -1,0 +1,104 @@
+"""Where a training step takes its images from: the whole split in memory, or a stream."""
+
+from collections import OrderedDict
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+#: Batches read ahead of the step that needs them, and kept behind it for slower companions.
+AHEAD = 4
+
+
+class Feed(Protocol):
+    """Images by step. `batch` runs on the device only, so that it can be part of a CUDA graph."""
+
+    def begin(self, rows: Tensor) -> None:
+        """Take the rows (steps, batch) of the packed split that an epoch will use, on the CPU."""
+
+    def advance(self, step: int) -> None:
+        """Make the images of 0-based `step` ready, before `batch` is called for it."""
+
+    def batch(self, step: Tensor) -> tuple[Tensor, Tensor]:
+        """Images (N, H, W, 3) uint8 and the rows (B,) among them that `step` (1,) trains on."""
+
+
+class ResidentFeed:
+    """All images are on the device, or memory-mapped on the CPU."""
+
+    def __init__(self, pixels: Tensor, steps: int, batch: int) -> None:
+        self._pixels = pixels
+        self._rows = torch.zeros(steps, batch, dtype=torch.int64, device=pixels.device)
+
+    def begin(self, rows: Tensor) -> None:
+        self._rows.copy_(rows)
+
+    def advance(self, step: int) -> None:
+        pass
+
+    def batch(self, step: Tensor) -> tuple[Tensor, Tensor]:
+        return self._pixels, self._rows.index_select(0, step)[0]
+
+
+class BatchStream:
+    """Batches of a split too large for the device, read ahead by a thread.
+
+    Runs that ask for the same rows in the same order share each batch: it is read once. A run
+    that has fallen far behind reads for itself again.
+    """
+
+    def __init__(self, images: np.ndarray, device: torch.device) -> None:
+        self.side = images.shape[1]
+        #: Batches read so far.
+        self.reads = 0
+        self.device = device
+        self._images = images
+        self._ready: OrderedDict[bytes, Future[Tensor]] = OrderedDict()
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="batches")
+
+    def get(self, rows: list[np.ndarray], step: int) -> Tensor:
+        """The images (batch, H, W, 3) uint8 at `rows[step]`, on the device."""
+        for wanted in rows[step : step + AHEAD]:
+            self._request(wanted)
+        return self._request(rows[step]).result()
+
+    def _request(self, rows: np.ndarray) -> Future[Tensor]:
+        key = rows.tobytes()
+        future = self._ready.get(key)
+        if future is None:
+            future = self._ready[key] = self._reader.submit(self._read, rows)
+            while len(self._ready) > 2 * AHEAD:
+                self._ready.popitem(last=False)
+        return future
+
+    def _read(self, rows: np.ndarray) -> Tensor:
+        self.reads += 1
+        # Rows in the file's order are read faster; the batch keeps the order asked for.
+        ascending = np.argsort(rows, kind="stable")
+        batch = torch.empty((len(rows), *self._images.shape[1:]), dtype=torch.uint8)
+        batch.numpy()[ascending] = self._images[rows[ascending]]
+        if self.device.type == "cpu":
+            return batch
+        return batch.pin_memory().to(self.device)
+
+
+class StreamedFeed:
+    """The images of one step at a time, copied into a buffer that a CUDA graph can read."""
+
+    def __init__(self, stream: BatchStream, batch: int) -> None:
+        side = stream.side
+        self._stream = stream
+        self._buffer = torch.zeros(batch, side, side, 3, dtype=torch.uint8, device=stream.device)
+        self._places = torch.arange(batch, device=stream.device)
+        self._rows: list[np.ndarray] = []
+
+    def begin(self, rows: Tensor) -> None:
+        self._rows = list(rows.numpy())
+
+    def advance(self, step: int) -> None:
+        self._buffer.copy_(self._stream.get(self._rows, step), non_blocking=True)
+
+    def batch(self, step: Tensor) -> tuple[Tensor, Tensor]:
+        return self._buffer, self._places

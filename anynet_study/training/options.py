@@ -1,0 +1,32 @@
+"""How the fast engine trains; never what: results are the same up to rounding."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Engine = Literal["fast", "reference"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Switches of the fast engine; those of GPUs have no effect on a CPU."""
+
+    #: Exact rewrites of layers on small feature maps.
+    rewrites: bool = True
+    #: Channels last in memory, on the CPU.
+    channels_last: bool = True
+    #: One kernel for the whole update of the weights.
+    fused: bool = True
+    #: GPU: precision and memory format of each layer by measurement; else float32 (TF32).
+    measured: bool = True
+    #: GPU: the whole step as one CUDA graph.
+    graph: bool = True
+    #: GPU: whole datasets in its memory.
+    resident: bool = True
+    #: Activations are computed again in the backward pass, a stage at a time, to save memory.
+    recompute: bool = False
+    #: GPU: runs trained at the same time.
+    at_once: int = 4
+
+
+#: Equal to the reference engine bit for bit, on a CPU.
+EXACT = Options(rewrites=False, channels_last=False, fused=False)

@@ -1,0 +1,125 @@
+"""The reference engine: what a run is, said as plainly as a loop can say it.
+
+Image by image, layer by layer, in float32 with torch's own layers and update rules; on whatever
+device, slow. The fast engine is tested against it.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from anynet_study.data import DatasetView
+from anynet_study.training.batches import epoch_tables
+from anynet_study.training.initial import Weights, initial_network, training_mode
+from anynet_study.training.optimizers import make_optimizer
+from anynet_study.training.schedule import learning_rate, steps_per_epoch
+from anynet_study.training.spec import RunSpec
+from anynet_study.training.testing import test_batches
+from anynet_study.training.trainer import State, Tested, Values
+
+
+class ReferenceTrainer:
+    """One run, a step at a time."""
+
+    def __init__(
+        self, spec: RunSpec, view: DatasetView, device: torch.device, weights: Weights | None = None
+    ) -> None:
+        self.spec, self.recipe, self.view, self.device = spec, spec.recipe, view, device
+        self.model = initial_network(spec, len(view.classes), weights).to(device)
+        self.optimizer = make_optimizer(self.recipe, self.model.parameters(), self.recipe.lr)
+        self.mean = torch.tensor(view.mean, dtype=torch.float32)
+        self.std = torch.tensor(view.std, dtype=torch.float32)
+        self.steps = steps_per_epoch(len(view.train_index), self.recipe.batch_size)
+
+    def begin_epoch(self, epoch: int, steps_done: int = 0) -> None:
+        self.epoch, self.number = epoch, steps_done
+        self.tables = epoch_tables(self.spec, len(self.view.train_index), epoch)
+        if steps_done == 0:
+            self.sums, self.images = np.zeros(3), 0
+
+    def step(self) -> None:
+        training_mode(self.model, self.spec)
+        rate = learning_rate(self.recipe, self.epoch * self.steps + self.number, self.steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = torch.tensor(rate)  # in float32, as a device holds it
+        positions, draws = self.tables.order[self.number], self.tables.draws[self.number]
+        parts = self.recipe.accumulation
+        self.optimizer.zero_grad()
+        for chosen, chance in zip(positions.chunk(parts), draws.chunk(parts, dim=1), strict=True):
+            batch = torch.stack(
+                [self._augmented(int(p), draw) for p, draw in zip(chosen, chance.T, strict=True)]
+            ).to(self.device)
+            labels = torch.tensor(self.view.train_labels[chosen.numpy()]).to(self.device)
+            logits = self.model(batch)
+            loss = F.cross_entropy(logits, labels, label_smoothing=self.recipe.label_smoothing)
+            (loss / parts).backward()
+            self.sums += np.array(_sums(logits.detach(), labels, loss.item() * len(labels)))
+            self.images += len(labels)
+        self.optimizer.step()
+        self.number += 1
+
+    def trained(self) -> Values:
+        return _means(self.sums, self.images)
+
+    @torch.no_grad()
+    def test(self) -> Tested:
+        self.model.eval()
+        sums, predictions = np.zeros(3), []
+        index, labels = self.view.test_index, self.view.test_labels
+        _, size = test_batches(len(index))
+        for first in range(0, len(index), size):
+            images = self.view.images("test")[index[first : first + size]]
+            batch = torch.stack([self._centre(self._normalised(image)) for image in images])
+            truth = torch.tensor(labels[first : first + size]).to(self.device)
+            logits = self.model(batch.to(self.device))
+            loss = F.cross_entropy(logits, truth, reduction="sum").item()
+            sums += np.array(_sums(logits, truth, loss))
+            predictions.append(logits.argmax(1).cpu().numpy().astype(np.uint16))
+        return Tested(_means(sums, len(index)), np.concatenate(predictions))
+
+    def state(self) -> State:
+        return {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "sums": self.sums.tolist(),
+            "images": self.images,
+        }
+
+    def restore(self, state: State) -> None:
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.sums, self.images = np.array(state["sums"]), state["images"]
+
+    def _normalised(self, image: np.ndarray) -> Tensor:
+        """(H, W, 3) uint8 to (3, H + 2p, W + 2p): mean 0, deviation 1, padded with zeros."""
+        pixels = torch.tensor(image).float() * (1.0 / (255.0 * self.std)) + -self.mean / self.std
+        return F.pad(pixels.permute(2, 0, 1), (self.recipe.padding,) * 4)
+
+    def _augmented(self, position: int, draw: Tensor) -> Tensor:
+        image = self._normalised(self.view.images("train")[self.view.train_index[position]])
+        side = self.recipe.resolution
+        cut = self._centre(image)
+        if self.recipe.crop != "none":
+            places = image.shape[1] - side + 1
+            top = min(int(draw[0] * places), places - 1)
+            left = min(int(draw[1] * places), places - 1)
+            cut = image[:, top : top + side, left : left + side]
+        return cut.flip(2) if self.recipe.flip and draw[2] < 0.5 else cut
+
+    def _centre(self, image: Tensor) -> Tensor:
+        side = self.recipe.resolution
+        first = (image.shape[1] - side) // 2
+        return image[:, first : first + side, first : first + side]
+
+
+def _sums(logits: Tensor, labels: Tensor, loss: float) -> tuple[float, float, float]:
+    """Sums over a batch: loss, wrong first guesses, wrong first five guesses."""
+    five = logits.topk(min(5, logits.shape[1]), dim=1).indices
+    right = five == labels[:, None]
+    return loss, len(labels) - right[:, 0].sum().item(), len(labels) - right.sum().item()
+
+
+def _means(sums: np.ndarray, images: int) -> Values:
+    loss, top1, top5 = (sums / images).tolist()
+    return loss, 100.0 * top1, 100.0 * top5

@@ -1,0 +1,85 @@
+"""A pass over the test images, on the device alone."""
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from anynet_study.data import DatasetView
+from anynet_study.training.augment import Preprocessor
+from anynet_study.training.graphs import Program
+from anynet_study.training.metrics import Tally
+from anynet_study.training.options import Options
+from anynet_study.training.source import Source
+from anynet_study.training.trainer import Tested
+
+#: Most images in a batch of a test pass.
+LARGEST_BATCH = 256
+
+
+def test_batches(images: int) -> tuple[int, int]:
+    """Number and size of the batches of a test pass: as few as can be, about equal in size."""
+    count = -(-images // LARGEST_BATCH)
+    return count, -(-images // count)
+
+
+class TestPass:
+    """The test set of a view, and the batch that is its turn, by a counter on the device."""
+
+    def __init__(
+        self,
+        view: DatasetView,
+        model: nn.Module,
+        preprocess: Preprocessor,
+        source: Source,
+        options: Options,
+        beside: Program,
+    ) -> None:
+        device = source.device
+        self.model, self.preprocess = model, preprocess
+        self.images = len(view.test_index)
+        self.steps, self.batch = test_batches(self.images)
+        self.contiguous = device.type == "cpu" and not options.channels_last
+        self.graph = options.graph and device.type == "cuda"
+        self.feed = source.feed(view, "test", self.steps, self.batch, options.resident)
+        self.rows = self._filled(view.test_index, 0)
+        self.labels = self._filled(view.test_labels, -1).to(device)
+        self.counter = torch.zeros(1, dtype=torch.int64, device=device)
+        self.guesses = torch.zeros_like(self.labels)
+        self.tally = Tally(device)
+        self.program = Program(self._step, self._changed, self.graph, share_memory_with=beside)
+
+    def run(self) -> Tested:
+        """Evaluate the model, which is left in evaluation mode."""
+        self.model.eval()
+        self.tally.sums.zero_()
+        self.counter.zero_()
+        self.feed.begin(self.rows)
+        for step in range(self.steps):
+            self.feed.advance(step)
+            self.program()
+        guesses = self.guesses.view(-1)[: self.images].cpu().numpy().astype(np.uint16)
+        return Tested(self.tally.result(self.images), guesses)
+
+    @torch.no_grad()
+    def _step(self) -> None:
+        pixels, rows = self.feed.batch(self.counter)
+        labels = self.labels.index_select(0, self.counter)[0]
+        if not self.graph:  # a graph's batches are all of one size: fillers stay
+            real = int((labels >= 0).sum())
+            rows, labels = rows[:real], labels[:real]
+        batch = self.preprocess.test(pixels, rows)
+        logits = self.model(batch.contiguous() if self.contiguous else batch).float()
+        self.tally.add(logits, labels)
+        guesses = torch.zeros_like(self.guesses[:1])
+        guesses[0, : len(labels)] = logits.argmax(1)
+        self.guesses.index_copy_(0, self.counter, guesses)
+        self.counter += 1
+
+    def _changed(self) -> list[Tensor]:
+        return [self.counter, self.guesses, self.tally.sums]
+
+    def _filled(self, values: np.ndarray, filler: int) -> Tensor:
+        """(steps, batch) int64 on the CPU, the end of the last batch filled."""
+        table = torch.full((self.steps * self.batch,), filler, dtype=torch.int64)
+        table[: self.images] = torch.from_numpy(np.array(values, dtype=np.int64))
+        return table.view(self.steps, self.batch)

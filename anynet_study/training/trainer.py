@@ -1,0 +1,46 @@
+"""What the loop over epochs asks of an engine."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+#: Loss, top-1 error and top-5 error (percent).
+Values = tuple[float, float, float]
+State = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A pass over the test images."""
+
+    values: Values
+    #: (n_test,) uint16: the predicted classes, in the view's order.
+    predictions: np.ndarray
+
+
+class Trainer(Protocol):
+    """One network, its optimiser and its data; a step at a time."""
+
+    @property
+    def model(self) -> torch.nn.Module:
+        """The network, whose weights have the names that they have in every engine."""
+
+    def begin_epoch(self, epoch: int, steps_done: int = 0) -> None:
+        """Prepare 0-based `epoch`, of which `steps_done` steps have been trained already."""
+
+    def step(self) -> None:
+        """Train one step."""
+
+    def trained(self) -> Values:
+        """Loss and errors over the steps of this epoch, as the weights moved."""
+
+    def test(self) -> Tested:
+        """Evaluate the weights as they are on the test images."""
+
+    def state(self) -> State:
+        """Weights, optimiser and this epoch's sums: with the position, all there is to save."""
+
+    def restore(self, state: State) -> None:
+        """Take up a `state` of the same run."""
