@@ -28,4 +28,7 @@ def print_status(name: str, status: Status) -> None:
 
 
 def _eta(status: Status) -> str:
-    return f", ETA {duration(status.eta_seconds)}" if status.eta_seconds is not None else ""
+    if status.eta_seconds is None:
+        return ""
+    basis = f" ({status.eta_basis})" if status.eta_basis else ""
+    return f", ETA {duration(status.eta_seconds)}{basis}"

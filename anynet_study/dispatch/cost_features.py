@@ -109,8 +109,10 @@ class Features(NamedTuple):
     pixels: Any
     #: Batches: what a step costs in any case.
     batches: Any
-    #: Runs: building, start-up, the last evaluation's end.
+    #: Runs: building the network, writing up the result.
     runs: Any
+    #: Whether it is a worker's first run, in which libraries warm up; 0 in predictions.
+    starts: Any
 
 
 def run_features(groups: Sequence[Group], work: Workload) -> FloatArray:
@@ -147,4 +149,5 @@ def _features(networks: Networks, work: Workload) -> Features:
         pixels=(work.trained + work.evaluated) * work.resolution**2,
         batches=work.batches,
         runs=1,
+        starts=0,
     )

@@ -5,7 +5,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from anynet_study.dispatch.cost import CostModel
 from anynet_study.dispatch.ledger import SubmittedJob
+from anynet_study.dispatch.measured import MeasuredRun
 from anynet_study.dispatch.plan import PlannedRun
 
 
@@ -24,8 +26,10 @@ class Status:
     #: dataset -> (recorded, planned) runs.
     datasets: dict[str, tuple[int, int]]
     jobs: int
-    #: Until the live jobs are done, by their pace so far; None if unknown.
+    #: Until the live jobs are done, by the predicted lengths of their runs; None without jobs.
     eta_seconds: float | None
+    #: What the lengths are predicted by; "" if not said.
+    eta_basis: str
 
 
 def study_status(
@@ -33,8 +37,14 @@ def study_status(
     finished: Mapping[str, str],
     jobs: Sequence[SubmittedJob],
     now: float | None = None,
+    cost: CostModel | None = None,
+    measured: Sequence[MeasuredRun] = (),
 ) -> Status:
-    """Summarise the records of the planned runs and the jobs that are alive."""
+    """Summarise the records of the planned runs and the jobs that are alive.
+
+    `cost` is what the runs' lengths were predicted by, `measured` tells when a job's last run
+    ended: see `measured.learn`.
+    """
     statuses = Counter(finished.get(run.run_id, "missing") for run in planned)
     row_size = Counter(run.spec.architecture.id for run in planned)
     row_done = Counter(run.spec.architecture.id for run in planned if run.run_id in finished)
@@ -50,14 +60,33 @@ def study_status(
         rows=len(row_size),
         datasets={name: (column_done[name], total) for name, total in columns.items()},
         jobs=len(jobs),
-        eta_seconds=_eta(jobs, finished, time.time() if now is None else now),
+        eta_seconds=_eta(planned, finished, jobs, measured, time.time() if now is None else now),
+        eta_basis=cost.told if cost else "",
     )
 
 
-def _eta(jobs: Sequence[SubmittedJob], finished: Mapping[str, str], now: float) -> float | None:
-    assigned = [run for job in jobs for run in job.runs]
-    done = sum(run in finished for run in assigned)
-    if not done:
-        return None
-    elapsed = now - min(job.started for job in jobs)
-    return elapsed / done * (len(assigned) - done)
+def _eta(
+    planned: Sequence[PlannedRun],
+    finished: Mapping[str, str],
+    jobs: Sequence[SubmittedJob],
+    measured: Sequence[MeasuredRun],
+    now: float,
+) -> float | None:
+    """Seconds until the last job has trained its list; all of them are at it, each by itself."""
+    left = {run.run_id: run.seconds for run in planned if run.run_id not in finished}
+    ended = {run.run_id: run.ended for run in measured}
+    return max((_left_of(job, left, ended, now) for job in jobs), default=None)
+
+
+def _left_of(
+    job: SubmittedJob, left: Mapping[str, float], ended: Mapping[str, float], now: float
+) -> float:
+    """Predicted seconds of a job's runs that are left, but those that the first has been at it."""
+    lengths = [left[run_id] for run_id in job.runs if run_id in left]
+    if not lengths:
+        return 0.0
+    begins = [ended[run_id] for run_id in job.runs if run_id in ended]
+    if job.cluster == "local":  # a Slurm job may have been waiting since
+        begins.append(job.started)
+    been_at_it = max(0.0, now - max(begins)) if begins else 0.0
+    return sum(lengths) - min(been_at_it, lengths[0])
