@@ -10,7 +10,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from anynet_study.apr.intervals import Resampled
@@ -72,13 +71,9 @@ class Resampler:
 
     def jackknife(self) -> Floats:
         """(p, n) correlations without the i-th architecture."""
-
-        def leave_one_out(block: int, size: int) -> Multiplicities:
-            rows = np.arange(block * BLOCK, block * BLOCK + size)
-            others: NDArray[np.bool_] = rows[:, None] != np.arange(self._count)
-            return others.astype(np.int32)
-
-        return self._collect(self._count, leave_one_out)
+        return self._collect(
+            self._count, lambda block, _: leave_one_out(self._count, block * BLOCK)
+        )
 
     def _collect(self, total: int, multiplicities: Callable[[int, int], Multiplicities]) -> Floats:
         result = np.empty((self._pairs, total))
@@ -110,6 +105,13 @@ def draw(n: int, size: int, seed: int, block: int) -> Multiplicities:
     drawn += n * np.arange(size)[:, None]
     counts: Ints = np.bincount(drawn.ravel(), minlength=size * n)
     return counts.reshape(size, n).astype(np.int32)
+
+
+def leave_one_out(n: int, start: int) -> Multiplicities:
+    """Multiplicities (b, n) of a block of the jackknife: all but row `start`, `start` + 1, ..."""
+    rows = np.arange(start, min(start + BLOCK, n))
+    others: Multiplicities = (rows[:, None] != np.arange(n)).astype(np.int32)
+    return others
 
 
 @functools.cache

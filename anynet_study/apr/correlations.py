@@ -8,8 +8,10 @@ import pandas as pd
 from scipy import stats
 
 from anynet_study.apr.bootstrap import Resampler
+from anynet_study.apr.fisher import fisher_interval
 from anynet_study.apr.intervals import check_level
 from anynet_study.apr.kernels import Method
+from anynet_study.apr.multiplicity import adjust
 from anynet_study.apr.pairs import PairSet, complete_in, pairwise
 from anynet_study.apr.ranks import Floats
 from anynet_study.apr.table import check_errors
@@ -33,9 +35,11 @@ def correlations(
 ) -> pd.DataFrame:
     """Correlation of every unordered pair of datasets, in column order.
 
-    Returns DataFrame[source, target, estimate, low, high, n, p]: the coefficient (Spearman with
-    ties by midrank, Pearson, or Kendall's tau-b), its BCa bootstrap interval, the architectures
-    it rests on, and the two-sided p-value of no association (not corrected for many pairs).
+    Returns DataFrame[source, target, estimate, low, high, n, p, p_holm, p_bh, fisher_low,
+    fisher_high]: the coefficient (Spearman with ties by midrank, Pearson, or Kendall's tau-b), its
+    BCa bootstrap interval, the architectures it rests on, and the two-sided p-value of no
+    association: of this pair alone, and corrected for all pairs of the table (`adjust`). Last comes
+    Fisher's interval, which assumes more (`fisher_interval`).
     `missing="pairwise"` uses the architectures that have both errors, "complete" only those with
     an error on every dataset that has any. Estimate, interval and p are NaN where n < 4 or one of
     the two columns is constant: `exclusions` names them.
@@ -60,7 +64,12 @@ def correlations(
     names = np.array(table.columns)[pairs.columns]
     result = pd.DataFrame({"source": names[:, 0], "target": names[:, 1]})
     own = aligned_weights(weights, table)
-    return result.join(correlate_pairs(values, pairs, method, resamples, seed, level, own))
+    result = result.join(correlate_pairs(values, pairs, method, resamples, seed, level, own))
+    result["p_holm"], result["p_bh"] = adjust(result["p"], "holm"), adjust(result["p"], "bh")
+    size = result["n"] if own is None else result["effective"]
+    ends = fisher_interval(result["estimate"], size, level, method)
+    result["fisher_low"], result["fisher_high"] = ends
+    return result
 
 
 def correlate_pairs(

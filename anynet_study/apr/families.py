@@ -103,6 +103,28 @@ def best_proxies(
     errors keep their row, with NaN. `weights` by architecture as in `correlations`, with
     `effective` after n.
     """
+    result, resampled = family_correlations(errors, roles, method, resamples, seed, level, weights)
+    size = len(roles.family)
+    starts = range(0, len(result), size)
+    shares = [_probability_best(resampled[start : start + size]) for start in starts]
+    result.insert(5, "probability_best", np.concatenate(shares))
+    best_first = np.lexsort([-result["estimate"], np.arange(len(result)) // size])
+    return result.iloc[best_first].reset_index(drop=True)
+
+
+def family_correlations(
+    errors: pd.DataFrame,
+    roles: Roles,
+    method: Method,
+    resamples: int,
+    seed: int,
+    level: float,
+    weights: pd.Series | None,
+) -> tuple[pd.DataFrame, Resampled]:
+    """Each target's correlations with the members of the family, in order, and their resamples.
+
+    DataFrame[target, proxy, estimate, low, high, n], with weights also `effective`.
+    """
     check_level(level, resamples)
     table = check_errors(errors)
     roles.check(table.columns)
@@ -118,16 +140,11 @@ def best_proxies(
     low, high = resampled.interval(level)
     columns = {"estimate": resampled.estimate, "low": low, "high": high}
     result = pd.DataFrame(columns | {"n": compared.counts})
-    size = len(family)
-    result.insert(0, "target", np.repeat(np.array([*roles.targets]), size))
+    result.insert(0, "target", np.repeat(np.array([*roles.targets]), len(family)))
     result.insert(1, "proxy", [*roles.family] * len(roles.targets))
-    starts = range(0, len(pairs), size)
-    shares = [_probability_best(resampled[start : start + size]) for start in starts]
-    result.insert(5, "probability_best", np.concatenate(shares))
     if own is not None:
         result["effective"] = effective_sizes(compared, own)
-    best_first = np.lexsort([-result["estimate"], np.arange(len(pairs)) // size])
-    return result.iloc[best_first].reset_index(drop=True)
+    return result, resampled
 
 
 def _probability_best(resampled: Resampled) -> Floats:

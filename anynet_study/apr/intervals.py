@@ -19,6 +19,7 @@ then too wide, which the bias correction mends, so BCa is used throughout. Below
 with errors that fan out, expect about 92%.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,11 @@ class Resampled:
         """Differences, resample by resample."""
         pairs = zip(self._parts(), other._parts(), strict=True)
         return Resampled(*(mine - theirs for mine, theirs in pairs))
+
+    def combined(self, function: Callable[..., Floats], *others: "Resampled") -> "Resampled":
+        """A function, value by value, of this and other statistics of the same resamples."""
+        parts = zip(self._parts(), *(other._parts() for other in others), strict=True)
+        return Resampled(*(function(*values) for values in parts))
 
     def average(self) -> "Resampled":
         """The mean of the p statistics, resample by resample, as one statistic."""

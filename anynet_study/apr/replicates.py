@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from anynet_study.apr.table import check_errors
+from anynet_study.apr.long_tables import check_long
 from anynet_study.errors import UserError
 
-COLUMNS = ["architecture", "dataset", "replicate", "error"]
 RESULT = [
     *("dataset", "architectures", "replicates", "within_std", "between_std"),
     *("icc", "icc_low", "icc_high", "ceiling"),
@@ -38,17 +37,10 @@ def noise_ceiling(replicates: pd.DataFrame, level: float = 0.95) -> pd.DataFrame
     """
     if not 0 < level < 1:
         raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
-    absent = [name for name in COLUMNS if name not in replicates.columns]
-    if absent:
-        raise UserError(f"replicates: no column {', '.join(absent)}; needed: {', '.join(COLUMNS)}")
-    if replicates.duplicated(COLUMNS[:3]).any():
-        first = replicates[replicates.duplicated(COLUMNS[:3])].iloc[0]
-        run = f"{first['dataset']}, {first['architecture']}, {first['replicate']}"
-        raise UserError(f"replicates: replicate {run} is there more than once")
+    runs = check_long(replicates, ["dataset", "architecture", "replicate"], "replicates")
     rows = []
-    for dataset, part in replicates.groupby("dataset", sort=False):
-        long = check_errors(part[["error"]].reset_index(drop=True), fewest=0)
-        groups = long["error"].groupby(part["architecture"].to_numpy())
+    for dataset, part in runs.groupby("dataset", sort=False):
+        groups = part.groupby("architecture")["error"]
         table = groups.agg(["count", "mean", "var"]).query("count > 0")
         if len(table) >= 2 and (table["count"] > 1).any():
             rows.append({"dataset": dataset, **_one_way(table, level)})

@@ -36,7 +36,7 @@ def frame(values: np.ndarray) -> pd.DataFrame:
 @settings(deadline=None, max_examples=60)
 def test_estimates_and_p_values_equal_scipy(method: str, values: np.ndarray) -> None:
     table = correlations(frame(values), method=method, resamples=40)  # type: ignore[arg-type]
-    assert list(table.columns) == ["source", "target", "estimate", "low", "high", "n", "p"]
+    assert list(table.columns)[:7] == ["source", "target", "estimate", "low", "high", "n", "p"]
     for row, (i, j) in zip(table.itertuples(), [(0, 1), (0, 2), (1, 2)], strict=True):
         x, y = values[~np.isnan(values[:, [i, j]]).any(axis=1)][:, [i, j]].T
         assert (row.source, row.target, row.n) == (f"set-{i}", f"set-{j}", len(x))

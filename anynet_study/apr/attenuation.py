@@ -1,0 +1,114 @@
+"""Correlations freed from training noise, with intervals (paper 1, section 6.1.3, Figure A3)."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from anynet_study.apr.bootstrap import Resampler
+from anynet_study.apr.edf_sample import check_seed
+from anynet_study.apr.intervals import Resampled, check_level
+from anynet_study.apr.kernels import Method
+from anynet_study.apr.long_tables import check_long
+from anynet_study.apr.pairs import complete_in
+from anynet_study.apr.ranks import Floats, Multiplicities
+from anynet_study.apr.resampling import resample
+from anynet_study.apr.table import check_errors
+
+
+def corrected_correlations(
+    replicates: pd.DataFrame,
+    method: Method = "spearman",
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """What the errors of single runs would correlate by if training had no noise.
+
+    `replicates` is long: architecture, dataset, replicate, error (percent; NaN is left out).
+    Returns DataFrame[source, target, estimate, low, high, icc_source, icc_target, corrected,
+    corrected_low, corrected_high, n, replicated], a row a pair of datasets on both of which some
+    architecture was trained twice: `estimate` is the correlation of the first run of each,
+    `corrected` = estimate / sqrt(icc_source * icc_target) (Spearman's attenuation formula; exact
+    for Pearson's r and approximate for rho), icc as in `noise_ceiling`. `n` counts the
+    architectures with both errors, `replicated` those trained twice or more on the dataset that has
+    fewer of them. `corrected` may exceed 1, and is NaN where an ICC is not above 0.
+
+    Intervals are BCa bootstrap intervals over architectures with all of their runs, so that the
+    corrected one allows for the uncertainty of the ICCs. It is NaN where most resamples, or one
+    left-out architecture, leave no ICC: about five architectures trained twice are the fewest.
+    """
+    check_level(level, resamples)
+    check_seed(seed)
+    runs = check_long(replicates, ["dataset", "architecture", "replicate"], "replicates").dropna()
+    runs = runs.sort_values("replicate", kind="stable")
+    datasets = list(dict.fromkeys(replicates["dataset"]))
+    keys = runs.groupby(["architecture", "dataset"], sort=False)["error"]
+    single = keys.first().unstack().reindex(columns=datasets)
+    errors = check_errors(single, fewest=0)
+    twice = [name for name in datasets if _replicated(runs, name) > 0]
+    noise = {name: _icc(runs, name, errors.index, resamples, seed) for name in twice}
+    rows = []
+    for x, y in combinations(twice, 2):
+        columns = [(errors.columns.get_loc(x), errors.columns.get_loc(y))]
+        pair = complete_in(errors.to_numpy(), columns, columns)
+        resampler = Resampler(errors.to_numpy(), pair.enough(), method)
+        estimate = resampler.resampled(resamples, seed)
+        corrected = estimate.combined(_divided, noise[x], noise[y])
+        row = {"source": x, "target": y, **_ends(estimate, "", level)}
+        row |= {"icc_source": noise[x].estimate[0], "icc_target": noise[y].estimate[0]}
+        row |= {**_ends(corrected, "corrected_", level), "n": pair.counts[0]}
+        rows.append({**row, "replicated": min(_replicated(runs, x), _replicated(runs, y))})
+    return pd.DataFrame(rows, columns=RESULT)
+
+
+RESULT = [
+    *("source", "target", "estimate", "low", "high", "icc_source", "icc_target"),
+    *("corrected", "corrected_low", "corrected_high", "n", "replicated"),
+]
+
+
+def _replicated(runs: pd.DataFrame, dataset: str) -> int:
+    """Architectures trained twice or more on a dataset."""
+    counts = runs.loc[runs["dataset"] == dataset, "architecture"].value_counts()
+    return int((counts > 1).sum())
+
+
+def _icc(
+    runs: pd.DataFrame, dataset: str, architectures: pd.Index, resamples: int, seed: int
+) -> Resampled:
+    """The intraclass correlation, resampled over architectures."""
+    groups = runs[runs["dataset"] == dataset].groupby("architecture")["error"]
+    table = groups.agg(["count", "mean", "var"]).reindex(architectures)
+    sizes = table["count"].fillna(0.0).to_numpy()
+    means = (table["mean"] - table["mean"].mean()).fillna(0.0).to_numpy()
+    squares = (table["var"].fillna(0.0) * (table["count"] - 1).fillna(0.0)).to_numpy()
+    sums = np.column_stack([sizes > 0, sizes, sizes**2, sizes * means, sizes * means**2, squares])
+
+    def icc(counts: Multiplicities) -> Floats:
+        return _one_way(counts @ sums)
+
+    return resample(icc, len(architectures), resamples, seed)
+
+
+def _one_way(sums: Floats) -> Floats:
+    """(b,) ICC by analysis of variance, from the sums (b, 6) over architectures of `_icc`."""
+    groups, runs, squared_sizes, totals, squared_means, within_squares = sums.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        within = within_squares / (runs - groups)
+        between_square = (squared_means - totals**2 / runs) / (groups - 1)
+        usual_size = (runs - squared_sizes / runs) / (groups - 1)
+        between = (between_square - within) / usual_size
+        icc: Floats = between / (between + within)
+    return np.where(np.isfinite(icc), icc, np.nan)
+
+
+def _divided(correlation: Floats, x: Floats, y: Floats) -> Floats:
+    product = np.where((x > 0) & (y > 0), x * y, np.nan)
+    return correlation / np.sqrt(product)
+
+
+def _ends(statistic: Resampled, prefix: str, level: float) -> dict[str, float]:
+    low, high = statistic.interval(level)
+    name = prefix.removesuffix("_") or "estimate"
+    return {name: statistic.estimate[0], f"{prefix}low": low[0], f"{prefix}high": high[0]}

@@ -1,0 +1,133 @@
+"""Every stage parameter as a driver of the errors, raw and at equal cost (paper 1, section 4.4)."""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from anynet_study.apr.bootstrap import Resampler
+from anynet_study.apr.drivers import cumulative
+from anynet_study.apr.edf_sample import check_seed
+from anynet_study.apr.intervals import check_level
+from anynet_study.apr.kernels import Method
+from anynet_study.apr.multiplicity import adjust
+from anynet_study.apr.pairs import complete_in
+from anynet_study.apr.partial import partial
+from anynet_study.apr.population import numbers_of, parameters_of
+from anynet_study.apr.ranks import Floats, Ints
+from anynet_study.apr.table import check_errors
+from anynet_study.apr.weights import aligned_weights, effective_sizes
+from anynet_study.errors import UserError
+
+COLUMNS = [
+    *("dataset", "parameter", "estimate", "low", "high", "p", "p_holm"),
+    *("partial", "partial_low", "partial_high", "partial_p", "partial_p_holm", "given", "n"),
+    *("flips", "partial_flips"),
+]
+
+#: What a network costs: held constant in partial correlations.
+COSTS = ("flops", "parameters")
+
+
+def stage_drivers(
+    errors: pd.DataFrame,
+    population: pd.DataFrame,
+    given: Sequence[str] | None = None,
+    method: Method = "spearman",
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+    weights: pd.Series | None = None,
+) -> pd.DataFrame:
+    """Correlation of each dataset's errors with every stage parameter and with their sums.
+
+    Returns DataFrame[dataset, parameter, estimate, low, high, p, p_holm, partial, partial_low,
+    partial_high, partial_p, partial_p_holm, given, n, flips, partial_flips], a row for d1, ..., g4,
+    cumulative depth and cumulative width of each dataset. A positive value says that larger
+    parameters err more. `partial` is the (rank-based) partial correlation given the columns `given`
+    of the population, by default those of FLOPs and parameters that it has; NaN where there are
+    none. Intervals are BCa bootstrap intervals. p-values are Student's t with n - 2 - len(given)
+    degrees of freedom, "_holm" those corrected for all parameters and datasets of the table.
+
+    `flips` marks a parameter that matters on this dataset (p_holm < 1 - level) and matters with the
+    other sign on another one: there, what helps the one hurts the other.
+
+    n counts the architectures that have the error, the stage and all of `given`. NaN where n < 4 or
+    a column is constant. `weights` by architecture as in `correlations`; p is then of Kish's
+    effective number. Raises UserError for method="kendall" and for a column `given` that the
+    population does not have.
+    """
+    check_level(level, resamples)
+    check_seed(seed)
+    if method == "kendall":
+        raise UserError("method: kendall has no partial correlation here; legal: spearman, pearson")
+    table = check_errors(errors)
+    if given is None:
+        given = [name for name in COSTS if name in population.columns]
+    stages = parameters_of(table, population)
+    parameters = stages.join(cumulative(stages)).astype(np.float64)
+    costs = numbers_of(table, population, given)
+    own = aligned_weights(weights, table)
+    parts = [
+        _of_dataset(table[name], parameters, costs, method, resamples, seed, level, own)
+        for name in table.columns
+    ]
+    return _with_flips(pd.concat(parts, ignore_index=True), level)
+
+
+def _of_dataset(
+    errors: pd.Series,
+    parameters: pd.DataFrame,
+    costs: pd.DataFrame,
+    method: Method,
+    resamples: int,
+    seed: int,
+    level: float,
+    weights: Floats | None,
+) -> pd.DataFrame:
+    columns = pd.concat([errors.rename("error"), parameters, costs], axis=1)
+    place = {name: index for index, name in enumerate(columns.columns)}
+    given = [*costs.columns]
+    kinds = [*combinations(["error", "parameter", *given], 2)]
+    pairs, needed = [], []
+    for x, y in kinds:
+        for parameter in parameters.columns:
+            at = {**place, "parameter": place[parameter]}
+            pairs.append((at[x], at[y]))
+            needed.append([at[name] for name in ("error", "parameter", *given)])
+    compared = complete_in(columns.to_numpy(), pairs, needed)
+    resampler = Resampler(columns.to_numpy(), compared.enough(), method, weights)
+    resampled, count = resampler.resampled(resamples, seed), len(parameters.columns)
+    found = {kind: resampled[i * count : (i + 1) * count] for i, kind in enumerate(kinds)}
+    sizes = compared.counts if weights is None else effective_sizes(compared, weights)
+    table = pd.DataFrame({"dataset": errors.name, "parameter": parameters.columns})
+    for name, held in (("estimate", []), ("partial", given)):
+        statistic = partial(found, "error", "parameter", held)
+        if name == "partial" and not given:
+            statistic = statistic.combined(lambda each: np.full_like(each, np.nan))
+        prefix = "" if name == "estimate" else "partial_"
+        table[name] = statistic.estimate
+        table[f"{prefix}low"], table[f"{prefix}high"] = statistic.interval(level)
+        table[f"{prefix}p"] = _p_values(statistic.estimate, sizes[:count] - 2 - len(held))
+    return table.assign(given=", ".join(given), n=compared.counts[:count])
+
+
+def _p_values(estimate: Floats, freedom: Floats | Ints) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.abs(estimate) * np.sqrt(freedom / ((1 + estimate) * (1 - estimate)))
+    p: Floats = 2 * stats.t.sf(t, np.where(freedom > 0, freedom, np.nan))
+    return p
+
+
+def _with_flips(table: pd.DataFrame, level: float) -> pd.DataFrame:
+    """The table in its column order, with corrected p-values and the sign flips marked."""
+    for kind in ("", "partial_"):
+        estimate = "partial" if kind else "estimate"
+        table[f"{kind}p_holm"] = adjust(table[f"{kind}p"])
+        sign = np.sign(table[estimate]).where(table[f"{kind}p_holm"] < 1 - level, 0)
+        signs = sign.groupby(table["parameter"])
+        both = (signs.transform("min") < 0) & (signs.transform("max") > 0)
+        table[f"{kind}flips"] = both & (sign != 0)
+    return table[COLUMNS]
