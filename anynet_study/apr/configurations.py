@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from anynet_study.apr.extremes import ranked
+from anynet_study.apr.extremes import at_most_a_quarter, ranked
 from anynet_study.apr.population import PARAMETERS, parameters_of, stages_of
 from anynet_study.apr.table import check_errors
 from anynet_study.errors import UserError
@@ -13,9 +13,10 @@ def configurations(errors: pd.DataFrame, population: pd.DataFrame, top: int = 15
 
     Returns DataFrame[dataset, parameter, stage, best, mean, std, n]: n is how many architectures
     the mean and the sample standard deviation (NaN for one) are of: those of the `top` best, or of
-    all that have an error where they are fewer, that have the stage; `best` and `mean` are NaN
-    where the best architecture, or none, has it. A dataset without any error has no rows. What is
-    best in a sample says nothing of how it was drawn: weights do not enter.
+    the best quarter of all that have an error where it is fewer (`at_most_a_quarter`), that have
+    the stage; `best` and `mean` are NaN where the best architecture, or none, has it. A dataset
+    without any error has no rows. What is best in a sample says nothing of how it was drawn:
+    weights do not enter.
     """
     if top < 1:
         raise UserError(f"top: {top} is not a count of at least 1")
@@ -24,9 +25,10 @@ def configurations(errors: pd.DataFrame, population: pd.DataFrame, top: int = 15
     stages = stages_of(parameters.columns)
     rows = []
     for dataset in table.columns:
-        order = ranked(table, dataset).index[:top]
+        order = ranked(table, dataset).index
         if not len(order):
             continue
+        order = order[: at_most_a_quarter(top, len(order))]
         chosen = parameters.loc[order]
         for name, prefix in PARAMETERS.items():
             for stage in stages:

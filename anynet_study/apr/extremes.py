@@ -14,14 +14,22 @@ def ranked(errors: pd.DataFrame, dataset: str) -> pd.Series:
     return errors[dataset].dropna().sort_index().sort_values(kind="stable")
 
 
+def at_most_a_quarter(count: int, known: int) -> int:
+    """How many of `known` architectures are the best: `count`, but a quarter at most, and one.
+
+    The fifteen best of twenty would describe the sample, not what is good.
+    """
+    return max(1, min(count, known // 4)) if known else 0
+
+
 def mark_extremes(errors: pd.DataFrame, dataset: str, count: int = 10) -> pd.Series:
     """Series architecture -> "top", "worst" or "", in the order of `errors`.
 
-    Marks `count` architectures at either end, but at most a third of those with an error, so that
-    the two groups stay apart in a small population.
+    Marks `count` architectures at either end, but at most a quarter of those with an error
+    (`at_most_a_quarter`); none where there are fewer than four.
     """
     order = ranked(check_errors(errors, fewest=0), dataset).index
-    count = min(count, len(order) // 3)
+    count = at_most_a_quarter(count, len(order)) if len(order) >= 4 else 0
     marks = pd.Series("", index=errors.index, name=dataset, dtype=object)
     marks[order[:count]] = "top"
     marks[order[len(order) - count :]] = "worst"

@@ -1,7 +1,7 @@
 """Joining errors with the parameters of the architectures."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -62,17 +62,39 @@ def parameters_of(errors: pd.DataFrame, population: pd.DataFrame) -> pd.DataFram
     return parameters.astype(np.float64)
 
 
-def rows_of(errors: pd.DataFrame, population: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `population` that are about the architectures of `errors`, in its order."""
+def numbers_of(
+    errors: pd.DataFrame, population: pd.DataFrame, columns: Sequence[str]
+) -> pd.DataFrame:
+    """Columns of the population, such as flops, of the architectures of `errors`, in its order.
+
+    Raises UserError for a column that it does not have and for infinite values.
+    """
+    absent = [name for name in columns if name not in population.columns]
+    if absent:
+        raise UserError(f"population: no column {', '.join(absent)}")
+    chosen = rows_of(errors, population)[list(columns)].apply(pd.to_numeric, errors="coerce")
+    numbers = chosen.astype(np.float64)
+    if np.isinf(numbers.to_numpy()).any():
+        raise UserError(f"population: an infinite value in {', '.join(columns)}")
+    return numbers
+
+
+def rows_of(
+    errors: pd.DataFrame, population: pd.DataFrame, what: str = "population"
+) -> pd.DataFrame:
+    """The rows of a table, called `what`, that are about the architectures of `errors`, in order.
+
+    Raises UserError where an architecture has no row, or several.
+    """
     if "architecture" in population.columns:
         population = population.set_index("architecture")
     if population.index.has_duplicates:
         repeated = population.index[population.index.duplicated()][0]
-        raise UserError(f"population: architecture {repeated} is there more than once")
+        raise UserError(f"{what}: architecture {repeated} is there more than once")
     unknown = errors.index.difference(population.index, sort=False)
     if len(unknown):
         raise UserError(
-            f"population: {len(unknown)} architectures of the errors are not in it, "
+            f"{what}: {len(unknown)} architectures of the errors are not in it, "
             f"such as {unknown[0]}"
         )
     return population.loc[errors.index]

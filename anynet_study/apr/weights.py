@@ -21,6 +21,7 @@ from scipy.special import ndtr
 
 from anynet_study.apr.kernels import Method
 from anynet_study.apr.pairs import PairSet
+from anynet_study.apr.population import rows_of
 from anynet_study.apr.ranks import Floats, RankedColumns
 from anynet_study.apr.scratch import Scratch
 from anynet_study.errors import UserError
@@ -43,20 +44,13 @@ def aligned_weights(weights: pd.Series | None, errors: pd.DataFrame) -> Floats |
     """
     if weights is None:
         return None
-    if weights.index.has_duplicates:
-        repeated = weights.index[weights.index.duplicated()][0]
-        raise UserError(f"weights: architecture {repeated} is there more than once")
-    unknown = errors.index.difference(weights.index, sort=False)
-    if len(unknown):
-        raise UserError(
-            f"weights: {len(unknown)} architectures of the errors have none, such as {unknown[0]}"
-        )
-    chosen = pd.to_numeric(weights.loc[errors.index], errors="coerce")
+    rows = rows_of(errors, weights.to_frame("weight"), "weights")["weight"]
+    chosen = pd.to_numeric(rows, errors="coerce")
     values: Floats = chosen.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
     bad = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
     if len(bad):
         raise UserError(
-            f"weights: architecture {errors.index[bad[0]]} has {weights[errors.index[bad[0]]]}; "
+            f"weights: architecture {errors.index[bad[0]]} has {rows.iloc[bad[0]]}; "
             "legal: finite numbers above 0"
         )
     values /= values.mean()

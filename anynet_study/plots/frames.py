@@ -37,11 +37,6 @@ def driver_estimates(table: pd.DataFrame, parameter: str) -> dict[str, Estimate]
     return {name: Estimate(*values) for name, *values in zip(*columns, strict=True)}
 
 
-def extremes_count(errors: pd.Series, count: int = 10) -> int:
-    """How many of the best and worst to mark: `count`, but never above a quarter of those known."""
-    return min(count, int(errors.notna().sum()) // 4)
-
-
 def scatter_data(
     errors: pd.DataFrame, pairs: Sequence[tuple[str, str]], count: int = 10
 ) -> pd.DataFrame:
@@ -54,7 +49,7 @@ def scatter_data(
     frames = []
     for x, y in pairs:
         both = errors[[x, y]].dropna() if x != y else errors[[x]].dropna()
-        marks = mark_extremes(both, y, extremes_count(both[y], count))
+        marks = mark_extremes(both, y, count)
         frames.append(
             pd.DataFrame(
                 {
@@ -83,7 +78,7 @@ def driver_data(
     frames = []
     for dataset in errors.columns:
         known = errors.loc[errors.index.isin(values.index), [dataset]].dropna()
-        marks = mark_extremes(known, dataset, extremes_count(known[dataset], count))
+        marks = mark_extremes(known, dataset, count)
         frames.append(
             pd.DataFrame(
                 {
