@@ -1,8 +1,8 @@
 """Variants of a dataset: fewer classes, fewer or balanced training images. Views, never copies."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 
 def _names(value: Any) -> Any:
@@ -12,6 +12,20 @@ def _names(value: Any) -> Any:
     if not isinstance(value, list | tuple):
         return value
     return [str(name) if type(name) is int else name for name in value]
+
+
+def _distinct(value: int | tuple[str, ...]) -> int | tuple[str, ...]:
+    if isinstance(value, tuple) and len(set(value)) < len(value):
+        raise ValueError("a class is listed twice")
+    return value
+
+
+#: How many classes, or which.
+ClassChoice = Annotated[
+    Annotated[int, Field(ge=2)] | Annotated[tuple[str, ...], Field(min_length=2)],
+    BeforeValidator(_names),
+    AfterValidator(_distinct),
+]
 
 
 class Variant(BaseModel):
@@ -26,10 +40,7 @@ class Variant(BaseModel):
     #: Name of the packed dataset.
     base: str
     #: How many classes, drawn with `class_seed`, or which. None: all.
-    classes: Annotated[
-        Annotated[int, Field(ge=2)] | Annotated[tuple[str, ...], Field(min_length=2)] | None,
-        BeforeValidator(_names),
-    ] = None
+    classes: ClassChoice | None = None
     #: Of two draws with one seed, the smaller is part of the larger.
     class_seed: int = Field(default=0, ge=0)
     #: Cap every class at the size of the second largest.
@@ -38,9 +49,3 @@ class Variant(BaseModel):
     per_class: int | None = Field(default=None, ge=1)
     #: Share of every class's training images, at least one.
     fraction: float | None = Field(default=None, gt=0, le=1)
-
-    @model_validator(mode="after")
-    def _distinct(self) -> Self:
-        if isinstance(self.classes, tuple) and len(set(self.classes)) < len(self.classes):
-            raise ValueError("a class is listed twice")
-        return self

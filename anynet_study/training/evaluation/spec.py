@@ -1,10 +1,10 @@
 """A further evaluation of trained networks, as stated in a sweep file."""
 
-from typing import Annotated, Self
+from typing import Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from anynet_study.data.variants import _names
+from anynet_study.data.variants import ClassChoice
 from anynet_study.training.evaluation.transforms.catalog import TransformName
 
 
@@ -23,10 +23,7 @@ class EvaluationSpec(BaseModel):
     transform: TransformName | None = None
     #: How many of the trained classes, drawn with `class_seed`, or which; the network chooses
     #: among these alone (paper 5: label sets of other sizes). None: all.
-    classes: Annotated[
-        Annotated[int, Field(ge=2)] | Annotated[tuple[str, ...], Field(min_length=2)] | None,
-        BeforeValidator(_names),
-    ] = None
+    classes: ClassChoice | None = None
     #: Of two draws with one seed, the smaller is part of the larger.
     class_seed: int = Field(0, ge=0)
     #: Labels of the datasets whose networks are evaluated; None: all for which it makes sense.
@@ -36,6 +33,4 @@ class EvaluationSpec(BaseModel):
     def _asks_something(self) -> Self:
         if self.test_set is None and self.transform is None and self.classes is None:
             raise ValueError("an evaluation needs at least one of: test_set, transform, classes")
-        if isinstance(self.classes, tuple) and len(set(self.classes)) < len(self.classes):
-            raise ValueError("a class is listed twice")
         return self
