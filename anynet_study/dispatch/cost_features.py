@@ -16,6 +16,7 @@ from anynet_study.design_space.layers import Convolution, Count, layers
 from anynet_study.design_space.networks import Counts, Networks
 from anynet_study.design_space.populations.cells import Group
 from anynet_study.training.recipe import Recipe
+from anynet_study.training.schedule import epoch_lengths, steps_per_epoch
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -50,16 +51,16 @@ class Workload:
         cls, recipe: Recipe, train_images: int, test_images: int, side: int, classes: int
     ) -> "Workload":
         """The work of a recipe on a dataset, packed at `side` pixels."""
-        steps_per_epoch = max(1, train_images // recipe.batch_size)
-        steps = (recipe.epochs or 0) * steps_per_epoch
+        each_epoch = steps_per_epoch(train_images, recipe.batch_size)
+        lengths = epoch_lengths(recipe, each_epoch)
         return cls(
             train_images,
             test_images,
-            steps,
-            -(-steps // steps_per_epoch),
+            sum(lengths),
+            len(lengths),
             min(recipe.batch_size, train_images),
-            1,
-            TRAINING_PASSES["all"],
+            recipe.accumulation,
+            TRAINING_PASSES[recipe.trained],
             recipe.resolution or side,
             classes,
         )

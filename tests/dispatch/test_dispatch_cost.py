@@ -272,3 +272,16 @@ def test_a_gpu_is_found_by_its_driver(tmp_path, monkeypatch: pytest.MonkeyPatch)
     assert gpu_here(tmp_path) == "NVIDIA H200"
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert gpu_here(tmp_path) == ""
+
+
+def test_steps_parts_and_a_trained_head_are_counted():
+    by_steps = Workload.of(Recipe(steps=37, batch_size=64), 1000, 300, 32, 10)
+    assert (by_steps.steps, by_steps.evaluations) == (37, 3)
+    assert by_steps.passes == 3 * 37 * 64 + 3 * 300
+    in_parts = Workload.of(Recipe(steps=37, batch_size=64, accumulation=4), 1000, 300, 32, 10)
+    assert in_parts.passes == by_steps.passes
+    assert in_parts.batches == 3 * 37 * 4 + 3 * 2
+    head = Workload.of(Recipe(steps=37, batch_size=64, trained="head"), 1000, 300, 32, 10)
+    assert head.passes == 37 * 64 + 3 * 300
+    few = Workload.of(Recipe(epochs=2, batch_size=64), 10, 300, 32, 10)
+    assert (few.steps, few.trained) == (2, 20)
