@@ -219,7 +219,7 @@ def test_illegal_weights_are_refused(change: dict[str, float], message: str) -> 
 
 def test_weights_that_do_not_fit_the_errors_are_refused() -> None:
     errors = frame(np.random.default_rng(0).normal(size=(8, 2)))
-    with pytest.raises(UserError, match="2 architectures of the errors are not in it, such as net-0"):
+    with pytest.raises(UserError, match="weights: 2 architectures of the errors are not in it"):
         correlations(errors, weights=series(np.ones(8)).drop(["net-0", "net-5"]))
     twice = pd.concat([series(np.ones(8)), series(np.ones(8)).iloc[:1]])
     with pytest.raises(UserError, match="is there more than once"):
