@@ -40,12 +40,19 @@ class AnyNet(nn.Module):
         self.stages = nn.Sequential(
             *(_stage(architecture, stage, widths[stage]) for stage in range(len(widths) - 1))
         )
+        self.pool: nn.Module = Average()
         self.head = nn.Linear(widths[-1], classes)
 
     def forward(self, images: Tensor) -> Tensor:
-        maps = self.stages(self.stem(images))
-        logits: Tensor = self.head(maps.mean(dim=(2, 3)))
+        logits: Tensor = self.head(self.pool(self.stages(self.stem(images))))
         return logits
+
+
+class Average(nn.Module):
+    """Maps (n, channels, height, width) to the mean of each, (n, channels)."""
+
+    def forward(self, maps: Tensor) -> Tensor:
+        return maps.mean(dim=(2, 3))
 
 
 def _stem(name: str, width: int) -> nn.Sequential:

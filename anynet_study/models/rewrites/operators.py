@@ -1,0 +1,110 @@
+"""Convolutions of maps kept as rows (n * height * width, channels), and their gradients.
+
+An operator knows the geometry of one layer; it takes the layer's weights as they are in the
+network, so that parameters stay those of the plain network.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from anynet_study.models.rewrites.matmul import multiply, outer
+
+Gradients = tuple[Tensor | None, Tensor | None]
+
+
+class Operator(Protocol):
+    """A convolution from square maps to square maps, with rows on both sides."""
+
+    def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        """Return the output's rows."""
+
+    def backward(
+        self, gradient: Tensor, rows: Tensor, weight: Tensor, wanted: tuple[bool, bool]
+    ) -> Gradients:
+        """Return the gradients by rows and by weight, each None unless `wanted`."""
+
+
+def operator_of(layer: nn.Conv2d, side: int) -> Operator:
+    """Return the operator of `layer` on maps of `side` pixels."""
+    if layer.kernel_size == (1, 1):
+        return Pointwise(side, layer.stride[0])
+    return Spatial(side, layer.stride[0], layer.kernel_size[0] // 2, layer.groups)
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """A 1x1 convolution is a matrix product with rows."""
+
+    side: int
+    stride: int
+
+    def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        return multiply(self._seen(rows), weight.flatten(1).t(), bias)
+
+    def backward(
+        self, gradient: Tensor, rows: Tensor, weight: Tensor, wanted: tuple[bool, bool]
+    ) -> Gradients:
+        to_rows = to_weight = None
+        if wanted[0]:
+            to_rows = multiply(gradient, weight.flatten(1))
+            if self.stride > 1:
+                to_rows, seen = torch.zeros_like(rows), to_rows
+                pixels = self._pixels(to_rows)
+                pixels.copy_(seen.view(pixels.shape))
+        if wanted[1]:
+            to_weight = outer(gradient, self._seen(rows)).view_as(weight)
+        return to_rows, to_weight
+
+    def _seen(self, rows: Tensor) -> Tensor:
+        return rows if self.stride == 1 else self._pixels(rows).reshape(-1, rows.shape[1])
+
+    def _pixels(self, rows: Tensor) -> Tensor:
+        maps = rows.view(-1, self.side, self.side, rows.shape[1])
+        return maps[:, :: self.stride, :: self.stride]
+
+
+@dataclass(frozen=True)
+class Spatial:
+    """Any padded convolution, by torch's kernels for channels-last memory."""
+
+    side: int
+    stride: int
+    padding: int
+    groups: int
+
+    def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        maps = as_maps(rows, self.side)
+        return as_rows(F.conv2d(maps, weight, bias, self.stride, self.padding, 1, self.groups))
+
+    def backward(
+        self, gradient: Tensor, rows: Tensor, weight: Tensor, wanted: tuple[bool, bool]
+    ) -> Gradients:
+        reach = self.side + 2 * self.padding - weight.shape[-1]
+        to_maps, to_weight, _ = torch.ops.aten.convolution_backward(
+            as_maps(gradient, reach // self.stride + 1),
+            as_maps(rows, self.side),
+            weight,
+            None,
+            [self.stride, self.stride],
+            [self.padding, self.padding],
+            [1, 1],
+            False,
+            [0, 0],
+            self.groups,
+            [*wanted, False],
+        )
+        return (as_rows(to_maps) if wanted[0] else None), to_weight
+
+
+def as_maps(rows: Tensor, side: int) -> Tensor:
+    """View rows as maps (n, channels, side, side) in channels-last memory."""
+    return rows.view(-1, side, side, rows.shape[1]).permute(0, 3, 1, 2)
+
+
+def as_rows(maps: Tensor) -> Tensor:
+    """Return maps (n, channels, height, width) as rows; no copy in channels-last memory."""
+    return maps.permute(0, 2, 3, 1).reshape(-1, maps.shape[1])
