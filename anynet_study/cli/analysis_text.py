@@ -1,9 +1,9 @@
-"""The tables of an analysis for people: strings with intervals, printed to fit a terminal."""
+"""The tables of an analysis on a terminal, fitted to its width."""
 
 import math
-from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -12,19 +12,12 @@ from rich.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from anynet_study.report.grid import Grid
+
 #: Longest dataset name that is shown whole.
 NAME_WIDTH = 18
-#: Most stages that are columns of a table.
-MOST_ACROSS = 4
-
-TITLES = {
-    "correlations": "Correlation of the errors, every pair of datasets",
-    "match": "Targets: correlation with the source and with its closest family member",
-    "proxies": "Proxies for each target, the best first",
-    "drivers": "Correlation of the errors with the architecture (positive: more is worse)",
-    "configurations": "Configurations of the best architectures: mean±std (the best one)",
-    "noise": "Training variability and the ceiling it puts on correlations",
-}
+#: Blanks between columns.
+GAP = 2
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -35,35 +28,12 @@ def number(value: float, digits: int = 2) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def estimate(row: Mapping[str, Any], name: str, separator: str = " ") -> str:
-    """`0.81 [0.62, 0.91]`, from the columns name, name_low and name_high (estimate, low, high)."""
-    prefix = "" if name == "estimate" else f"{name}_"
-    if not math.isfinite(row[name]):
-        return "–"
-    low, high = number(row[f"{prefix}low"]), number(row[f"{prefix}high"])
-    return f"{number(row[name])}{separator}[{low}, {high}]"
-
-
 def name_of(dataset: str) -> str:
     """A dataset's name on one line, cut in the middle if it is long."""
     if len(dataset) <= NAME_WIDTH:
         return dataset
     tail = NAME_WIDTH // 2 - 1
     return dataset[: NAME_WIDTH - 1 - tail] + "…" + dataset[-tail:]
-
-
-def display(name: str, table: "pd.DataFrame", separator: str = " ") -> "pd.DataFrame":
-    """A table as the strings that people read; `separator` goes between estimate and interval."""
-    import pandas as pd
-
-    if name == "configurations":
-        return _configurations(table)
-    rows = [ROWS[name](row, separator) for row in table.to_dict("records")]
-    shown = pd.DataFrame(rows)
-    if name == "match":
-        averaged = table["difference"].iloc[:-1].notna().sum()
-        shown["target"] = shown["target"].replace("average", f"average of {averaged}")
-    return shown
 
 
 def print_matrix(console: Console, table: "pd.DataFrame") -> None:
@@ -89,11 +59,17 @@ def print_matrix(console: Console, table: "pd.DataFrame") -> None:
 
 def print_heading(console: Console, name: str) -> None:
     """The title of a table."""
-    console.print(f"\n[bold]{TITLES[name]}[/bold]", highlight=False)
+    from anynet_study.report import ANALYSES
+
+    title = ANALYSES[name].title if name in ANALYSES else name
+    console.print(f"\n[bold]{escape(title)}[/bold]", highlight=False)
 
 
 def print_table(console: Console, name: str, table: "pd.DataFrame") -> None:
-    """One of an analysis' tables under its title."""
+    """A table of `apr` under its title: that of the analysis of this name, or the name itself."""
+    from anynet_study.report import ANALYSES
+    from anynet_study.report.grid import WHY_NO_INTERVAL, grid_of, merge_repeats, plain_grid
+
     print_heading(console, name)
     if table.empty:
         console.print("nothing to show")
@@ -101,129 +77,56 @@ def print_table(console: Console, name: str, table: "pd.DataFrame") -> None:
     if name == "correlations":
         print_matrix(console, table)
         console.print()
-    # A match has three intervals a row: below 100 columns they go under their estimates.
-    narrow = name == "match" and console.width < 100
-    shown = display(name, table, "\n" if narrow else " ")
+    shown = table
+    for separator in (" ", "\n"):
+        kind = ANALYSES.get(name)
+        grid = grid_of(shown, kind, "", separator) if kind else plain_grid(shown, {}, separator)
+        grid = _plain(grid)
+        if _width(grid) <= console.width:
+            break
     if name == "configurations":  # too wide with a column of datasets
-        for dataset, part in shown.groupby("dataset", sort=False):
-            console.print(f"[bold]{escape(str(dataset))}[/bold]", highlight=False)
-            console.print(_grid(part.drop(columns="dataset")), highlight=False)
+        _print_parts(console, grid)
         return
-    if name != "correlations":  # a dataset's name once, over the rows that are about it
-        first = shown.columns[0]
-        shown[first] = shown[first].mask(shown[first].duplicated(), "")
-    console.print(_grid(shown), highlight=False)
+    console.print(_table(grid if name == "correlations" else merge_repeats(grid)), highlight=False)
+    if grid.lacks_intervals:
+        console.print(WHY_NO_INTERVAL, highlight=False, markup=False)
 
 
-def _grid(shown: "pd.DataFrame") -> Table:
-    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for column in shown.columns:
-        grid.add_column(column, justify="left" if column in LEFT else "right")
-    for row in shown.itertuples(index=False):
-        grid.add_row(*map(escape, row))
-    return grid
+def _plain(grid: "Grid") -> "Grid":
+    """With the minus that people type, and names that leave room for numbers."""
+    rows = [
+        [
+            name_of(cell) if place < grid.names else cell.replace("−", "-")
+            for place, cell in enumerate(row)
+        ]
+        for row in grid.rows
+    ]
+    return replace(grid, rows=rows)
 
 
-def _pair(row: Mapping[str, Any], separator: str) -> dict[str, str]:
-    return {
-        "dataset": name_of(str(row["source"])),
-        "and": name_of(str(row["target"])),
-        "correlation": estimate(row, "estimate", separator),
-        **_counts(row),
-        "p": _p_value(row["p"]),
-    }
+def _width(grid: "Grid") -> int:
+    """Of the widest line, were only headings broken, and cells where they say."""
+    headings = [heading.replace(" ", "\n") for heading in grid.headings]
+    widest = [
+        max(len(line) for cell in column for line in cell.split("\n"))
+        for column in zip(headings, *grid.rows, strict=True)
+    ]
+    return sum(widest) + GAP * len(widest)
 
 
-def _match(row: Mapping[str, Any], separator: str) -> dict[str, str]:
-    average = row["target"] == "average"
-    return {
-        "target": name_of(str(row["target"]))
-        + ("" if average else f"{separator}({row['classes']})"),
-        "closest": "" if average else name_of(str(row["member"])),
-        "source": estimate(row, "rho_source", separator),
-        "closest member": estimate(row, "rho_member", separator),
-        "difference": estimate(row, "difference", separator),
-        **_counts(row),
-    }
+def _print_parts(console: Console, grid: "Grid") -> None:
+    """A part a dataset, under its name."""
+    for dataset in dict.fromkeys(row[0] for row in grid.rows):
+        rows = [row[1:] for row in grid.rows if row[0] == dataset]
+        part = replace(grid, headings=grid.headings[1:], rows=rows, names=grid.names - 1)
+        console.print(f"[bold]{escape(dataset)}[/bold]", highlight=False)
+        console.print(_table(part), highlight=False)
 
 
-def _proxy(row: Mapping[str, Any], separator: str) -> dict[str, str]:
-    return {
-        "target": name_of(str(row["target"])),
-        "proxy": name_of(str(row["proxy"])),
-        "correlation": estimate(row, "estimate", separator),
-        "P(best)": number(row["probability_best"]),
-        **_counts(row),
-    }
-
-
-def _driver(row: Mapping[str, Any], separator: str) -> dict[str, str]:
-    return {
-        "dataset": name_of(str(row["dataset"])),
-        "parameter": str(row["parameter"]),
-        "correlation": estimate(row, "estimate", separator),
-        **_counts(row),
-        "p": _p_value(row["p"]),
-    }
-
-
-def _configurations(table: "pd.DataFrame") -> "pd.DataFrame":
-    """One row a dataset and parameter, one column a stage; the other way round for many stages.
-
-    Also where the best differ in their number of stages: n is then that of the stage.
-    """
-    import pandas as pd
-
-    same = not (table.groupby("dataset")["n"].nunique() > 1).any()
-    down, across = "parameter", "stage"
-    if len(table["stage"].unique()) > MOST_ACROSS or not same:
-        down, across = across, down
-    rows = []
-    for (dataset, name), part in table.groupby(["dataset", down], sort=False):
-        row = {"dataset": name_of(str(dataset)), down: str(name)}
-        for cell in part.to_dict("records"):
-            head = f"stage {cell['stage']}" if across == "stage" else cell["parameter"]
-            row[head] = _spread(cell)
-        rows.append({**row, "n": str(part["n"].iloc[0])})
-    return pd.DataFrame(rows)
-
-
-def _spread(cell: Mapping[str, Any]) -> str:
-    """`12.5±3.1 (8)`: mean, standard deviation and the best architecture's."""
-    if not cell["n"]:
-        return "–"
-    digits = 0 if cell["parameter"] == "width" else 1
-    best = f"{cell['best']:g}" if math.isfinite(cell["best"]) else "–"
-    return f"{number(cell['mean'], digits)}±{number(cell['std'], digits)} ({best})"
-
-
-def _noise(row: Mapping[str, Any], separator: str) -> dict[str, str]:
-    return {
-        "dataset": name_of(str(row["dataset"])),
-        "archs": str(row["architectures"]),
-        "runs": str(row["replicates"]),
-        "std within": number(row["within_std"]),
-        "between": number(row["between_std"]),
-        "ICC": estimate(row, "icc", separator),
-        "ceiling": number(row["ceiling"]),
-    }
-
-
-def _counts(row: Mapping[str, Any]) -> dict[str, str]:
-    """The architectures, and how many of equal weight would say as much where they have weights."""
-    effective = {"eff.": f"{row['effective']:.1f}"} if "effective" in row else {}
-    return {"n": str(row["n"]), **effective}
-
-
-def _p_value(p: float) -> str:
-    return "<0.001" if p < 0.001 else number(p, 3)
-
-
-ROWS = {
-    "correlations": _pair,
-    "match": _match,
-    "proxies": _proxy,
-    "drivers": _driver,
-    "noise": _noise,
-}
-LEFT = ("dataset", "and", "target", "closest", "proxy", "parameter", "stage")
+def _table(grid: "Grid") -> Table:
+    table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold")
+    for place, heading in enumerate(grid.headings):
+        table.add_column(heading, justify="left" if place < grid.names else "right")
+    for row in grid.rows:
+        table.add_row(*map(escape, row))
+    return table

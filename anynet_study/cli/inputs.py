@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from anynet_study.apr import Roles
+    from anynet_study.report import Choice, StudyTables
     from anynet_study.store import ResultStore
 
 Source = Annotated[
@@ -54,6 +55,18 @@ Targets = Annotated[
 Accuracy = Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")]
 Fraction = Annotated[bool, typer.Option("--fraction", help="The table's values are 0 to 1.")]
 
+Recipe = Annotated[
+    str | None, typer.Option("--recipe", help="Of a store: the recipe; default: its main one.")
+]
+Metric = Annotated[
+    str | None,
+    typer.Option("--metric", help="Of a store: top1 or top5 error; default: each dataset's own."),
+]
+Replicates = Annotated[
+    str | None,
+    typer.Option("--replicates", help="Of a store: mean over replicates (default), or first."),
+]
+
 TABLE_SUFFIXES = (".csv", ".parquet")
 
 
@@ -70,6 +83,7 @@ class ErrorsInput:
     #: Long table architecture, dataset, replicate, error.
     replicates: "pd.DataFrame | None" = None
     store: "ResultStore | None" = None
+    choice: "Choice | None" = None
 
     @property
     def has_stages(self) -> bool:
@@ -83,6 +97,15 @@ class ErrorsInput:
 
         return None if self.population is None else weights_of(self.population)
 
+    def study_tables(self) -> "StudyTables":
+        """All that analyses and figures start from."""
+        from anynet_study.report import Choice, StudyTables, study_tables
+
+        if self.store is None:
+            return StudyTables(self.errors, self.population, self.roles, self.replicates)
+        tables = study_tables(self.store, self.roles, self.choice or Choice())
+        return replace(tables, population=self.population)
+
     def unweighted(self) -> "ErrorsInput":
         """The same, as if all had been drawn with equal probability."""
         if self.population is None:
@@ -95,21 +118,24 @@ def read_errors(
     roles: "Roles | None" = None,
     accuracy: bool = False,
     fraction: bool = False,
+    choice: "Choice | None" = None,
 ) -> ErrorsInput:
     """Read a results.h5, a study folder, a study's bare name, or a CSV or Parquet table.
 
     In a table the first column names the architecture, the others are datasets, in percent, but
     for those that a population's table has too: of stages (d1, w1, b1, g1, ...), block, flops and
     so on. `accuracy` and `fraction` say that a table holds accuracies, or values from 0 to 1.
-    `roles` replaces what a store says of its datasets.
+    `roles` replaces what a store says of its datasets; `choice` is for stores.
     """
     if source.suffix.lower() in TABLE_SUFFIXES:
         if not source.is_file():
             raise UserError(f"{source}: no such file")
+        if choice is not None:
+            raise UserError(f"{source}: --recipe, --metric and --replicates are for results stores")
         return ErrorsInput(source.name, *read_table(source, accuracy, fraction), roles)
     if accuracy or fraction:
         raise UserError(f"{source}: --accuracy and --fraction are for CSV and Parquet tables")
-    return _read_store(source, roles)
+    return _read_store(source, roles, choice)
 
 
 def parse_roles(source: str, family: Sequence[str], targets: Sequence[str]) -> "Roles | None":
@@ -126,6 +152,19 @@ def parse_roles(source: str, family: Sequence[str], targets: Sequence[str]) -> "
     return Roles(source, _class_counts("--family", family), _class_counts("--targets", targets))
 
 
+def parse_choice(recipe: str | None, metric: str | None, replicates: str | None) -> "Choice | None":
+    """The runs that --recipe, --metric and --replicates ask for; None where none is given."""
+    from anynet_study.report import Choice
+
+    if recipe is None and metric is None and replicates is None:
+        return None
+    if metric not in (None, "top1", "top5"):
+        raise UserError(f"--metric: no {metric!r}; legal: top1, top5")
+    if replicates not in (None, "mean", "first"):
+        raise UserError(f"--replicates: no {replicates!r}; legal: mean, first")
+    return Choice(recipe, metric, "first" if replicates == "first" else "mean")
+
+
 def _class_counts(option: str, values: Sequence[str]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for value in (part for text in values for part in text.split(",")):
@@ -136,7 +175,7 @@ def _class_counts(option: str, values: Sequence[str]) -> dict[str, int]:
     return counts
 
 
-def _read_store(source: Path, roles: "Roles | None") -> ErrorsInput:
+def _read_store(source: Path, roles: "Roles | None", choice: "Choice | None") -> ErrorsInput:
     from anynet_study.apr import Roles
     from anynet_study.store import find_store
 
@@ -144,7 +183,11 @@ def _read_store(source: Path, roles: "Roles | None") -> ErrorsInput:
     datasets = store.datasets()
     if roles is None and (datasets["role"] == "source").sum() == 1:
         roles = Roles.from_datasets(datasets) if (datasets["role"] == "target").any() else None
-    errors, population, replicates = store.errors(), store.architectures(), store.replicates()
+    if choice is None:
+        errors, replicates = store.errors(), store.replicates()
+    else:
+        errors = store.errors(choice.metric, choice.recipe, choice.replicates)
+        replicates = store.replicates(choice.metric, choice.recipe)
     path = store.path.resolve()
     name = path.parent.name if path.name == "results.h5" else path.stem
-    return ErrorsInput(name, errors, population, roles, replicates, store)
+    return ErrorsInput(name, errors, store.architectures(), roles, replicates, store, choice)

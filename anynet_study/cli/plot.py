@@ -49,18 +49,15 @@ def plot(
         --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
     """
     from anynet_study.cli.inputs import parse_roles, read_errors
-    from anynet_study.report import FIGURES, StudyTables, analyse, draw_figures, study_tables
+    from anynet_study.report import FIGURES, Options, analyse, draw_figures
 
     if figure not in ("all", *FIGURES):
         raise UserError(f"--figure: no {figure!r}; legal: {', '.join(FIGURES)}, all")
     roles = parse_roles(source_name, family or [], targets or [])
     read = read_errors(source, roles, accuracy, fraction)
-    if read.store is not None:
-        tables = study_tables(read.store, roles)
-    else:
-        tables = StudyTables(read.errors, read.population, read.roles, read.replicates)
     names = list(FIGURES) if figure == "all" else [figure]
-    analysis = analyse(tables, resamples, seed, {FIGURES[name].needs for name in names})
+    options = Options(resamples=resamples, seed=seed)
+    analysis = analyse(read.study_tables(), options, {FIGURES[name].needs for name in names})
     drawn = draw_figures(analysis, output, names, formats.replace(" ", "").split(","), dpi)
     for each in drawn:
         for path in each.files.values():

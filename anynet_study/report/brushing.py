@@ -14,7 +14,8 @@ from anynet_study.errors import UserError
 from anynet_study.plots import wording
 from anynet_study.plots.frames import driver_estimates, pair_estimates
 from anynet_study.plots.scale import upper_limit
-from anynet_study.report.analysis import Analysis, population_in
+from anynet_study.report.analyses.kind import population_in
+from anynet_study.report.analysis import Analysis
 
 #: Panels of one group; more are looked at one by one.
 MOST_PANELS = 24
@@ -74,7 +75,8 @@ def _parameters(analysis: Analysis, architectures: pd.Index) -> pd.DataFrame:
 def _groups(analysis: Analysis, datasets: list[str], parameters: list[str]) -> list[dict[str, Any]]:
     """Panels of errors against errors, then of errors against what may drive them."""
     place = {name: number for number, name in enumerate([*datasets, *parameters])}
-    estimates = {} if analysis.correlations is None else {**pair_estimates(analysis.correlations)}
+    correlations, drivers = analysis.get("correlations"), analysis.get("drivers")
+    estimates = {} if correlations is None else {**pair_estimates(correlations)}
 
     def group(title: str, pairs: list[tuple[str, str]]) -> dict[str, Any]:
         known = [(x, y) for x, y in pairs if x in place and y in place]
@@ -86,8 +88,8 @@ def _groups(analysis: Analysis, datasets: list[str], parameters: list[str]) -> l
 
     groups = [group(title, pairs) for title, pairs in _pairs(analysis.tables.roles, datasets)]
     for parameter in parameters:
-        if analysis.drivers is not None:
-            found = driver_estimates(analysis.drivers, parameter)
+        if drivers is not None:
+            found = driver_estimates(drivers, parameter)
             estimates |= {(parameter, name): value for name, value in found.items()}
         pairs = [(parameter, name) for name in datasets]
         groups.append(group(f"Errors against {parameter}", pairs))
@@ -107,4 +109,5 @@ def _pairs(roles: Roles | None, datasets: list[str]) -> list[tuple[str, list[tup
 
 
 def _note(estimate: tuple[float, float, float, int] | None) -> str:
-    return "" if estimate is None else wording.correlation(*estimate)
+    said = "" if estimate is None else wording.correlation(*estimate)
+    return said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")

@@ -9,9 +9,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from anynet_study.errors import UserError
 from anynet_study.report import grids
-from anynet_study.report.analysis import Analysis, effective_in
+from anynet_study.report.analyses import ANALYSES
+from anynet_study.report.analyses.kind import effective_in
+from anynet_study.report.analysis import Analysis
 from anynet_study.report.brushing import brush_data
 from anynet_study.report.drawing import DrawnFigure
+from anynet_study.report.grid import WHY_NO_INTERVAL, Grid, grid_of
 from anynet_study.report.summary import Summary
 from anynet_study.report.words import findings
 
@@ -76,6 +79,7 @@ def render(
         summary=summary,
         figures=figures,
         method=method,
+        why_no_interval=WHY_NO_INTERVAL,
         **_brushing(analysis),
     )
 
@@ -88,24 +92,18 @@ def _brushing(analysis: Analysis) -> dict[str, Any]:
         return {"brush": None, "no_brush": str(error)}
 
 
-def _grids(analysis: Analysis, summary: Summary) -> dict[str, grids.Grid]:
+def _grids(analysis: Analysis, summary: Summary) -> dict[str, Grid]:
     """Those tables that there are."""
-    makers = {
-        "match": (analysis.match, grids.match_grid),
-        "proxies": (analysis.proxies, grids.proxy_grid),
-        "pairs": (analysis.correlations, grids.pairs_grid),
-        "drivers": (analysis.drivers, grids.driver_grid),
-        "ceiling": (analysis.ceiling, grids.ceiling_grid),
-        "datasets": (summary.datasets, grids.dataset_grid),
-        "runs": (summary.runs, grids.plain_grid),
-        "failures": (summary.failures, lambda table: grids.plain_grid(table, names=3)),
-        "exclusions": (summary.exclusions, lambda table: grids.plain_grid(table, names=2)),
+    made = {name: grid_of(table, ANALYSES[name], "ρ") for name, table in analysis.found.items()}
+    return made | {
+        "datasets": grids.dataset_grid(summary.datasets),
+        "runs": grids.text_grid(summary.runs),
+        "failures": grids.text_grid(summary.failures, names=3),
+        "exclusions": grids.text_grid(summary.exclusions, names=2),
+        "errors": grids.error_grid(analysis.tables.errors, summary.datasets),
+        "sampling": grids.facts_grid(summary.sampling),
+        "versions": grids.facts_grid(summary.versions),
     }
-    made = {name: make(table) for name, (table, make) in makers.items() if table is not None}
-    made["errors"] = grids.error_grid(analysis.tables.errors, summary.datasets)
-    made["sampling"] = grids.facts_grid(summary.sampling)
-    made["versions"] = grids.facts_grid(summary.versions)
-    return made
 
 
 def embedded(figure: DrawnFigure) -> str:

@@ -8,8 +8,20 @@ import pandas as pd
 from anynet_study.apr import Roles
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore
+from anynet_study.store.errors_table import Reduction
 
 CURVE_COLUMNS = ["dataset", "architecture", "epoch", "error"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which runs of a store count, and how they become one error."""
+
+    #: None: the main one.
+    recipe: str | None = None
+    #: "top1" or "top5"; None: each dataset's own.
+    metric: str | None = None
+    replicates: Reduction = "mean"
 
 
 @dataclass(frozen=True)
@@ -29,15 +41,21 @@ class StudyTables:
     metrics: dict[str, str] = field(default_factory=dict)
 
 
-def study_tables(store: ResultStore, roles: Roles | None = None) -> StudyTables:
+def study_tables(
+    store: ResultStore,
+    roles: Roles | None = None,
+    choice: Choice = Choice(),
+) -> StudyTables:
     """Read a results store; `roles` replaces what it says of its datasets."""
     datasets = store.datasets()
+    if choice.metric is not None:
+        datasets = datasets.assign(metric=choice.metric)
     return StudyTables(
-        errors=store.errors(),
+        errors=store.errors(choice.metric, choice.recipe, choice.replicates),
         population=store.architectures(),
         roles=roles or roles_of(datasets),
-        replicates=store.replicates(),
-        curves=curves_of(store, datasets),
+        replicates=store.replicates(choice.metric, choice.recipe),
+        curves=curves_of(store, datasets, choice.recipe or next(iter(store.recipes), "")),
         metrics=dict(zip(datasets["dataset"], datasets["metric"], strict=True)),
     )
 
@@ -50,14 +68,14 @@ def roles_of(datasets: pd.DataFrame) -> Roles | None:
         return None
 
 
-def curves_of(store: ResultStore, datasets: pd.DataFrame) -> pd.DataFrame:
-    """Test error after every epoch, of the first planned replicate of the main recipe.
+def curves_of(store: ResultStore, datasets: pd.DataFrame, recipe: str) -> pd.DataFrame:
+    """Test error after every epoch, of the first planned replicate of a recipe.
 
     Returns a long table with columns dataset, architecture, epoch and error (percent, on the
     dataset's own metric), in the order of the datasets. Diverged runs are in it while they last.
     """
     runs = store.runs(["run_id", "dataset", "architecture", "recipe", "replicate", "planned"])
-    main = runs[runs["planned"] & (runs["recipe"] == store.recipes[0])] if len(runs) else runs
+    main = runs[runs["planned"] & (runs["recipe"] == recipe)] if len(runs) else runs
     first = main.sort_values("replicate", kind="stable").drop_duplicates(
         ["dataset", "architecture"]
     )

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from anynet_study.plots import wording
-from anynet_study.report.analysis import Analysis, effective_in, roles_in
+from anynet_study.report.analyses.kind import effective_in, roles_in
+from anynet_study.report.analysis import Analysis
 
 SURE = 0.95
 LIKELY = 0.8
@@ -25,17 +26,17 @@ FEW = 50
 def findings(analysis: Analysis) -> list[str]:
     """The answer, most important sentence first."""
     sentences = []
-    if analysis.match is not None:
+    match, proxies = analysis.get("match"), analysis.get("proxies")
+    drivers, ceiling = analysis.get("drivers"), analysis.get("noise")
+    if match is not None:
         source = roles_in(analysis.tables).source
-        sentences += [carry_over(analysis.match, source), *gain(analysis.match, source)]
-    if analysis.proxies is not None:
-        sentences += [
-            best_proxy(rows) for _, rows in analysis.proxies.groupby("target", sort=False)
-        ]
-    if analysis.drivers is not None:
-        sentences += driver_flips(analysis.drivers)
-    if analysis.ceiling is not None:
-        sentences += noise(analysis.ceiling)
+        sentences += [carry_over(match, source), *gain(match, source)]
+    if proxies is not None:
+        sentences += [best_proxy(rows) for _, rows in proxies.groupby("target", sort=False)]
+    if drivers is not None:
+        sentences += driver_flips(drivers)
+    if ceiling is not None:
+        sentences += noise(ceiling)
     return sentences + caution(analysis)
 
 

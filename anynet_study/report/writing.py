@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from anynet_study.files import write_text
+from anynet_study.report.analyses import Options
 from anynet_study.report.analysis import analyse
 from anynet_study.report.drawing import draw_figures
 from anynet_study.report.figures import FIGURES
@@ -31,7 +32,7 @@ def write_report(
     """
     with store:
         tables, summary = study_tables(store), summarise(store)
-    analysis = analyse(tables, resamples, seed)
+    analysis = analyse(tables, Options(resamples=resamples, seed=seed))
     drawn = draw_figures(analysis, folder / "figures", figures)
     written = csv_tables(analysis, summary)
     for name in TABLE_NAMES:

@@ -14,9 +14,11 @@ from typer.testing import CliRunner
 
 from anynet_study import apr
 from anynet_study.apr import configurations
-from anynet_study.cli.analysis_text import estimate, name_of, number
+from anynet_study.cli.analysis_text import name_of, number
 from anynet_study.cli.analyze import analyze, print_summary
 from anynet_study.errors import UserError
+from anynet_study.report.grid import with_interval
+from anynet_study.store import ResultStore
 
 TABLES = ["correlations", "match", "proxies", "drivers", "configurations", "noise"]
 
@@ -79,8 +81,8 @@ def test_configurations_of_any_number_of_stages(tmp_path: Path, fewest: int, mos
     text = run(tmp_path / "errors.csv", "--table", "configurations")
     assert max(map(len, text.splitlines())) <= 80
     assert "…" not in text
-    first = configurations(architectures.set_index("architecture")[["one"]], architectures)
-    for cell in first[first["parameter"] == "depth"].to_dict("records"):
+    first = configurations(architectures.set_index("architecture")[["one"]], architectures, top=5)
+    for cell in first[(first["parameter"] == "depth") & (first["n"] > 0)].to_dict("records"):
         best = "–" if math.isnan(cell["best"]) else f"{cell['best']:g}"
         assert f"{cell['mean']:.1f}±{cell['std']:.1f} ({best})" in text
 
@@ -91,7 +93,7 @@ def test_tables_that_cannot_be_made_say_why(wide: Path) -> None:
     assert "no table noise: replicates are only in a results store" in text
     assert "constant: every error is 50" in text
     assert "intervals of the 105 pairs: --table correlations" in text
-    with pytest.raises(UserError, match="no table drivers: the architectures' parameters"):
+    with pytest.raises(UserError, match="no table drivers: the parameters of the arch"):
         run(wide, "--table", "drivers")
 
 
@@ -110,7 +112,7 @@ def test_csv_is_the_table_itself(study: Path, tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text(run(study, "--table", "proxies", "--format", "csv"))
     table = pd.read_csv(tmp_path / "table.csv")
     columns = ["target", "proxy", "estimate", "low", "high", "probability_best", "n"]
-    assert list(table.columns) == columns
+    assert list(table.columns)[:7] == columns
     assert len(table) == 4
 
 
@@ -180,6 +182,62 @@ def test_latex_has_true_minus_signs_and_whole_names(study: Path) -> None:
     assert "big-2 &" in text
 
 
+def test_latex_escapes_names_and_says_how_it_was_made(tmp_path: Path) -> None:
+    errors = noisy(true_errors(population(12)), seed=0)
+    names = ["a_b & 50%", r"back\slash", "#1", "{x}^2"]
+    errors.set_axis(names, axis=1).to_csv(tmp_path / "odd.csv")
+    text = run(tmp_path / "odd.csv", "--table", "correlations", "--format", "latex")
+    assert r"a\_b \& 50\% & back\textbackslash slash & " in text
+    assert r"\#1 & \{x\}\textasciicircum 2 & " in text
+    assert r"\caption{Correlation of the errors, every pair of datasets. Spearman, 95\%" in text
+    assert r"\begin{tabular}{llrrrr}" in text
+    assert text.count(r"\\") == 7  # the heading and six pairs
+    assert re.search(r"\[.*\] & 12 & ", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("one.csv", "target,proxy,estimate,low,high"),
+        ("one.tex", r"\toprule"),
+        ("one.txt", "best in resamples"),
+        ("one.json", '"probability_best"'),
+    ],
+)
+def test_the_ending_of_a_file_says_its_format(
+    study: Path, tmp_path: Path, name: str, part: str
+) -> None:
+    path = tmp_path / "deep" / name
+    assert run(study, "--table", "proxies", "-o", path) == f"{path}\n"
+    assert part in path.read_text(encoding="utf-8")
+    assert [each.name for each in path.parent.iterdir()] == [name]
+
+
+def test_all_tables_fit_one_json_file(study: Path, tmp_path: Path) -> None:
+    run(study, "-o", tmp_path / "all.json")
+    assert list(json.loads((tmp_path / "all.json").read_text())["tables"]) == TABLES
+
+
+def test_which_runs_of_a_store_count_is_chosen(study: Path, wide: Path) -> None:
+    mean, first = (
+        json.loads(run(study, "--json", "--table", "correlations", *chosen))
+        for chosen in ((), ("--replicates", "first"))
+    )
+    store = ResultStore(study / "results.h5")
+    for found, errors in ((mean, store.errors()), (first, store.errors(replicates="first"))):
+        truth = apr.correlations(errors, resamples=100)["estimate"]
+        rows = found["tables"]["correlations"]
+        assert [row["estimate"] for row in rows] == pytest.approx(list(truth))
+    assert mean["tables"] != first["tables"]
+    run(study, "--table", "correlations", "--recipe", "basic", "--metric", "top1")
+    with pytest.raises(UserError, match=r"no recipe strong .* there are: basic"):
+        run(study, "--recipe", "strong")
+    with pytest.raises(UserError, match=r"--metric: no 'top3'; legal: top1, top5"):
+        run(study, "--metric", "top3")
+    with pytest.raises(UserError, match="--metric and --replicates are for results stores"):
+        run(wide, "--metric", "top1")
+
+
 def test_roles_and_units_come_from_options(wide: Path) -> None:
     names = pd.read_csv(wide, index_col=0).columns
     roles = ["--source", names[0], "--family", f"{names[0]}=9,{names[1]}=2"]
@@ -194,6 +252,8 @@ def test_roles_and_units_come_from_options(wide: Path) -> None:
         (["--table", "figure"], "--table: no 'figure'; legal: correlations, match"),
         (["--format", "html"], "--format: no 'html'; legal: text, csv, json, latex"),
         (["--format", "csv"], "needs --output FOLDER"),
+        (["-o", "all.tex"], "needs --output FOLDER"),
+        (["-o", "all.h5"], "ending .h5; legal: .txt, .csv, .json, .tex, or a folder"),
         (["--level", "95"], "level: 95.0 is not between 0 and 1"),
         (["--seed", "-1"], "seed: -1 is negative"),
     ],
@@ -212,15 +272,15 @@ def test_the_summary_has_the_matrix_and_the_best_proxies(
     text = capsys.readouterr().out
     value = apr.as_matrix(apr.correlations(errors, resamples=40)).loc["big", "lines"]
     assert f"{value:.2f}" in text
-    assert re.search(r"pets +big +0\.\d\d \[.*\] +(1\.00|0\.9\d) +16", text)
+    assert re.search(r"pets +big +0\.\d\d \[.*\] +(100|9\d)% +16", text)
     assert re.search(r"lines +big-2 +0\.\d\d \[", text)
     assert max(map(len, text.splitlines())) <= 80
 
 
 def test_numbers_are_written_for_people() -> None:
     assert [number(value) for value in (-0.001, 0.456, float("nan"))] == ["0.00", "0.46", "–"]
-    row = {"estimate": 0.814, "low": 0.62, "high": 0.91}
-    assert estimate(row, "estimate") == "0.81 [0.62, 0.91]"
-    assert estimate({**row, "estimate": float("nan")}, "estimate") == "–"
+    assert with_interval(0.814, 0.62, 0.91) == "0.81 [0.62, 0.91]"
+    assert with_interval(0.814, float("nan"), float("nan")) == "0.81 (no interval)"
+    assert with_interval(float("nan"), 0.62, 0.91) == "–"
     assert name_of("imagenetv2-matched-frequency") == "imagenetv…requency"
     assert len(name_of("x" * 99)) == 18

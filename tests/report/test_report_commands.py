@@ -48,7 +48,7 @@ def test_a_table_has_the_figures_that_it_allows(study: Path) -> None:
     ("source", "options", "said"),
     [
         ("errors.csv", {"figure": "sauce"}, "legal: source, matched"),
-        ("errors.csv", {"figure": "noise"}, "trained more than once"),
+        ("errors.csv", {"figure": "noise"}, "only in a results store"),
         ("errors.csv", {"formats": "jpg"}, "png, pdf, svg"),
         ("nothing", {}, "nothing"),
     ],

@@ -43,8 +43,8 @@ def test_the_page_says_so(weighted: tuple[Path, SmallStudy, str]) -> None:
     _, _, page = weighted
     assert "not drawn with equal probability" in page
     assert "16 architectures say as much as 10.2 of equal weight" in page
-    assert "n (effective)" in page
-    assert "16 (10.2)" in page
+    assert '<th scope="col">effective</th>' in page
+    assert "<td>16</td><td>10.2</td>" in page
     assert "of unequal weights and as good as 10," in page
     assert "four stages" not in page
 

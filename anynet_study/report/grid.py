@@ -1,0 +1,123 @@
+"""A statistic as a table for people: an estimate with its interval is one cell."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+from pandas.api import types
+
+from anynet_study.plots import wording
+from anynet_study.report.analyses import AnalysisKind
+
+NO_INTERVAL = "(no interval)"
+WHY_NO_INTERVAL = (
+    "no interval: the errors are so alike that most resamples, or all architectures but one, "
+    "rank nothing"
+)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of texts; the first `names` columns hold names, the others numbers."""
+
+    headings: list[str]
+    rows: list[list[str]]
+    names: int = 1
+
+    @property
+    def lacks_intervals(self) -> bool:
+        """Whether a cell says that it has no interval."""
+        return any(NO_INTERVAL in cell for row in self.rows for cell in row)
+
+
+def grid_of(
+    table: pd.DataFrame, kind: AnalysisKind, estimate: str = "", separator: str = " "
+) -> Grid:
+    """What people see of an analysis' table.
+
+    `estimate` is what a page calls the column of that name ("ρ"); `separator` stands between an
+    estimate and its interval.
+    """
+    headings = {**kind.headings, **({"estimate": estimate} if estimate else {})}
+    return plain_grid(kind.arrange(table), headings, separator)
+
+
+def plain_grid(
+    table: pd.DataFrame, headings: Mapping[str, str] | None = None, separator: str = " "
+) -> Grid:
+    """Any table: columns x_low and x_high are the interval of x, low and high that of estimate."""
+    headings = headings or {}
+    columns: dict[str, list[str]] = {}
+    names, leading = 0, True
+    for name in map(str, table.columns):
+        heading = headings.get(name, name.replace("_", " "))
+        if not heading or _is_end(name, table):
+            continue
+        columns[heading] = _cells(table, name, separator)
+        leading = leading and not types.is_numeric_dtype(table[name])
+        names += leading
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
+    return Grid(list(columns), rows, max(1, names))
+
+
+def merge_repeats(grid: Grid) -> Grid:
+    """The first column's name once, over the rows that are about it."""
+    before, rows = None, []
+    for row in grid.rows:
+        rows.append(["" if row[0] == before else row[0], *row[1:]])
+        before = row[0]
+    return replace(grid, rows=rows)
+
+
+def _ends(name: str) -> tuple[str, str]:
+    return ("low", "high") if name == "estimate" else (f"{name}_low", f"{name}_high")
+
+
+def _is_end(name: str, table: pd.DataFrame) -> bool:
+    """Whether a column is shown with that of its estimate."""
+    base = name.removesuffix("low").removesuffix("high").removesuffix("_") or "estimate"
+    return base != name and (base in table or base == "fisher") and name in _ends(base)
+
+
+def _cells(table: pd.DataFrame, name: str, separator: str) -> list[str]:
+    low, high = _ends(name)
+    if low not in table:
+        return [_cell(name, value) for value in table[name]]
+    ends = zip(table[name], table[low], table[high], strict=True)
+    return [with_interval(*values, separator) for values in ends]
+
+
+def with_interval(estimate: float, low: float, high: float, separator: str = " ") -> str:
+    """`0.81 [0.62, 0.91]`."""
+    if pd.isna(estimate):
+        return "–"
+    if pd.isna(low) or pd.isna(high):
+        return f"{wording.number(estimate)}{separator}{NO_INTERVAL}"
+    return f"{wording.number(estimate)}{separator}{wording.interval(low, high)}"
+
+
+def _cell(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if pd.isna(value):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int) or types.is_integer(value):
+        return f"{value:,}"
+    if name == "p" or name.startswith("p_"):
+        return p_value(value)
+    if name.startswith(("probability", "share")):
+        return f"{100 * value:.0f}%"
+    if name == "effective":
+        return f"{value:.1f}"
+    return wording.number(value) if math.isfinite(value) else "∞"
+
+
+def p_value(p: float) -> str:
+    """Write a p-value; "–" where there is none."""
+    if pd.isna(p):
+        return "–"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
