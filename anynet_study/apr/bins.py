@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, stdtrit
 
 from anynet_study.apr.bootstrap import draw
 from anynet_study.apr.edf_sample import check_seed
+from anynet_study.apr.fit_estimates import widened
 from anynet_study.apr.intervals import Resampled, check_level
 from anynet_study.apr.pairs import FEWEST
 from anynet_study.apr.ranks import Floats, Multiplicities
@@ -100,11 +100,10 @@ def _best(scores: Floats, top: int, resamples: int, seed: int, level: float) -> 
     row |= {"best": float(best_first[0]), "note": ""}
     if len(scores) < FEWEST:
         return {**row, "note": f"fewer than {FEWEST} architectures: no interval"}
-    resampled = _resampled(best_first, averaged / len(scores), resamples, seed)
     # The mean of k varies as Student's t, in resamples too little; see `edf_sample.percentiles`.
     k = max(averaged, 2)
-    wider = 2 * ndtr(np.sqrt(k / (k - 1)) * stdtrit(k - 1, (1 + level) / 2)) - 1
-    low, high = (float(end[0]) for end in resampled.interval(float(wider)))
+    resampled = _resampled(best_first, averaged / len(scores), resamples, seed)
+    low, high = (float(end[0]) for end in resampled.interval(widened(level, k, k - 1)))
     return {**row, "low": low, "high": high}
 
 

@@ -60,7 +60,13 @@ def expanded(level: float, n: int) -> float:
     takes the scatter as known (expanded percentiles: Hesterberg, "What Teachers Should Know About
     the Bootstrap", 2015). 0.973 for 0.95 and 20 points.
     """
-    return float(2 * ndtr(np.sqrt(n / (n - 2)) * stdtrit(n - 2, (1 + level) / 2)) - 1)
+    return widened(level, n, n - 2)
+
+
+def widened(level: float, n: int, freedom: int) -> float:
+    """The level of a normal interval as wide as Student's t, by the root of n / freedom as well."""
+    wide = 2 * ndtr(np.sqrt(n / freedom) * stdtrit(freedom, (1 + level) / 2)) - 1
+    return min(float(wide), 1 - 1e-9)  # of very few points: all that was drawn
 
 
 def student_intervals(x: Floats, y: Floats, level: float) -> Estimates:

@@ -83,7 +83,11 @@ def other_targets(
     usable = [name for name in notes if not notes[name] and len(kept) > 1]
     result = pd.DataFrame({"target": [*notes], "n": len(units)})
     if usable:
-        means = {f"{n} average": units[[o for o in kept if o != n]].mean(axis=1) for n in usable}
+        # Rounded: averages that are equal but for the order of their terms are tied.
+        means = {
+            f"{n} average": units[[o for o in kept if o != n]].mean(axis=1).round(12)
+            for n in usable
+        }
         columns = units[[source, *usable]].join(pd.DataFrame(means, index=units.index)).to_numpy()
         count = len(usable)
         pairs = [(0, 1 + i) for i in range(count)] + [(1 + count + i, 1 + i) for i in range(count)]
@@ -111,13 +115,13 @@ def _complete(
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Architectures with all scores on the usable columns, and a note on each target ("": used)."""
     table = normalised(scores, source, targets, ranges)
-    notes = {str(name): _flaw(table[name]) for name in table.columns}
+    notes = {name: _flaw(table[name]) for name in table.columns}
     if notes[source]:
         raise UserError(f"scores: the source {source} has {notes[source]}")
     table = table[[name for name in table.columns if not notes[name]]].dropna()
     if len(table) < FEWEST:
         raise UserError(
-            f"scores: {len(table)} architectures have all of {', '.join(table.columns)}; "
+            f"scores: {len(table)} architectures have all of {', '.join(map(str, table.columns))}; "
             f"at least {FEWEST} are needed"
         )
     constant = [name for name in table.columns if table[name].nunique() == 1]
@@ -144,7 +148,7 @@ def _on(table: pd.DataFrame, average: Average, images: Mapping[str, int] | None)
         if average == "ranks":
             values = stats.rankdata(values)
         elif average == "logits":
-            values = _logits(values, str(name), (images or {}).get(str(name)))
+            values = _logits(values, str(name), (images or {}).get(name))
         columns[name] = (values - values.mean()) / values.std(ddof=1)
     return pd.DataFrame(columns, index=table.index)
 

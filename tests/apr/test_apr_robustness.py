@@ -1,0 +1,185 @@
+"""Robustness on shifts, the best of each bin and label sets, against their definitions."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import special, stats
+
+from anynet_study import apr
+from anynet_study.errors import UserError
+
+FEW = 300
+
+
+def accuracies(n: int = 30, extra: float = 0.0, seed: int = 0) -> pd.DataFrame:
+    """Models on a line in logits; the last is better on both shifts by `extra` points."""
+    generator = np.random.default_rng(seed)
+    base = generator.normal(1.0, 0.5, n)
+    columns = {"base": base}
+    for name, offset in (("sketch", -1.5), ("v2", -0.5)):
+        columns[name] = 0.9 * base + offset + generator.normal(0, 0.05, n)
+    table = 100 * special.expit(pd.DataFrame(columns, index=[f"m{i}" for i in range(n)]))
+    table.iloc[-1, 1:] += extra
+    return table
+
+
+def test_average_and_ratio() -> None:
+    known = accuracies()
+    known.loc["m3", "v2"] = np.nan
+    table = apr.average_robustness(known, "base", images={"sketch": 400, "v2": 100})
+    rows = table.set_index("architecture")
+    average = known.loc["m0", ["sketch", "v2"]].mean()
+    assert rows.loc["m0", ["average", "ratio"]].tolist() == pytest.approx(
+        [average, average / known.loc["m0", "base"]]
+    )
+    p = known.loc["m0", ["sketch", "v2"]].to_numpy() / 100
+    reach = 1.959964 * 100 * np.sqrt((p * (1 - p) / [400, 100]).sum()) / 2
+    assert rows.loc["m0", "average_high"] - average == pytest.approx(reach)
+    assert rows.loc["m3", "note"] == "no accuracy on v2"
+    assert np.isnan(rows.loc["m3", "average"])
+    known.loc["m4", "base"] = 0
+    rows = apr.average_robustness(known, "base").set_index("architecture")
+    assert rows.loc["m4", "note"] == "0% on base: no ratio"
+
+
+def test_effective_robustness_is_what_lies_above_the_line() -> None:
+    known = accuracies(extra=10.0)
+    baseline = list(known.index[:-1])
+    table = apr.effective_robustness(known, "base", baseline=baseline, resamples=FEW)
+    logits = special.logit(known / 100)
+    for shift in ("sketch", "v2"):
+        line = stats.linregress(logits.loc[baseline, "base"], logits.loc[baseline, shift])
+        expected = 100 * special.expit(line.intercept + line.slope * logits["base"])
+        rows = table[table["shift"] == shift].set_index("architecture")
+        assert np.allclose(rows["effective"], known[shift] - expected)
+    rows = table[table["architecture"] == "m29"].set_index("shift")
+    parts = rows.loc[["sketch", "v2"], "effective"]
+    assert rows.loc["average", "effective"] == pytest.approx(parts.mean())
+    assert rows.loc["average", "effective_low"] < 10 < rows.loc["average", "effective_high"] + 1
+    assert (rows["effective_low"] > 5).all()
+    assert table["baseline"].sum() == 29 * 3
+    wider = apr.effective_robustness(
+        known, "base", baseline=baseline, resamples=FEW, images=dict.fromkeys(known, 1000)
+    )
+    width = [t["effective_high"] - t["effective_low"] for t in (wider, table)]
+    shifts = table["shift"] != "average"
+    assert (width[0] > width[1])[shifts].all()
+
+
+def test_what_effective_robustness_leaves_out() -> None:
+    known = accuracies()
+    known.iloc[0, 1], known.iloc[1, 0] = np.nan, 100.0
+    table = apr.effective_robustness(known, "base", resamples=FEW)
+    notes = table.groupby("architecture", sort=False)["note"].first()
+    assert notes.iloc[:3].tolist() == [
+        "no accuracy on sketch",
+        "base of 0% or 100% has no place on the logit scale",
+        "",
+    ]
+    assert (table["effective"].isna() == (table["note"] != "")).all()
+    assert not table.loc[table["note"] != "", "baseline"].any()
+    one = apr.effective_robustness(known, "base", ["v2"], resamples=FEW)
+    assert set(one["shift"]) == {"v2"}
+
+
+def test_clip_is_robust_beyond_standard_models(shared_data: Path) -> None:
+    shifts = ["imagenetv2-matched-frequency", "imagenet-sketch", "imagenet-r"]
+    testbed = pd.read_csv(shared_data / "imagenet-testbed-top1.csv", index_col=0)
+    standard = ["alexnet", "densenet121", "densenet161", "densenet169", "resnet18", "resnet34"]
+    standard += ["resnet50", "resnet101", "resnet152", "vgg11", "vgg13", "vgg16", "vgg19"]
+    table = apr.effective_robustness(testbed, "val", shifts, standard, resamples=FEW)
+    means = table[table["shift"] == "average"].set_index("architecture")
+    assert means.loc["vit_b_32_clip_zeroshot", "effective_low"] > 15
+    assert means.loc[standard, "effective"].abs().max() < 3
+    assert table["note"].str.startswith("no accuracy on").sum() > 0
+
+
+def test_the_best_of_each_bin() -> None:
+    generator = np.random.default_rng(0)
+    scores = pd.Series(generator.normal(70, 5, 60), index=[f"m{i}" for i in range(60)])
+    size = pd.Series(np.tile([10e6, 50e6, 200e6], 20), index=scores.index)
+    size.iloc[0] = np.nan
+    table = apr.best_of_bins(scores, size, [50e6, 100e6], resamples=FEW)
+    assert table["bin"].tolist() == ["below 5e+07", "5e+07 to 1e+08", "1e+08 or more"]
+    assert table["architectures"].tolist() == [19, 20, 20]
+    assert table.attrs["left_out"] == 1
+    for row, value in zip(table.itertuples(), [10e6, 50e6, 200e6], strict=True):
+        best = scores[size == value].nlargest(10)
+        assert (row.mean, row.best) == pytest.approx((best.mean(), best.max()))
+        assert row.low <= row.mean <= row.high
+    thirds = apr.best_of_bins(scores, scores.rank(), 3, top=4, resamples=FEW)
+    assert thirds["architectures"].tolist() == [20, 20, 20]
+    assert thirds["mean"].is_monotonic_increasing
+
+
+def test_bins_of_families_and_empty_ones() -> None:
+    scores = pd.Series([50.0, 60, 70, 80, 90, 55], index=list("abcdef"))
+    family = pd.Series(["cnn", "vit", "cnn", "cnn", "cnn", None], index=scores.index)
+    table = apr.best_of_bins(scores, family, top=2, resamples=FEW)
+    assert table["bin"].tolist() == ["cnn", "vit"]
+    assert table["mean"].tolist() == [85.0, 60.0]
+    assert table["note"].tolist() == ["", "fewer than 4 architectures: no interval"]
+    empty = apr.best_of_bins(scores, scores, [10.0, 100.0], resamples=FEW)
+    assert empty["note"].tolist() == ["no architecture", "", "no architecture"]
+
+
+def test_intervals_of_the_best_cover() -> None:
+    generator = np.random.default_rng(3)
+    truth = -stats.norm.expect(lambda x: x, ub=stats.norm.ppf(0.25)) / 0.25
+    held = 0
+    for sample in range(150):
+        scores = pd.Series(generator.normal(size=40))
+        row = apr.best_of_bins(scores, scores * 0 + 1, [], resamples=FEW, seed=sample).iloc[0]
+        held += row["low"] <= truth <= row["high"]
+    assert 0.92 <= held / 150 <= 0.98
+
+
+def test_label_sets() -> None:
+    labels = np.array([0, 0, 1, 1, 2, 2, 65535])
+    predictions = np.array([[0, 1, 1, 1, 2, 0, 3], [0, 0, 1, 2, 2, 2, 65535]])
+    sets = {"all": range(3), "pair": (0, 1)}
+    table = apr.label_set_accuracy(predictions, labels, sets, ["a", "b"])
+    rows = table.set_index(["architecture", "label_set"])
+    assert rows.loc[("a", "pair"), ["classes", "images", "accuracy"]].tolist() == [2, 4, 75]
+    assert rows.loc[("b", "all"), "accuracy"] == pytest.approx(500 / 6)
+    exact = stats.binomtest(3, 4).proportion_ci(method="exact")
+    assert rows.loc[("a", "pair"), "high"] == pytest.approx(100 * exact.high)
+
+
+def test_a_choice_within_the_set_is_no_worse() -> None:
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, 20, 500)
+    scores = generator.normal(size=(500, 20)) + 2 * np.eye(20)[labels]
+    sets = apr.nested_label_sets(20, [2, 5, 20])
+    assert set(sets["2 classes"]) < set(sets["5 classes"])
+    free = apr.label_set_accuracy([scores.argmax(axis=1)], labels, sets)["accuracy"]
+    for number, (name, members) in enumerate(sets.items()):
+        chosen = apr.label_set_accuracy([apr.restrict(scores, members)], labels, {name: members})
+        assert chosen["accuracy"][0] >= free[number]
+    assert sorted(sets["20 classes"]) == list(range(20))
+    assert apr.restrict(scores, range(20)).tolist() == scores.argmax(axis=1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: apr.average_robustness(accuracies() / 100, "base"), "fractions"),
+        (lambda: apr.average_robustness(accuracies(), "base", ["no"]), "no column no"),
+        (lambda: apr.average_robustness(accuracies(), "base", ["base"]), "not the base"),
+        (lambda: apr.average_robustness(accuracies(), "base", images={}), "no count"),
+        (lambda: apr.effective_robustness(accuracies(), "base", baseline=["m99"]), "m99"),
+        (lambda: apr.effective_robustness(accuracies(3), "base"), "no fit of sketch on base: 3"),
+        (lambda: apr.best_of_bins(pd.Series([1.0]), pd.Series([np.nan])), "no architecture"),
+        (lambda: apr.best_of_bins(pd.Series([1.0]), pd.Series([1.0]), [2, 1]), "rising"),
+        (lambda: apr.best_of_bins(pd.Series([1.0]), pd.Series([1.0]), top=0), "top"),
+        (lambda: apr.label_set_accuracy([[1]], [1], {"x": (7,)}), "no image has class 7"),
+        (lambda: apr.label_set_accuracy([[1]], [1], {"x": ()}), "x has no class"),
+        (lambda: apr.restrict(np.zeros((2, 3)), (3,)), "label_set"),
+        (lambda: apr.nested_label_sets(10, [11]), "from 1 to 10"),
+    ],
+)
+def test_what_is_refused(call: object, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        call()  # type: ignore[operator]

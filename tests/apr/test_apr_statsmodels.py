@@ -1,0 +1,69 @@
+"""The same numbers from statsmodels, where it is installed (the extra `test`)."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from anynet_study import apr
+from anynet_study.apr.gaps import difference_interval
+from anynet_study.apr.mcnemar import p_values
+
+OLS = pytest.importorskip("statsmodels.regression.linear_model").OLS
+tables = pytest.importorskip("statsmodels.stats.contingency_tables")
+proportion = pytest.importorskip("statsmodels.stats.proportion")
+
+
+def ties_and_gaps(seed: int, columns: int) -> pd.DataFrame:
+    generator = np.random.default_rng(seed)
+    common = generator.normal(size=(25, 1))
+    values = np.round(70 + 4 * (common + generator.normal(size=(25, columns))))
+    return pd.DataFrame(np.where(generator.random(values.shape) < 0.1, np.nan, values))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ordinary_least_squares(seed: int) -> None:
+    known = ties_and_gaps(seed, 2)
+    fit = apr.linear_fit(known[0], known[1], method="student")
+    x, y = known.dropna().to_numpy().T
+    expected = OLS(y, np.column_stack([np.ones(len(x)), x])).fit()
+    assert [fit.intercept, fit.slope] == pytest.approx([*expected.params])
+    ends = [[fit.intercept_low, fit.intercept_high], [fit.slope_low, fit.slope_high]]
+    assert np.allclose(ends, expected.conf_int())
+    assert (fit.r2, fit.adjusted_r2) == pytest.approx((expected.rsquared, expected.rsquared_adj))
+    at = np.array([60.0, 70.0, 85.0])
+    line = expected.get_prediction(np.column_stack([np.ones(3), at])).conf_int()
+    assert np.allclose(fit.region(at)[["low", "high"]], line)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nested_models(seed: int) -> None:
+    known = ties_and_gaps(seed, 4)
+    table = apr.explained_beyond(known, 0, average="scores")  # type: ignore[arg-type]
+    units = known.dropna()
+    units = (units - units.mean()) / units.std()
+    for row, target in zip(table.itertuples(), (1, 2, 3), strict=True):
+        average = units[[name for name in (1, 2, 3) if name != target]].mean(axis=1)
+        one = np.ones(len(units))
+        full = OLS(units[target].to_numpy(), np.column_stack([one, units[0], average])).fit()
+        for name, kept in (("average", units[0]), ("source", average)):
+            small = OLS(units[target].to_numpy(), np.column_stack([one, kept])).fit()
+            f, p, _ = full.compare_f_test(small)
+            assert getattr(row, f"f_{name}") == pytest.approx(f)
+            assert getattr(row, f"p_{name}") == pytest.approx(p)
+        assert row.r2_both == pytest.approx(full.rsquared)
+
+
+@pytest.mark.parametrize(("only_a", "only_b"), [(0, 0), (3, 9), (9, 3), (5, 5), (40, 61)])
+def test_mcnemar(only_a: int, only_b: int) -> None:
+    exact, _ = p_values(np.array([only_a]), np.array([only_b]))
+    if only_a + only_b:
+        expected = tables.mcnemar([[100, only_a], [only_b, 50]], exact=True).pvalue
+        assert exact[0] == pytest.approx(expected)
+    else:
+        assert exact[0] == 1
+
+
+def test_difference_of_two_test_sets() -> None:
+    low, high = difference_interval(np.array([78.4]), np.array([67.0]), (500, 200), 0.95)
+    expected = proportion.confint_proportions_2indep(392, 500, 134, 200, method="newcomb")
+    assert [low[0] / 100, high[0] / 100] == pytest.approx([*expected])
