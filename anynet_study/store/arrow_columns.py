@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.store.attributes import get_texts
-from anynet_study.store.columns import read_column, read_span
+from anynet_study.store.columns import read_coded, read_column, read_span
 from anynet_study.store.layout import CODED
 
 #: So few labels are read one by one.
@@ -22,6 +22,10 @@ def run_column(file: h5py.File, name: str, rows: Rows | None = None) -> pa.Array
     """One value a run, of /runs or its "spec"; `rows`: of these runs, ascending."""
     if name == "spec":
         return _specs(file, rows)
+    if name == "engine":
+        codes, texts = read_coded(file, name)
+        codes = codes if rows is None else codes[rows]
+        return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts))
     values = _some(file, f"runs/{name}", rows)
     if name in CODED:
         return _coded(file, f"labels/{name}", values)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.store.attributes import fixed_texts, set_text
+from anynet_study.store.layout import FIRST_WITH_ENGINE
 
 TEXT = h5py.string_dtype("utf-8")
 #: A reader of one run inflates a chunk of every column: small ones, at a few percent more to store.
@@ -94,6 +95,13 @@ def read_column(group: h5py.Group, name: str, rows: slice = slice(None)) -> NDAr
     if h5py.check_string_dtype(dataset.dtype) is None:
         return np.asarray(dataset[rows])
     return np.asarray(dataset.asstr()[rows], dtype=object)
+
+
+def read_coded(file: h5py.File, name: str) -> tuple[NDArray[Any], NDArray[np.object_]]:
+    """A coded column of /runs: integers, and the texts they stand for."""
+    if name == "engine" and int(file.attrs["schema_version"]) < FIRST_WITH_ENGINE:
+        return np.zeros(len(file["runs/run_id"]), np.int32), np.array([""], object)
+    return file["runs"][name][()], read_column(file["labels"], name)
 
 
 def read_span(file: h5py.File, path: str, start: int, stop: int) -> NDArray[Any]:

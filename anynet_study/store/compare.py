@@ -8,6 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from anynet_study.store.evaluations.reading import (
+    COLUMNS,
+    OF_RUN,
+    evaluation_prediction_groups,
+)
 from anynet_study.store.layout import RUN_COLUMNS
 from anynet_study.store.opening import open_store
 from anynet_study.store.predictions import prediction_groups
@@ -23,6 +28,7 @@ CIRCUMSTANCES = (
     "device",
     "torch_version",
     "code_version",
+    "engine",
     "journal",
 )
 
@@ -31,8 +37,8 @@ def stores_equal(a: Path | ResultStore, b: Path | ResultStore) -> list[str]:
     """Differences between the results of two stores, one line each; none if they are equal.
 
     Compared, bit for bit and whatever the order of the runs: the population, the datasets, every
-    run's scalars, spec, curves and predictions with their true labels. Not compared:
-    CIRCUMSTANCES, provenance.
+    run's scalars, spec, curves and predictions with their true labels, and the evaluations.
+    Not compared: CIRCUMSTANCES, provenance.
     """
     first, second = (
         store if isinstance(store, ResultStore) else ResultStore(store) for store in (a, b)
@@ -41,6 +47,7 @@ def stores_equal(a: Path | ResultStore, b: Path | ResultStore) -> list[str]:
         *_differences("architecture", first.architectures(), second.architectures()),
         *_differences("dataset", first.datasets(), second.datasets()),
         *_differences("run_id", _results(first), _results(second)),
+        *_differences("evaluation of", _evaluations(first), _evaluations(second)),
     ]
 
 
@@ -50,6 +57,21 @@ def _results(store: ResultStore) -> pd.DataFrame:
     runs = store.runs([*columns, "spec"])
     with open_store(store.path) as file:
         return runs.assign(curves=_curve_digests(file), predictions=_prediction_digests(file))
+
+
+def _evaluations(store: ResultStore) -> pd.DataFrame:
+    """One row an evaluation: its scalars, and a digest of its predictions."""
+    names = [name for name in COLUMNS if name not in (*CIRCUMSTANCES, *OF_RUN[1:])]
+    found = store.evaluations(names)
+    digests = np.full(len(found), "", object)
+    if len(found):
+        with open_store(store.path) as file:
+            for group in evaluation_prediction_groups(file):
+                for line, row in enumerate(group["row"][()]):
+                    classes = group["classes"][line].tobytes()
+                    digests[row] = blake2b(classes, digest_size=8).hexdigest()
+    key = found["run_id"] + " " + found["evaluation_id"]
+    return found.assign(predictions=digests).assign(**{"evaluation of": key})
 
 
 def _curve_digests(file: h5py.File) -> list[str]:

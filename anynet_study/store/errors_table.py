@@ -64,7 +64,7 @@ def run_errors(
     runs = file["runs"]
     if counted is None:
         counted = runs["planned"][()].astype(bool)
-    of_recipe = runs["recipe"][()] == _recipe_code(file, recipe)
+    of_recipe = runs["recipe"][()] == recipe_code(file, recipe)
     error = runs["error"][()] if metric is None else _on_metric(file, metric)
     architectures = _labels(file, "architecture", "architectures")
     datasets = _labels(file, "dataset", "datasets")
@@ -133,7 +133,8 @@ def _codes(file: h5py.File, column: str, labels: Labels) -> NDArray[np.int32]:
     return codes
 
 
-def _recipe_code(file: h5py.File, recipe: str | None) -> int:
+def recipe_code(file: h5py.File, recipe: str | None) -> int:
+    """The integer that stands for a recipe (None: the main one). Raises UserError for another."""
     recipes = list(read_column(file["labels"], "recipe"))
     if recipe is None:
         return 0

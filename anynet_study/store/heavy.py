@@ -35,7 +35,7 @@ def write_heavy(
     targets = _ragged(file.create_group("curves"), epochs, dict.fromkeys(CURVES, np.float32))
     texts = _ragged(file.create_group("specs"), spec_bytes, {"text": np.uint8})["text"]
     lines = create_predictions(file, dataset, labels, runs["images"].to_numpy())
-    for rows in _blocks(runs["end"].to_numpy() - runs["offset"].to_numpy()):
+    for rows in blocks_of(runs["end"].to_numpy() - runs["offset"].to_numpy()):
         arrays = source.arrays(rows)
         for name, target in targets.items():
             _fill(target, epochs, rows, arrays[name])
@@ -47,7 +47,7 @@ def write_heavy(
             values = arrays["predictions"][places_of(begin[mine], images[mine])]
             target = file[prediction_group(labels[code])]["classes"]
             first = lines[rows[mine[0]]]
-            target[first : first + len(mine)] = _padded(values, images[mine], target.shape[1])
+            target[first : first + len(mine)] = padded(values, images[mine], target.shape[1])
 
 
 def lengths_of(runs: pa.Table) -> dict[str, Rows]:
@@ -65,8 +65,8 @@ def _ragged(group: h5py.Group, offsets: Rows, arrays: dict[str, Any]) -> dict[st
     }
 
 
-def _blocks(sizes: Rows) -> Iterator[Rows]:
-    """Consecutive runs whose records together are near BLOCK_BYTES."""
+def blocks_of(sizes: Rows) -> Iterator[Rows]:
+    """Consecutive rows whose records, of these sizes, together are near BLOCK_BYTES."""
     block = np.cumsum(sizes) // BLOCK_BYTES
     breaks = np.flatnonzero(np.diff(block)) + 1
     yield from (rows for rows in np.split(np.arange(len(sizes)), breaks) if rows.size)
@@ -78,7 +78,7 @@ def _fill(target: h5py.Dataset, offsets: Rows, rows: Rows, values: NDArray[Any])
         target[begin:end] = values
 
 
-def _padded(values: NDArray[np.uint16], lengths: Rows, width: int) -> NDArray[np.uint16]:
+def padded(values: NDArray[np.uint16], lengths: Rows, width: int) -> NDArray[np.uint16]:
     """One line a run."""
     if (lengths == width).all():
         return values.reshape(-1, width)

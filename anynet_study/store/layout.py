@@ -6,8 +6,10 @@ provenance are the only things in which two stores of the same runs differ.
 
 FORMAT = "anynet-study results"
 #: Version 2 added `kind` and `labels` to the groups of /predictions. Version 3 has texts of fixed
-#: length and structures that HDF5 checks when it reads them, and the seal on all else.
-SCHEMA_VERSION = 3
+#: length and structures that HDF5 checks when it reads them, and the seal on all else. Version 4
+#: added /evaluations and the engine of runs.
+SCHEMA_VERSION = 4
+FIRST_WITH_ENGINE = 4
 
 LAYOUT = """\
 Results of a study of CNN architectures: one row a run, a run being one architecture trained on one
@@ -16,8 +18,9 @@ column of whole numbers in which some are missing is float64. A missing text is 
 
 ROOT ATTRIBUTES
 format          "anynet-study results"
-schema_version  3 (in version 2, texts were of varying length, and there was no seal; in version 1,
-                /predictions had neither `kind` nor labels)
+schema_version  4 (in version 3, runs had no engine, and there were no /evaluations; in version 2,
+                texts were of varying length, and there was no seal; in version 1, /predictions had
+                neither `kind` nor labels)
 created         when this file was made, ISO 8601, UTC
 planned_runs    how many runs the sweep asks for; -1 if that was not said
 layout          this text
@@ -51,12 +54,29 @@ TABLES  A group whose attribute `columns` lists its columns in order, all of one
   images        number of its predictions
   coded text    architecture, dataset, recipe, status (completed, diverged, failed), failure_kind
                 ("", oom, data, timeout, node, code), message, metric, host, device,
-                torch_version, code_version, journal: an integer i standing for the text
-                /labels/<column>[i]
+                torch_version, code_version, engine (of training: reference, fast, "" if not
+                known), journal: an integer i standing for the text /labels/<column>[i]
 /labels         one 1-D text array a coded column. /labels/architecture begins with the rows of
                 /architectures and /labels/dataset with those of /datasets, in their order, so
                 these two integers are row numbers there as well. /labels/recipe is in the order
                 of the sweep: the first is the main recipe.
+/evaluations    one row an evaluation of a trained run on a further test set, ordered by run,
+                evaluation, evaluation_id:
+  run           the row of /runs that was evaluated
+  images        number of test images
+  loss          mean cross-entropy, nats
+  top1, top5    errors in percent
+  seconds       duration
+  started       when it began, seconds since 1970, UTC
+  planned       1 if the sweep of this store asks for the evaluation and for its run, else 0
+  predicted     number of its predictions: images, or 0
+  coded text    evaluation (its name in the sweep), evaluation_id (hash of its identity), identity
+                (JSON: all that determines the evaluation of given weights), host, journal: an
+                integer i standing for the text /labels/<column>[i]
+  predictions   one group a dataset (of the runs), in it one an evaluation that has any, named by
+                them as the groups of /predictions are; attributes `dataset` and `evaluation`. In
+                each, `classes` as in /predictions, one row an evaluated run; and `row`: the row of
+                /evaluations that each of them belongs to, ascending.
 
 ARRAYS
 /curves         per-epoch curves of all runs end to end: train_loss, test_loss (nats), train_top1,
@@ -98,6 +118,7 @@ CODED = (
     "device",
     "torch_version",
     "code_version",
+    "engine",
     "journal",
 )
 
@@ -122,11 +143,41 @@ RUN_COLUMNS = (
     "device",
     "torch_version",
     "code_version",
+    "engine",
     "journal",
 )
 
 
+#: Every column of /evaluations, in order.
+EVALUATION_COLUMNS = (
+    "run",
+    "evaluation",
+    "evaluation_id",
+    "identity",
+    "images",
+    "loss",
+    "top1",
+    "top5",
+    "planned",
+    "predicted",
+    "seconds",
+    "started",
+    "host",
+    "journal",
+)
+#: Those of them that are integers into labels of their own.
+EVALUATION_CODED = ("evaluation", "evaluation_id", "identity")
+
+
 def prediction_group(dataset: str) -> str:
     """Path of the group that holds a dataset's predictions."""
-    name = dataset.replace("%", "%25").replace(".", "%2E").replace("/", "%2F")
-    return f"/predictions/{name}"
+    return f"/predictions/{_group_name(dataset)}"
+
+
+def evaluation_group(dataset: str, evaluation: str) -> str:
+    """Path of the group that holds the predictions of an evaluation of runs on a dataset."""
+    return f"/evaluations/predictions/{_group_name(dataset)}/{_group_name(evaluation)}"
+
+
+def _group_name(label: str) -> str:
+    return label.replace("%", "%25").replace(".", "%2E").replace("/", "%2F")

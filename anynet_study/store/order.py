@@ -1,6 +1,6 @@
 """The one order of the runs in a store, whatever the order in which they were journalled."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -60,7 +60,7 @@ def canonical_order(
     runs: pa.Table, labels: Mapping[str, list[str]]
 ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.int32]]]:
     """The order of the runs in the store, and their coded columns in it."""
-    codes = {name: _codes(runs[name], labels[name]) for name in CODED if name != "journal"}
+    codes = {name: codes_of(runs[name], labels[name]) for name in CODED if name != "journal"}
     codes["journal"] = runs["journal"].to_numpy()
     keys = {name: codes[name] for name in ("architecture", "dataset", "recipe")}
     sorting = pa.table(keys | {"replicate": runs["replicate"], "run_id": runs["run_id"]})
@@ -69,8 +69,18 @@ def canonical_order(
     return places, {name: values[places] for name, values in codes.items()}
 
 
-def _codes(values: pa.ChunkedArray, labels: list[str]) -> NDArray[np.int32]:
+def codes_of(values: pa.ChunkedArray, labels: Sequence[str]) -> NDArray[np.int32]:
     """Places in `labels` of the texts of a dictionary column."""
     texts = values.combine_chunks()
     places = pc.index_in(texts.dictionary, value_set=pa.array(labels, pa.string()))
     return np.asarray(places.take(texts.indices), np.int32)
+
+
+def among(
+    ids: pa.Array | pa.ChunkedArray, wanted: Collection[str] | pa.Array | pa.ChunkedArray
+) -> NDArray[np.bool_]:
+    """Whether each id is one of some."""
+    if isinstance(wanted, pa.ChunkedArray):
+        wanted = wanted.combine_chunks()
+    values = wanted if isinstance(wanted, pa.Array) else pa.array(wanted, pa.string())
+    return np.asarray(pc.is_in(ids, value_set=values), np.bool_)

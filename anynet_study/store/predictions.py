@@ -33,10 +33,11 @@ def predictions_in(file: h5py.File, dataset: str) -> h5py.Group:
 
 @dataclass(frozen=True)
 class Part:
-    """Predictions on one dataset in one file."""
+    """Predictions on one test set in one file."""
 
     file: StoreFile
-    dataset: str
+    #: Path of the group.
+    group: str
     #: Rows of `classes` that belong to the array, in its order.
     rows: NDArray[np.int64]
 
@@ -85,7 +86,7 @@ class PredictionArray:
             places = part.rows[rows[mine] - first]
             first += len(part.rows)
             with part.file.open() as file:
-                classes = predictions_in(file, part.dataset)["classes"]
+                classes = file[part.group]["classes"]
                 for run in _neighbours(places, max(1, BLOCK_BYTES // (2 * self.shape[1]))):
                     span = slice(int(places[run[0]]), int(places[run[-1]]) + 1)
                     found[mine[run]] = classes[span][:, images]

@@ -13,12 +13,20 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError
 from anynet_study.store.arrow_tables import CURVE_KEYS, check_columns
 from anynet_study.store.errors_table import Reduction, Selection, error_table
+from anynet_study.store.evaluations.reading import SHOWN
 from anynet_study.store.layout import RUN_COLUMNS
 from anynet_study.store.predictions import PredictionArray
 from anynet_study.store.record import CURVES
 
 TableName = Literal[
-    "runs", "architectures", "datasets", "curves", "errors", "journals", "provenance"
+    "runs",
+    "architectures",
+    "datasets",
+    "curves",
+    "errors",
+    "evaluations",
+    "journals",
+    "provenance",
 ]
 
 
@@ -30,6 +38,8 @@ class Results(ABC):
 
     #: Columns of `runs()` where none are named.
     _run_columns: tuple[str, ...] = RUN_COLUMNS
+    #: And of `evaluations()`.
+    _evaluation_columns: tuple[str, ...] = SHOWN
 
     def __enter__(self) -> Self:
         self._hold()
@@ -77,6 +87,15 @@ class Results(ABC):
         """
 
     @abstractmethod
+    def evaluation_predictions(
+        self, dataset: str, evaluation: str
+    ) -> tuple[pd.DataFrame, PredictionArray]:
+        """Predicted classes of the runs on a dataset on the images of an evaluation.
+
+        The evaluations (rows of `evaluations()`), and an array as of `predictions`.
+        """
+
+    @abstractmethod
     def columns(self, table: TableName) -> list[str]:
         """The columns that a table has; those of "errors" follow from the datasets of the runs."""
 
@@ -89,6 +108,9 @@ class Results(ABC):
     @abstractmethod
     def _selection(self, metric: str | None, recipe: str | None) -> Selection: ...
 
+    @abstractmethod
+    def _evaluation_selection(self, dataset: str, metric: str, recipe: str | None) -> Selection: ...
+
     def table(
         self, table: TableName, columns: Sequence[str] | None = None, **options: Any
     ) -> pa.Table:
@@ -97,16 +119,23 @@ class Results(ABC):
         `runs` also has the columns of its architecture and dataset, and "spec" (JSON text), which
         are read only where `columns` names them. `options` are those of the method of the same
         name: `errors` has metric, recipe and replicates, `curves` dataset, architecture, run_id.
+        `errors` with the option `evaluations`, a dataset, is the table of `evaluation_errors`.
         """
         if table not in get_args(TableName):
             raise UserError(f"no table {table!r}; there are: {', '.join(get_args(TableName))}")
         if table == "errors":
-            frame = self.errors(**options).reset_index()
+            dataset = options.pop("evaluations", None)
+            frame = (
+                self.errors(**options)
+                if dataset is None
+                else self.evaluation_errors(dataset, **options)
+            ).reset_index()
             check_columns(columns or (), list(frame.columns))
             frame = frame if columns is None else frame[list(columns)]
             return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
         if columns is None:
-            columns = self._run_columns if table == "runs" else self.columns(table)
+            shown = {"runs": self._run_columns, "evaluations": self._evaluation_columns}
+            columns = shown[table] if table in shown else self.columns(table)
         return self._curves(columns, options) if table == "curves" else self._read(table, columns)
 
     def runs(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -131,6 +160,37 @@ class Results(ABC):
         replicate), and only those are there that have an error.
         """
         return error_table(self._selection(metric, recipe), replicates)
+
+    def evaluations(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """One row an evaluation of a run on a further test set, in the order of the store.
+
+        Columns run_id, architecture, dataset, recipe, replicate (of the run), evaluation,
+        evaluation_id, images, loss (nats), top1, top5 (errors in percent), seconds, planned; or
+        these, of which there are also identity (JSON), started, host, journal and predicted.
+        """
+        return to_pandas(self.table("evaluations", columns))
+
+    def evaluation_errors(
+        self,
+        dataset: str,
+        metric: str = "top1",
+        recipe: str | None = None,
+        replicates: Reduction = "mean",
+    ) -> pd.DataFrame:
+        """Errors of the runs on a dataset, on its test set and on further ones, in percent.
+
+        Index "architecture" as of `errors`; columns "test", then the planned evaluations as the
+        sweep orders them, or as they began where it does not. Options are those of `errors`: each
+        column is of the planned runs that have it. Raises UserError for a dataset that is not
+        there, and where a name stands for several evaluations.
+        """
+        with self:
+            tested = self.errors(metric, recipe, replicates)
+            if dataset not in tested.columns:
+                raise UserError(f"no dataset {dataset}; there are: {', '.join(tested.columns)}")
+            found = error_table(self._evaluation_selection(dataset, metric, recipe), replicates)
+        test = tested[[dataset]].set_axis(["test"], axis="columns")
+        return test.join(found)
 
     def replicates(self, metric: str | None = None, recipe: str | None = None) -> pd.DataFrame:
         """Long table architecture, dataset, replicate, error of the planned runs that have one."""

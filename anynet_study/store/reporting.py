@@ -1,21 +1,29 @@
 """What a collect found, for people and for the store."""
 
-from collections.abc import Collection
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Self
 
+import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anynet_study.store.gathering import Gathered
+from anynet_study.store.evaluations.catalogue import evaluation_keys, stored_keys
+from anynet_study.store.frames import Reading
+from anynet_study.store.order import among
+from anynet_study.store.remembered import ForgottenError, recalling
+
+if TYPE_CHECKING:
+    from anynet_study.store.building import Built, Found
 
 
 @dataclass(frozen=True)
 class CollectReport:
-    """What one collect found; every count is of runs, except `duplicates` (records set aside)."""
+    """What one collect found; counts are of runs, but for `duplicates` (records set aside)."""
 
     runs: int
     #: Not in the store that this one replaced.
@@ -26,60 +34,86 @@ class CollectReport:
     failed: int
     #: One line a journal or file that is not as it should be, beginning with its name.
     problems: list[str]
+    #: Evaluations of runs on further test sets: in the store, new, and records set aside.
+    evaluations: int = 0
+    new_evaluations: int = 0
+    duplicate_evaluations: int = 0
+    #: Evaluations in the journals of runs without a record: in the store as soon as they have one.
+    waiting_evaluations: int = 0
 
 
-class Aside(NamedTuple):
+@dataclass(frozen=True)
+class Aside:
     """A store that was kept when another took its place."""
 
     path: Path
-    #: Its runs that are in no journal any more; 0 where it could not be read.
-    gone: int
+    #: Its runs and evaluations that are in no journal any more; 0 where it could not be read.
+    runs: int
+    evaluations: int
 
 
-def report_of(
-    found: Gathered,
-    folder: Path,
-    runs: pa.Table,
-    asked: NDArray[np.bool_],
-    before: pa.Array,
-    aside: Aside | None,
-) -> CollectReport:
-    """The report on `runs`, of which `asked` are planned.
+@dataclass(frozen=True)
+class Known:
+    """What is in the store that a collect replaces."""
 
-    `before`: runs of the earlier store; `aside`: that store, if it was kept.
-    """
+    runs: pa.Array
+    #: Texts of `evaluations.catalogue.key_texts`.
+    evaluations: pa.Array
+
+    @classmethod
+    def of(cls, store: h5py.File | None) -> Self:
+        """Nothing, where there is no store or what it has cannot be read."""
+        nothing = pa.array([], pa.string())
+        if store is not None:
+            with suppress(ForgottenError), recalling():
+                runs = pa.array(store["runs/run_id"][()].astype(str).astype(object), pa.string())
+                return cls(runs, stored_keys(store, runs) if "evaluations" in store else nothing)
+        return cls(nothing, nothing)
+
+    def gone(self, runs: pa.Table, evaluations: pa.Table) -> tuple[int, int]:
+        """How many runs and evaluations are not among these any more."""
+        there = among(self.evaluations, evaluation_keys(evaluations))
+        return int((~among(self.runs, runs["run_id"])).sum()), int((~there).sum())
+
+
+def report_of(built: "Built", found: "Found", folder: Path, known: Known) -> CollectReport:
+    """The report on what was built of a folder of journals; `known`: of the earlier store."""
+    runs, evaluations = built.runs, built.evaluations.table
+    records = [
+        sum(reading.records for reading in each.readings)
+        for each in (found.runs, found.evaluations)
+    ]
     return CollectReport(
         runs=len(runs),
-        new=int((~among(runs["run_id"], before)).sum()),
-        duplicates=sum(reading.records for reading in found.readings) - len(runs),
-        unplanned=int((~asked).sum()),
+        new=int((~among(runs["run_id"], known.runs)).sum()),
+        duplicates=records[0] - len(runs),
+        unplanned=int((~built.asked).sum()),
         failed=pc.sum(pc.equal(runs["status"], "failed")).as_py() or 0,
-        problems=[*_problems(found, folder), *_kept(aside)],
+        problems=[*_problems(found, folder), *_waiting(built.waiting), *_kept(built.aside)],
+        evaluations=len(evaluations),
+        new_evaluations=int((~among(evaluation_keys(evaluations), known.evaluations)).sum()),
+        duplicate_evaluations=records[1] - len(evaluations) - built.waiting,
+        waiting_evaluations=built.waiting,
     )
 
 
-def among(ids: pa.ChunkedArray, planned: Collection[str] | pa.Array) -> NDArray[np.bool_]:
-    """Whether each id is one of some."""
-    wanted = planned if isinstance(planned, pa.Array) else pa.array(planned, pa.string())
-    return np.asarray(pc.is_in(ids, value_set=wanted), np.bool_)
-
-
-def journal_table(found: Gathered, runs: pa.Table) -> pa.Table:
-    """The table /journals of a store with these runs."""
-    records = np.array([reading.records for reading in found.readings], np.int64)
-    winning = np.bincount(runs["journal"].to_numpy(), minlength=len(found.paths))
+def journal_table(
+    paths: Sequence[Path], readings: Sequence[Reading], winning: NDArray[np.int64]
+) -> pa.Table:
+    """The table /journals; `winning`: how many records of each are in the store."""
+    records = np.array([reading.records for reading in readings], np.int64)
     return pa.table(
         {
-            "journal": pa.array([path.name for path in found.paths], pa.string()),
+            "journal": pa.array([path.name for path in paths], pa.string()),
             "records": records,
             "duplicates": records - winning,
-            "bytes": pa.array([path.stat().st_size for path in found.paths], pa.int64()),
-            "problem": pa.array([reading.problem for reading in found.readings], pa.string()),
+            "bytes": pa.array([path.stat().st_size for path in paths], pa.int64()),
+            "problem": pa.array([reading.problem for reading in readings], pa.string()),
         }
     )
 
 
-def _problems(found: Gathered, journals: Path) -> list[str]:
+def _problems(found: "Found", journals: Path) -> list[str]:
     named = zip(found.paths, found.readings, strict=True)
     said = [f"{path.name}: {reading.problem}" for path, reading in named if reading.problem]
     others = set(journals.iterdir() if journals.is_dir() else ()) - set(found.paths)
@@ -87,10 +121,16 @@ def _problems(found: Gathered, journals: Path) -> list[str]:
     return said + [f"{name}: not a journal; ignored" for name in strangers]
 
 
+def _waiting(count: int) -> list[str]:
+    return [f"journals: {count} evaluations of runs without a record wait for it"] * bool(count)
+
+
 def _kept(aside: Aside | None) -> list[str]:
     if aside is None:
         return []
     name = aside.path.name
-    if not aside.gone:
+    counts = {"runs": aside.runs, "evaluations": aside.evaluations}
+    gone = " and ".join(f"{count} {what}" for what, count in counts.items() if count)
+    if not gone:
         return [f"the store before could not be read; kept: {name}"]
-    return [f"journals: {aside.gone} runs of the store before are in none any more; kept: {name}"]
+    return [f"journals: {gone} of the store before are in none any more; kept: {name}"]

@@ -19,11 +19,21 @@ from anynet_study.store.arrow_tables import (
 from anynet_study.store.attributes import get_text
 from anynet_study.store.columns import read_column
 from anynet_study.store.errors_table import Selection, run_errors
+from anynet_study.store.evaluations.reading import (
+    COLUMNS,
+    evaluation_predictions_in,
+    evaluation_selection,
+    evaluations_table,
+)
 from anynet_study.store.opening import StoreFile
 from anynet_study.store.predictions import Part, PredictionArray, predictions_in
 from anynet_study.store.reading import CURVE_COLUMNS, Results, TableName, to_pandas
 
-FIXED_COLUMNS = {"curves": CURVE_COLUMNS, "provenance": ["name", "value"]}
+FIXED_COLUMNS: Mapping[str, list[str]] = {
+    "curves": CURVE_COLUMNS,
+    "evaluations": list(COLUMNS),
+    "provenance": ["name", "value"],
+}
 
 
 class ResultStore(Results):
@@ -58,8 +68,18 @@ class ResultStore(Results):
             group = predictions_in(file, dataset)
             runs = runs_table(file, self._run_columns, group["run"][()])
             count, images = group["classes"].shape
-        part = Part(self.file, dataset, np.arange(count))
+            part = Part(self.file, group.name, np.arange(count))
         return to_pandas(runs), PredictionArray([part], images)
+
+    def evaluation_predictions(
+        self, dataset: str, evaluation: str
+    ) -> tuple[pd.DataFrame, PredictionArray]:
+        with self.file.open() as file:
+            group = evaluation_predictions_in(file, dataset, evaluation)
+            found = evaluations_table(file, self._evaluation_columns, group["row"][()])
+            count, images = group["classes"].shape
+            part = Part(self.file, group.name, np.arange(count))
+        return to_pandas(found), PredictionArray([part], images)
 
     def labels(self, dataset: str) -> NDArray[np.uint16] | None:
         with self.file.open() as file:
@@ -95,6 +115,8 @@ class ResultStore(Results):
         with self.file.open() as file:
             if table == "runs":
                 return runs_table(file, columns)
+            if table == "evaluations":
+                return evaluations_table(file, columns)
             check_columns(columns, table_columns(file[table]))
             return read_table(file[table], columns)
 
@@ -105,3 +127,7 @@ class ResultStore(Results):
     def _selection(self, metric: str | None, recipe: str | None) -> Selection:
         with self.file.open() as file:
             return run_errors(file, metric, recipe)
+
+    def _evaluation_selection(self, dataset: str, metric: str, recipe: str | None) -> Selection:
+        with self.file.open() as file:
+            return evaluation_selection(file, dataset, metric, recipe)

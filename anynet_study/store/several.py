@@ -12,6 +12,13 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError
 from anynet_study.store.arrow_tables import check_columns, curves_table, runs_columns, runs_table
 from anynet_study.store.errors_table import Selection, run_errors
+from anynet_study.store.evaluations.reading import (
+    SHOWN,
+    evaluation_predictions_in,
+    evaluation_selection,
+    evaluations_table,
+)
+from anynet_study.store.evaluations.union import united_evaluations
 from anynet_study.store.layout import RUN_COLUMNS, prediction_group
 from anynet_study.store.merging import Merged, joint, merged, stacked, with_store
 from anynet_study.store.predictions import Part, PredictionArray, predictions_in
@@ -34,6 +41,7 @@ class ResultStores(Results):
     """
 
     _run_columns = ("store", *RUN_COLUMNS)
+    _evaluation_columns = ("store", *SHOWN)
 
     def __init__(self, stores: Sequence[str | Path | ResultStore]) -> None:
         opened = [one if isinstance(one, ResultStore) else ResultStore(one) for one in stores]
@@ -77,10 +85,39 @@ class ResultStores(Results):
                     rows = np.flatnonzero(one.kept[group["run"][()]])
                     runs.append(_runs(one, file, self._run_columns, group["run"][()][rows]))
                     widths.add(group["classes"].shape[1])
-                parts.append(Part(one.file, dataset, rows))
+                    parts.append(Part(one.file, group.name, rows))
         if len(widths) > 1:
             raise UserError(f"predictions on {dataset} are of {sorted(widths)} images: unlike data")
         return to_pandas(stacked(runs).select(self._run_columns)), PredictionArray(parts, *widths)
+
+    def evaluation_predictions(
+        self, dataset: str, evaluation: str
+    ) -> tuple[pd.DataFrame, PredictionArray]:
+        with self._files.open() as union:
+            self._check_same([dataset])
+            found, parts, widths, refusals = [], [], set(), []
+            for one, (first, planned) in zip(
+                union.members, united_evaluations(union.members), strict=True
+            ):
+                with one.file.open() as file:
+                    try:
+                        group = evaluation_predictions_in(file, dataset, evaluation)
+                    except UserError as error:  # another store may have them
+                        refusals.append(error)
+                        continue
+                    lines = np.flatnonzero(first[group["row"][()]])
+                    rows = group["row"][()][lines]
+                    found.append(_evaluations(one, file, SHOWN, rows, planned))
+                    widths.add(group["classes"].shape[1])
+                    parts.append(Part(one.file, group.name, lines))
+        if not parts:
+            raise refusals[0]
+        if len(widths) > 1:
+            raise UserError(
+                f"predictions of {evaluation} on {dataset} are of {sorted(widths)} images: "
+                "unlike data"
+            )
+        return to_pandas(stacked(found)), PredictionArray(parts, *widths)
 
     def labels(self, dataset: str) -> NDArray[np.uint16] | None:
         with self._files.open() as union:
@@ -108,12 +145,22 @@ class ResultStores(Results):
             return self._merged(table).table.select(columns)
         tables = []
         with self._files.open() as union:
+            if table == "evaluations":
+                return self._read_evaluations(union.members, columns)
             for one, store in zip(union.members, self.stores, strict=True):
                 if table == "runs":
                     with one.file.open() as file:
                         tables.append(_runs(one, file, columns, np.flatnonzero(one.kept)))
                 else:
                     tables.append(with_store(store.table(table), one.name))
+        return stacked(tables).select(columns)
+
+    def _read_evaluations(self, members: list[Member], columns: Sequence[str]) -> pa.Table:
+        own = [name for name in columns if name != "store"] or ["run_id"]
+        tables = []
+        for one, (first, planned) in zip(members, united_evaluations(members), strict=True):
+            with one.file.open() as file:
+                tables.append(_evaluations(one, file, own, np.flatnonzero(first), planned))
         return stacked(tables).select(columns)
 
     def _curves(self, columns: Sequence[str], wanted: Mapping[str, str | None]) -> pa.Table:
@@ -134,19 +181,37 @@ class ResultStores(Results):
 
     def _selection(self, metric: str | None, recipe: str | None) -> Selection:
         with self._files.open() as union:
-            self._check_same(None)
-            recipes = [store.recipes for store in self.stores]
-            main = dict.fromkeys(names[0] for names in recipes if names)
-            if recipe is None and len(main) > 1:
-                raise UserError(f"the stores' main recipes differ: say which: {', '.join(main)}")
-            if recipe is not None and recipe not in self.recipes:
-                raise UserError(f"no recipe {recipe}; there are: {', '.join(self.recipes)}")
             found = []
-            for one, names in zip(union.members, recipes, strict=True):
-                if recipe is None or recipe in names:
-                    with one.file.open() as file:
-                        found.append(run_errors(file, metric, recipe, one.kept & one.planned))
+            for place in self._with_recipe(recipe):
+                one = union.members[place]
+                with one.file.open() as file:
+                    found.append(run_errors(file, metric, recipe, one.kept & one.planned))
         return joint(found)
+
+    def _evaluation_selection(self, dataset: str, metric: str, recipe: str | None) -> Selection:
+        with self._files.open() as union:
+            found, masks = [], united_evaluations(union.members)
+            for place in self._with_recipe(recipe):
+                first, planned = masks[place]
+                with union.members[place].file.open() as file:
+                    found.append(
+                        evaluation_selection(file, dataset, metric, recipe, first & planned)
+                    )
+        return joint(found)
+
+    def _with_recipe(self, recipe: str | None) -> list[int]:
+        """The numbers of the stores that have a recipe (None: the main one).
+
+        Raises UserError where none has, or what errors mean is not the same in all stores.
+        """
+        self._check_same(None)
+        recipes = [store.recipes for store in self.stores]
+        main = dict.fromkeys(names[0] for names in recipes if names)
+        if recipe is None and len(main) > 1:
+            raise UserError(f"the stores' main recipes differ: say which: {', '.join(main)}")
+        if recipe is not None and recipe not in self.recipes:
+            raise UserError(f"no recipe {recipe}; there are: {', '.join(self.recipes)}")
+        return [at for at, names in enumerate(recipes) if recipe is None or recipe in names]
 
     def _merged(self, table: TableName) -> Merged:
         return merged(KEYS[table], [store.table(table) for store in self.stores], self.names)
@@ -171,6 +236,21 @@ def _runs(
     if "planned" in columns:
         place = table.column_names.index("planned")
         table = table.set_column(place, "planned", pa.array(one.planned[rows]))
+    return with_store(table, one.name)
+
+
+def _evaluations(
+    one: Member,
+    file: h5py.File,
+    columns: Sequence[str],
+    rows: NDArray[np.int64],
+    planned: NDArray[np.bool_],
+) -> pa.Table:
+    """These of a store's evaluations."""
+    table = evaluations_table(file, columns, rows)
+    if "planned" in columns:
+        place = table.column_names.index("planned")
+        table = table.set_column(place, "planned", pa.array(planned[rows]))
     return with_store(table, one.name)
 
 

@@ -1,4 +1,4 @@
-"""Where the arrays of the runs come from: their journals, or the store of the last collect."""
+"""Where the arrays of records come from: their journals, or the store of the last collect."""
 
 import errno
 import os
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from anynet_study.store.decoding import Columns, OddFrameError
 from anynet_study.store.frames import FileBytes, Frame, NotAFrameError, read_frame
+from anynet_study.store.kind import RecordKind
 from anynet_study.store.layout import prediction_group
 from anynet_study.store.ragged import interleaved, places_of
 from anynet_study.store.record import CURVES
 from anynet_study.store.remembered import recalling
-from anynet_study.store.run_kind import RUN
 from anynet_study.store.sound import records_of
 
 #: Arrays of a run; `spec` is its bytes.
@@ -34,21 +34,27 @@ Lengths = Mapping[str, Rows]
 
 
 class Source(Protocol):
-    """Arrays of runs, by their rows in the new store."""
+    """Arrays of runs or evaluations, by their rows in the new store."""
 
     def arrays(self, rows: Rows) -> Mapping[str, NDArray[Any]]:
-        """Each of ARRAYS, the values of these runs end to end."""
+        """Each array, the values of these rows end to end."""
         ...
 
 
 class JournalSource:
-    """Runs as their journals have them."""
+    """Records as their journals have them."""
 
-    def __init__(self, runs: pa.Table, paths: Sequence[Path]) -> None:
-        """`runs` of `catalogue.SCHEMA`, in the order of the new store."""
-        names = ("journal", "offset", "end")
-        self._journal, self._offset, self._end = (runs[name].to_numpy() for name in names)
-        self._paths = paths
+    def __init__(
+        self,
+        kind: RecordKind[Any],
+        records: pa.Table,
+        paths: Sequence[Path],
+        names: Sequence[str] = ARRAYS,
+    ) -> None:
+        """`records` of a catalogue, in the order of the new store; `names` of their arrays."""
+        place = ("journal", "offset", "end")
+        self._journal, self._offset, self._end = (records[name].to_numpy() for name in place)
+        self._kind, self._paths, self._names = kind, paths, names
 
     def arrays(self, rows: Rows) -> Mapping[str, NDArray[Any]]:
         order = np.lexsort((self._offset[rows], self._journal[rows]))
@@ -57,10 +63,10 @@ class JournalSource:
         frames = [frame for part in np.split(ordered, journals) for frame in self._read(part)]
         found = [frames[place] for place in np.argsort(order).tolist()]
         try:
-            columns = Columns(RUN, [frame.message for frame in found])
+            columns = Columns(self._kind, [frame.message for frame in found])
         except OddFrameError:
-            _, columns = records_of(RUN, found, [])
-        return {name: columns.values(name) for name in ARRAYS}
+            _, columns = records_of(self._kind, found, [])
+        return {name: columns.values(name) for name in self._names}
 
     def _read(self, rows: Rows) -> Iterator[Frame]:
         """The frames of these runs of one journal, in the order of its bytes."""
@@ -73,7 +79,7 @@ class JournalSource:
                 data.fetch(begin, int(self._end[mine[-1]]) - begin)
                 for offset in self._offset[mine].tolist():
                     try:
-                        yield read_frame(data, offset, RUN.version)
+                        yield read_frame(data, offset, self._kind.version)
                     except NotAFrameError:
                         reason = f"changed at byte {offset} while it was read"
                         raise OSError(errno.EIO, reason, str(path)) from None
@@ -126,10 +132,10 @@ class StoreSource:
 
 
 class Sources:
-    """Runs from the store of the last collect where they are in it, near each other."""
+    """Records from the store of the last collect where they are in it, near each other."""
 
     def __init__(self, journals: Source, store: Source, place: Rows, lengths: Lengths) -> None:
-        """`place`: the row of each run in that store, -1 where it is not in it."""
+        """`place`: the row of each in that store, -1 where it is not in it."""
         self._journals, self._store = journals, store
         self._place, self._lengths = place, lengths
 
@@ -147,5 +153,5 @@ class Sources:
             name: interleaved(
                 [(mine, arrays[name]) for mine, arrays in parts], self._lengths[name][rows]
             )
-            for name in ARRAYS
+            for name in self._lengths
         }

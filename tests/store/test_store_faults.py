@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from store_factory import as_ordinary_user, datasets, make_store, population, record, write_journal
 
-from anynet_study.store import JournalWriter, ResultStore, collect, stores_equal
+from anynet_study.store import JournalWriter, ResultStore, building, collect, stores_equal
 
 TESTS = Path(__file__).parents[1]
 #: SIGKILLs of journal writers and of collects.
@@ -166,7 +166,7 @@ def test_journals_that_change_while_they_are_read(
         data[-700] ^= 1
         journal.write_bytes(data)
 
-    monkeypatch.setattr(sys.modules[collect.__module__], "write_root", then_damage)
+    monkeypatch.setattr(building, "write_root", then_damage)
     before = out.read_bytes()
     with pytest.raises(OSError, match=r"changed at byte .*x\.arrow"):
         collect(tmp_path / "journals", out, population(), datasets(), None, {})

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.store.attributes import get_text
-from anynet_study.store.columns import read_column
+from anynet_study.store.columns import read_coded
 from anynet_study.store.importing.part import RUNS, Part, Truth
 from anynet_study.store.importing.table_part import entry
 from anynet_study.store.layout import CODED
@@ -81,11 +81,13 @@ class _Ragged:
 def _runs(file: h5py.File) -> pa.Table:
     columns = []
     for name, kind in zip(RUNS.names, RUNS.types, strict=True):
-        values = file["runs"][name][()]
         if name in CODED:
-            labels = pa.array(read_column(file["labels"], name), pa.string())
-            columns.append(pa.DictionaryArray.from_arrays(pa.array(values, pa.int32()), labels))
-        elif name == "run_id":
+            codes, texts = read_coded(file, name)
+            labels = pa.array(texts, pa.string())
+            columns.append(pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), labels))
+            continue
+        values = file["runs"][name][()]
+        if name == "run_id":
             columns.append(pa.array(values.astype(str), kind))
         else:
             columns.append(pa.array(values, kind))

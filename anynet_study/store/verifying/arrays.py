@@ -11,12 +11,11 @@ from anynet_study.store.attributes import get_text
 from anynet_study.store.columns import read_column
 from anynet_study.store.layout import prediction_group
 from anynet_study.store.record import NO_PREDICTION
-from anynet_study.store.verifying.finding import Finding, Findings
+from anynet_study.store.verifying.finding import BYTES_AT_ONCE, Finding, Findings
 from anynet_study.store.verifying.runs import Runs
 
-#: Runs, or bytes of predictions, that are looked at together.
+#: Runs that are looked at together.
 RUNS_AT_ONCE = 1 << 13
-BYTES_AT_ONCE = 1 << 24
 #: Percent by which an error may differ from the last value of a curve, which is float32.
 TOLERANCE = 1e-4
 ERROR_CURVES = ("train_top1", "train_top5", "test_top1", "test_top5")

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+#: Bytes of predictions that are looked at together.
+BYTES_AT_ONCE = 1 << 24
 #: So many names are given of what is wrong in the same way.
 EXAMPLES = 3
 

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anynet_study.progress import progress_if_long
-from anynet_study.store.catalogue import winners
-from anynet_study.store.gathering import Gathered, gathered
+from anynet_study.store.building import Found, find
+from anynet_study.store.catalogue import RUNS, winners
+from anynet_study.store.gathering import Gathered
 from anynet_study.store.heavy import lengths_of
 from anynet_study.store.opening import DAMAGE, opened
 from anynet_study.store.remembered import ForgottenError
@@ -30,8 +31,9 @@ def verify_journals(folder: Path, store: Path | None) -> list[Finding]:
 
     `store` None: there is none yet, or it is damaged. Raises UserError or OSError as `collect`.
     """
-    found = gathered(folder, None)
-    findings = [*_files(found, folder), *_duplicates(found.records)]
+    both = find(folder, None)
+    found = both.runs
+    findings = [*_files(both, folder), *_duplicates(found.records)]
     runs = found.records.take(winners(found.records))
     findings += _specs(found, runs)
     if store is not None:
@@ -43,7 +45,7 @@ def verify_journals(folder: Path, store: Path | None) -> list[Finding]:
     return findings
 
 
-def _files(found: Gathered, folder: Path) -> Findings:
+def _files(found: Found, folder: Path) -> Findings:
     for path, reading in zip(found.paths, found.readings, strict=True):
         where = f"{folder.name}/{path.name}"
         yield from (Finding(where, problem, "train") for problem in reading.problems)
@@ -68,7 +70,7 @@ def _duplicates(records: pa.Table) -> Findings:
 
 def _specs(found: Gathered, runs: pa.Table) -> Findings:
     """Records whose run_id is not the hash of their specification."""
-    source, wrong = JournalSource(runs, found.paths), []
+    source, wrong = JournalSource(RUNS.kind, runs, found.paths), []
     ids, lengths = runs["run_id"].to_pylist(), lengths_of(runs)["spec"]
     with progress_if_long("runs of the journals", len(ids)) as report:
         for first in range(0, len(ids), RUNS_AT_ONCE):
@@ -121,7 +123,7 @@ def _compared(
             said = f"is not what the journals say of {there.named(rows[other])}"
             yield Finding(f"/runs/{name}", said)
     lengths = lengths_of(runs)
-    stored, journalled = StoreSource(file, rows), JournalSource(runs, found.paths)
+    stored, journalled = StoreSource(file, rows), JournalSource(RUNS.kind, runs, found.paths)
     wrong: dict[str, list[int]] = {}
     with progress_if_long("runs of store and journals", len(rows)) as report:
         for first in range(0, len(rows), RUNS_AT_ONCE):

@@ -6,12 +6,12 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.store.columns import read_column
+from anynet_study.store.columns import read_coded, read_column
 from anynet_study.store.layout import CODED
-from anynet_study.store.record import FailureKind, Metric, Status
+from anynet_study.store.record import Engine, FailureKind, Metric, Status
 from anynet_study.store.verifying.finding import Finding, Findings, some
 
-_LEGAL = {"status": Status, "failure_kind": FailureKind, "metric": Metric}
+_LEGAL = {"status": Status, "failure_kind": FailureKind, "metric": Metric, "engine": Engine}
 #: How the runs are ordered.
 ORDER = ("architecture", "dataset", "recipe", "replicate", "run_id")
 
@@ -21,8 +21,11 @@ class Runs:
 
     def __init__(self, file: h5py.File) -> None:
         """Raises what h5py raises for what cannot be read."""
-        self.columns = {name: file["runs"][name][()] for name in file["runs"]}
-        self.labels = {name: read_column(file["labels"], name) for name in CODED}
+        plain = [name for name in file["runs"] if name not in CODED]
+        self.columns = {name: file["runs"][name][()] for name in plain}
+        self.labels = {}
+        for name in CODED:
+            self.columns[name], self.labels[name] = read_coded(file, name)
         self.ids = self.columns["run_id"]
 
     def __len__(self) -> int:
@@ -102,8 +105,11 @@ def _journal_counts(file: h5py.File, runs: Runs) -> Findings:
     table = file["journals"]
     if not {"records", "duplicates"} <= set(table):
         return
-    there = np.bincount(runs.columns["journal"], minlength=len(runs.labels["journal"]))
+    journals = [runs.columns["journal"]]
+    if "evaluations" in file:
+        journals.append(file["evaluations/journal"][()])
+    there = np.bincount(np.concatenate(journals), minlength=len(runs.labels["journal"]))
     said = table["records"][()] - table["duplicates"][()]
     for name, mine, claimed in zip(runs.labels["journal"], there, said, strict=True):
         if mine != claimed:
-            yield Finding("/journals", f"says that {name} gave {claimed} runs; there are {mine}")
+            yield Finding("/journals", f"says that {name} gave {claimed} records; there are {mine}")

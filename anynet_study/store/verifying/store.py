@@ -7,7 +7,7 @@ import h5py
 from anynet_study.errors import UserError
 from anynet_study.progress import progress_if_long
 from anynet_study.store.opening import DAMAGE, open_store, opened
-from anynet_study.store.verifying import arrays, runs, structure, tables
+from anynet_study.store.verifying import arrays, evaluations, runs, structure, tables
 from anynet_study.store.verifying.finding import Finding
 
 
@@ -46,8 +46,12 @@ def _damage(file: h5py.File) -> list[Finding]:
 
 
 def _contradictions(file: h5py.File) -> list[Finding]:
-    columns = runs.Runs(file)
-    found = [*runs.references(file, columns), *arrays.offsets(file, columns)]
+    columns, evaluated = runs.Runs(file), evaluations.Evaluations(file)
+    found = [
+        *runs.references(file, columns),
+        *evaluations.references(evaluated, columns),
+        *arrays.offsets(file, columns),
+    ]
     if found:
         return found
     return [
@@ -57,4 +61,5 @@ def _contradictions(file: h5py.File) -> list[Finding]:
         *arrays.specs(file, columns),
         *arrays.curves(file, columns),
         *arrays.predictions(file, columns),
+        *evaluations.values(file, evaluated, columns),
     ]

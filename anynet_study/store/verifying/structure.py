@@ -1,14 +1,20 @@
 """The parts of a store: whether all are there, of the right kind and length, and readable."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import h5py
 import numpy as np
 
 from anynet_study.store.attributes import get_texts
-from anynet_study.store.layout import CODED, RUN_COLUMNS
+from anynet_study.store.layout import (
+    CODED,
+    EVALUATION_CODED,
+    EVALUATION_COLUMNS,
+    FIRST_WITH_ENGINE,
+    RUN_COLUMNS,
+)
 from anynet_study.store.record import CURVES
 from anynet_study.store.sealing import is_sealed
 from anynet_study.store.verifying.finding import Finding, Findings, Progress
@@ -22,7 +28,7 @@ LONGEST_CHUNK = 1 << 30
 
 TABLES = ("architectures", "datasets", "journals")
 GROUPS = (*TABLES, "runs", "labels", "curves", "specs", "predictions")
-_NUMBERS = dict.fromkeys(("error", "seconds", "started"), "f")
+_NUMBERS = dict.fromkeys(("error", "seconds", "started", "loss", "top1", "top5"), "f")
 
 
 def parts(file: h5py.File) -> Findings:
@@ -30,13 +36,18 @@ def parts(file: h5py.File) -> Findings:
 
     If there is anything, the contents make no sense.
     """
-    absent = [name for name in GROUPS if not isinstance(file.get(name), h5py.Group)]
+    newer = int(file.attrs["schema_version"]) >= FIRST_WITH_ENGINE
+    groups = (*GROUPS, "evaluations") if newer else GROUPS
+    absent = [name for name in groups if not isinstance(file.get(name), h5py.Group)]
     if absent:
         yield from (Finding(f"/{name}", "is missing") for name in absent)
         return
     for name in TABLES:
         yield from _table(file, name)
-    yield from _runs(file)
+    older = set() if newer else {"engine"}
+    yield from _runs(file, older)
+    if newer:
+        yield from _evaluations(file)
     for name in CURVES:
         yield from _array(file, f"/curves/{name}", "f", None)
     yield from _array(file, "/specs/text", "u", None)
@@ -66,13 +77,40 @@ def _table(file: h5py.File, name: str) -> Findings:
         yield from _array(file, f"/{name}/{column}", "iufSO", length)
 
 
-def _runs(file: h5py.File) -> Findings:
+def _evaluations(file: h5py.File) -> Findings:
+    for column in EVALUATION_CODED:
+        yield from _array(file, f"/labels/{column}", "SO", None)
+    first = file["evaluations"].get("run")
+    count = first.shape[0] if isinstance(first, h5py.Dataset) and first.ndim == 1 else None
+    for column in EVALUATION_COLUMNS:
+        yield from _array(file, f"/evaluations/{column}", _NUMBERS.get(column, "iu"), count)
+    parent = file["evaluations"].get("predictions")
+    if not isinstance(parent, h5py.Group):
+        yield Finding("/evaluations/predictions", "is missing")
+        return
+    for dataset, groups in parent.items():
+        for name in groups if isinstance(groups, h5py.Group) else ():
+            path = f"{parent.name}/{dataset}/{name}"
+            group = file.get(path)
+            said = set(group.attrs) if isinstance(group, h5py.Group) else set()
+            if not {"dataset", "evaluation"} <= said:
+                yield Finding(path, "cannot be read, or does not say what it is")
+            yield from _array(file, f"{path}/classes", "u", None, dimensions=2)
+            yield from _array(file, f"{path}/row", "iu", None)
+
+
+def _runs(file: h5py.File, without: Collection[str]) -> Findings:
+    """`without`: columns that older versions lack."""
     for column in CODED:
+        if column in without:
+            continue
         yield from _array(file, f"/labels/{column}", "SO", None)
     runs = file["runs"].get("run_id")
     count = runs.shape[0] if isinstance(runs, h5py.Dataset) and runs.ndim == 1 else None
     yield from _array(file, "/runs/run_id", "S", count)
     for column in RUN_COLUMNS[1:]:
+        if column in without:
+            continue
         yield from _array(file, f"/runs/{column}", _NUMBERS.get(column, "iu"), count)
     for group in ("curves", "specs"):
         yield from _array(file, f"/{group}/offsets", "iu", None if count is None else count + 1)
