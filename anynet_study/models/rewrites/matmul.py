@@ -19,7 +19,8 @@ REGISTER = 16
 def multiply(rows: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return `rows` (m, k) times `matrix` (k, n), plus `bias` (n,): (m, n)."""
     narrow = matrix.shape[1] % REGISTER != 0
-    if len(rows) >= MANY_ROWS and (narrow or matrix.numel() >= LARGE_MATRIX):
+    whole = len(rows) >= MANY_ROWS and len(rows) % 256 == 0  # as images of 16 x 16
+    if whole and (narrow or matrix.numel() >= LARGE_MATRIX):
         k, n = matrix.shape
         images = rows.view(-1, 16, 16, k).permute(0, 3, 1, 2)
         product = F.conv2d(images, matrix.t().reshape(n, k, 1, 1), bias)
