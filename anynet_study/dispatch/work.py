@@ -12,12 +12,14 @@ from anynet_study.dispatch.last_words import BEGINS
 from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.dispatch.record import Trained, evaluation_of, failure_of, record_of, turns
 from anynet_study.dispatch.recorded import Recorded
+from anynet_study.models import build
 from anynet_study.study import Study
 from anynet_study.sweep_launch import Launch
+from anynet_study.training.arrangement import arrange
 from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
 from anynet_study.training.evaluation import EvaluationSet
 from anynet_study.training.fallback import step_down
-from anynet_study.training.initial import Weights, initial_network
+from anynet_study.training.initial import Weights
 from anynet_study.training.options import Options
 from anynet_study.training.source import Source
 from anynet_study.training.spec import RunSpec
@@ -112,8 +114,8 @@ class Bench:
             self._evaluate(run, trained.network)
             if run.run_id in self.given.kept:
                 save_weights(self.given.study.weights(run.run_id), run.run_id, trained.network)
-        if run.run_id not in self.given.recorded.runs or row.status == "completed":
-            self.journals.append(row)
+        if self.given.recorded.runs.get(run.run_id) in (None, "failed"):
+            self.journals.append(row)  # otherwise it was trained once more for its weights
         (self.given.study.checkpoints / f"{run.run_id}.pt").unlink(missing_ok=True)
 
     def _failed(self, run: PlannedRun, error: Exception, seconds: float) -> list[PlannedRun]:
@@ -141,8 +143,11 @@ class Bench:
         weights = load_weights(self.given.study.weights(run.run_id), run.run_id)
         if weights is None:
             return False
-        network = initial_network(run.spec, len(self.given.views[run.dataset].classes))
+        network = build(run.spec.architecture, len(self.given.views[run.dataset].classes))
         network.load_state_dict(weights)
+        if self.given.launch.engine == "fast":
+            resolution = run.spec.recipe.resolution
+            network = arrange(network, resolution, self.given.device, self.options)
         self._evaluate(run, network.to(self.given.device))
         return True
 

@@ -65,7 +65,11 @@ def work(job: Job, interruption: Interruption) -> int:
     from anynet_study.training.checkpoint import InterruptedRunError
 
     torch.set_num_threads(1)
-    given = _assignment(job, torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+    study, sweep = (
+        Study(Path(job.study_folder)),
+        Sweep.model_validate(yaml.safe_load(job.sweep_yaml)),
+    )
+    given = assignment(study, sweep, torch.device("cuda" if torch.cuda.is_available() else "cpu"))
     mine = set(job.run_ids)
     todo = [run for run in given.planned.values() if run.run_id in mine]
     todo = given.recorded.todo(todo, job.retry_failed)
@@ -80,12 +84,10 @@ def work(job: Job, interruption: Interruption) -> int:
     return len(todo)
 
 
-def _assignment(job: Job, device: "torch.device") -> "Assignment":
-    """What the job's files say: nothing but ids comes from the pickle."""
+def assignment(study: Study, sweep: Sweep, device: "torch.device") -> "Assignment":
+    """What a worker must know, from the study's files as they are now."""
     from anynet_study.dispatch.work import Assignment
 
-    study = Study(Path(job.study_folder))
-    sweep = Sweep.model_validate(yaml.safe_load(job.sweep_yaml))
     views = load_views(sweep)
     planned = plan(sweep, Population.read(study.population_file), views)
     starts = {run.spec.pretrained.run_id for run in planned if run.spec.pretrained is not None}

@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from anynet_study.data import DatasetView
-from anynet_study.models.rewrites import accelerate
+from anynet_study.training.arrangement import arrange
 from anynet_study.training.augment import preprocessor
 from anynet_study.training.batches import epoch_tables
 from anynet_study.training.graphs import Program
@@ -13,7 +13,6 @@ from anynet_study.training.initial import Weights, initial_network, training_mod
 from anynet_study.training.metrics import Tally
 from anynet_study.training.optimizers import fill_state, make_optimizer
 from anynet_study.training.options import Options
-from anynet_study.training.recompute import recompute_stages
 from anynet_study.training.schedule import learning_rate, steps_per_epoch
 from anynet_study.training.source import Source
 from anynet_study.training.spec import RunSpec
@@ -41,8 +40,8 @@ class FastTrainer:
         self.steps = steps_per_epoch(len(view.train_index), self.recipe.batch_size)
         self.batch = min(len(view.train_index), self.recipe.batch_size)
         self.contiguous = device.type == "cpu" and not options.channels_last
-        self.model = initial_network(spec, len(view.classes), weights).to(device)
-        self._arrange(options)
+        network = initial_network(spec, len(view.classes), weights)
+        self.model = arrange(network, self.recipe.resolution, device, options)
         self.lr = torch.zeros((), device=device)
         self.optimizer = make_optimizer(
             self.recipe,
@@ -56,17 +55,6 @@ class FastTrainer:
         self._make_tables(source, options)
         self.program = Program(self._step, self._changed, _graph(device, options))
         self.tests = TestPass(view, self.model, self.preprocess, source, options, self.program)
-
-    def _arrange(self, options: Options) -> None:
-        """Lay out the network for speed: the same weights by the same names."""
-        on_cpu = self.device.type == "cpu"
-        if on_cpu and options.channels_last:
-            self.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        if options.rewrites:
-
-            accelerate(self.model, self.recipe.resolution, "cpu" if on_cpu else "cuda")
-        if options.recompute:
-            recompute_stages(self.model)
 
     def _make_tables(self, source: Source, options: Options) -> None:
         steps, batch, device = self.steps, self.batch, self.device

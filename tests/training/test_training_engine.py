@@ -39,7 +39,7 @@ def test_rewritten_it_differs_by_rounding(view: DatasetView, recipe: dict[str, o
     run = spec(view, **recipe)
     exact, fast = train(run, view, CPU, options=EXACT), train(run, view, CPU)
     first = exact.curves["train_loss"][0]
-    assert fast.curves["train_loss"][0] == pytest.approx(first, rel=1e-4)
+    assert fast.curves["train_loss"][0] == pytest.approx(first, rel=1e-3)
     np.testing.assert_allclose(fast.curves["test_loss"], exact.curves["test_loss"], rtol=0.05)
 
 

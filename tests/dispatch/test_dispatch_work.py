@@ -1,0 +1,187 @@
+"""A worker's work: pretraining, further evaluations, what is kept, what is done again."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from anynet_study.dispatch.journals import Journals
+from anynet_study.dispatch.recorded import Recorded
+from anynet_study.dispatch.work import Bench
+from anynet_study.dispatch.worker import assignment
+from anynet_study.store import EvaluationRecord, RunRecord, read_evaluations, read_journal
+from anynet_study.study import Study, sample
+from anynet_study.sweep import Sweep
+from anynet_study.training.checkpoint import InterruptedRunError
+from anynet_study.training.initial import Weights
+from anynet_study.training.options import Options
+from anynet_study.training.weights import load_weights
+
+SWEEP = """
+name: work
+population:
+  space: {base: anynetx, depths: [1, 2], widths: [8, 32], stem: cifar, stem_width: 8}
+  count: 1
+  resolution: 8
+  classes: 10
+source: digits
+datasets:
+  digits: {per_class: 20}
+  digits-2: {base: digits, classes: 2, per_class: 20}
+  blobs: {per_class: 20}
+recipes:
+  scratch: {epochs: 1, batch_size: 16, crop: none, flip: false, datasets: [digits, blobs]}
+  tuned: {steps: 3, batch_size: 16, crop: none, pretrained: digits, datasets: [digits-2]}
+  probe:
+    {steps: 3, batch_size: 16, crop: none, pretrained: digits, trained: head, datasets: [blobs]}
+evaluations:
+  mirrored: {transform: horizontal_flip}
+  four: {classes: 4, datasets: [digits]}
+"""
+RUNS = [("digits", "scratch"), ("blobs", "scratch"), ("digits-2", "tuned"), ("blobs", "probe")]
+
+
+class Place:
+    """A study, worked at in this process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.study = Study(folder)
+        self.begin(yaml.safe_load(SWEEP))
+
+    def begin(self, content: dict[str, object]) -> None:
+        self.sweep = Sweep.model_validate(content)
+        self.study.begin(self.sweep, sample(self.sweep.population))
+
+    def work(self, steps: int | None = None) -> None:
+        """Do what is missing; `steps`: be told to stop after so many."""
+        given = assignment(self.study, self.sweep, torch.device("cpu"))
+        done = 0
+
+        def stop() -> bool:
+            nonlocal done
+            done += 1
+            return done == steps
+
+        with Journals(self.study) as journals:
+            bench = Bench(given, Options(at_once=1), journals, stop)
+            for run in given.recorded.todo(given.planned.values()):
+                bench.train([run])
+
+    def rows(self) -> list[RunRecord]:
+        paths = sorted(self.study.journals.glob("*[0-9].arrow"))
+        return [row for path in paths for row in read_journal(path).records]
+
+    def evaluations(self) -> list[EvaluationRecord]:
+        paths = sorted(self.study.journals.glob("*.evaluations.arrow"))
+        return [row for path in paths for row in read_evaluations(path).records]
+
+    def weights(self, row: RunRecord) -> Weights | None:
+        return load_weights(self.study.weights(row.run_id), row.run_id)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
+    torch.set_num_threads(1)
+    return Place(tmp_path / "study")
+
+
+def test_runs_that_start_from_others_come_after_them_and_from_their_weights(place: Place) -> None:
+    place.sweep = place.sweep.model_copy(
+        update={"launch": place.sweep.launch.model_copy(update={"keep": "weights"})}
+    )
+    place.work()
+    rows = place.rows()
+    assert [(row.dataset, row.recipe) for row in rows] == RUNS
+    assert [row.status for row in rows] == ["completed"] * 4
+    digits, _, tuned, probe = (place.weights(row) or {} for row in rows)
+    body = [name for name in digits if not name.startswith("head.")]
+    assert all(torch.equal(probe[name], digits[name]) for name in body)
+    assert not any(torch.equal(tuned[name], digits[name]) for name in body if "0.0.weight" in name)
+    assert len(rows[2].curves["test_top1"]) == 2  # 3 steps: an epoch of 2, and half of one
+
+
+def test_a_missing_start_is_trained_again_and_gives_the_same(place: Place) -> None:
+    place.work()
+    before = {(row.dataset, row.recipe): row for row in place.rows()}
+    kept = place.study.weights(before["digits", "scratch"].run_id)
+    assert [path.name for path in kept.parent.iterdir()] == [kept.name]  # others are not wanted
+    kept.write_bytes(b"damaged")
+    forget = [*place.study.journals.iterdir()]
+    for path in forget:
+        path.unlink()
+    place.work()
+    for row in place.rows():
+        assert np.array_equal(row.predictions, before[row.dataset, row.recipe].predictions)
+
+
+def test_evaluations_are_rows_of_the_runs_they_make_sense_for(place: Place) -> None:
+    place.work()
+    runs = {row.run_id: row for row in place.rows()}
+    rows = place.evaluations()
+    found = sorted((runs[row.run_id].dataset, row.evaluation) for row in rows)
+    mirrored = [(dataset, "mirrored") for dataset, _ in RUNS]
+    assert found == sorted([*mirrored, ("digits", "four")])
+    (four,) = [row for row in rows if row.evaluation == "four"]
+    (whole,) = [row for row in runs.values() if (row.dataset, row.recipe) == RUNS[0]]
+    assert four.images < len(whole.predictions)
+    assert len(set(four.predictions.tolist())) <= 4
+    place.work()  # nothing is left to do
+    assert len(place.evaluations()) == len(rows)
+
+
+@pytest.mark.parametrize("keep", ["nothing", "weights"])
+def test_an_evaluation_added_later_needs_the_weights(
+    place: Place, keep: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = yaml.safe_load(SWEEP) | {"launch": {"keep": keep}, "evaluations": {}}
+    place.begin(content)
+    place.work()
+    before = [row.run_id for row in place.rows()]
+    assert place.evaluations() == []
+    capsys.readouterr()
+    place.begin(content | {"evaluations": {"upside-down": {"transform": "vertical_flip"}}})
+    place.work()
+    trained = capsys.readouterr().out.count(" begins\n")
+    assert trained == (0 if keep == "weights" else 3)  # that of digits was kept for the others
+    assert [row.run_id for row in place.rows()] == before  # the results stay as they are
+    assert {row.run_id for row in place.evaluations()} == set(before)
+    at_once = Place(place.study.folder.parent / "at-once")
+    at_once.begin(content | {"evaluations": {"upside-down": {"transform": "vertical_flip"}}})
+    at_once.work()
+    losses = [{row.run_id: row.loss for row in there.evaluations()} for there in (place, at_once)]
+    assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize("steps", [1, 3, 12])
+def test_told_to_stop_it_saves_and_goes_on_as_if_nothing_was(place: Place, steps: int) -> None:
+    with pytest.raises(InterruptedRunError):
+        place.work(steps)
+    assert len(list(place.study.checkpoints.glob("*.pt"))) == 1
+    place.work()
+    assert list(place.study.checkpoints.iterdir()) == []
+    again = Place(place.study.folder.parent / "undisturbed")
+    again.work()
+    for row, other in zip(place.rows(), again.rows(), strict=True):
+        assert row.run_id == other.run_id
+        assert np.array_equal(row.predictions, other.predictions)
+        assert row.error == other.error
+    pairs = zip(place.evaluations(), again.evaluations(), strict=True)
+    assert all((a.loss, a.top1) == (b.loss, b.top1) for a, b in pairs)
+
+
+def test_recorded_says_what_is_left(place: Place) -> None:
+    given = assignment(place.study, place.sweep, torch.device("cpu"))
+    runs = list(given.planned.values())
+    ids = {run.run_id: "completed" for run in runs}
+    done = frozenset((run.run_id, one) for run in runs for one in run.evaluations)
+    assert Recorded(ids, done).todo(runs) == []
+    assert Recorded(ids, frozenset()).todo(runs) == runs
+    failed = Recorded(ids | {runs[0].run_id: "failed"}, done)
+    assert (failed.todo(runs), failed.todo(runs, retry_failed=True)) == ([], runs[:1])
+    diverged = Recorded(dict.fromkeys(ids, "diverged"), frozenset())
+    assert diverged.todo(runs) == []
+    assert dataclasses.replace(given, recorded=diverged).recorded is diverged
