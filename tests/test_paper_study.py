@@ -179,8 +179,9 @@ def test_the_whole_study_has_a_price_before_its_data_is_there(tmp_path: Path, ar
     priced = {}
     for line in shown.splitlines():
         cells = [cell.strip() for cell in line.strip("│ ").split("│")]
-        if len(cells) == 6:
-            priced[cells[0].removesuffix(" *")] = float(cells[-1].replace(",", ""))
+        if len(cells) == 7:
+            priced[cells[0].removesuffix(" *")] = float(cells[-2].replace(",", ""))
+            assert 1 < float(cells[-1]) < 32  # GiB
     assert list(priced) == COLUMNS
     assert min(priced.values()) > 0
     assert sum(priced.values()) / 24 == pytest.approx(days, abs=0.1)

@@ -40,8 +40,8 @@ class CostModel:
     def told(self) -> str:
         """In words, what predictions are made by."""
         if self.basis != "fitted":
-            kind = "estimate" if self.basis == "estimate" else "measurement"
-            return f"by a built-in {kind} of one {self.name}"
+            kind = "estimate for" if self.basis == "estimate" else "prices of"
+            return f"built-in {kind} one {self.name}"
         error = "" if math.isnan(self.error) else f", median error {100 * self.error:.0f}%"
         runs = "1 finished run" if self.runs == 1 else f"{self.runs:,} finished runs"
         return f"fitted to {runs} on one {self.name}{error}"

@@ -145,10 +145,20 @@ def _features(networks: Networks, work: Workload) -> Features:
         stem=work.passes * stem.flops(),
         tiny=work.passes * total(lambda x, big: ~big * x.flops()),
         outputs=work.passes * (stem.activations() + total(lambda x, _: x.activations())),
-        layers=work.batches * (2 + total(lambda x, _: x.count)),
+        layers=work.batches * layer_counts(networks),
         parameters=work.steps * parameters(networks, work.classes),
         pixels=(work.trained + work.evaluated) * work.resolution**2,
         batches=work.batches,
         runs=1,
         starts=0,
     )
+
+
+def layer_counts(networks: Networks) -> Counts:
+    """Convolutions of each network, and its linear layer, shape (n,)."""
+    stages = np.zeros(networks.widths.shape, dtype=np.int64)
+    stem, *others = layers(networks, 1)
+    for layer in others:
+        stages += layer.count
+    counts: Counts = stem.count + stages.sum(axis=0) + 1
+    return counts

@@ -12,7 +12,7 @@ from anynet_study.design_space.memory import training_memory
 from anynet_study.design_space.networks import Counts, IntArray, Networks
 from anynet_study.design_space.populations.cells import Group
 from anynet_study.design_space.saved import FLOAT_BYTES
-from anynet_study.dispatch.cost_features import EVALUATION_BATCH, Workload
+from anynet_study.dispatch.cost_features import EVALUATION_BATCH, Workload, layer_counts
 
 MIB = 1 << 20
 #: Weights, momentum and the gradients of the last step, which are kept while it is evaluated.
@@ -30,16 +30,18 @@ class DeviceMemory:
 
     #: Of a process: interpreter, torch, and on a GPU its context.
     process_bytes: int
+    #: Of each layer: compiled for its shape, forward and backward.
+    layer_bytes: int
     #: Share of a run's tensors that scratch space and gaps between them take in addition.
     slack: float
     #: Whether datasets are in the device's memory; on a CPU files are mapped, and shared.
     resident: bool
 
 
-#: Measured with `python -m benchmarks.cost`.
-CPU_MEMORY = DeviceMemory(process_bytes=330 * MIB, slack=0.25, resident=False)
+#: Measured with `python -m benchmarks.cost --memory` (resident set, torch 2.13).
+CPU_MEMORY = DeviceMemory(420 * MIB, layer_bytes=MIB // 2, slack=0.25, resident=False)
 #: Estimated: CUDA's context, torch's kernels, cuDNN's and cuBLAS's work spaces.
-GPU_MEMORY = DeviceMemory(process_bytes=900 * MIB, slack=0.25, resident=True)
+GPU_MEMORY = DeviceMemory(900 * MIB, layer_bytes=0, slack=0.25, resident=True)
 
 
 def device_memory(device: str) -> DeviceMemory:
@@ -61,7 +63,8 @@ def run_bytes(groups: Sequence[Group], work: Workload, device: DeviceMemory) -> 
         training = training_memory(networks, work.resolution, work.classes, batch)
         evaluation = _evaluation(networks, work, evaluated)
         tensors = np.maximum(training, evaluation) + images
-        most[rows] = np.ceil(tensors * (1 + device.slack))
+        compiled = device.layer_bytes * layer_counts(networks)
+        most[rows] = np.ceil(tensors * (1 + device.slack) + compiled)
     return most
 
 

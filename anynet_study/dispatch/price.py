@@ -10,6 +10,7 @@ from anynet_study.data.builtin import BUILT_IN
 from anynet_study.design_space import Population
 from anynet_study.dispatch.cost import CostModel
 from anynet_study.dispatch.cost_features import Workload, run_features
+from anynet_study.dispatch.memory import device_memory, run_bytes, shared_bytes
 from anynet_study.dispatch.plan import naming, resolve
 from anynet_study.errors import UserError
 from anynet_study.sweep import Sweep
@@ -36,9 +37,13 @@ class Item:
     dataset: str
     recipe: str
     size: Size
+    #: Passes over the training images, the last one perhaps cut short.
     epochs: int
     runs: int
     seconds: float
+    #: What a worker takes for the largest network, without datasets, which are only held where
+    #: there is room.
+    memory_bytes: int
 
 
 def price(sweep: Sweep, population: Population, rate: CostModel) -> list[Item]:
@@ -98,5 +103,7 @@ def _item(
     times = np.ones(len(population), dtype=int)
     times[: sweep.replicates.architectures] = sweep.replicates.count
     work = Workload.of(recipe, size.train_images, size.test_images, size.side, size.classes)
-    seconds = rate.seconds(run_features(population.groups, work))
-    return Item(label, name, size, work.evaluations, int(times.sum()), float(times @ seconds))
+    seconds = float(times @ rate.seconds(run_features(population.groups, work)))
+    device = device_memory(rate.name)
+    memory = shared_bytes(0, device) + int(run_bytes(population.groups, work, device).max())
+    return Item(label, name, size, work.evaluations, int(times.sum()), seconds, memory)

@@ -1,6 +1,7 @@
 """Finished runs of a study tell how long the others take; and so when its jobs will be done."""
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from anynet_study.cli.price import print_price
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Population
 from anynet_study.dispatch.cost import CPU_CORE, H100, V100, CostModel
@@ -214,3 +216,25 @@ def test_without_jobs_no_time_is_told(planned: list[PlannedRun]):
     assert study_status(runs, {}, [], 1e9).eta_seconds is None
     done = {run.run_id: "completed" for run in runs}
     assert study_status(runs, done, [job(runs, 0.0)], 1e9).eta_seconds == 0
+
+
+def test_the_dry_run_says_what_predicted_it(
+    study,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    sweep, population, _, planned = study
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    print_price(sweep, population)
+    before = capsys.readouterr().out
+    assert "predicted by: built-in prices of one CPU core" in before
+    assert not list(tmp_path.iterdir())
+    records = [record(run, 3600.0, 1e9 + i) for i, run in enumerate(planned[:6])]
+    (tmp_path / "studies/timed").mkdir(parents=True)
+    write(tmp_path / "studies/timed/journals", "one", records)
+    print_price(sweep, population)
+    after = capsys.readouterr().out
+    assert "predicted by: fitted to 6 finished runs on one CPU core, median error" in after
+    assert re.search(r"^45 runs, (3[0-9]|4[0-9]|5[0-9]) h|^45 runs, [12]\.\d days", after, re.M)

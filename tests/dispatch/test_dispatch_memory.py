@@ -1,5 +1,6 @@
 """What runs take of a device's memory, and how many of them it carries."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from anynet_study.design_space import Architecture, DesignSpace, Population
 from anynet_study.design_space.populations.cells import groups_of
 from anynet_study.dispatch.cost import CPU_CORE, V100
-from anynet_study.dispatch.cost_features import Workload
+from anynet_study.dispatch.cost_features import Workload, layer_counts
 from anynet_study.dispatch.memory import (
     CPU_MEMORY,
     GPU_MEMORY,
@@ -23,7 +24,7 @@ from anynet_study.dispatch.memory import (
 )
 from anynet_study.training import Recipe
 
-BARE = DeviceMemory(process_bytes=0, slack=0.0, resident=False)
+BARE = DeviceMemory(process_bytes=0, layer_bytes=0, slack=0.0, resident=False)
 WORK = Workload.of(Recipe(batch_size=64), 1000, 300, 32, 10)
 
 
@@ -39,8 +40,10 @@ def test_a_run_takes_its_training_step_and_the_images_of_a_batch(population: Pop
     assert len(set(images)) == 1  # training takes more than evaluation, for each of them
     pixels = 512 * 32 * 32
     assert 8 * pixels < images[0] < 64 * pixels
-    doubled = run_bytes(population.groups, large, DeviceMemory(0, 1.0, resident=False))
+    doubled = run_bytes(population.groups, large, replace(BARE, slack=1.0))
     assert doubled.tolist() == (2 * (steps + images)).tolist()
+    compiled = run_bytes(population.groups, large, replace(BARE, layer_bytes=7)) - steps - images
+    assert compiled.tolist() == [7 * layer_counts(one.networks())[0] for one in population]
 
 
 def test_parts_of_a_batch_take_less_memory(population: Population):
