@@ -134,5 +134,9 @@ def _name(low: float, high: float) -> str:
     if np.isinf(low) and np.isinf(high):
         return "all"
     if np.isinf(low):
-        return f"below {high:g}"
-    return f"{low:g} or more" if np.isinf(high) else f"{low:g} to {high:g}"
+        return f"below {_number(high)}"
+    return f"{_number(low)} or more" if np.isinf(high) else f"{_number(low)} to {_number(high)}"
+
+
+def _number(edge: float) -> str:
+    return f"{edge / 1e6:.4g}M" if abs(edge) >= 1e6 else f"{edge:.4g}"

@@ -102,7 +102,7 @@ def test_the_best_of_each_bin() -> None:
     size = pd.Series(np.tile([10e6, 50e6, 200e6], 20), index=scores.index)
     size.iloc[0] = np.nan
     table = apr.best_of_bins(scores, size, [50e6, 100e6], resamples=FEW)
-    assert table["bin"].tolist() == ["below 5e+07", "5e+07 to 1e+08", "1e+08 or more"]
+    assert table["bin"].tolist() == ["below 50M", "50M to 100M", "100M or more"]
     assert table["architectures"].tolist() == [19, 20, 20]
     assert table.attrs["left_out"] == 1
     for row, value in zip(table.itertuples(), [10e6, 50e6, 200e6], strict=True):

@@ -1,0 +1,194 @@
+"""Accuracies on one test set against another, with fitted lines and their regions.
+
+Recht et al. 2019 (paper 2, Figures 1 and 2), Fang et al. 2023 (paper 3, Figure 1), Salaudeen and
+Hardt 2024 (paper 4, Figure 8).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from anynet_study.apr import LinearFit, binomial_interval, linear_fit, spline_fit
+from anynet_study.apr.fit_lines import Method
+from anynet_study.apr.fit_scales import Scale
+from anynet_study.apr.transfer import normalised
+from anynet_study.errors import UserError
+from anynet_study.plots import wording
+from anynet_study.plots.points import LOOKS, MARGIN, point_size
+from anynet_study.plots.style import GREEN, GREY, ORANGE, PURPLE, panels, styled
+
+#: Beyond so many points their error bars hide them.
+MANY_BARS = 150
+LINE: dict[str, Any] = {"linewidth": 1.2, "zorder": 3}
+
+
+def fit_data(
+    accuracies: pd.DataFrame,
+    x: str,
+    ys: Sequence[str],
+    images: Mapping[str, int] | None = None,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Points of `fit_grid`: DataFrame[x, y, architecture, x_accuracy, y_accuracy], in percent.
+
+    With `images`, test set -> number of images, also x_low, x_high, y_low, y_high: Clopper-Pearson.
+    """
+    frames = []
+    for y in ys:
+        both = accuracies[[x, y]].dropna()
+        frame = pd.DataFrame({"x": x, "y": y, "architecture": both.index})
+        for axis, name in (("x", x), ("y", y)):
+            frame[f"{axis}_accuracy"] = both[name].to_numpy(dtype=float)
+            if images is not None:
+                low, high = binomial_interval(100 - both[name], images[name], level)
+                frame[f"{axis}_low"], frame[f"{axis}_high"] = 100 - high, 100 - low
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+@styled
+def fit_grid(
+    accuracies: pd.DataFrame,
+    x: str,
+    ys: Sequence[str],
+    fits: Mapping[str, LinearFit] | None = None,
+    images: Mapping[str, int] | None = None,
+    columns: int = 3,
+) -> Figure:
+    """Plot accuracies on each of `ys` against those on x, with a fitted line and its region.
+
+    `accuracies` in percent. `fits` maps each of `ys` to its `apr.linear_fit` (made here where
+    absent); a line fitted in logits or probits is drawn back in percent. With `images` (see
+    `fit_data`) points have Clopper-Pearson error bars. The dotted diagonal is equal accuracy.
+    """
+    fits = {y: linear_fit(accuracies[x], accuracies[y]) for y in ys} if fits is None else fits
+    data = fit_data(accuracies, x, ys, images)
+    figure, grid = panels(len(ys), columns, height=2.1)
+    for axes, y in zip(grid, ys, strict=True):
+        points = data[data["y"] == y]
+        _draw_bars(axes, points)
+        _draw_points(axes, points["x_accuracy"], points["y_accuracy"])
+        _draw_line(axes, fits[y].region(), ORANGE)
+        _diagonal(axes)
+        axes.set_title(_title(fits[y]))
+        axes.set_xlabel(f"accuracy on {wording.shorten(x, 18)} (%)")
+        axes.set_ylabel(f"accuracy on\n{wording.shorten(y, 22)} (%)")
+    level = f"{100 * next(iter(fits.values())).level:g}%"
+    barred = "x_low" in data and len(points) <= MANY_BARS
+    handles: list[Any] = [
+        Line2D([], [], linestyle="none", markersize=4, **{**LOOKS[""], "alpha": 1}),
+        (Line2D([], [], color=ORANGE, **LINE), Patch(color=ORANGE, alpha=0.25, linewidth=0)),
+        Line2D([], [], color=GREY, linestyle=":"),
+    ]
+    interval = f", {level} Clopper-Pearson interval" if barred else ""
+    labels = [f"architecture{interval}", f"fit, {level} region", "equal"]
+    columns = 3 if len(ys) > 1 else 1
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, columnspacing=1.2)
+    return figure
+
+
+@styled
+def transfer_grid(
+    scores: pd.DataFrame,
+    source: str,
+    targets: Sequence[str] | None = None,
+    above: float | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    spline: bool = False,
+    scale: Scale = "linear",
+    method: Method = "bootstrap",
+    resamples: int = 2_000,
+    columns: int = 3,
+) -> Figure:
+    """Plot each target's scores against the source's, with lines of all and of better models.
+
+    The arguments are those of `apr.transfer_fits`; all scores are drawn from 0 (worst) to 100
+    (best). `above` adds the line through the models above that score on the source, `spline` the
+    smoothing spline of all. A panel whose points allow no line says so.
+    """
+    table = normalised(scores, source, targets, ranges)
+    names = list(table.columns.drop(source))
+    groups = {"all": (GREEN, table[source].notna())}
+    if above is not None:
+        groups[f"above {above:g}"] = (ORANGE, scores[source] > above)
+    figure, grid = panels(len(names), columns, height=2.1)
+    for axes, target in zip(grid, names, strict=True):
+        both = table[[source, target]].dropna()
+        _draw_points(axes, both[source], both[target])
+        titles = []
+        for name, (colour, chosen) in groups.items():
+            part = both[chosen.reindex(both.index)]
+            try:
+                fit = linear_fit(part[source], part[target], scale, resamples, method=method)
+            except UserError as error:
+                titles.append(f"{name}: no line, {str(error).removeprefix('fit: ')[:38]}")
+                continue
+            _draw_line(axes, fit.region(), colour)
+            slope = wording.interval(fit.slope_low, fit.slope_high)
+            titles.append(f"{name}: slope {wording.number(fit.slope)} {slope}, n = {fit.n}")
+        if spline:
+            _draw_spline(axes, both, source, target)
+        axes.set_title("\n".join(titles), fontsize=6.5)
+        units = {name: "0 to 100" if name in (ranges or {}) else "%" for name in (source, target)}
+        axes.set_xlabel(f"{wording.shorten(source, 22)} ({units[source]})")
+        axes.set_ylabel(f"{wording.shorten(target, 22)} ({units[target]})")
+    named = {"all": "all models"}
+    lines = {named.get(n, f"models {n}"): colour for n, (colour, _) in groups.items()}
+    lines |= {"smoothing spline": PURPLE} if spline else {}
+    handles = [Line2D([], [], color=colour, linewidth=1.4) for colour in lines.values()]
+    figure.legend(handles, [*lines], loc="outside lower center", ncols=len(lines))
+    return figure
+
+
+def _draw_points(axes: Axes, x: pd.Series, y: pd.Series) -> None:
+    axes.plot(x, y, linestyle="none", markersize=point_size(len(x)), **LOOKS[""])
+    axes.margins(MARGIN)
+    axes.locator_params(nbins=5, min_n_ticks=3)
+
+
+def _draw_bars(axes: Axes, points: pd.DataFrame) -> None:
+    if "x_low" not in points or len(points) > MANY_BARS:
+        return
+    look = {"color": LOOKS[""]["color"], "linewidth": 0.4, "alpha": 0.6}
+    axes.hlines(points["y_accuracy"], points["x_low"], points["x_high"], **look)
+    axes.vlines(points["x_accuracy"], points["y_low"], points["y_high"], **look)
+
+
+def _draw_line(axes: Axes, region: pd.DataFrame, colour: str) -> None:
+    axes.plot(region["x"], region["y"], color=colour, **LINE)
+    axes.fill_between(
+        region["x"], region["low"], region["high"], color=colour, alpha=0.25, linewidth=0
+    )
+
+
+def _draw_spline(axes: Axes, both: pd.DataFrame, source: str, target: str) -> None:
+    """Draw the spline where there is one: it needs more different points than a line."""
+    try:
+        curve = spline_fit(both[source], both[target])
+    except UserError:
+        return
+    axes.plot(curve["x"], curve["y"], color=PURPLE, linestyle=(0, (4, 1.2)), **LINE)
+
+
+def _diagonal(axes: Axes) -> None:
+    """Draw equal accuracy as far as the panel goes, without widening it."""
+    low = np.maximum(axes.get_xlim()[0], axes.get_ylim()[0])
+    high = np.minimum(axes.get_xlim()[1], axes.get_ylim()[1])
+    if low < high:
+        limits = axes.get_xlim(), axes.get_ylim()
+        axes.plot([low, high], [low, high], color=GREY, linestyle=":", linewidth=0.8)
+        axes.set(xlim=limits[0], ylim=limits[1])
+
+
+def _title(fit: LinearFit) -> str:
+    where = "" if fit.scale == "linear" else f" in {fit.scale}s"
+    slope = f"slope {wording.number(fit.slope)} {wording.interval(fit.slope_low, fit.slope_high)}"
+    left_out = f", {fit.excluded} at 0 or 100% left out" if fit.excluded else ""
+    r2 = f"adjusted R² = {wording.number(fit.adjusted_r2, 3)}"
+    return f"{slope}{where}\n{r2}, n = {fit.n}{left_out}"
