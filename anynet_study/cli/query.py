@@ -33,6 +33,7 @@ class TableName(StrEnum):
     DATASETS = "datasets"
     CURVES = "curves"
     ERRORS = "errors"
+    EVALUATIONS = "evaluations"
     JOURNALS = "journals"
     PROVENANCE = "provenance"
 
@@ -70,6 +71,14 @@ def query(
     metric: Annotated[str, typer.Option(help="Of --table errors: top1 or top5.")] = "",
     recipe: Annotated[str, typer.Option(help="Of --table errors; default: the main one.")] = "",
     replicates: Annotated[str, typer.Option(help="Of --table errors: mean, first or each.")] = "",
+    evaluations: Annotated[
+        str,
+        typer.Option(
+            metavar="DATASET",
+            help="Of --table errors: the errors of the runs on a dataset, on its test set and on "
+            "every further one.",
+        ),
+    ] = "",
     sql: Annotated[
         str, typer.Option(help="A SELECT over these tables, instead of the options above.")
     ] = "",
@@ -81,7 +90,7 @@ def query(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
 ) -> None:
-    """Select rows of results stores: runs, errors, curves and more.
+    """Select rows of results stores: runs, errors, evaluations, curves and more.
 
     Runs can be selected by their architecture and dataset too. Nothing is changed or executed.
 
@@ -91,6 +100,8 @@ def query(
       anynet-study query quickstart --columns architecture,d1,error --sort -d1
       anynet-study query quickstart --group-by dataset --aggregate "count(),mean(error)"
       anynet-study query quickstart --sql "select stem, min(error) from runs group by stem"
+      anynet-study query quickstart --table evaluations --where "evaluation = blur"
+      anynet-study query quickstart --table errors --evaluations digits
       anynet-study query one two --columns store,run_id,code_version,device,host
       anynet-study query results.h5 --table errors -o errors.csv
     """
@@ -98,6 +109,7 @@ def query(
 
     form = choose_format(Format.JSON if as_json else form, output)
     of_errors = {"metric": metric, "recipe": recipe, "replicates": replicates}
+    of_errors["evaluations"] = evaluations
     choices = {"where": where, "columns": columns, "sort": sort, "group-by": group_by}
     choices |= {"aggregate": aggregate, **of_errors}
     if sql:
@@ -145,7 +157,8 @@ def _select(
     if plain and form is Format.TABLE and table is TableName.RUNS:
         several = "store" in results.columns("runs")
         lists["columns"] = ["store", *RUN_COLUMNS] if several else RUN_COLUMNS
-    options = {name: choices[name] for name in ("metric", "recipe", "replicates") if choices[name]}
+    of_errors = ("metric", "recipe", "replicates", "evaluations")
+    options = {name: choices[name] for name in of_errors if choices[name]}
     where, grouping = choices["where"] or None, (lists["group-by"], lists["aggregate"])
     shown, order = lists["columns"], lists["sort"]
     return select(results, table.value, where, shown, order, limit, *grouping, **options)

@@ -23,6 +23,7 @@ from anynet_study.store.evaluations.writing import (
     Ordered,
     evaluation_labels,
     ordered,
+    remember_evaluations,
     write_evaluations,
     write_predictions,
 )
@@ -119,7 +120,7 @@ def build(out: Path, sweep: Sweep, found: Found, known: Known, unreadable: bool)
         labels["host"] = sorted(hosts)
         codes["host"] = codes_of(runs["host"], labels["host"])
     labels |= evaluation_labels(kept, sweep.evaluations)
-    evaluations = ordered(kept, sweep.evaluations, labels, asked)
+    evaluations = ordered(kept, sweep.evaluations, labels, asked, len(found.runs.paths))
     with replacing(out) as temporary, creating(temporary, out) as file:
         write_root(file, sweep.provenance, -1 if planned is None else len(planned))
         write_table(file.create_group("architectures"), sweep.population)
@@ -130,7 +131,8 @@ def build(out: Path, sweep: Sweep, found: Found, known: Known, unreadable: bool)
         write_table(file.create_group("journals"), table)
         write_runs(file, runs, codes, labels, asked)
         write_remembered(file, truth, _remembered(found, kept))
-        write_evaluations(file, evaluations, labels, len(found.runs.paths))
+        write_evaluations(file, evaluations, labels)
+        remember_evaluations(file, evaluations)
         lengths = lengths_of(runs)
         journals: Source = JournalSource(RUNS.kind, runs, found.runs.paths)
         if found.earlier is not None and (rows >= 0).any():

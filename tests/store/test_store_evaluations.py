@@ -1,8 +1,11 @@
 """Evaluations of runs on further test sets: collected, read, compared."""
 
+import json
 import random
+import re
 import shutil
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from evaluation_factory import evaluation, write_evaluations
+from honest import honest, honest_study
 from store_factory import (
     ARCHITECTURES,
     datasets,
@@ -21,6 +25,7 @@ from store_factory import (
     write_journal,
 )
 
+from anynet_study.cli import main
 from anynet_study.errors import UserError
 from anynet_study.store import (
     CollectReport,
@@ -32,6 +37,9 @@ from anynet_study.store import (
     run_sql,
     stores_equal,
 )
+from anynet_study.store.exporting import export
+from anynet_study.store.importing import Files, ImportOptions, import_results
+from anynet_study.store.verifying import verify, verify_journals
 
 #: Every architecture twice on digits, but the last; once on the others.
 RUNS = [record(n) for n in (0, 3, 6, 9, 12, 1, 2)]
@@ -135,6 +143,30 @@ def test_predictions_are_read_as_they_are_indexed(store: ResultStore) -> None:
         store.evaluation_predictions("digits", "fog")
     with pytest.raises(UserError, match="on gratings; of none"):
         store.evaluation_predictions("gratings", "blur")
+
+
+def test_the_documentation_suffices_to_read_them(store: ResultStore) -> None:
+    """With h5py alone, as `layout` says (which travels in the file)."""
+    by_key = {key(one): one for one in EVALUATIONS}
+    with h5py.File(store.path) as file:
+        group, labels = file["evaluations"], file["labels"]
+        documented = set(re.findall(r"\w+", file.attrs["layout"].decode()))
+        assert set(group) <= documented
+        ids = [labels["evaluation_id"][i].decode() for i in group["evaluation_id"]]
+        rows = [
+            by_key[file["runs/run_id"][r].decode(), i]
+            for r, i in zip(group["run"], ids, strict=True)
+        ]
+        for name in ("images", "loss", "top1", "top5", "seconds", "started"):
+            assert group[name][:].tolist() == [getattr(one, name) for one in rows]
+        for name in ("evaluation", "identity", "host"):
+            texts = [labels[name][i].decode() for i in group[name]]
+            assert texts == [getattr(one, name) for one in rows]
+        for each in group["predictions/digits"].values():
+            assert each.attrs["dataset"].decode() == "digits"
+            for row, classes in zip(each["row"], each["classes"], strict=True):
+                assert rows[row].evaluation == each.attrs["evaluation"].decode()
+                assert rows[row].predictions.tolist() == classes.tolist()
 
 
 def test_what_is_not_there_is_said(store: ResultStore) -> None:
@@ -262,7 +294,7 @@ def test_the_sweep_says_which_are_asked_for_and_what_they_are_called(folder: Pat
 def test_a_damaged_store_is_built_anew_from_the_journals(folder: Path, path: str) -> None:
     out = folder / "results.h5"
     with h5py.File(out) as file:
-        chunk = file[f"evaluations/{path}"].id.get_chunk_info(0)
+        chunk = file[path].id.get_chunk_info(0)
     data = bytearray(out.read_bytes())
     data[chunk.byte_offset + chunk.size // 2] ^= 1
     out.write_bytes(data)
@@ -313,3 +345,139 @@ def test_several_stores_are_one(tmp_path: Path, made: Path) -> None:
         assert line.tolist() == evaluation(number, "blur").predictions.tolist()
     assert both.evaluations(["evaluation", "host"]).shape == (len(found), 2)
     assert len(run_sql(both, "select store, top1 from evaluations")) == len(found)
+
+
+def test_stores_that_are_imported_together_keep_theirs(tmp_path: Path, made: Path) -> None:
+    other, _ = make_store(tmp_path / "other", [record(20, architecture="ffff")])
+    write_evaluations(
+        tmp_path / "other" / "journals" / "z.evaluations.arrow",
+        [evaluation(20, "fog", host="far"), evaluation(20, "blur")],
+    )
+    gather(tmp_path / "other")
+    plain = tmp_path / "errors.csv"
+    plain.write_text("architecture,cars\nffff,12.5\n")
+    mine, out = made / "results.h5", tmp_path / "all.h5"
+    import_results(Files([mine, other, plain]), out, ImportOptions(), {})
+    store, parts = ResultStore(out), [ResultStore(mine), ResultStore(other)]
+    key = ["run_id", "evaluation_id"]
+    found = store.evaluations(store.columns("evaluations")).sort_values(key)
+    expected = pd.concat([part.evaluations(part.columns("evaluations")) for part in parts])
+    pd.testing.assert_frame_equal(
+        found.reset_index(drop=True), expected.sort_values(key).reset_index(drop=True)
+    )
+    rows, classes = store.evaluation_predictions("digits", "blur")
+    for row, line in zip(rows["run_id"], classes, strict=True):
+        assert line.tolist() == evaluation(int(row, 16)).predictions.tolist()
+    assert store.evaluation_errors("gratings").columns.tolist() == ["test", "blur", "fog"]
+    assert not [found for found in verify(out) if "evaluation" in found.where]
+
+
+@pytest.fixture(scope="module")
+def verified(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study in which nothing is wrong."""
+    folder, runs = tmp_path_factory.mktemp("verified"), [honest(number) for number in range(6)]
+    some = [
+        evaluation(number, name, run_id=runs[number].run_id)
+        for number in range(4)
+        for name in ("blur", "fog")
+    ]
+    write_evaluations(folder / "journals" / "x.evaluations.arrow", some)
+    honest_study(folder, runs)
+    return folder / "results.h5"
+
+
+def set_at(path: str, place: object, value: object) -> Callable[[h5py.File], None]:
+    def change(file: h5py.File) -> None:
+        file[f"evaluations/{path}"][place] = value
+
+    return change
+
+
+def remove(path: str) -> Callable[[h5py.File], None]:
+    return lambda file: file.__delitem__(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "what"),
+    [
+        (set_at("run", 3, 17), "run", "beyond the 6 runs"),
+        (set_at("evaluation_id", 3, 17), "evaluation_id", "beyond the"),
+        (set_at("host", 3, -1), "host", "beyond the 1 labels"),
+        (set_at("top5", 3, 100.5), "top5", "cannot be so of 1 ("),
+        (set_at("images", 3, 0), "images", "cannot be so"),
+        (set_at("planned", 3, 2), "planned", "cannot be so"),
+        (set_at("predicted", 3, 5), "predicted", "cannot be so"),
+        (set_at("predicted", 3, 0), "predictions/digits", "other numbers of predictions"),
+        (set_at("run", slice(0, 2), 5), "", "not ordered by run, evaluation"),
+        (set_at("evaluation", 0, 1), "", "not ordered"),
+        (set_at("predictions/digits/blur/row", 0, 7), "predictions", "does not ascend"),
+        (set_at("predictions/digits/blur/row", 0, 0), "predictions", "another dataset"),
+        (remove("evaluations/predictions/digits/blur"), "predictions", "lacks 2 (blur of"),
+        (remove("evaluations/top1"), "top1", "is missing"),
+        (remove("evaluations"), "", "is missing"),
+        (remove("labels/identity"), "", "is missing"),
+        (set_at("top1", 3, 50.0), "", ""),
+        (set_at("started", 3, 50.0), "", ""),
+        (set_at("identity", 3, 0), "", ""),
+        (set_at("predictions/digits/blur/classes", (0, 0), 11), "", ""),
+    ],
+)
+def test_what_is_changed_is_found(
+    verified: Path, tmp_path: Path, change: Callable[[h5py.File], None], where: str, what: str
+) -> None:
+    store = Path(shutil.copy(verified, tmp_path))
+    with h5py.File(store, "r+") as file:
+        change(file)
+    found = verify(store)
+    mine = [f for f in found if f.where.startswith(f"/evaluations/{where}".rstrip("/"))]
+    mine += [f for f in found if f.where == "/labels/identity"]
+    if what:
+        assert [f for f in mine if what in f.what], found
+    else:  # whatever a store can be made to say, it is not what the journals say
+        assert found == []
+        (one,) = verify_journals(verified.parent / "journals", store)
+        assert "is not what the journals say of 1 (" in one.what
+
+
+def test_store_and_journals_that_agree_and_that_do_not(verified: Path, tmp_path: Path) -> None:
+    assert verify(verified) == verify_journals(verified.parent / "journals", verified) == []
+    shutil.copytree(verified.parent, tmp_path, dirs_exist_ok=True)
+    journals = tmp_path / "journals"
+    late = evaluation(4, run_id=honest(4).run_id)
+    write_evaluations(journals / "y.evaluations.arrow", [late])
+    (found,) = verify_journals(journals, tmp_path / "results.h5")
+    assert (
+        f"lacks evaluations of the journals: 1 ({late.run_id} {late.evaluation_id})" in found.what
+    )
+    (journals / "x.evaluations.arrow").unlink()
+    lost = verify_journals(journals, tmp_path / "results.h5")[-1]
+    assert ("in no journal: 8 (" in lost.what, lost.repair) == (True, "keep")
+
+
+def test_exported_and_shown_on_the_command_line(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = ResultStore(made / "results.h5")
+    report = export(store, tmp_path / "release")
+    assert "evaluations.parquet" in report.files
+    table = pd.read_parquet(tmp_path / "release" / "evaluations.parquet")
+    assert table[COLUMNS].equals(store.evaluations(COLUMNS))
+    described = json.loads((tmp_path / "release" / "schema.json").read_text())
+    columns = described["tables"]["evaluations.parquet"]["columns"]
+    assert not [each for each in columns if each["meaning"].startswith("as the source")]
+    assert "evaluations.parquet" in (tmp_path / "release" / "README.md").read_text()
+
+    def run(*arguments: object) -> str:
+        monkeypatch.setattr(sys, "argv", ["anynet-study", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code in (0, None)
+        return capsys.readouterr().out
+
+    asked = ("query", store.path, "--table", "errors", "--evaluations", "digits", "--json")
+    rows = json.loads(run(*asked))
+    assert [*rows[0]] == ["architecture", "test", "blur", "shifted"]
+    shown = run("query", store.path, "--table", "evaluations", "--where", "evaluation = blur")
+    assert len(shown.splitlines()) == 7
+    count = "select count(*) as n from evaluations"
+    assert json.loads(run("query", store.path, "--sql", count, "--json")) == [{"n": 10}]

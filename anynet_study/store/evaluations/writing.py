@@ -20,14 +20,19 @@ from anynet_study.store.remembered import write_names
 from anynet_study.store.sources import Rows, Source
 from anynet_study.store.writing import offsets_of
 
+#: Bytes of a record without its predictions, in round numbers.
+RECORD_BYTES = 1500
+#: Columns of /evaluations that are integers into /labels.
+CODED = (*EVALUATION_CODED, "host", "journal")
+
 
 @dataclass(frozen=True)
 class Ordered:
     """Evaluations in the order of the store."""
 
-    #: `catalogue.SCHEMA`, called what the journals call them.
+    #: The columns of `catalogue.SCHEMA`, called what the journals call them.
     table: pa.Table
-    #: Row in `Gathered.records` and, of its run, in /runs.
+    #: Row in what they were taken from and, of its run, in /runs.
     row: Rows
     run: Rows
     #: Integers into the labels.
@@ -51,21 +56,33 @@ def ordered(
     names: Mapping[str, str] | None,
     labels: Mapping[str, Sequence[str]],
     asked: NDArray[np.bool_],
+    first_journal: int,
 ) -> Ordered:
-    """Order evaluations by run, name and id; `asked`: which runs the sweep asks for."""
+    """The evaluations of a sweep, in order.
+
+    `asked`: which runs the sweep asks for; `first_journal`: number in /labels/journal of the first
+    journal of evaluations.
+    """
     called = {name: kept.table[name] for name in (*EVALUATION_CODED, "host")}
     called["evaluation"] = _called(kept.table, names).dictionary_encode()
     codes = {name: codes_of(values, labels[name]) for name, values in called.items()}
-    order = np.lexsort((codes["evaluation_id"], codes["evaluation"], kept.run))
+    codes["journal"] = kept.table["journal"].to_numpy() + np.int32(first_journal)
     planned = asked[kept.run]
     if names is not None:
         planned &= among(kept.table["evaluation_id"].cast(pa.string()), names)
+    return in_order(Ordered(kept.table, kept.row, kept.run, codes, planned))
+
+
+def in_order(found: Ordered) -> Ordered:
+    """By run, name and id."""
+    codes = found.codes
+    order = np.lexsort((codes["evaluation_id"], codes["evaluation"], found.run))
     return Ordered(
-        kept.table.take(order),
-        kept.row[order],
-        kept.run[order],
+        found.table.take(order),
+        found.row[order],
+        found.run[order],
         {name: values[order] for name, values in codes.items()},
-        planned[order],
+        found.planned[order],
     )
 
 
@@ -81,27 +98,25 @@ def _called(table: pa.Table, names: Mapping[str, str] | None) -> pa.ChunkedArray
     )
 
 
-def write_evaluations(
-    file: h5py.File, found: Ordered, labels: Mapping[str, list[str]], first_journal: int
-) -> None:
-    """Write /evaluations but for the predictions, and what the next collect wants to know.
-
-    `first_journal`: number in /labels/journal of the first journal of evaluations.
-    """
+def write_evaluations(file: h5py.File, found: Ordered, labels: Mapping[str, list[str]]) -> None:
+    """Write /evaluations but for the predictions."""
     for name in EVALUATION_CODED:
         write_text(file["labels"], name, labels[name])
-    group, table = file.create_group("evaluations"), found.table
+    group = file.create_group("evaluations")
     write_numbers(group, "run", found.run.astype(np.int32))
-    for name, codes in found.codes.items():
-        write_numbers(group, name, codes)
+    for name in CODED:
+        write_numbers(group, name, found.codes[name])
     for name in (*NUMBERS, "predicted"):
-        write_numbers(group, name, table[name].to_numpy())
+        write_numbers(group, name, found.table[name].to_numpy())
     write_numbers(group, "planned", found.planned.astype(np.uint8))
-    write_numbers(group, "journal", table["journal"].to_numpy() + np.int32(first_journal))
-    memory = file.create_group("collected/evaluations")
+
+
+def remember_evaluations(file: h5py.File, found: Ordered) -> None:
+    """Write what the next collect wants to know of them."""
+    group = file.create_group("collected/evaluations")
     for name in ("offset", "end"):
-        write_numbers(memory, name, table[name].to_numpy())
-    write_names(memory, "evaluation", table["evaluation"])
+        write_numbers(group, name, found.table[name].to_numpy())
+    write_names(group, "evaluation", found.table["evaluation"])
 
 
 def write_predictions(
@@ -124,8 +139,7 @@ def write_predictions(
         groups[code] = _group(
             file, labels["dataset"][names[0]], labels["evaluation"][names[1]], mine, images
         )
-    place = {name: found.table[name].to_numpy() for name in ("offset", "end")}
-    for block in blocks_of((place["end"] - place["offset"])[rows]):
+    for block in blocks_of(RECORD_BYTES + 2 * images[rows]):
         mine = rows[block]
         values, begin = source.arrays(mine)["predictions"], offsets_of(images[mine])[:-1]
         for code in np.unique(pair[mine]).tolist():

@@ -11,20 +11,26 @@ from anynet_study.design_space.populations.population import Population
 from anynet_study.design_space.populations.table import METADATA_KEY, schema_of, stages_of
 from anynet_study.store.arrow_tables import CURVE_KEYS, curves_table
 from anynet_study.store.attributes import get_text
+from anynet_study.store.evaluations.reading import SHOWN
 from anynet_study.store.record import CURVES
 from anynet_study.store.results import ResultStore
 
 #: Runs whose curves are in memory at a time, and make a row group of the file.
 CURVES_AT_ONCE = 1 << 14
+EVALUATIONS = (*SHOWN, "identity", "started", "host")
 
 
 def write_tables(store: ResultStore, folder: Path) -> dict[str, tuple[pa.Schema, int]]:
-    """Write runs, errors, curves, architectures and datasets; schema and rows of each file."""
+    """Write the tables, evaluations where there are any; schema and rows of each file."""
     written: dict[str, tuple[pa.Schema, int]] = {}
     for name in ("runs", "errors", "architectures", "datasets"):
         table = plain(store.table(name))
         pq.write_table(table, folder / f"{name}.parquet")
         written[f"{name}.parquet"] = table.schema, len(table)
+    evaluated = plain(store.table("evaluations", EVALUATIONS))
+    if len(evaluated):
+        pq.write_table(evaluated, folder / "evaluations.parquet")
+        written["evaluations.parquet"] = evaluated.schema, len(evaluated)
     with store.file.open() as file:
         written["curves.parquet"] = _write_curves(file, folder / "curves.parquet")
     return written

@@ -15,8 +15,11 @@ from anynet_study.provenance import code_version
 from anynet_study.store.attributes import set_text
 from anynet_study.store.columns import create_numbers, write_numbers, write_table
 from anynet_study.store.creating import creating
+from anynet_study.store.evaluations.writing import write_evaluations
+from anynet_study.store.evaluations.writing import write_predictions as write_evaluated
 from anynet_study.store.importing.datasets import Known, dataset_table
 from anynet_study.store.importing.described import merged as merged_models
+from anynet_study.store.importing.evaluated import PartedEvaluations, merged_evaluations
 from anynet_study.store.importing.merging import Merged, merge, metrics
 from anynet_study.store.importing.part import Part, Truth
 from anynet_study.store.layout import prediction_group
@@ -50,10 +53,15 @@ def build(parts: Sequence[Part], known: Known, out: Path) -> None:
         write_table(file.create_group("datasets"), datasets)
         write_table(file.create_group("journals"), _journals(parts))
         asked = merged.runs["planned"].to_numpy().astype(bool)
-        write_runs(file, merged.runs, merged.codes, merged.labels, asked)
+        evaluations, texts = merged_evaluations(parts, merged)
+        texts = merged.labels | texts
+        write_runs(file, merged.runs, merged.codes, texts, asked)
         _write_specs(file.create_group("specs"), merged, parts)
         _write_curves(file.create_group("curves"), merged, parts)
         _write_predictions(file, merged, parts, truths)
+        write_evaluations(file, evaluations, texts)
+        source = PartedEvaluations(parts, evaluations)
+        write_evaluated(file, evaluations, merged.codes["dataset"], texts, source)
 
 
 def _journals(parts: Sequence[Part]) -> pa.Table:

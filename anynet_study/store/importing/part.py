@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import h5py
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -72,6 +73,8 @@ class Part:
     provenance: Mapping[str, Any]
     #: By dataset, where there are predictions.
     truth: Mapping[str, Truth] = field(default_factory=dict)
+    #: The store that has evaluations of its runs.
+    evaluations: h5py.File | None = None
     #: Whether its values were taken for errors because nothing says what they are.
     assumed: bool = False
 

@@ -34,6 +34,7 @@ def stored_part(path: Path, file: h5py.File) -> Part:
         journals=store.table("journals"),
         provenance={**entry(path, {}), "provenance": store.provenance},
         truth=_truth(file),
+        evaluations=file if "evaluations" in file else None,
     )
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from anynet_study.progress import progress_if_long
 from anynet_study.store.building import Found, find
 from anynet_study.store.catalogue import RUNS, winners
+from anynet_study.store.evaluations.catalogue import kept_evaluations
 from anynet_study.store.gathering import Gathered
 from anynet_study.store.heavy import lengths_of
 from anynet_study.store.opening import DAMAGE, opened
@@ -17,6 +18,7 @@ from anynet_study.store.remembered import ForgottenError
 from anynet_study.store.sources import ARRAYS, JournalSource, StoreSource
 from anynet_study.store.verifying.arrays import run_ids_of
 from anynet_study.store.verifying.finding import Finding, Findings, some
+from anynet_study.store.verifying.journalled import evaluations_against
 from anynet_study.store.verifying.runs import Runs
 
 #: Runs whose arrays are compared together.
@@ -40,6 +42,8 @@ def verify_journals(folder: Path, store: Path | None) -> list[Finding]:
         try:
             with opened(store) as file:
                 findings += _against(file, found, runs)
+                kept = kept_evaluations(both.evaluations, runs["run_id"])
+                findings += evaluations_against(file, both.evaluations, kept)
         except (ForgottenError, *DAMAGE) as error:
             findings.append(Finding(store.name, f"cannot be compared with the journals: {error}"))
     return findings
