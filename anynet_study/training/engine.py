@@ -1,6 +1,5 @@
 """Training one run to its end, a step at a time, so that several can take turns."""
 
-from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -18,6 +17,7 @@ from anynet_study.training.reference import ReferenceTrainer
 from anynet_study.training.schedule import epoch_lengths, steps_per_epoch
 from anynet_study.training.source import Source
 from anynet_study.training.spec import RunSpec
+from anynet_study.training.together import Turns, train_together
 from anynet_study.training.trainer import Trainer
 
 CURVES = ("train_loss", "train_top1", "train_top5", "test_loss", "test_top1", "test_top5")
@@ -56,7 +56,7 @@ def make_trainer(
 
 def steps(
     trainer: Trainer, spec: RunSpec, view: DatasetView, checkpoint: Checkpoint
-) -> Generator[None, None, Outcome]:
+) -> Turns[Outcome]:
     """Train to the end, from `checkpoint` if it is there; yields between steps.
 
     Resumed and uninterrupted runs are equal, bit for bit on the CPU. Raises InterruptedRunError
@@ -75,14 +75,16 @@ def steps(
             checkpoint.reached(trainer, outcome.curves, epoch, number + 1)
             yield
         done = 0
-        trained, tested = trainer.trained(), trainer.test()
+        # Both wait for the device: not before all that it is to do has been said.
+        tested = yield from trainer.test()
+        trained = trainer.trained()
         outcome.predictions = tested.predictions
         for name, value in zip(CURVES, trained + tested.values, strict=True):
             outcome.curves[name].append(value)
         if not np.isfinite([trained[0], tested.values[0]]).all():
             return _diverged(outcome, spec, view)
     if first == len(lengths):  # killed after the last test, before the record
-        outcome.predictions = trainer.test().predictions
+        outcome.predictions = (yield from trainer.test()).predictions
     outcome.error = outcome.curves[f"test_{spec.recipe.metric}"][-1]
     return outcome
 
@@ -98,15 +100,16 @@ def train(
     weights: Weights | None = None,
 ) -> Outcome:
     """Train `spec` on `view`; continue from `checkpoint` if that file is there. See `steps`."""
-    trainer = make_trainer(spec, view, Source(device), engine, options, weights)
-    saved = Checkpoint(checkpoint, spec.run_id, engine, checkpoint_seconds)
-    turns = steps(trainer, spec, view, saved)
-    while True:
-        try:
-            next(turns)
-        except StopIteration as end:
-            outcome: Outcome = end.value
-            return outcome
+
+    def turns() -> Turns[Outcome]:
+        trainer = make_trainer(spec, view, Source(device), engine, options, weights)
+        saved = Checkpoint(checkpoint, spec.run_id, engine, checkpoint_seconds)
+        return (yield from steps(trainer, spec, view, saved))
+
+    (ended,) = train_together([turns], device)
+    if isinstance(ended.result, Exception):
+        raise ended.result
+    return ended.result
 
 
 def _diverged(outcome: Outcome, spec: RunSpec, view: DatasetView) -> Outcome:

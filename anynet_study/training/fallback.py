@@ -1,19 +1,57 @@
 """Which of the fast engine's options to give up when a run does not fit or is not supported."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from anynet_study.training.options import Options
 
+#: How torch, its libraries and the system say that memory was short, in lower case.
+SHORT = (
+    "out of memory",
+    "not enough memory",
+    "can't allocate memory",
+    "cannot allocate memory",
+    "alloc_failed",
+    "allocation_failed",
+)
+
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an exception of torch says that memory, of GPU or machine, was short."""
-    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
-        return True
-    text = str(error).lower()
-    return "not enough memory" in text or "out of memory" in text
+    """Whether an exception, or one that it came of, says that GPU or machine lacked memory.
+
+    Ending a recording that broke off raises once more, of another kind.
+    """
+    each: BaseException | None = error
+    while each is not None:
+        if isinstance(each, (MemoryError, torch.OutOfMemoryError)):
+            return True
+        text = str(each).lower()
+        if any(words in text for words in SHORT):
+            return True
+        each = each.__context__
+    return False
+
+
+def device_is_lost(
+    device: torch.device, synchronize: Callable[[torch.device], None] | None = None
+) -> bool:
+    """Whether nothing in this process works any more on a GPU, as after an illegal access.
+
+    Such an error is told again and again until the process ends.
+    """
+    if device.type != "cuda":
+        return False
+    synchronize = synchronize or torch.cuda.synchronize
+    for _ in range(2):  # one that has passed is told once
+        try:
+            synchronize(device)
+        except RuntimeError:
+            continue
+        return False
+    return True
 
 
 def step_down(options: Options, error: Exception, device_type: str) -> tuple[Options, str] | None:

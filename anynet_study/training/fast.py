@@ -17,7 +17,7 @@ from anynet_study.training.schedule import learning_rate, steps_per_epoch
 from anynet_study.training.source import Source
 from anynet_study.training.spec import RunSpec
 from anynet_study.training.testing import TestPass
-from anynet_study.training.trainer import State, Tested, Values
+from anynet_study.training.trainer import State, Testing, Values
 
 
 class FastTrainer:
@@ -39,7 +39,7 @@ class FastTrainer:
         self.device = device = source.device
         self.steps = steps_per_epoch(len(view.train_index), self.recipe.batch_size)
         self.batch = min(len(view.train_index), self.recipe.batch_size)
-        self.contiguous = device.type == "cpu" and not options.channels_last
+        self.contiguous = not options.keeps_channels_last(device.type)
         network = initial_network(spec, len(view.classes), weights)
         self.model = arrange(network, self.recipe.resolution, device, options)
         self.lr = torch.zeros((), device=device)
@@ -53,7 +53,7 @@ class FastTrainer:
         fill_state(self.optimizer)
         self.preprocess = preprocessor(self.recipe, view.mean, view.std, device)
         self._make_tables(source, options)
-        self.program = Program(self._step, self._changed, _graph(device, options))
+        self.program = Program(_graph(device, options))
         self.tests = TestPass(view, self.model, self.preprocess, source, options, self.program)
 
     def _make_tables(self, source: Source, options: Options) -> None:
@@ -86,7 +86,7 @@ class FastTrainer:
 
     def step(self) -> None:
         self.feed.advance(self._done)
-        self.program()
+        self.program(self._step, self._changed)
         self._done += 1
 
     def _step(self) -> None:
@@ -111,8 +111,8 @@ class FastTrainer:
     def trained(self) -> Values:
         return self.tally.result(self._done * self.batch)
 
-    def test(self) -> Tested:
-        return self.tests.run()
+    def test(self) -> Testing:
+        return self.tests.turns()
 
     def state(self) -> State:
         return {

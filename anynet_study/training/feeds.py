@@ -3,12 +3,13 @@
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
+from weakref import WeakSet
 
 import numpy as np
 import torch
 from torch import Tensor
 
-#: Batches read ahead of the step that needs them, and kept behind it for slower companions.
+#: Batches read ahead of the step that needs them.
 AHEAD = 4
 
 
@@ -43,56 +44,66 @@ class ResidentFeed:
 
 
 class BatchStream:
-    """Batches of a split too large for the device, read ahead by a thread.
+    """Batches of a split too large for the device, read ahead by a thread into host memory.
 
     Runs that ask for the same rows in the same order share each batch: it is read once. A run
     that has fallen far behind reads for itself again.
     """
 
-    def __init__(self, images: np.ndarray, device: torch.device) -> None:
+    def __init__(self, images: np.ndarray, pinned: bool) -> None:
+        """`pinned`: in memory from which a GPU copies by itself."""
         self.side = images.shape[1]
         #: Batches read so far.
         self.reads = 0
-        self.device = device
-        self._images = images
+        #: Those that read from it; forgotten when they are gone.
+        self.feeds: WeakSet[StreamedFeed] = WeakSet()
+        self._images, self._pinned = images, pinned
+        #: The last used come last.
         self._ready: OrderedDict[bytes, Future[Tensor]] = OrderedDict()
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="batches")
 
     def get(self, rows: list[np.ndarray], step: int) -> Tensor:
-        """The images (batch, H, W, 3) uint8 at `rows[step]`, on the device."""
+        """The images (batch, H, W, 3) uint8 at `rows[step]`. Raises what reading them raises."""
         for wanted in rows[step : step + AHEAD]:
             self._request(wanted)
         return self._request(rows[step]).result()
 
     def _request(self, rows: np.ndarray) -> Future[Tensor]:
         key = rows.tobytes()
-        future = self._ready.get(key)
-        if future is None:
-            future = self._ready[key] = self._reader.submit(self._read, rows)
-            while len(self._ready) > 2 * AHEAD:
-                self._ready.popitem(last=False)
+        future = self._ready.pop(key, None)
+        if future is None or (future.done() and future.exception()):
+            future = self._reader.submit(self._read, rows)
+        self._ready[key] = future
+        # What each reads ahead, even if no two are at the same place, and as much behind.
+        while len(self._ready) > AHEAD * (len(self.feeds) + 1):
+            self._ready.popitem(last=False)
         return future
 
     def _read(self, rows: np.ndarray) -> Tensor:
         self.reads += 1
         # Rows in the file's order are read faster; the batch keeps the order asked for.
         ascending = np.argsort(rows, kind="stable")
-        batch = torch.empty((len(rows), *self._images.shape[1:]), dtype=torch.uint8)
+        shape = (len(rows), *self._images.shape[1:])
+        batch = torch.empty(shape, dtype=torch.uint8, pin_memory=self._pinned)
         batch.numpy()[ascending] = self._images[rows[ascending]]
-        if self.device.type == "cpu":
-            return batch
-        return batch.pin_memory().to(self.device)
+        return batch
 
 
 class StreamedFeed:
-    """The images of one step at a time, copied into a buffer that a CUDA graph can read."""
+    """The images of one step at a time, copied into a buffer that a CUDA graph can read.
 
-    def __init__(self, stream: BatchStream, batch: int) -> None:
+    The copy is made on the run's own stream, after the step before and before the next. Each run
+    copies for itself: device memory that several streams share could be taken for another batch
+    while a step that the device has yet to do still reads it.
+    """
+
+    def __init__(self, stream: BatchStream, batch: int, device: torch.device) -> None:
         side = stream.side
         self._stream = stream
-        self._buffer = torch.zeros(batch, side, side, 3, dtype=torch.uint8, device=stream.device)
-        self._places = torch.arange(batch, device=stream.device)
+        self._buffer = torch.zeros(batch, side, side, 3, dtype=torch.uint8, device=device)
+        self._places = torch.arange(batch, device=device)
         self._rows: list[np.ndarray] = []
+        stream.feeds.add(self)
 
     def begin(self, rows: Tensor) -> None:
         self._rows = list(rows.numpy())

@@ -1,62 +1,82 @@
 """A procedure that runs on the device alone: eagerly, or recorded once as a CUDA graph."""
 
 from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 #: Runs before the recording: libraries choose their kernels and take their workspaces.
 WARM_UP = 3
+Body = Callable[[], None]
+
+
+class Recording(Protocol):
+    """What `torch.cuda.CUDAGraph` is."""
+
+    def replay(self) -> None:
+        """Do once more what was recorded."""
+
+    def pool(self) -> Any:
+        """The memory of what happens within."""
 
 
 class Program:
-    """`body`, to be run many times. It must not wait for the device or make anything on the host.
+    """Runs one procedure many times, as a CUDA graph or as it is.
 
-    As a graph it is recorded at the first call, on the current stream, which must not be the
-    default one. `changes` lists all that it changes: the warm-up leaves no trace.
+    A graph is recorded at the first call, on the current stream, which must not be the default
+    one. The procedure is given at every call instead of being kept: its owner keeps the program,
+    and in a cycle of the two the memory of a GPU would wait for Python's garbage collection.
     """
 
     def __init__(
         self,
-        body: Callable[[], None],
-        changes: Callable[[], Sequence[Tensor]],
         graph: bool,
         share_memory_with: "Program | None" = None,
+        record: Callable[[Body, Any], Recording] | None = None,
     ) -> None:
-        self._body, self._changes = body, changes
+        """`share_memory_with`: a program that never runs at the same time as this one."""
         self._wanted = graph
         self._sharer = share_memory_with
-        self._graph: torch.cuda.CUDAGraph | None = None
+        self._record = record or cuda_graph
+        self._recording: Recording | None = None
 
-    def __call__(self) -> None:
+    def __call__(self, body: Body, changes: Callable[[], Sequence[Tensor]]) -> None:
+        """Run `body`, which is the same at every call.
+
+        It must not wait for the device or make anything on the host. `changes` lists all that it
+        changes: what precedes a recording leaves no trace.
+        """
         if not self._wanted:
-            self._body()
+            body()
             return
-        if self._graph is None:
-            warm_up(self._body, self._changes())
-            self._graph = self._record()
-        self._graph.replay()
-
-    def _record(self) -> torch.cuda.CUDAGraph:
-        graph = torch.cuda.CUDAGraph()
-        other = self._sharer._graph if self._sharer else None
-        torch.cuda.synchronize()
-        with torch.cuda.graph(
-            graph,
-            pool=other.pool() if other else None,
-            stream=torch.cuda.current_stream(),
-            # Other runs of this process may be at work on their streams meanwhile.
-            capture_error_mode="thread_local",
-        ):
-            self._body()
-        return graph
+        if self._recording is None:
+            warm_up(body, changes())
+            other = self._sharer._recording if self._sharer else None
+            self._recording = self._record(body, other.pool() if other else None)
+        self._recording.replay()
 
 
-def warm_up(body: Callable[[], None], changes: Sequence[Tensor]) -> None:
-    """Run `body` a few times and put everything back as it was."""
+def cuda_graph(body: Body, pool: Any) -> Recording:
+    """Record `body` on the current stream, in the memory of `pool` or in a new one."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(
+        graph,
+        pool=pool,
+        stream=torch.cuda.current_stream(),
+        # Threads that read batches may take pinned memory meanwhile.
+        capture_error_mode="thread_local",
+    ):
+        body()
+    return graph
+
+
+def warm_up(body: Body, changes: Sequence[Tensor]) -> None:
+    """Run `body` a few times, each time as if it was the first, and leave no trace."""
     before = [tensor.detach().clone() for tensor in changes]
     for _ in range(WARM_UP):
         body()
-    with torch.no_grad():
-        for tensor, value in zip(changes, before, strict=True):
-            tensor.copy_(value)
+        # After each: a step too far would read past the end of the epoch's tables.
+        with torch.no_grad():
+            for tensor, value in zip(changes, before, strict=True):
+                tensor.copy_(value)

@@ -27,6 +27,14 @@ class Options:
     #: GPU: runs trained at the same time.
     at_once: int = 4
 
+    def keeps_channels_last(self, device_type: str) -> bool:
+        """Whether batches stay in the memory format in which they are made.
+
+        On a GPU only where each layer says what it wants: the format would spread to all layers,
+        and grouped convolutions lose by it.
+        """
+        return self.channels_last if device_type == "cpu" else self.measured
+
 
 #: Equal to the reference engine bit for bit, on a CPU.
 EXACT = Options(rewrites=False, channels_last=False, fused=False)

@@ -1,8 +1,7 @@
 """Memory for time: activations inside a stage are computed again in the backward pass."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -17,21 +16,25 @@ def recompute_stages(network: AnyNet) -> None:
     The result is the same, bit for bit where convolutions are repeatable: batch norm sees whole
     batches, unlike with smaller ones, and its running statistics are counted once.
     """
-    for stage in network.stages:
-        stage.forward = partial(_recomputed, stage, stage.forward)
+    for place, stage in enumerate(network.stages):
+        assert isinstance(stage, nn.Sequential)
+        network.stages[place] = RecomputedStage(*stage)
 
 
-def _recomputed(stage: nn.Module, forward: Callable[[Tensor], Tensor], maps: Tensor) -> Tensor:
-    if not torch.is_grad_enabled():
-        return forward(maps)
-    result: Tensor = checkpoint(
-        forward,
-        maps,
-        use_reentrant=False,
-        preserve_rng_state=False,  # nothing in a network is random
-        context_fn=lambda: (nullcontext(), _same_buffers(stage)),
-    )
-    return result
+class RecomputedStage(nn.Sequential):
+    """A stage that remembers its input alone; its blocks have the names that they had."""
+
+    def forward(self, maps: Tensor) -> Tensor:
+        if not torch.is_grad_enabled():
+            return super().forward(maps)  # type: ignore[no-any-return,no-untyped-call]
+        result: Tensor = checkpoint(
+            super().forward,
+            maps,
+            use_reentrant=False,
+            preserve_rng_state=False,  # nothing in a network is random
+            context_fn=lambda: (nullcontext(), _same_buffers(self)),
+        )
+        return result
 
 
 @contextmanager

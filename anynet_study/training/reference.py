@@ -16,7 +16,7 @@ from anynet_study.training.optimizers import make_optimizer
 from anynet_study.training.schedule import learning_rate, steps_per_epoch
 from anynet_study.training.spec import RunSpec
 from anynet_study.training.testing import test_batches
-from anynet_study.training.trainer import State, Tested, Values
+from anynet_study.training.trainer import State, Tested, Testing, Values
 
 
 class ReferenceTrainer:
@@ -62,8 +62,7 @@ class ReferenceTrainer:
     def trained(self) -> Values:
         return _means(self.sums, self.images)
 
-    @torch.no_grad()
-    def test(self) -> Tested:
+    def test(self) -> Testing:
         self.model.eval()
         sums, predictions = np.zeros(3), []
         index, labels = self.view.test_index, self.view.test_labels
@@ -72,10 +71,12 @@ class ReferenceTrainer:
             images = self.view.images("test")[index[first : first + size]]
             batch = torch.stack([self._centre(self._normalised(image)) for image in images])
             truth = torch.tensor(labels[first : first + size]).to(self.device)
-            logits = self.model(batch.to(self.device))
+            with torch.no_grad():
+                logits = self.model(batch.to(self.device))
             loss = F.cross_entropy(logits, truth, reduction="sum").item()
             sums += np.array(_sums(logits, truth, loss))
             predictions.append(logits.argmax(1).cpu().numpy().astype(np.uint16))
+            yield
         return Tested(_means(sums, len(index)), np.concatenate(predictions))
 
     def state(self) -> State:

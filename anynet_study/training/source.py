@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from weakref import WeakSet
 
 import numpy as np
 import torch
@@ -18,51 +19,67 @@ Key = tuple[Path, Split]
 
 class Source:
     """On a CPU the memory-mapped files, whose pages all processes of a machine share; on a GPU
-    whole splits as uint8 where they fit, else streams of batches.
+    copies of whole splits where they fit, else streams of batches.
     """
 
     def __init__(self, device: torch.device, budget: int | None = None) -> None:
+        """`budget`: bytes of the device's memory that copies may take.
+
+        By default a share of what a GPU has free at the first use; a CPU needs no copies.
+        """
         self.device = device
-        #: Bytes of GPU memory that splits may take; None: a share of what is free at first use.
         self._budget = budget
+        self._mapped = device.type == "cpu" and budget is None
+        #: The last used come last.
         self._resident: dict[Key, Tensor] = {}
+        self._feeds: dict[Key, WeakSet[ResidentFeed]] = {}
         self._streams: dict[Key, BatchStream] = {}
 
     def feed(
         self, view: DatasetView, split: Split, steps: int, batch: int, resident: bool = True
     ) -> Feed:
         """The images of a view's split, for `steps` steps of `batch` images."""
-        key = (view.dataset.folder, split)
-        pixels = self._whole(key, view.images(split)) if resident else None
+        key, images = (view.dataset.folder, split), view.images(split)
+        pixels = self._whole(key, images) if resident else None
         if pixels is not None:
-            return ResidentFeed(pixels, steps, batch)
+            feed = ResidentFeed(pixels, steps, batch)
+            self._feeds.setdefault(key, WeakSet()).add(feed)
+            return feed
         if key not in self._streams:
-            self._streams[key] = BatchStream(view.images(split), self.device)
-        return StreamedFeed(self._streams[key], batch)
+            self._streams[key] = BatchStream(images, pinned=self.device.type == "cuda")
+        return StreamedFeed(self._streams[key], batch, self.device)
 
     def release(self) -> None:
-        """Let go of the GPU memory that datasets take."""
+        """Let go of what no feed uses any more."""
         self._resident.clear()
         self._streams.clear()
 
     def _whole(self, key: Key, images: np.ndarray) -> Tensor | None:
-        if self.device.type == "cpu":
+        if self._mapped:
             return as_tensor(images)
         pixels = self._resident.pop(key, None)
         if pixels is None:
             if not self._make_room(images.nbytes):
                 return None
-            pixels = as_tensor(images).to(self.device)
-        self._resident[key] = pixels  # the last used comes last
+            pixels = as_tensor(images).to(self.device, copy=True)
+        self._resident[key] = pixels
         return pixels
 
     def _make_room(self, needed: int) -> bool:
+        """Whether `needed` bytes are free once the least recently used splits have gone.
+
+        Those that a feed uses stay: their memory would not be free.
+        """
         if self._budget is None:
             self._budget = int(RESIDENT_SHARE * torch.cuda.mem_get_info(self.device)[0])
-        if needed > self._budget:
+        free = self._budget - sum(pixels.nbytes for pixels in self._resident.values())
+        idle = [key for key in self._resident if not self._feeds.get(key)]
+        if needed > free + sum(self._resident[key].nbytes for key in idle):
             return False
-        while sum(pixels.nbytes for pixels in self._resident.values()) + needed > self._budget:
-            self._resident.pop(next(iter(self._resident)))
+        for key in idle:
+            if needed <= free:
+                break
+            free += self._resident.pop(key).nbytes
         return True
 
 

@@ -10,7 +10,7 @@ from anynet_study.training.graphs import Program
 from anynet_study.training.metrics import Tally
 from anynet_study.training.options import Options
 from anynet_study.training.source import Source
-from anynet_study.training.trainer import Tested
+from anynet_study.training.trainer import Tested, Testing
 
 #: Most images in a batch of a test pass.
 LARGEST_BATCH = 256
@@ -38,7 +38,7 @@ class TestPass:
         self.model, self.preprocess = model, preprocess
         self.images = len(view.test_index)
         self.steps, self.batch = test_batches(self.images)
-        self.contiguous = device.type == "cpu" and not options.channels_last
+        self.contiguous = not options.keeps_channels_last(device.type)
         self.graph = options.graph and device.type == "cuda"
         self.feed = source.feed(view, "test", self.steps, self.batch, options.resident)
         self.rows = self._filled(view.test_index, 0)
@@ -46,17 +46,18 @@ class TestPass:
         self.counter = torch.zeros(1, dtype=torch.int64, device=device)
         self.guesses = torch.zeros_like(self.labels)
         self.tally = Tally(device)
-        self.program = Program(self._step, self._changed, self.graph, share_memory_with=beside)
+        self.program = Program(self.graph, share_memory_with=beside)
 
-    def run(self) -> Tested:
-        """Evaluate the model, which is left in evaluation mode."""
+    def turns(self) -> Testing:
+        """Evaluate the model, which is left in evaluation mode; yields between steps."""
         self.model.eval()
         self.tally.sums.zero_()
         self.counter.zero_()
         self.feed.begin(self.rows)
         for step in range(self.steps):
             self.feed.advance(step)
-            self.program()
+            self.program(self._step, self._changed)
+            yield
         guesses = self.guesses.view(-1)[: self.images].cpu().numpy().astype(np.uint16)
         return Tested(self.tally.result(self.images), guesses)
 

@@ -1,6 +1,7 @@
 """Several runs at the same time in one process, taking turns step by step."""
 
 import time
+import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -60,8 +61,17 @@ def _turn(seat: _Seat[T]) -> tuple[T | Exception] | None:
         except StopIteration as end:
             return (end.value,)
         except Exception as error:
+            _let_go(error)
             return (error,)
     return None
+
+
+def _let_go(error: BaseException) -> None:
+    """Free what the failed run holds: an exception keeps the variables of all it came through."""
+    each: BaseException | None = error
+    while each is not None:
+        traceback.clear_frames(each.__traceback__)
+        each = each.__context__
 
 
 def _stream(device: torch.device) -> Callable[[], AbstractContextManager[object]]:

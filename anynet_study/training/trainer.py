@@ -1,5 +1,6 @@
 """What the loop over epochs asks of an engine."""
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,6 +21,10 @@ class Tested:
     predictions: np.ndarray
 
 
+#: A pass over the test images as turns, which several runs take together.
+Testing = Generator[None, None, Tested]
+
+
 class Trainer(Protocol):
     """One network, its optimiser and its data; a step at a time."""
 
@@ -36,8 +41,8 @@ class Trainer(Protocol):
     def trained(self) -> Values:
         """Loss and errors over the steps of this epoch, as the weights moved."""
 
-    def test(self) -> Tested:
-        """Evaluate the weights as they are on the test images."""
+    def test(self) -> Testing:
+        """Evaluate the weights as they are on the test images; yields between steps."""
 
     def state(self) -> State:
         """Weights, optimiser and this epoch's sums: with the position, all there is to save."""
