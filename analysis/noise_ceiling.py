@@ -18,17 +18,16 @@ from anynet_study.errors import UserError
 def noise_ceiling(source: Source) -> None:
     """Estimate training noise from replicates and correct correlations for it."""
     read = read_errors(source)
-    if read.store is None or read.replicates is None:
+    if read.replicates is None:
         raise UserError(f"{source}: replicates are only in a results store")
     noise = apr.noise_ceiling(read.replicates)
     print_table(Console(), "noise", noise)
-    single = read.store.errors(replicates="first")  # the ICC is that of a single run
-    pairs = apr.disattenuate(
-        apr.correlations(single), dict(zip(noise.dataset, noise.icc, strict=True))
-    )
-    print("\ncorrelations of single runs -> without noise")
-    for row in pairs.dropna(subset="corrected").itertuples():
-        print(f"{row.source}, {row.target}: {number(row.estimate)} -> {number(row.corrected)}")
+    pairs = apr.corrected_correlations(read.replicates)
+    print("\ncorrelations of single runs -> without noise, with 95% intervals")
+    for row in pairs.itertuples():
+        ends = f"[{number(row.corrected_low)}, {number(row.corrected_high)}]"
+        corrected = f"{number(row.corrected)} {ends}"
+        print(f"{row.source}, {row.target}: {number(row.estimate)} -> {corrected}")
 
 
 if __name__ == "__main__":

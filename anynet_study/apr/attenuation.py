@@ -36,7 +36,9 @@ def corrected_correlations(
 
     Intervals are BCa bootstrap intervals over architectures with all of their runs, so that the
     corrected one allows for the uncertainty of the ICCs. It is NaN where most resamples, or one
-    left-out architecture, leave no ICC: about five architectures trained twice are the fewest.
+    left-out architecture, leave no ICC. Nominal 95% intervals held the truth in 93% to 95% of 250
+    simulated studies of 80 to 500 architectures, 20 to 80 of them trained twice (Pearson, true
+    correlations of 0.8 and 0.3; those of the uncorrected estimates in 0% to 55%).
     """
     check_level(level, resamples)
     check_seed(seed)

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pandas as pd
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from anynet_study.errors import UserError
-from anynet_study.files import replacing
+from anynet_study.files import replacing, write_text
 from anynet_study.plots.style import styled
 
 
@@ -31,11 +32,16 @@ WRITERS: dict[str, Callable[[Figure, Path], None]] = {"png": _png, "pdf": _pdf, 
 
 @styled
 def save(
-    figure: Figure, stem: Path, formats: Sequence[str] = ("png", "pdf"), dpi: int = 200
+    figure: Figure,
+    stem: Path,
+    formats: Sequence[str] = ("png", "pdf"),
+    dpi: int = 200,
+    table: pd.DataFrame | None = None,
 ) -> list[Path]:
     """Write `figure` as `stem`.png, `stem`.pdf, ... and return the paths.
 
-    Formats are png, pdf and svg; `dpi` is that of png and of points drawn as an image.
+    Formats are png, pdf and svg; `dpi` is that of png and of points drawn as an image. A `table`,
+    the figure's data, goes to `stem`.csv.
 
     Raises:
         UserError: a format is none of these.
@@ -52,4 +58,7 @@ def save(
         # The layout is solved once; solving it again for the next format would only take time.
         figure.set_layout_engine("none")
         paths.append(path)
+    if table is not None:
+        paths.append(stem.with_name(f"{stem.name}.csv"))
+        write_text(paths[-1], table.to_csv(index=False))
     return paths

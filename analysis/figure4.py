@@ -1,0 +1,41 @@
+"""Paper 1, Figure 4: do the errors on subsets of the source's classes still follow the source's?
+
+    python analysis/figure4.py studies/paper -o figures
+    python analysis/figure4.py errors.csv --source ImageNet --family ImageNet=1000,ImageNet-10=10 \
+        --targets Cifar10=10,Powerline=2
+
+The test errors on every other member of the source's family against the source's.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anynet_study import apr, plots
+from anynet_study.cli.inputs import Family, Source, SourceName, Targets, parse_roles, read_errors
+from anynet_study.cli.script import script
+from anynet_study.errors import UserError
+
+
+def figure4(
+    source: Source,
+    output: Annotated[Path, typer.Option("-o", "--output")] = Path("figures"),
+    source_name: SourceName = "",
+    family: Family = None,
+    targets: Targets = None,
+) -> None:
+    """Draw figure4.png and figure4.pdf."""
+    read = read_errors(source, parse_roles(source_name, family or [], targets or []))
+    if read.roles is None:
+        raise UserError(f"{source}: say which datasets are --source, --family and --targets")
+    pairs = [(read.roles.source, name) for name in read.roles.family if name != read.roles.source]
+    if not pairs:
+        raise UserError(f"{source}: the source's family has no other member")
+    table = apr.correlations(read.errors, weights=read.weights)
+    figure = plots.scatter_grid(read.errors, pairs, table)
+    print(*plots.save(figure, output / "figure4"), sep="\n")
+
+
+if __name__ == "__main__":
+    script(figure4)
