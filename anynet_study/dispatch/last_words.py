@@ -1,10 +1,14 @@
 """What is known of workers that ended before their work was done."""
 
+import os
 import shutil
+import signal
 import socket
+import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
+from typing import NoReturn
 
 from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.provenance import code_version
@@ -32,6 +36,19 @@ def interrupted_run(study: Study, job_id: str) -> str | None:
     words = _last_line(study.logs / f"{job_id}_0_log.out").split()
     killed = bool(words) and words[-1] == BEGINS and not _disk_is_full(study)
     return words[0] if killed else None
+
+
+def say_begins(run: PlannedRun) -> None:
+    """Let the worker's log tell that it is at `run`."""
+    print(run.run_id, run.dataset, run.spec.architecture.id, BEGINS, flush=True)
+
+
+def end_worker_at(run: PlannedRun, error: Exception) -> NoReturn:
+    """End this worker as if it was killed at `run`: nothing works any more in its process."""
+    print(error, file=sys.stderr, flush=True)
+    say_begins(run)
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise SystemExit(1)  # not reached
 
 
 def record_death(study: Study, run: PlannedRun) -> None:

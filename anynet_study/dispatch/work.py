@@ -1,6 +1,6 @@
 """The work of a job: train what is missing, evaluate it, and journal each result at once."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,7 +8,7 @@ import torch
 
 from anynet_study.data import DatasetView
 from anynet_study.dispatch.journals import Journals
-from anynet_study.dispatch.last_words import BEGINS
+from anynet_study.dispatch.last_words import end_worker_at, say_begins
 from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.dispatch.record import Trained, evaluation_of, failure_of, record_of, turns
 from anynet_study.dispatch.recorded import Recorded
@@ -18,7 +18,7 @@ from anynet_study.sweep_launch import Launch
 from anynet_study.training.arrangement import arrange
 from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
 from anynet_study.training.evaluation import EvaluationSet
-from anynet_study.training.fallback import step_down
+from anynet_study.training.fallback import device_is_lost, step_down
 from anynet_study.training.initial import Weights
 from anynet_study.training.options import Options
 from anynet_study.training.source import Source
@@ -65,25 +65,37 @@ class Bench:
         """
         pending = [run for run in cohort if not self._evaluated_from_weights(run)]
         while pending:
-            now, pending = pending[: self.options.at_once], pending[self.options.at_once :]
-            stopped = None
-            starts = [partial(self._turns, run) for run in now]
-            for ended in train_together(starts, self.given.device):
-                run = now[ended.number]
-                if isinstance(ended.result, InterruptedRunError):
-                    stopped = ended.result
-                elif isinstance(ended.result, Exception):
-                    pending += self._failed(run, ended.result, ended.seconds)
-                else:
-                    self._finish(run, ended.result, ended.seconds)
-            if stopped is not None:
-                raise stopped
+            tried, now = self.options, pending[: self.options.at_once]
+            pending = self._attempt(now, tried) + pending[len(now) :]
+            if self.options != tried and self.given.device.type == "cuda":
+                self.source.release()
+                torch.cuda.empty_cache()
+
+    def _attempt(self, now: Sequence[PlannedRun], tried: Options) -> list[PlannedRun]:
+        """Train some runs at the same time; those to be tried again."""
+        again, stopped = [], None
+        starts = [partial(self._turns, run) for run in now]
+        for ended in train_together(starts, self.given.device):
+            run, result = now[ended.number], ended.result
+            if isinstance(result, InterruptedRunError):
+                stopped = result
+                continue
+            error = (
+                result
+                if isinstance(result, Exception)
+                else self._finish(run, result, ended.seconds)
+            )
+            if error is not None and self._failed(run, error, ended.seconds, tried):
+                again.append(run)
+        if stopped is not None:
+            raise stopped
+        return again
 
     def _turns(self, run: PlannedRun) -> Turns[Trained]:
         weights = None
         if run.spec.pretrained is not None:
             weights = yield from self._pretrained(run.spec.pretrained)
-        print(run.run_id, run.dataset, run.spec.architecture.id, BEGINS, flush=True)
+        say_begins(run)
         return (yield from self._trained(run, weights))
 
     def _trained(self, run: PlannedRun, weights: Weights | None) -> Turns[Trained]:
@@ -106,33 +118,44 @@ class Bench:
         assert weights is not None, "what was just written can be read"
         return weights
 
-    def _finish(self, run: PlannedRun, trained: Trained, seconds: float) -> None:
-        """Journal the evaluations first: with the run's row, nothing of it is left to do."""
+    def _finish(self, run: PlannedRun, trained: Trained, seconds: float) -> Exception | None:
+        """Journal the evaluations first: with the run's row, nothing of it is left to do.
+
+        What the device cannot do in an evaluation is returned: the run goes on from its checkpoint.
+        """
         device = self.given.device
         row = record_of(run, trained, seconds, self.given.launch.engine, device)
         if row.status == "completed":
-            self._evaluate(run, trained.network)
+            try:
+                self._evaluate(run, trained.network)
+            except (RuntimeError, MemoryError) as error:
+                return error
             if run.run_id in self.given.kept:
                 save_weights(self.given.study.weights(run.run_id), run.run_id, trained.network)
         if self.given.recorded.runs.get(run.run_id) in (None, "failed"):
             self.journals.append(row)  # otherwise it was trained once more for its weights
         (self.given.study.checkpoints / f"{run.run_id}.pt").unlink(missing_ok=True)
+        return None
 
-    def _failed(self, run: PlannedRun, error: Exception, seconds: float) -> list[PlannedRun]:
-        """The run again if there is a slower way to train it; otherwise none, and it is failed."""
+    def _failed(self, run: PlannedRun, error: Exception, seconds: float, tried: Options) -> bool:
+        """Whether the run is to be trained again, in a slower way; otherwise it is failed.
+
+        Options are given up once for all runs that were tried together.
+        """
         device = self.given.device
-        slower = step_down(self.options, error, device.type)
+        if device_is_lost(device):
+            end_worker_at(run, error)
+        if self.options != tried:
+            return True
+        slower = step_down(tried, error, device.type)
         if slower is None:
             row = failure_of(run, error, seconds, self.given.launch.engine, device)
             self.journals.append(row)
-            return []
+            return False
         self.options, given_up = slower
-        if device.type == "cuda":
-            self.source.release()
-            torch.cuda.empty_cache()
         reason = str(error).partition("\n")[0][:200]
         print(f"{run.run_id}: again with {given_up}: {reason}", flush=True)
-        return [run]
+        return True
 
     def _evaluated_from_weights(self, run: PlannedRun) -> bool:
         """Whether all that was missing of `run` is now had from its weights on disk."""
