@@ -11,13 +11,13 @@ from anynet_study.training.batches import epoch_tables
 from anynet_study.training.graphs import Program
 from anynet_study.training.initial import Weights, initial_network, training_mode
 from anynet_study.training.metrics import Tally
-from anynet_study.training.optimizers import fill_state, make_optimizer
 from anynet_study.training.options import Options
 from anynet_study.training.schedule import learning_rate, steps_per_epoch
 from anynet_study.training.source import Source
 from anynet_study.training.spec import RunSpec
 from anynet_study.training.testing import TestPass
 from anynet_study.training.trainer import State, Testing, Values
+from anynet_study.training.updates import Update
 
 
 class FastTrainer:
@@ -43,17 +43,10 @@ class FastTrainer:
         network = initial_network(spec, len(view.classes), weights)
         self.model = arrange(network, self.recipe.resolution, device, options)
         self.lr = torch.zeros((), device=device)
-        self.optimizer = make_optimizer(
-            self.recipe,
-            self.model.parameters(),
-            self.lr,
-            options.fused,
-            graph=_graph(device, options),
-        )
-        fill_state(self.optimizer)
+        self.update = Update(self.recipe, self.model.parameters(), self.lr)
         self.preprocess = preprocessor(self.recipe, view.mean, view.std, device)
         self._make_tables(source, options)
-        self.program = Program(_graph(device, options))
+        self.program = Program(options.graph and device.type == "cuda")
         self.tests = TestPass(view, self.model, self.preprocess, source, options, self.program)
 
     def _make_tables(self, source: Source, options: Options) -> None:
@@ -94,11 +87,11 @@ class FastTrainer:
         labels = self.labels.index_select(0, self.counter)[0]
         draws = self.draws.index_select(0, self.counter)[0]
         self.lr.copy_(self.rates.index_select(0, self.counter)[0])
-        self.optimizer.zero_grad(set_to_none=True)
+        self.update.zero_grad()
         parts = self.recipe.accumulation
         for part in zip(rows.chunk(parts), draws.chunk(parts, 1), labels.chunk(parts), strict=True):
             self._gradients(pixels, *part)
-        self.optimizer.step()
+        self.update.step()
         self.counter += 1
 
     def _gradients(self, pixels: Tensor, rows: Tensor, draws: Tensor, labels: Tensor) -> None:
@@ -117,7 +110,7 @@ class FastTrainer:
     def state(self) -> State:
         return {
             "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict()["state"],
+            "update": self.update.state(),
             "sums": self.tally.sums,
         }
 
@@ -125,16 +118,9 @@ class FastTrainer:
         """Copied into the tensors that are there: a recorded graph knows no others."""
         self.model.load_state_dict(state["model"])
         self.tally.sums.copy_(state["sums"])
-        for number, kept in self.optimizer.state_dict()["state"].items():
-            for name, tensor in kept.items():
-                tensor.copy_(state["optimizer"][number][name])
+        for tensor, kept in zip(self.update.state(), state["update"], strict=True):
+            tensor.copy_(kept)
 
     def _changed(self) -> list[Tensor]:
-        states = [kept.values() for kept in self.optimizer.state.values()]
-        optimizer = [value for values in states for value in values]
         weights = [*self.model.parameters(), *self.model.buffers()]
-        return [*weights, *optimizer, self.lr, self.counter, self.tally.sums]
-
-
-def _graph(device: torch.device, options: Options) -> bool:
-    return options.graph and device.type == "cuda"
+        return [*weights, *self.update.state(), self.lr, self.counter, self.tally.sums]

@@ -14,8 +14,6 @@ class Options:
     rewrites: bool = True
     #: Channels last in memory, on the CPU.
     channels_last: bool = True
-    #: One kernel for the whole update of the weights.
-    fused: bool = True
     #: GPU: precision and memory format of each layer by measurement; else float32 (TF32).
     measured: bool = True
     #: GPU: the whole step as one CUDA graph.
@@ -37,4 +35,4 @@ class Options:
 
 
 #: Equal to the reference engine bit for bit, on a CPU.
-EXACT = Options(rewrites=False, channels_last=False, fused=False)
+EXACT = Options(rewrites=False, channels_last=False)

@@ -10,9 +10,10 @@ from training_runs import same, spec
 
 from anynet_study.data import DatasetView
 from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
-from anynet_study.training.engine import CURVES, make_trainer, steps, train
+from anynet_study.training.engine import CURVES, Outcome, make_trainer, steps, train
 from anynet_study.training.options import EXACT, Engine, Options
 from anynet_study.training.source import Source
+from anynet_study.training.together import train_together
 
 CPU = torch.device("cpu")
 RECIPES: dict[str, dict[str, object]] = {
@@ -99,13 +100,10 @@ def test_killed_after_the_last_test_only_the_test_is_done_again(
     run = spec(view)
     trainer = make_trainer(run, view, Source(CPU))
     checkpoint = Checkpoint(tmp_path / "run.pt", run.run_id, "fast")
-    turns, curves = steps(trainer, run, view, checkpoint), {}
-    with pytest.raises(StopIteration) as end:
-        while True:
-            next(turns)
-    curves = end.value.value.curves
-    checkpoint.save(trainer.state(), curves, epoch=3, steps_done=0)
-    assert same(train(run, view, CPU, tmp_path / "run.pt"), end.value.value)
+    (ended,) = train_together([lambda: steps(trainer, run, view, checkpoint)], CPU)
+    assert isinstance(ended.result, Outcome)
+    checkpoint.save(trainer.state(), ended.result.curves, epoch=3, steps_done=0)
+    assert same(train(run, view, CPU, tmp_path / "run.pt"), ended.result)
 
 
 def test_checkpoints_are_a_configured_time_apart(view: DatasetView, tmp_path: Path) -> None:
