@@ -6,7 +6,7 @@ is missing. Nothing here opens a store or knows of training.
 
 from anynet_study.apr.agreement import agreement
 from anynet_study.apr.attenuation import corrected_correlations
-from anynet_study.apr.binomial import binomial_interval
+from anynet_study.apr.binomial import binomial_interval, wilson_interval
 from anynet_study.apr.bins import best_of_bins
 from anynet_study.apr.class_or_size import class_or_size
 from anynet_study.apr.configurations import configurations
@@ -107,4 +107,5 @@ __all__ = [
     "transform_agreement",
     "transform_ranks",
     "weights_of",
+    "wilson_interval",
 ]

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from anynet_study.apr.binomial import binomial_interval
+from anynet_study.apr.binomial import binomial_interval, wilson_interval
 from anynet_study.apr.edf_sample import check_seed
 from anynet_study.apr.intervals import check_level
 from anynet_study.apr.ranks import Floats, Ints
@@ -117,8 +117,8 @@ def difference_interval(
     first: Floats, second: Floats, sizes: tuple[int, int], level: float
 ) -> tuple[Floats, Floats]:
     """Newcombe's intervals of differences of accuracies (percent) on two independent test sets."""
-    low_1, high_1 = _wilson(first / 100, sizes[0], level)
-    low_2, high_2 = _wilson(second / 100, sizes[1], level)
+    low_1, high_1 = wilson_interval(first / 100, sizes[0], level)
+    low_2, high_2 = wilson_interval(second / 100, sizes[1], level)
     p, q = first / 100, second / 100
     low = p - q - np.sqrt((p - low_1) ** 2 + (high_2 - q) ** 2)
     high = p - q + np.sqrt((high_1 - p) ** 2 + (q - low_2) ** 2)
@@ -183,11 +183,3 @@ def ranks_of(accuracies: ArrayLike) -> Ints:
     """(b, m) ranks from 1, the best first; equal ones share the better rank."""
     ranks: Ints = stats.rankdata(-np.asarray(accuracies), method="min", axis=1).astype(np.int64)
     return ranks
-
-
-def _wilson(share: Floats, size: int, level: float) -> tuple[Floats, Floats]:
-    """Wilson's score interval of shares."""
-    z = stats.norm.ppf((1 + level) / 2)
-    centre = (share + z**2 / (2 * size)) / (1 + z**2 / size)
-    reach = z / (1 + z**2 / size) * np.sqrt(share * (1 - share) / size + z**2 / (4 * size**2))
-    return centre - reach, centre + reach

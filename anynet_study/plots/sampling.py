@@ -1,7 +1,6 @@
 """What a design space gives, what was sampled of it, and so what the bands did."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocator
 
+from anynet_study.apr import wilson_interval
 from anynet_study.apr.population import stages_of
 from anynet_study.plots.style import BLUE, GREY, TWO_COLUMNS, styled
 
@@ -120,11 +120,11 @@ class _Bins:
 
     def points(self, axes: Axes, column: pd.Series) -> None:
         shares, n = self.shares(column)
-        low, high = _intervals(shares, n)
+        low, high = wilson_interval(shares, n)
         axes.errorbar(
             np.arange(len(shares)),
             shares,
-            yerr=np.maximum(0, [shares - low, high - shares]),  # rounding: -1e-17
+            yerr=[shares - low, high - shares],
             color=BLUE,
             marker="o",
             markersize=2.2,
@@ -140,11 +140,3 @@ class _Bins:
         places = np.linspace(0, len(labels) - 1, min(len(labels), max(2, room))).round().astype(int)
         axes.set_xticks(places, [labels[place] for place in places])
         axes.xaxis.set_minor_locator(NullLocator())
-
-
-def _intervals(shares: Values, n: int) -> Any:
-    """Wilson's 95% intervals of shares of n."""
-    z = 1.959963984540054
-    centre = shares + z * z / (2 * n)
-    spread = z * np.sqrt(shares * (1 - shares) / n + z * z / (4 * n * n))
-    return np.clip(np.array([centre - spread, centre + spread]) / (1 + z * z / n), 0, 1)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from anynet_study.apr import binomial_interval
+from anynet_study.apr import binomial_interval, wilson_interval
 from anynet_study.errors import UserError
 
 
@@ -33,3 +33,17 @@ def test_what_is_missing_stays_missing_and_arrays_broadcast() -> None:
 def test_what_is_no_error_rate(bad: tuple[float, ...]) -> None:
     with pytest.raises(UserError):
         binomial_interval(*bad)
+
+
+@given(st.integers(1, 5_000), st.floats(0, 1), st.sampled_from([0.5, 0.95, 0.999]))
+def test_wilson_intervals_are_scipys(count: int, share: float, level: float) -> None:
+    found = round(share * count)
+    expected = binomtest(found, count).proportion_ci(level, method="wilson")
+    low, high = wilson_interval(found / count, count, level)
+    np.testing.assert_allclose([low, high], [expected.low, expected.high], atol=1e-12)
+
+
+def test_wilson_intervals_of_nothing_and_of_bad_shares() -> None:
+    assert np.array_equal(wilson_interval([0.0, 0.5], 0), [[0, 0], [1, 1]])
+    with pytest.raises(UserError, match="share: outside 0 to 1"):
+        wilson_interval(1.5, 10)
