@@ -7,6 +7,7 @@ from torch import nn
 from anynet_study.models.anynet import AnyNet
 from anynet_study.models.blocks import Basic, Bottleneck, Vanilla
 from anynet_study.models.rewrites.blocks import RowAverage, RowBasic, RowBottleneck, RowStem
+from anynet_study.models.rewrites.pixel import use_middle_taps
 
 __all__ = ["accelerate"]
 
@@ -19,9 +20,11 @@ def accelerate(
     Logits, gradients and running statistics stay the same up to rounding; parameters and buffers
     stay the same tensors under the same names, in the same order. The rewrites follow from shapes
     alone: what is repeatable stays so. For the CPU, maps are kept as rows of channels from the
-    stem to the head, so images are best in channels-last memory.
+    stem to the head, so images are best in channels-last memory; this is not for autocast. For
+    CUDA only convolutions are rewritten whose taps see padding but for one.
     """
     if device_type != "cpu":
+        use_middle_taps(network, resolution)
         return
     network.stem = stem = RowStem(network.stem, resolution)
     side = stem.side

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from anynet_study.models.rewrites.norm import normalise
 from anynet_study.models.rewrites.operators import Operator, operator_of
 
 
@@ -73,17 +74,21 @@ class _Layer(torch.autograd.Function):
         relu: bool,
     ) -> Tensor:
         z = operator.forward(rows, weight)
-        statistics = norm.running_mean, norm.running_var
-        y, mean, rstd = torch.ops.aten.native_batch_norm(
-            z, gamma, beta, *statistics, norm.training, norm.momentum, norm.eps
-        )
+        statistics: tuple[Tensor | None, Tensor | None] = (None, None)
+        if norm.training:
+            y, mean, rstd = normalise(z, norm)
+        else:
+            statistics = norm.running_mean, norm.running_var
+            y, mean, rstd = torch.native_batch_norm(
+                z, gamma, beta, *statistics, False, 0.0, norm.eps
+            )
         if residual is not None:
             y.add_(residual)
         if relu:
             y.relu_()
         ctx.save_for_backward(rows, weight, gamma, z, mean, rstd, *statistics, y if relu else None)
         ctx.operator, ctx.training, ctx.eps = operator, norm.training, norm.eps
-        return y  # type: ignore[no-any-return]
+        return y
 
     @staticmethod
     @once_differentiable

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anynet_study.models.rewrites.matmul import multiply, outer
+from anynet_study.models.rewrites.tiny import tiny
 
 Gradients = tuple[Tensor | None, Tensor | None]
 
@@ -32,6 +33,11 @@ def operator_of(layer: nn.Conv2d, side: int) -> Operator:
     """Return the operator of `layer` on maps of `side` pixels."""
     if layer.kernel_size == (1, 1):
         return Pointwise(side, layer.stride[0])
+    if layer.kernel_size == (3, 3):
+        width = layer.in_channels // layer.groups
+        found = tiny(side, layer.stride[0], layer.groups, width)
+        if found is not None:
+            return found
     return Spatial(side, layer.stride[0], layer.kernel_size[0] // 2, layer.groups)
 
 
