@@ -26,7 +26,7 @@ LATEX_SIGNS = {
 }
 
 
-def choose_layout(told: str, output: Path | None, table: str) -> str:
+def choose_layout(told: str, output: Path | None, tables: int) -> str:
     """The format of --format or of the ending of the file; text where nothing says.
 
     Raises UserError for a format or ending that is none, and for tables that do not fit one file.
@@ -39,8 +39,10 @@ def choose_layout(told: str, output: Path | None, table: str) -> str:
         raise UserError(f"-o {output}: ending {ending}; legal: {', '.join(by_ending)}, or a folder")
     layout = told or by_ending.get(ending, "text")
     one_place = ending or output is None
-    if table == "all" and one_place and layout in ("csv", "latex"):
-        raise UserError(f"--format {layout} of all tables needs --output FOLDER, or one --table")
+    if tables > 1 and one_place and layout in ("csv", "latex"):
+        raise UserError(
+            f"--format {layout} of several tables needs --output FOLDER, or one --table"
+        )
     return layout
 
 

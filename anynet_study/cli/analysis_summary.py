@@ -11,12 +11,15 @@ if TYPE_CHECKING:
     from anynet_study.cli.inputs import ErrorsInput
     from anynet_study.report import Analysis, Options
 
-#: Pairs of datasets up to which all tables together list them.
-MANY_PAIRS = 45
+#: Rows of a table that all tables together still show.
+MANY_ROWS = 45
 
 
-def print_analysis(read: "ErrorsInput", analysis: "Analysis", list_pairs: bool) -> None:
-    """Print every table, why there are no others, and what they leave out."""
+def print_analysis(read: "ErrorsInput", analysis: "Analysis", whole: bool) -> None:
+    """Print every table, why there are no others, and what they leave out.
+
+    Unless they are to be shown `whole`, long tables are only said to be there.
+    """
     from rich.console import Console
 
     from anynet_study.cli.analysis_tables import exclusions, with_remedy
@@ -26,10 +29,11 @@ def print_analysis(read: "ErrorsInput", analysis: "Analysis", list_pairs: bool) 
     heading = _heading(f"{read.name}: ", read.errors, analysis.options, read.weights)
     console.print(heading, highlight=False, markup=False)
     for name, table in analysis.found.items():
-        if name == "correlations" and len(table) > MANY_PAIRS and not list_pairs:
+        if len(table) > MANY_ROWS and not whole and name != "configurations":
             print_heading(console, name)
-            print_matrix(console, table)
-            console.print(f"intervals of the {len(table)} pairs: --table correlations")
+            if name == "correlations":
+                print_matrix(console, table)
+            console.print(f"{len(table)} rows: --table {name}", highlight=False)
         else:
             print_table(console, name, table)
     for name, reason in analysis.left_out.items():

@@ -9,18 +9,28 @@ if TYPE_CHECKING:
     from anynet_study.report import Analysis, Options
 
 
-def analyse_input(source: "ErrorsInput", wanted: str, options: "Options") -> "Analysis":
-    """Make the table `wanted`, or with "all" every table that the input has the data for.
+def table_names(told: str) -> list[str]:
+    """The tables of --table NAME[,NAME...] or all. Raises UserError for one that is none."""
+    from anynet_study.report import ANALYSES
 
-    Raises UserError where it has not the data for what is wanted.
+    if told == "all":
+        return list(ANALYSES)
+    names = [name.strip() for name in told.split(",")]
+    for name in names:
+        if name not in ANALYSES:
+            raise UserError(f"--table: no {name!r}; legal: {', '.join(ANALYSES)}, all")
+    return names
+
+
+def analyse_input(source: "ErrorsInput", wanted: list[str], options: "Options") -> "Analysis":
+    """Make the tables that are wanted and that the input has the data for.
+
+    Raises UserError where it has the data for none of them.
     """
-    from anynet_study.report import ANALYSES, analyse
+    from anynet_study.report import analyse
 
-    if wanted not in ("all", *ANALYSES):
-        raise UserError(f"--table: no {wanted!r}; legal: {', '.join(ANALYSES)}, all")
     _check_options(options, weighted=source.weights is not None)
-    names = list(ANALYSES) if wanted == "all" else [wanted]
-    analysis = analyse(source.study_tables(), options, names)
+    analysis = analyse(source.study_tables(), options, wanted)
     if not analysis.found:
         name, reason = next(iter(analysis.left_out.items()))
         raise UserError(f"{source.name}: no table {name}: {with_remedy(reason)}")

@@ -87,7 +87,9 @@ def print_table(console: Console, name: str, table: "pd.DataFrame") -> None:
     if name == "configurations":  # too wide with a column of datasets
         _print_parts(console, grid)
         return
-    console.print(_table(grid if name == "correlations" else merge_repeats(grid)), highlight=False)
+    shown_once = grid if name == "correlations" else merge_repeats(grid)
+    for part in _fitting(shown_once, console.width):
+        console.print(_table(part, console.width), highlight=False)
     if grid.lacks_intervals:
         console.print(WHY_NO_INTERVAL, highlight=False, markup=False)
 
@@ -104,14 +106,33 @@ def _plain(grid: "Grid") -> "Grid":
     return replace(grid, rows=rows)
 
 
-def _width(grid: "Grid") -> int:
-    """Of the widest line, were only headings broken, and cells where they say."""
-    headings = [heading.replace(" ", "\n") for heading in grid.headings]
+def _width(grid: "Grid", headings: bool = False) -> int:
+    """Of the widest line; `headings`: were they not broken at blanks."""
+    heads = grid.headings if headings else [each.replace(" ", "\n") for each in grid.headings]
     widest = [
         max(len(line) for cell in column for line in cell.split("\n"))
-        for column in zip(headings, *grid.rows, strict=True)
+        for column in zip(heads, *grid.rows, strict=True)
     ]
-    return sum(widest) + GAP * len(widest)
+    return sum(widest) + GAP * (len(widest) - 1)
+
+
+def _fitting(grid: "Grid", width: int) -> list["Grid"]:
+    """The grid in parts whose columns fit a width, the names in each."""
+    chosen: list[list[int]] = []
+    for place in range(grid.names, len(grid.headings)):
+        wider = [*(chosen[-1] if chosen else []), place]
+        if chosen and _width(_columns(grid, wider)) <= width:
+            chosen[-1] = wider
+        else:
+            chosen.append([place])
+    return [_columns(grid, places) for places in chosen or [[]]]
+
+
+def _columns(grid: "Grid", places: list[int]) -> "Grid":
+    """The names of a grid and these of its columns."""
+    kept = [*range(grid.names), *places]
+    rows = [[row[place] for place in kept] for row in grid.rows]
+    return replace(grid, headings=[grid.headings[place] for place in kept], rows=rows)
 
 
 def _print_parts(console: Console, grid: "Grid") -> None:
@@ -120,13 +141,16 @@ def _print_parts(console: Console, grid: "Grid") -> None:
         rows = [row[1:] for row in grid.rows if row[0] == dataset]
         part = replace(grid, headings=grid.headings[1:], rows=rows, names=grid.names - 1)
         console.print(f"[bold]{escape(dataset)}[/bold]", highlight=False)
-        console.print(_table(part), highlight=False)
+        console.print(_table(part, console.width), highlight=False)
 
 
-def _table(grid: "Grid") -> Table:
+def _table(grid: "Grid", width: int) -> Table:
+    """Headings are broken at blanks where the width asks for it, cells never."""
+    if _width(grid, headings=True) > width:
+        grid = replace(grid, headings=[each.replace(" ", "\n") for each in grid.headings])
     table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold")
     for place, heading in enumerate(grid.headings):
-        table.add_column(heading, justify="left" if place < grid.names else "right")
+        table.add_column(heading, justify="left" if place < grid.names else "right", no_wrap=True)
     for row in grid.rows:
         table.add_row(*map(escape, row))
     return table

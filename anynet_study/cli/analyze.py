@@ -28,7 +28,11 @@ def analyze(
     table: Annotated[
         str,
         typer.Option(
-            help="correlations, match, proxies, drivers, configurations, noise, or all that apply."
+            help="correlations, match, proxies, regret, costs, sizes, drivers, stages, importance, "
+            "configurations, bins, noise, corrected, ties, duration, budget, recipes, metrics, "
+            "balance, class-or-size, training-drivers, transfer, beyond, others, improvement, "
+            "shifts, shift-agreement, gaps, shift-ranks, robustness, effective-robustness, "
+            "significance; several with commas; or all that apply."
         ),
     ] = "all",
     method: Annotated[str, typer.Option(help="spearman, pearson or kendall.")] = "spearman",
@@ -75,25 +79,29 @@ def analyze(
     from anynet_study.cli.analysis_files import choose_layout, formatted, write_tables
     from anynet_study.cli.analysis_summary import as_json as whole
     from anynet_study.cli.analysis_summary import print_analysis
-    from anynet_study.cli.analysis_tables import analyse_input
+    from anynet_study.cli.analysis_tables import analyse_input, table_names
     from anynet_study.cli.inputs import parse_choice, parse_roles, read_errors
     from anynet_study.files import write_text
     from anynet_study.report import Options
 
-    layout = choose_layout("json" if as_json else layout, output, table)
+    names = table_names(table)
+    layout = choose_layout("json" if as_json else layout, output, len(names))
     choice = parse_choice(recipe, metric, replicates)
     roles = parse_roles(source_name, family or [], targets or [])
     read = read_errors(source, roles, accuracy, fraction, choice)
     read = read.unweighted() if unweighted else read
     options = Options(method, resamples, seed, level)  # type: ignore[arg-type]
-    analysis = analyse_input(read, table, options)
+    analysis = analyse_input(read, names, options)
     if output is not None and not output.suffix:
         write_tables(analysis, layout, output)
     elif layout == "text" and output is None:
-        print_analysis(read, analysis, list_pairs=table != "all")
+        print_analysis(read, analysis, whole=table != "all")
     else:
-        many = layout == "json" and (output is None or table == "all")
-        text = whole(read, analysis) + "\n" if many else formatted(analysis, table, layout)
+        all_of_it = layout == "json" and (output is None or len(names) > 1)
+        texts = [
+            formatted(analysis, name, layout) for name in ([] if all_of_it else analysis.found)
+        ]
+        text = whole(read, analysis) + "\n" if all_of_it else "\n".join(texts)
         if output is None:
             print(text, end="")
         else:

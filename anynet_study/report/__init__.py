@@ -9,7 +9,8 @@ from anynet_study.report.analyses import ANALYSES, Options
 from anynet_study.report.analysis import Analysis, analyse
 from anynet_study.report.drawing import DrawnFigure, draw_figures
 from anynet_study.report.figures import FIGURES
-from anynet_study.report.study import Choice, StudyTables, study_tables
+from anynet_study.report.reading import study_tables
+from anynet_study.report.study import Choice, StudyTables
 from anynet_study.report.writing import write_report
 
 __all__ = [

@@ -1,6 +1,7 @@
 """A statistic as a table for people: an estimate with its interval is one cell."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,9 @@ WHY_NO_INTERVAL = (
     "no interval: the errors are so alike that most resamples, or all architectures but one, "
     "rank nothing"
 )
+#: Names of columns of p-values, and beginnings of those of numbers from 0 to 1.
+P_VALUE = re.compile(r"(\w+_)?p(_\w+)?")
+SHARES = ("probability", "share", "improved", "swapped")
 
 
 @dataclass(frozen=True)
@@ -53,13 +57,17 @@ def plain_grid(
     names, leading = 0, True
     for name in map(str, table.columns):
         heading = headings.get(name, name.replace("_", " "))
-        if not heading or _is_end(name, table):
+        if not heading or _is_end(name, table) or _says_nothing(name, table):
             continue
         columns[heading] = _cells(table, name, separator)
         leading = leading and not types.is_numeric_dtype(table[name])
         names += leading
     rows = [list(row) for row in zip(*columns.values(), strict=True)]
     return Grid(list(columns), rows, max(1, names))
+
+
+def _says_nothing(name: str, table: pd.DataFrame) -> bool:
+    return name == "note" and table[name].eq("").all()
 
 
 def merge_repeats(grid: Grid) -> Grid:
@@ -71,18 +79,24 @@ def merge_repeats(grid: Grid) -> Grid:
     return replace(grid, rows=rows)
 
 
-def _ends(name: str) -> tuple[str, str]:
-    return ("low", "high") if name == "estimate" else (f"{name}_low", f"{name}_high")
+def _interval_of(table: pd.DataFrame) -> str:
+    """What columns low and high belong to: the estimate, or else what they come after."""
+    if "estimate" in table or "low" not in table:
+        return "estimate"
+    return str(table.columns[max(0, list(table.columns).index("low") - 1)])
 
 
 def _is_end(name: str, table: pd.DataFrame) -> bool:
     """Whether a column is shown with that of its estimate."""
-    base = name.removesuffix("low").removesuffix("high").removesuffix("_") or "estimate"
-    return base != name and (base in table or base == "fisher") and name in _ends(base)
+    if name in ("low", "high"):
+        return _interval_of(table) in table
+    base = name.removesuffix("_low").removesuffix("_high")
+    return base != name and (base in table or base == "fisher")
 
 
 def _cells(table: pd.DataFrame, name: str, separator: str) -> list[str]:
-    low, high = _ends(name)
+    own = name == _interval_of(table)
+    low, high = ("low", "high") if own else (f"{name}_low", f"{name}_high")
     if low not in table:
         return [_cell(name, value) for value in table[name]]
     ends = zip(table[name], table[low], table[high], strict=True)
@@ -107,9 +121,9 @@ def _cell(name: str, value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int) or types.is_integer(value):
         return f"{value:,}"
-    if name == "p" or name.startswith("p_"):
+    if P_VALUE.fullmatch(name):
         return p_value(value)
-    if name.startswith(("probability", "share")):
+    if name.startswith(SHARES):
         return f"{100 * value:.0f}%"
     if name == "effective":
         return f"{value:.1f}"

@@ -1,16 +1,12 @@
-"""The plain tables that a report or a set of figures starts from."""
+"""The plain tables that a report, tables or a set of figures start from."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
 import pandas as pd
 
 from anynet_study.apr import Roles
-from anynet_study.errors import UserError
-from anynet_study.store import ResultStore
 from anynet_study.store.errors_table import Reduction
-
-CURVE_COLUMNS = ["dataset", "architecture", "epoch", "error"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +22,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class StudyTables:
-    """What is known of a study; None for what it does not have."""
+    """What is known of a study; None, or empty, for what it does not have."""
 
     #: Architectures x datasets, percent, NaN = missing.
     errors: pd.DataFrame
@@ -39,50 +35,19 @@ class StudyTables:
     curves: pd.DataFrame | None = None
     #: "top1" or "top5" of each dataset.
     metrics: dict[str, str] = field(default_factory=dict)
-
-
-def study_tables(
-    store: ResultStore,
-    roles: Roles | None = None,
-    choice: Choice = Choice(),
-) -> StudyTables:
-    """Read a results store; `roles` replaces what it says of its datasets."""
-    datasets = store.datasets()
-    if choice.metric is not None:
-        datasets = datasets.assign(metric=choice.metric)
-    return StudyTables(
-        errors=store.errors(choice.metric, choice.recipe, choice.replicates),
-        population=store.architectures(),
-        roles=roles or roles_of(datasets),
-        replicates=store.replicates(choice.metric, choice.recipe),
-        curves=curves_of(store, datasets, choice.recipe or next(iter(store.recipes), "")),
-        metrics=dict(zip(datasets["dataset"], datasets["metric"], strict=True)),
-    )
-
-
-def roles_of(datasets: pd.DataFrame) -> Roles | None:
-    """The roles that a store gives its datasets; None where there is no source or no target."""
-    try:
-        return Roles.from_datasets(datasets)
-    except UserError:
-        return None
-
-
-def curves_of(store: ResultStore, datasets: pd.DataFrame, recipe: str) -> pd.DataFrame:
-    """Test error after every epoch, of the first planned replicate of a recipe.
-
-    Returns a long table with columns dataset, architecture, epoch and error (percent, on the
-    dataset's own metric), in the order of the datasets. Diverged runs are in it while they last.
-    """
-    runs = store.runs(["run_id", "dataset", "architecture", "recipe", "replicate", "planned"])
-    main = runs[runs["planned"] & (runs["recipe"] == recipe)] if len(runs) else runs
-    first = main.sort_values("replicate", kind="stable").drop_duplicates(
-        ["dataset", "architecture"]
-    )
-    curves = store.curves(metrics=("test_top1", "test_top5"))
-    curves = curves[curves["run_id"].isin(set(first["run_id"]))]
-    top5 = set(datasets.loc[datasets["metric"] == "top5", "dataset"])
-    by_metric = np.where(curves["dataset"].isin(top5), curves["test_top5"], curves["test_top1"])
-    curves = curves.assign(error=by_metric.astype(float))[CURVE_COLUMNS]
-    order = {name: number for number, name in enumerate(datasets["dataset"])}
-    return curves.sort_values("dataset", key=lambda names: names.map(order), kind="stable")
+    #: As `ResultStore.datasets()`.
+    datasets: pd.DataFrame | None = None
+    #: Architectures x datasets: top-1 error on the training images in the last epoch.
+    training_errors: pd.DataFrame | None = None
+    #: Mean seconds of a run on each dataset.
+    costs: dict[str, float] = field(default_factory=dict)
+    #: Errors under the other recipes, by name.
+    recipes: dict[str, pd.DataFrame] = field(default_factory=dict)
+    #: Errors on "top1" and "top5", where both are known.
+    by_metric: dict[str, pd.DataFrame] = field(default_factory=dict)
+    #: Of the runs on a dataset: architectures x test sets, "test" first; only where there are more.
+    shifted: dict[str, pd.DataFrame] = field(default_factory=dict)
+    #: Of a dataset, its test sets' images, "test" being its own.
+    images: dict[str, dict[str, int]] = field(default_factory=dict)
+    #: (dataset, test set, architectures) -> which images those classify rightly: models x images.
+    correct: Callable[[str, str, list[str]], pd.DataFrame] | None = None

@@ -11,7 +11,7 @@ from anynet_study.report.drawing import draw_figures
 from anynet_study.report.figures import FIGURES
 from anynet_study.report.grids import TABLE_NAMES, csv_tables
 from anynet_study.report.page import render
-from anynet_study.report.study import study_tables
+from anynet_study.report.reading import study_tables
 from anynet_study.report.summary import summarise
 from anynet_study.store import ResultStore
 

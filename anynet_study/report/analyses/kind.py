@@ -1,6 +1,6 @@
 """What an analysis is; and what it takes from a study, or why that is not there."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,9 @@ from anynet_study.apr.kernels import Method
 from anynet_study.apr.weights import aligned_weights
 from anynet_study.errors import UserError
 from anynet_study.report.study import StudyTables
+
+#: Tables by what tells them apart, each made when it is its turn.
+Parts = dict[tuple[str, ...], Callable[[], pd.DataFrame]]
 
 NO_ROLES = "no source dataset with targets is known"
 NO_POPULATION = "the parameters of the architectures are not known"
@@ -44,6 +47,11 @@ class AnalysisKind:
 def how(tables: StudyTables, options: Options) -> dict[str, Any]:
     """The arguments that all correlations share; weighted where the population has weights."""
     return vars(options) | {"weights": weights_in(tables)}
+
+
+def intervals(options: Options) -> dict[str, Any]:
+    """The arguments of what is no correlation: resamples, seed and level."""
+    return {"resamples": options.resamples, "seed": options.seed, "level": options.level}
 
 
 def roles_in(tables: StudyTables) -> Roles:
@@ -81,3 +89,23 @@ def replicates_in(tables: StudyTables) -> pd.DataFrame:
     if not tables.replicates.duplicated(["architecture", "dataset"]).any():
         raise UserError(NO_REPLICATES)
     return tables.replicates
+
+
+def stacked(keys: Sequence[str], parts: Parts) -> pd.DataFrame:
+    """One table of several, told apart by `keys`; a part that is refused is a row that says why.
+
+    Raises UserError, with the first reason, where all are, and where there are no parts.
+    """
+    made, refused = [], []
+    for values, make in parts.items():
+        try:
+            part = make()
+        except UserError as error:
+            refused.append(str(error))
+            part = pd.DataFrame({"note": [str(error)]})
+        named = pd.DataFrame(dict(zip(keys, values, strict=True)), index=part.index)
+        made.append(pd.concat([named, part], axis="columns"))
+    if len(refused) == len(made):
+        raise UserError(refused[0] if refused else "there is nothing to compare")
+    table = pd.concat([each for each in made if len(each)], ignore_index=True)
+    return table.fillna({"note": ""}) if "note" in table else table

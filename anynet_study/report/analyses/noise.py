@@ -16,11 +16,34 @@ def noise(tables: StudyTables, options: Options) -> pd.DataFrame:
     return table
 
 
+def corrected(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """Correlations as they would be without training noise."""
+    return apr.corrected_correlations(replicates_in(tables), **vars(options))
+
+
+def ties(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """Does the order on the source hold, where training noise can tell architectures apart?"""
+    intervals = apr.replicate_intervals(replicates_in(tables), options.level)
+    reference = tables.errors.columns[0] if tables.roles is None else tables.roles.source
+    return apr.rank_preservation(intervals, reference)
+
+
 KINDS = {
     "noise": AnalysisKind(
         "Training variability and the ceiling it puts on correlations",
         noise,
         {"replicates": "runs", "icc": "ICC"}
         | {"within_std": "std within", "between_std": "between"},
+    ),
+    "corrected": AnalysisKind(
+        "Correlations of single runs, and without the noise of training",
+        corrected,
+        {"source": "dataset", "target": "and", "estimate": "of single runs"}
+        | {"icc_source": "", "icc_target": "", "corrected": "without noise"},
+    ),
+    "ties": AnalysisKind(
+        "Order of pairs of architectures against the source, but for overlapping intervals",
+        ties,
+        {"same": "same order", "preserved": "order holds"},
     ),
 }

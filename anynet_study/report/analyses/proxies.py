@@ -3,7 +3,8 @@
 import pandas as pd
 
 from anynet_study import apr
-from anynet_study.report.analyses.kind import AnalysisKind, Options, how, roles_in
+from anynet_study.errors import UserError
+from anynet_study.report.analyses.kind import AnalysisKind, Options, how, intervals, roles_in
 from anynet_study.report.study import StudyTables
 
 
@@ -20,6 +21,52 @@ def match(tables: StudyTables, options: Options) -> pd.DataFrame:
 def proxies(tables: StudyTables, options: Options) -> pd.DataFrame:
     """Every member of the family for every target."""
     return apr.best_proxies(tables.errors, roles_in(tables), **how(tables, options))
+
+
+def regret(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """What choosing by a proxy costs on the target."""
+    return apr.selection_regret(tables.errors, roles_in(tables), **intervals(options))
+
+
+def costs(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """How well each member of the family stands for each target, and what a run on it takes."""
+    roles = roles_in(tables)
+    members = {name: tables.costs[name] for name in roles.family if name in tables.costs}
+    if len(members) < len(roles.family) or len(roles.family) < 2:
+        raise UserError("the seconds of runs on two or more members of the family are not known")
+    return apr.proxy_costs(tables.errors, roles, members, **how(tables, options))
+
+
+def sizes(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """How many architectures narrower intervals of the correlations with the targets need."""
+    found = correlations(tables, options)
+    if tables.roles is not None:
+        source, targets = tables.roles.source, set(tables.roles.targets)
+        found = found[
+            (found["source"].eq(source) & found["target"].isin(targets))
+            | (found["target"].eq(source) & found["source"].isin(targets))
+        ]
+        other = found["target"].where(found["source"].eq(source), found["source"])
+        found = found.assign(source=source, target=other)
+    width = found["high"] - found["low"]
+    result = found[["source", "target", "estimate", "low", "high"]].assign(width=width)
+    result["n"] = found["n"]
+    for name, wanted in (("for_half", width / 2), ("for_a_tenth", pd.Series(0.1, found.index))):
+        result[name] = _needed(found["estimate"], wanted, options)
+    return result.reset_index(drop=True)
+
+
+def _needed(estimate: pd.Series, width: pd.Series, options: Options) -> pd.Series:
+    """Architectures for an interval so wide; missing where it has no positive width."""
+    known = estimate.notna() & (width > 0)
+    needed = pd.Series(pd.NA, estimate.index, dtype="Int64")
+    if known.any():
+        counts = [
+            int(apr.architectures_needed(value, wide, options.level, options.method))
+            for value, wide in zip(estimate[known], width[known], strict=True)
+        ]
+        needed[known] = counts
+    return needed
 
 
 def arrange_match(table: pd.DataFrame) -> pd.DataFrame:
@@ -56,5 +103,22 @@ KINDS = {
         "Proxies for each target, the best first",
         proxies,
         {"estimate": "correlation", "probability_best": "best in resamples"},
+    ),
+    "regret": AnalysisKind(
+        "Error on the target paid for choosing architectures by a proxy, in points",
+        regret,
+        {"top": "best of top", "gain": "gain over random"},
+    ),
+    "costs": AnalysisKind(
+        "Proxies: correlation with the target against the cost of a run",
+        costs,
+        {"cost": "seconds a run", "estimate": "correlation", "on_front": "none cheaper is better"}
+        | {"probability_on_front": "so in resamples"},
+    ),
+    "sizes": AnalysisKind(
+        "Architectures that narrower intervals need (Fisher's approximation)",
+        sizes,
+        {"estimate": "correlation", "for_half": "n for half the width"}
+        | {"for_a_tenth": "n for a width of 0.1"},
     ),
 }

@@ -2,13 +2,23 @@
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from anynet_study import apr
+from anynet_study.errors import UserError
 from anynet_study.plots import wording
-from anynet_study.report.analyses.kind import AnalysisKind, Options, how, population_in
+from anynet_study.report.analyses.kind import (
+    AnalysisKind,
+    Options,
+    Parts,
+    how,
+    intervals,
+    population_in,
+    stacked,
+)
 from anynet_study.report.study import StudyTables
 
 #: Most stages that are columns of a table.
@@ -18,6 +28,35 @@ MOST_ACROSS = 4
 def drivers(tables: StudyTables, options: Options) -> pd.DataFrame:
     """Cumulative depth and width."""
     return apr.drivers(tables.errors, population_in(tables), **how(tables, options))
+
+
+def stages(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """Every parameter of every stage, raw and given what all of them cost."""
+    return apr.stage_drivers(tables.errors, population_in(tables), **how(tables, options))
+
+
+def importance(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """Which parameters a forest needs to tell the errors."""
+    return apr.importance(
+        tables.errors, population_in(tables), seed=options.seed, level=options.level
+    )
+
+
+def bins(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """The mean accuracy of the ten best among architectures of few, more and many parameters."""
+    population = population_in(tables).set_index("architecture")
+    if "parameters" not in population or population["parameters"].nunique() < 2:
+        raise UserError("the architectures' numbers of parameters are not known, or all the same")
+    parts: Parts = {
+        (str(name),): partial(
+            apr.best_of_bins,
+            100 - tables.errors[name].dropna(),
+            population["parameters"],
+            **intervals(options),
+        )
+        for name in tables.errors
+    }
+    return stacked(["dataset"], parts)
 
 
 def configurations(tables: StudyTables, options: Options) -> pd.DataFrame:
@@ -59,9 +98,26 @@ KINDS = {
         drivers,
         {"estimate": "correlation"},
     ),
+    "stages": AnalysisKind(
+        "Correlation of the errors with every parameter, and given FLOPs and parameters",
+        stages,
+        {"estimate": "correlation", "p": "", "partial": "given the others", "given": ""}
+        | {"p_holm": "p (Holm)", "partial_p": "", "partial_p_holm": "p (Holm), given"}
+        | {"flips": "flips sign", "partial_flips": "flips, given"},
+    ),
+    "importance": AnalysisKind(
+        "Importance of every parameter to a forest that predicts the errors (share of variance)",
+        importance,
+        {"r2": "R² of the forest", "r2_oob": "out of bag"},
+    ),
     "configurations": AnalysisKind(
         "Configurations of the 15 best (a quarter at most): mean±std (the best one)",
         configurations,
         arrange=arrange_configurations,
+    ),
+    "bins": AnalysisKind(
+        "Mean accuracy of the ten best among few, more and most parameters",
+        bins,
+        {"architectures": "n", "from": "", "to": "", "mean": "mean of the best"},
     ),
 }

@@ -1,0 +1,163 @@
+"""Further test sets: lines, gaps, ranks and robustness (papers 2, 4 and 5)."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from anynet_study import apr
+from anynet_study.errors import UserError
+from anynet_study.report.analyses.kind import AnalysisKind, Options, Parts, intervals, stacked
+from anynet_study.report.study import StudyTables
+
+NO_SHIFTS = "no runs were evaluated on further test sets"
+NO_PREDICTIONS = "predictions are only in a results store"
+#: Pairs of so many of the best are compared image by image.
+COMPARED = 10
+
+
+def shifts(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """Accuracy on a further test set as a line on that on the dataset's own."""
+    parts: Parts = {}
+    for dataset, table in _accuracies(tables).items():
+        for name in table.columns[1:]:
+            make = partial(_line, table["test"], table[name], options)
+            parts[dataset, str(name)] = make
+    return stacked(["dataset", "test_set"], parts)
+
+
+def gaps(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """What each architecture loses on a further test set, and how its rank changes."""
+    parts: Parts = {}
+    for dataset, table in _accuracies(tables).items():
+        for name in table.columns[1:]:
+            counted = _counts(tables, dataset, table[["test", name]])
+            parts[dataset, str(name)] = partial(
+                apr.gaps,
+                table,
+                "test",
+                name,
+                counted,
+                **intervals(options),
+            )
+    return stacked(["dataset", "test_set"], parts)
+
+
+def agreement(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """Correlation of the errors on further test sets with those on the dataset's own."""
+    parts: Parts = {
+        (dataset,): partial(apr.transform_agreement, table, **intervals(options))
+        for dataset, table in _shifted(tables).items()
+    }
+    return stacked(["dataset"], parts)
+
+
+def ranks(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """Mean error and rank of each architecture over all test sets."""
+    parts: Parts = {
+        (dataset,): partial(apr.transform_ranks, table, **intervals(options))
+        for dataset, table in _shifted(tables).items()
+    }
+    return stacked(["dataset"], parts)
+
+
+def robustness(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """Average accuracy over further test sets, and its ratio to that on the dataset's own."""
+    parts: Parts = {
+        (dataset,): partial(apr.average_robustness, table, "test", level=options.level)
+        for dataset, table in _accuracies(tables).items()
+    }
+    return stacked(["dataset"], parts)
+
+
+def effective(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """Accuracy beyond what the line through all architectures expects."""
+    parts: Parts = {
+        (dataset,): partial(
+            apr.effective_robustness,
+            table,
+            "test",
+            images=_counts(tables, dataset, table),
+            **intervals(options),
+        )
+        for dataset, table in _accuracies(tables).items()
+    }
+    return stacked(["dataset"], parts)
+
+
+def significance(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """Are the best on each dataset told apart by its test images?"""
+    if tables.correct is None:
+        raise UserError(NO_PREDICTIONS)
+    parts: Parts = {}
+    for dataset in tables.errors:
+        best = list(tables.errors[dataset].dropna().sort_values(kind="stable").index[:COMPARED])
+        parts[str(dataset),] = partial(_compared, tables.correct, str(dataset), best)
+    return stacked(["dataset"], parts)
+
+
+def _compared(
+    correct: Callable[[str, str, list[str]], pd.DataFrame], dataset: str, best: list[str]
+) -> pd.DataFrame:
+    table = correct(dataset, "test", best)
+    return apr.mcnemar(table.loc[[name for name in best if name in table.index]])
+
+
+def _counts(tables: StudyTables, dataset: str, table: pd.DataFrame) -> dict[str, int] | None:
+    """Images of the test sets in a table; None unless all are known."""
+    known = tables.images.get(dataset, {})
+    return {name: known[name] for name in table} if set(table) <= set(known) else None
+
+
+def _line(x: pd.Series, y: pd.Series, options: Options) -> pd.DataFrame:
+    fits = []
+    for scale in ("linear", "logit"):
+        found = apr.linear_fit(x, y, scale, **intervals(options))
+        fits.append({**found.row(), "drop": float(np.nanmean(x - y))})
+    return pd.DataFrame(fits)
+
+
+def _shifted(tables: StudyTables) -> dict[str, pd.DataFrame]:
+    """Errors by dataset. Of a table from no store, targets with the source's class count are its.
+
+    Raises UserError where there are no further test sets.
+    """
+    if tables.shifted:
+        return tables.shifted
+    if tables.roles is not None and tables.datasets is None:
+        source, classes = tables.roles.source, tables.roles.family[tables.roles.source]
+        same = [name for name, count in tables.roles.targets.items() if count == classes]
+        if same and set(same) <= set(tables.errors):
+            table = tables.errors[[source, *same]]
+            return {source: table.rename(columns={source: "test"})}
+    raise UserError(NO_SHIFTS)
+
+
+def _accuracies(tables: StudyTables) -> dict[str, pd.DataFrame]:
+    return {name: 100 - table for name, table in _shifted(tables).items()}
+
+
+KINDS = {
+    "shifts": AnalysisKind(
+        "Accuracy on further test sets as a line on that on the dataset's own",
+        shifts,
+        {"r2": "R²", "adjusted_r2": "", "excluded": "", "missing": "", "method": "", "level": ""},
+    ),
+    "shift-agreement": AnalysisKind(
+        "Correlation of the errors on further test sets with those on the dataset's own",
+        agreement,
+        {"estimate": "correlation", "error": "mean error", "evaluation": "test set"},
+    ),
+    "gaps": AnalysisKind("What is lost on a further test set, and changes of rank", gaps),
+    "shift-ranks": AnalysisKind("Mean error and rank over all test sets", ranks),
+    "robustness": AnalysisKind("Average accuracy over further test sets", robustness),
+    "effective-robustness": AnalysisKind(
+        "Accuracy beyond what the line through all architectures expects", effective
+    ),
+    "significance": AnalysisKind(
+        "The best on each dataset, image by image (McNemar's test)",
+        significance,
+        {"p_exact": "", "p_mid": "p", "p_holm": "p (Holm)"},
+    ),
+}
