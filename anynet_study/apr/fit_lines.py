@@ -33,7 +33,7 @@ from anynet_study.errors import UserError
 
 Method = Literal["bootstrap", "student"]
 #: Points of a fitted line where none are asked for.
-POINTS = 101
+POINTS = 51
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class LinearFit:
     def region(self, x: Values | None = None) -> pd.DataFrame:
         """DataFrame[x, y, low, high]: the line and its pointwise confidence region.
 
-        x in percent (or its unit) is by default 101 points from the smallest to the largest. The
+        x in percent (or its unit) is by default 51 points from the smallest to the largest. The
         region is of the line, not of further points: bootstrap (BCa), or Student's t.
         """
         if x is None:

@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from anynet_study.plots import wording
+from anynet_study.plots.legends import columns_that_fit
 from anynet_study.plots.style import (
     BLUE,
     GREY,
@@ -56,7 +58,11 @@ def rank_chart(ranks: pd.DataFrame) -> Figure:
     axes.set_xlim(-0.35, len(datasets) - 0.65)
     if len(names) <= NAMED:
         _name_first(axes, first)
-    axes.set_title(f"bars: ranks left open by overlapping intervals, n = {len(names)}")
+    axes.set_title(f"n = {len(names)}")
+    bar = Line2D([], [], linestyle="none", marker="|", markersize=8, color=GREY)
+    figure.legend(
+        [bar], ["ranks that overlapping intervals leave open"], loc="outside lower center"
+    )
     return figure
 
 
@@ -93,7 +99,8 @@ def improvement_chart(table: pd.DataFrame, baseline: str = "") -> Figure:
     of = f" of {wording.shorten(baseline, 24)}" if baseline else " of the baseline"
     axes.set_ylabel(f"accuracy over that{of}")
     axes.set_title(f"n = {len(order)}")
-    figure.legend(loc="outside lower center", ncols=min(3, len(datasets)))
+    shown = [wording.shorten(dataset, 30) for dataset in datasets]
+    figure.legend(loc="outside lower center", ncols=columns_that_fit(shown, TWO_COLUMNS))
     return figure
 
 

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from anynet_study.plots import wording
+from anynet_study.plots.legends import columns_that_fit
 from anynet_study.plots.points import point_size
 from anynet_study.plots.style import (
     BLACK,
@@ -91,7 +92,8 @@ def bin_chart(tables: Mapping[str, pd.DataFrame], covariate: str, score: str) ->
     axes.set_xlabel(covariate)
     axes.set_ylabel(f"mean of the best,\n{score}")
     if len(tables) > 1:
-        figure.legend(loc="outside lower center", ncols=min(3, len(tables)))
+        names = [wording.shorten(name, 30) for name in tables]
+        figure.legend(loc="outside lower center", ncols=columns_that_fit(names, width))
     return figure
 
 
@@ -111,7 +113,8 @@ def label_set_chart(table: pd.DataFrame) -> Figure:
     if len(wide) <= NAMED:
         for number, name in enumerate(dict.fromkeys(table["architecture"])):
             _draw_named(axes, table[table["architecture"] == name], sets, places, number)
-        figure.legend(loc="outside lower center", ncols=2)
+        names = [wording.shorten(name, 22) for name in wide.index]
+        figure.legend(loc="outside lower center", ncols=columns_that_fit(names, ONE_COLUMN))
     else:
         axes.plot(places, wide.to_numpy().T, color=GREY, linewidth=0.4, alpha=0.5)
         axes.plot(places, wide.mean(), color=ORANGE, marker="o", markersize=4)

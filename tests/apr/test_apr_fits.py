@@ -79,7 +79,7 @@ def test_student_intervals_are_the_textbooks() -> None:
 def test_a_region_is_in_percent_and_holds_the_line() -> None:
     fit = linear_fit(*cloud(30), "probit", FEW)
     region = fit.region()
-    assert len(region) == 101
+    assert len(region) == 51
     assert region["x"].min() == pytest.approx(cloud(30)[0].min())
     assert ((region["low"] <= region["y"]) & (region["y"] <= region["high"])).all()
     assert region[["low", "high"]].to_numpy().min() > 0
