@@ -25,7 +25,7 @@ RUNS_OF_PRIOR = 0.3
 #: Distance in noises at which a run has half its say (Cauchy weights: 95% efficient).
 HALF_SAY = 2.385
 ROUNDS = 30
-#: Below this share of what the prior says a price is as good as none.
+#: No price falls below this share of what the prior and the speed make it: as good as none.
 LEAST_FACTOR = 0.01
 #: Parts of which each is predicted by the others, to tell the error.
 FOLDS = 4
@@ -118,5 +118,5 @@ def _solved(
     rows[runs:-1, count] = -pull / SPREAD_OF_PRICES
     rows[-1, -1] = 1 / SPREAD_OF_SPEED
     goal = np.concatenate([seconds * weights, np.zeros(count), rows[-1, -1:]])
-    factors: FloatArray = nnls(rows, goal)[0]
-    return factors[:-1], max(float(factors[-1]), LEAST_FACTOR)
+    factors: FloatArray = np.maximum(nnls(rows, goal)[0], LEAST_FACTOR)
+    return factors[:-1], float(factors[-1])

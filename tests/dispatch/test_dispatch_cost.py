@@ -285,3 +285,19 @@ def test_steps_parts_and_a_trained_head_are_counted():
     assert head.passes == 37 * 64 + 3 * 300
     few = Workload.of(Recipe(epochs=2, batch_size=64), 10, 300, 32, 10)
     assert (few.steps, few.trained) == (2, 20)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 40), st.floats(0, 6), st.integers(-3, 6))
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_whatever_was_measured_prices_stay_usable(seed: int, count: int, spread: float, size: int):
+    random = np.random.default_rng(seed)
+    shape = (count, len(Features._fields))
+    features = np.exp(random.normal(0, 3, shape)) * 10.0 ** random.integers(-3, 14, shape[1])
+    features *= random.random(shape) < random.uniform(0.2, 1)
+    features[:, Features._fields.index("runs")] = 1
+    seconds = np.exp(random.normal(0, spread, count)) * 10.0**size
+    prior = (CPU_CORE, V100, H100)[seed % 3]
+    fitted = fit_cost(features, seconds, prior)
+    assert np.isfinite(fitted.prices).all()
+    assert min(fitted.prices) > 0
+    assert (fitted.seconds(features) > 0).all()
