@@ -1,0 +1,1 @@
+"""Runs an hour of the engines against plain loops: `python -m benchmarks.training`."""

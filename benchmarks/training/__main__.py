@@ -1,0 +1,123 @@
+"""Runs an hour of the fast engine, the reference engine and plain loops, in one interleaved run.
+
+    python -m benchmarks.training [--quick] [--json] [--device cpu|cuda] [--runs N] [--epochs N]
+                                  [--steps N] [--rounds N] [--dataset NAME]
+
+All train the same networks of the paper's band on the same data with the same recipe, batch size
+and steps, from the same weights. Runs an hour is 3600 n / wall, from the start of the processes to
+the last result on disk: start-up, tests and journals are inside. Images a second are training
+images from the beginning of the first run to the last result: tests are inside, start-up is not.
+Ratios are medians of the ratios within a round. Ends with 1 where the comparison is not fair: other
+steps, images or networks, a first loss that differs, errors that differ more than those of seeds.
+
+The default takes about six minutes on two cores, `--quick` a minute (one round: no spread). With a
+GPU, rows for it follow, at 32 and at 224 px; for several plain loops on it, run them under MPS.
+"""
+
+import argparse
+import json
+import platform
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from anynet_study.cli.prepared import prepare
+from anynet_study.dispatch.plan import PlannedRun
+
+from .checks import violations
+from .overhead import Overhead, overhead
+from .table import agreement, lines, plain, summary
+from .task import Task
+from .ways import Measured, measure, ways
+
+
+def tasks(options: argparse.Namespace, folder: Path) -> list[Task]:
+    """By default as much as fits the time; on a GPU at least three runs for each at a time."""
+    found = []
+    if options.device in (None, "cpu"):
+        runs, epochs, steps = (2, 1, 8) if options.quick else (4, 2, 10)
+        found.append(Task(folder / "cpu", "cpu", runs, epochs, steps))
+    if options.device == "cuda" or (options.device is None and torch.cuda.is_available()):
+        runs, epochs, steps = (12, 2, 20) if options.quick else (24, 5, 40)
+        found.append(Task(folder / "gpu-32", "cuda", runs, epochs, steps))
+        if options.dataset is None:
+            found.append(Task(folder / "gpu-224", "cuda", runs, 2, steps // 2, side=224))
+    names = ("runs", "epochs", "steps", "dataset")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    return [Task(**{**asdict(task), **given}) for task in found]
+
+
+def compare(task: Task, rounds: int) -> dict[str, list[Measured]]:
+    """Measure every way in every round, beginning with another one in each."""
+    task.prepare()
+    planned = planned_runs(task)
+    order = ways(task.device)
+    measured: dict[str, list[Measured]] = {way.name: [] for way in order}
+    for number in range(rounds):
+        first = number * 2 % len(order)
+        for way in order[first:] + order[:first]:
+            print(f"round {number + 1} of {rounds}: {way.title}", file=sys.stderr)
+            out = task.folder / f"{way.name}-{number}"
+            measured[way.name].append(measure(way, task, out, planned))
+    return measured
+
+
+def planned_runs(task: Task) -> list[PlannedRun]:
+    with task.data():
+        return prepare(task.sweep_file, []).planned
+
+
+def unfair(task: Task, rounds: dict[str, list[Measured]]) -> list[str]:
+    steps = task.epochs * task.steps
+    work = {run.run_id: (steps, steps * task.batch) for run in planned_runs(task)}
+    return violations(rounds, work, task.device)
+
+
+def machine() -> str:
+    gpu = f", {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
+    return (
+        f"{platform.processor() or platform.machine()}{gpu}, torch {torch.__version__}, "
+        f"Python {platform.python_version()}"
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = parser().parse_args(arguments)
+    report: dict[str, object] = {"machine": machine()}
+    text, problems = [machine()], []
+    with tempfile.TemporaryDirectory() as name:
+        for task in tasks(options, Path(name)):
+            rounds = compare(task, options.rounds or (1 if options.quick else 3))
+            problems += unfair(task, rounds)
+            rows = summary(ways(task.device), rounds)
+            text += ["", *lines(task, rows), agreement(rounds)]
+            report[task.folder.name] = {"rows": rows, "rounds": plain(rounds)}
+        beside: Overhead = overhead(Path(name) / "overhead")
+    text += [
+        "",
+        f"a run of one step of a tiny network in a worker at work: {1000 * beside.run:.0f} ms",
+        f"from a worker's start to its first run: {beside.worker:.1f} s",
+        *(f"NOT FAIR: {problem}" for problem in problems),
+    ]
+    report |= {"overhead": asdict(beside), "problems": problems}
+    print(json.dumps(report) if options.json else "\n".join(text))
+    return 1 if problems else 0
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser("python -m benchmarks.training")
+    made.add_argument("--quick", action="store_true", help="one small round")
+    made.add_argument("--json", action="store_true", help="all that was measured")
+    made.add_argument("--device", choices=("cpu", "cuda"), help="only this one")
+    made.add_argument("--dataset", help="a packed dataset of ten classes; by default one is made")
+    for name in ("runs", "epochs", "steps", "rounds"):
+        made.add_argument(f"--{name}", type=int)
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,25 @@
+"""A study's runs, trained as `anynet-study run` trains them.
+
+    python -m benchmarks.training.study SWEEP OUT [KEY=VALUE ...]
+
+The study is begun in the folder OUT: planned, given to this machine's workers, watched to its end.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from anynet_study.cli.prepared import prepare
+from anynet_study.dispatch.local import train_all
+from anynet_study.study import Study
+
+
+def main(sweep_file: Path, out: Path, overrides: Sequence[str]) -> None:
+    prepared = prepare(sweep_file, overrides)
+    study = Study(out)
+    study.begin(prepared.sweep, prepared.population)
+    train_all(study, prepared.sweep, prepared.planned)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])

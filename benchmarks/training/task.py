@@ -1,0 +1,138 @@
+"""What all ways of training are given: one sweep, one population, one dataset, one plan."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from anynet_study.data.packing import Origin, pack
+from anynet_study.data.readers.listing import Example, Listing
+from anynet_study.data.root import dataset_folder, publish, workspace
+
+CLASSES = 10
+#: Of the paper's sweep: multiply-adds at 224 px and 1000 classes.
+BAND = (360e6, 400e6)
+COARSE = 4
+
+
+@dataclass(frozen=True)
+class Task:
+    """Runs of the paper's band on one dataset."""
+
+    #: Holds the sweep file, and the data where they are made here.
+    folder: Path
+    device: Literal["cpu", "cuda"]
+    runs: int
+    epochs: int
+    #: Steps of an epoch.
+    steps: int
+    side: int = 32
+    batch: int = 128
+    test_images: int = 300
+    #: A packed dataset of `$ANYNET_DATA`; None: one is made, in the shape of CIFAR-10.
+    dataset: str | None = None
+
+    @property
+    def sweep_file(self) -> Path:
+        return self.folder / "sweep.yaml"
+
+    @property
+    def images(self) -> int:
+        """Training images, a whole number of each class."""
+        return -(-self.steps * self.batch // CLASSES) * CLASSES
+
+    def environment(self) -> dict[str, str]:
+        """Of all processes that work at it; torch finds its number of threads by itself."""
+        kept = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+        data = os.environ.get("ANYNET_DATA", "data") if self.dataset else self.folder / "data"
+        hidden = {"CUDA_VISIBLE_DEVICES": ""} if self.device == "cpu" else {}
+        return kept | {"ANYNET_DATA": str(Path(data).resolve())} | hidden
+
+    @contextmanager
+    def data(self) -> Iterator[None]:
+        """In this block, the data directory is the task's."""
+        with data_in(self.environment()["ANYNET_DATA"]):
+            yield
+
+    def prepare(self) -> None:
+        """Write the sweep file, and the dataset if there is none."""
+        self.folder.mkdir(parents=True)
+        self.sweep_file.write_text(yaml.safe_dump(self._sweep()))
+        if self.dataset is None:
+            with self.data():
+                make_dataset("made", self.images, self.test_images, self.side)
+
+    def _sweep(self) -> dict[str, object]:
+        base = self.dataset or "made"
+        return {
+            "name": "training-benchmark",
+            "population": {"flops": list(BAND), "count": self.runs, "seed": 0},
+            "source": "images",
+            "datasets": {
+                "images": {"base": base, "per_class": self.images // CLASSES},
+                # A study has a target; this one is not trained.
+                "unused": {"base": base, "classes": 2, "role": "target"},
+            },
+            "recipes": {
+                "basic": {
+                    "epochs": self.epochs,
+                    "batch_size": self.batch,
+                    "lr": 0.02,  # gentle: rounding grows slowly in so few steps
+                    "padding": self.side // 8,
+                    "datasets": ["images"],
+                }
+            },
+        }
+
+
+@contextmanager
+def data_in(folder: str) -> Iterator[None]:
+    """In this block, `folder` is the data directory."""
+    before = os.environ.get("ANYNET_DATA")
+    os.environ["ANYNET_DATA"] = folder
+    try:
+        yield
+    finally:
+        del os.environ["ANYNET_DATA"]
+        os.environ.update({} if before is None else {"ANYNET_DATA": before})
+
+
+def make_dataset(name: str, train: int, test: int, side: int) -> None:
+    """Pack images drawn by formula: a few noisy colour fields a class, alike when mirrored."""
+    to_train, to_test = _examples(train, side, seed=0), _examples(test, side, seed=1)
+    classes = tuple(f"class {label}" for label in range(CLASSES))
+    with workspace(name) as folder:
+        listing = Listing("formula", "", classes, to_train, to_test)
+        pack(None, listing, Origin(name, "formula"), side, folder / "packed", workers=1)
+        publish(folder / "packed", name)
+    assert dataset_folder(name).is_dir()
+
+
+def _examples(count: int, side: int, seed: int) -> list[Example]:
+    fields = np.random.default_rng(0).uniform(size=(CLASSES, COARSE, COARSE, 3))
+    fields = (fields + fields[:, :, ::-1]) / 2
+    return [
+        Example(
+            f"{seed}/{number:06d}",
+            number % CLASSES,
+            pixels=_image(fields[number % CLASSES], side, np.random.default_rng((seed, number))),
+        )
+        for number in range(count)
+    ]
+
+
+def _image(
+    field: NDArray[np.float64], side: int, generator: np.random.Generator
+) -> NDArray[np.uint8]:
+    """(side, side, 3): the field of its class under noise as coarse and finer."""
+    zoom = -(-side // COARSE)
+    coarse = 1.2 * field + 0.4 * generator.uniform(size=field.shape)
+    fine = np.repeat(np.repeat(coarse, zoom, 0), zoom, 1)[:side, :side]
+    noisy = fine + 0.4 * generator.uniform(size=fine.shape)
+    return np.rint(noisy * (255 / 2)).astype(np.uint8)

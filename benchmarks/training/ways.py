@@ -1,0 +1,114 @@
+"""The ways of training that are compared, and how long each takes."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from anynet_study.dispatch.plan import PlannedRun
+
+from .results import Result, last_written, read_results
+from .task import Task
+
+#: Plain loops at a time on a GPU.
+GPU_PROCESSES = 4
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to train the runs of a task: processes that start together."""
+
+    name: str
+    title: str
+    #: Arguments of Python, of each process; SWEEP and OUT stand for the task's.
+    processes: tuple[tuple[str, ...], ...]
+    threads: int = 0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A way's results, and the times in seconds since its processes were started."""
+
+    results: list[Result]
+    #: Until the first run began.
+    start_up: float
+    #: Until the last result was on disk.
+    wall: float
+
+    @property
+    def runs_an_hour(self) -> float:
+        """Everything inside: start-up, tests, journals."""
+        return 3600 * len(self.results) / self.wall
+
+    @property
+    def images_a_second(self) -> float:
+        """Training images, from when the first run began: all but the start-up inside."""
+        return sum(result.images for result in self.results) / (self.wall - self.start_up)
+
+
+def ways(device: str) -> list[Way]:
+    """What is compared on a device, slowest first."""
+    if device == "cpu":
+        cores = len(os.sched_getaffinity(0))
+        return [
+            Way("loader", f"plain loop, DataLoader, {cores} threads", _plain("loader")),
+            Way("reference", f"reference engine, {cores} threads", _plain("reference")),
+            Way("resident", f"plain loop, resident data, {cores} threads", _plain("resident")),
+            Way(
+                "processes",
+                f"the same, {cores} processes of 1 thread",
+                _plain("resident", 1, cores),
+                threads=1,
+            ),
+            Way("fast", f"fast engine, {cores} workers of 1 thread", _study()),
+        ]
+    several = _plain("resident", 0, GPU_PROCESSES)
+    timm = [Way("timm", "timm's regnetx_004, bf16, resident data", _plain("timm"))]
+    return [
+        Way("loader", "plain loop, DataLoader", _plain("loader")),
+        Way("reference", "reference engine", _plain("reference")),
+        Way("resident", "plain loop, resident data", _plain("resident")),
+        Way("processes", f"the same, {GPU_PROCESSES} processes", several),
+        *(timm if find_spec("timm") and find_spec("torchvision") else []),
+        Way("one", "fast engine, one run at a time", _study("launch.at_once=1")),
+        Way("fast", "fast engine, several at a time", _study()),
+    ]
+
+
+def measure(way: Way, task: Task, out: Path, planned: Sequence[PlannedRun]) -> Measured:
+    """Train the task's runs, leaving results in the new folder `out`; SystemExit if that fails."""
+    names = {"SWEEP": str(task.sweep_file), "OUT": str(out)}
+    environment = task.environment()
+    if way.threads:
+        environment["OMP_NUM_THREADS"] = str(way.threads)
+    began = time.time()
+    running = [
+        subprocess.Popen(
+            [sys.executable, *(names.get(argument, argument) for argument in arguments)],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for arguments in way.processes
+    ]
+    errors = [process.communicate()[1] for process in running]
+    for process, error in zip(running, errors, strict=True):
+        if process.returncode:
+            sys.exit(f"{way.title}: exit {process.returncode}\n{error[-2000:]}")
+    results = read_results(out, planned, task.images)
+    first = min(result.started for result in results)
+    return Measured(results, first - began, last_written(out) - began)
+
+
+def _plain(kind: str, threads: int = 0, processes: int = 1) -> tuple[tuple[str, ...], ...]:
+    command = ("-m", "benchmarks.training.plain", "SWEEP", "OUT", kind, str(threads))
+    return tuple((*command, str(part), str(processes)) for part in range(processes))
+
+
+def _study(*overrides: str) -> tuple[tuple[str, ...], ...]:
+    return (("-m", "benchmarks.training.study", "SWEEP", "OUT", *overrides),)
