@@ -1,6 +1,7 @@
 """A worker: trains the runs of its job and journals each as it finishes."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from anynet_study.design_space import Population
-from anynet_study.dispatch.plan import evaluations_by_dataset, load_views, plan
+from anynet_study.dispatch.capacity import gpu_capacity
+from anynet_study.dispatch.plan import PlannedRun, evaluations_by_dataset, load_views, plan
 from anynet_study.dispatch.process import end_with, keep_freed_memory
 from anynet_study.dispatch.recorded import Recorded
 from anynet_study.dispatch.signals import Interruption
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     import torch
 
     from anynet_study.dispatch.work import Assignment
-    from anynet_study.training.options import Options
 
 
 @dataclass(frozen=True)
@@ -63,17 +64,16 @@ def work(job: Job, interruption: Interruption) -> int:
     from anynet_study.dispatch.journals import Journals
     from anynet_study.dispatch.work import Bench
     from anynet_study.training.checkpoint import InterruptedRunError
+    from anynet_study.training.options import Options
 
     torch.set_num_threads(1)
-    study, sweep = (
-        Study(Path(job.study_folder)),
-        Sweep.model_validate(yaml.safe_load(job.sweep_yaml)),
-    )
+    study = Study(Path(job.study_folder))
+    sweep = Sweep.model_validate(yaml.safe_load(job.sweep_yaml))
     given = assignment(study, sweep, torch.device("cuda" if torch.cuda.is_available() else "cpu"))
     mine = set(job.run_ids)
     todo = [run for run in given.planned.values() if run.run_id in mine]
     todo = given.recorded.todo(todo, job.retry_failed)
-    options = _options(given)
+    options = Options(at_once=_at_once(given, todo))
     with Journals(given.study) as journals:
         bench = Bench(given, options, journals, interruption.requested)
         try:
@@ -104,10 +104,13 @@ def assignment(study: Study, sweep: Sweep, device: "torch.device") -> "Assignmen
     )
 
 
-def _options(given: "Assignment") -> "Options":
-    """How the fast engine begins; what does not work it gives up by itself."""
-    from anynet_study.training.options import Options
+def _at_once(given: "Assignment", todo: Sequence[PlannedRun]) -> int:
+    """How many runs to train at the same time: on a CPU one a worker."""
+    import torch
 
-    if given.device.type == "cpu":
-        return Options(at_once=1)
-    return Options(at_once=given.launch.at_once or Options.at_once)
+    if given.device.type == "cpu" or given.launch.engine == "reference":
+        return 1
+    if given.launch.at_once is not None:
+        return given.launch.at_once
+    free, _ = torch.cuda.mem_get_info(given.device)
+    return gpu_capacity(todo, given.study.population(), given.views, free)

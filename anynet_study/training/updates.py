@@ -24,7 +24,7 @@ class Update:
 
     def __init__(self, recipe: Recipe, parameters: Iterable[nn.Parameter], lr: Tensor) -> None:
         self.recipe, self.lr = recipe, lr
-        self.trained = [parameter for parameter in parameters if parameter.requires_grad]
+        self.trained: list[Tensor] = [each for each in parameters if each.requires_grad]
         adamw = recipe.optimizer == "adamw"
         averages = 2 if adamw else int(recipe.momentum > 0)
         #: For each kind of average of the gradients a tensor for each trained parameter.
@@ -44,13 +44,15 @@ class Update:
     @torch.no_grad()
     def step(self) -> None:
         """Update every trained parameter by its gradient."""
-        gradients = [parameter.grad for parameter in self.trained]
+        gradients = [each.grad for each in self.trained if each.grad is not None]
+        assert len(gradients) == len(self.trained), "every trained parameter is used"
         if self.recipe.optimizer == "adamw":
             torch._foreach_add_(self.counts, 1)
             torch._fused_adamw_(
                 self.trained,
                 gradients,
-                *self.averages,
+                self.averages[0],
+                self.averages[1],
                 [],
                 self.counts,
                 lr=self.lr,
