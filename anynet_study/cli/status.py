@@ -24,6 +24,7 @@ def print_status(name: str, status: Status) -> None:
         f"jobs queued or running: {status.jobs}" + _eta(status),
         sep="\n",
         highlight=False,
+        soft_wrap=True,
     )
 
 

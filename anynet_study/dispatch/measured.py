@@ -126,10 +126,14 @@ def learn(
     journals: Path,
     prior: CostModel,
 ) -> Learned:
-    """Read how long finished runs took, and predict all runs by it, or by `prior` before any."""
+    """Read how long finished runs took, and predict all runs by it.
+
+    Before any has finished the lengths stay those that were planned, by `prior`.
+    """
     measured = measured_runs(journals)
     cost = learned_cost(planned, views, measured, prior)
-    return Learned(repriced(planned, views, cost), cost, measured)
+    known = list(planned) if cost is prior else repriced(planned, views, cost)
+    return Learned(known, cost, measured)
 
 
 def repriced(
