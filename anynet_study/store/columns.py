@@ -35,27 +35,31 @@ def create_numbers(
     group: h5py.Group, name: str, shape: tuple[int, ...], dtype: Any
 ) -> h5py.Dataset:
     """An array to be filled: compressed, checksummed, in chunks of whole rows near CHUNK_BYTES."""
-    if 0 in shape:
-        return group.create_dataset(name, shape, dtype)
-    row = int(np.prod(shape[1:])) * np.dtype(dtype).itemsize
-    rows = min(shape[0], max(1, CHUNK_BYTES // row))
-    return group.create_dataset(
-        name,
-        shape,
-        dtype,
-        chunks=(rows, *shape[1:]),
-        compression="gzip",
-        compression_opts=1,
-        shuffle=True,
-        fletcher32=True,
-    )
+    return h5py.Dataset(_create(group, name, shape, np.dtype(dtype)))
 
 
 def write_numbers(group: h5py.Group, name: str, values: NDArray[Any]) -> None:
     """Write a whole array."""
-    dataset = create_numbers(group, name, values.shape, values.dtype)
+    dataset = _create(group, name, values.shape, values.dtype)
     if values.size:
-        dataset[...] = values
+        dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ascontiguousarray(values))
+
+
+def _create(
+    group: h5py.Group, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> h5py.h5d.DatasetID:
+    """As `h5py.Group.create_dataset`, in a third of the time: stores have many small arrays."""
+    properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    properties.set_obj_track_times(False)
+    if 0 not in shape:
+        row = int(np.prod(shape[1:])) * dtype.itemsize
+        rows = min(shape[0], max(1, CHUNK_BYTES // row))
+        properties.set_chunk((rows, *shape[1:]))
+        properties.set_shuffle()
+        properties.set_deflate(1)
+        properties.set_fletcher32()
+    kind, space = h5py.h5t.py_create(dtype, logical=True), h5py.h5s.create_simple(shape)
+    return h5py.h5d.create(group.id, name.encode(), kind, space, properties)
 
 
 def write_table(group: h5py.Group, table: pa.Table) -> None:

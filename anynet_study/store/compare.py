@@ -14,7 +14,6 @@ from anynet_study.store.evaluations.reading import (
     evaluation_prediction_groups,
 )
 from anynet_study.store.layout import RUN_COLUMNS
-from anynet_study.store.opening import open_store
 from anynet_study.store.predictions import prediction_groups
 from anynet_study.store.record import CURVES
 from anynet_study.store.results import ResultStore
@@ -43,19 +42,20 @@ def stores_equal(a: Path | ResultStore, b: Path | ResultStore) -> list[str]:
     first, second = (
         store if isinstance(store, ResultStore) else ResultStore(store) for store in (a, b)
     )
-    return [
-        *_differences("architecture", first.architectures(), second.architectures()),
-        *_differences("dataset", first.datasets(), second.datasets()),
-        *_differences("run_id", _results(first), _results(second)),
-        *_differences("evaluation of", _evaluations(first), _evaluations(second)),
-    ]
+    with first, second:
+        return [
+            *_differences("architecture", first.architectures(), second.architectures()),
+            *_differences("dataset", first.datasets(), second.datasets()),
+            *_differences("run_id", _results(first), _results(second)),
+            *_differences("evaluation of", _evaluations(first), _evaluations(second)),
+        ]
 
 
 def _results(store: ResultStore) -> pd.DataFrame:
     """One row a run: its scalars, and digests of its curves and predictions."""
     columns = [name for name in RUN_COLUMNS if name not in CIRCUMSTANCES]
     runs = store.runs([*columns, "spec"])
-    with open_store(store.path) as file:
+    with store.file.open() as file:
         return runs.assign(curves=_curve_digests(file), predictions=_prediction_digests(file))
 
 
@@ -65,7 +65,7 @@ def _evaluations(store: ResultStore) -> pd.DataFrame:
     found = store.evaluations(names)
     digests = np.full(len(found), "", object)
     if len(found):
-        with open_store(store.path) as file:
+        with store.file.open() as file:
             for group in evaluation_prediction_groups(file):
                 for line, row in enumerate(group["row"][()]):
                     classes = group["classes"][line].tobytes()
@@ -97,6 +97,8 @@ def _prediction_digests(file: h5py.File) -> NDArray[np.object_]:
 def _differences(key: str, first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
     if list(first.columns) != list(second.columns):
         return [f"columns of {key}: {list(first.columns)} against {list(second.columns)}"]
+    if first.equals(second):
+        return []
     first, second = first.set_index(key), second.set_index(key)
     both = first.index.intersection(second.index)
     lines = [f"{key} {name}: only in the first" for name in first.index.difference(both)]

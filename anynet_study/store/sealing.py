@@ -28,13 +28,18 @@ def unchecked_crc32(file: h5py.File) -> int:
     paths: list[str] = ["/"]
     file.visit(paths.append)
     for path in sorted(paths):
-        each = file[path]
-        for name in sorted(each.attrs):
+        item = h5py.h5o.open(file.id, path.encode())  # as objects, most would be opened for nothing
+        for name in sorted(file[path].attrs) if h5py.h5a.get_num_attrs(item) else ():
             if name != SEAL:
-                crc = _add(crc, f"{path}@{name}", each.attrs[name])
-        if isinstance(each, h5py.Dataset) and not each.fletcher32:
-            crc = _add(crc, path, each[()])
+                crc = _add(crc, f"{path}@{name}", file[path].attrs[name])
+        if isinstance(item, h5py.h5d.DatasetID) and not _has_checksum(item):
+            crc = _add(crc, path, file[path][()])
     return crc
+
+
+def _has_checksum(dataset: h5py.h5d.DatasetID) -> bool:
+    filters = dataset.get_create_plist().get_filter_by_id(h5py.h5z.FILTER_FLETCHER32)
+    return filters is not None
 
 
 def _add(crc: int, name: str, value: object) -> int:

@@ -5,6 +5,7 @@ A script, so that a crash, a hang or unbounded memory is that of its process:
 """
 
 import json
+import os
 import random
 import resource
 import sys
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from evaluation_factory import evaluation, write_evaluations
 from honest import collect_honest, honest, honest_study
 
 from anynet_study.errors import UserError
@@ -54,7 +56,10 @@ def contents(store: ResultStore) -> list[bytes]:
     parts = [runs.to_csv().encode(), store.errors().to_csv().encode()]
     parts.append(np.ascontiguousarray(curves.to_numpy(np.float64)).tobytes())
     parts.append(store.architectures().to_csv().encode())
-    return [*parts, np.asarray(store.predictions("digits")[1]).tobytes()]
+    parts.append(np.asarray(store.predictions("digits")[1]).tobytes())
+    evaluations = store.evaluations().drop(columns=["run_id", "evaluation_id"])
+    predicted = np.asarray(store.evaluation_predictions("digits", "blur")[1])
+    return [*parts, evaluations.to_csv().encode(), predicted.tobytes()]
 
 
 def fuzz_stores(folder: Path, data: bytes, count: int, moments: random.Random) -> Counter[str]:
@@ -109,10 +114,13 @@ def fuzz_journals(folder: Path, count: int, moments: random.Random) -> Counter[s
 
 
 def new_store(folder: Path) -> bytes:
+    some = [evaluation(number, run_id=honest(number).run_id) for number in range(RUNS)]
+    write_evaluations(folder / "journals" / "x.evaluations.arrow", some)
     return honest_study(folder, [honest(number) for number in range(RUNS)]).read_bytes()
 
 
 def main(folder: Path, what: str, count: int, seed: int) -> None:
+    os.fsync = lambda handle: None  # nothing here is worth waiting for the disk
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     moments = random.Random(seed)
     work: dict[str, Callable[[], Counter[str]]] = {

@@ -21,8 +21,8 @@ from anynet_study.store import JournalWriter, ResultStore, collect, read_journal
 from anynet_study.store.creating import _Disk
 
 RUNS = 30
-#: Longest that a child is left alone, in seconds.
-PATIENCE = 0.2
+#: Longest that a child that ends itself is left alone, in seconds.
+PATIENCE = 10.0
 
 
 class Countdown:
@@ -131,7 +131,7 @@ def kill_collects(folder: Path, kills: int, moments: random.Random) -> dict[str,
             more = [record(RUNS + number + i) for i in range(3)]
             write_journal(folder / "journals" / f"{number + 1}.arrow", more)
         before = (folder / "results.h5").stat().st_ino
-        left = moments.randrange(1, 3 * calls)
+        left = moments.randrange(1, calls + calls // 2)  # the first store, and half the second
         work = partial(collect_until_killed, folder, countdown, left, writer)
         killed(work, reader, PATIENCE if number % 2 else moments.uniform(0, 0.1))
         os.read(reader, 1)

@@ -279,22 +279,6 @@ def test_a_read_only_folder_leaves_the_old_store(
     assert out.read_bytes() == before
 
 
-def test_a_killed_collect_leaves_the_old_store(tmp_path: Path) -> None:
-    out, _ = make_store(tmp_path, RUNS)
-    before = out.read_bytes()
-    script = COLLECT.format(tests=str(Path(__file__).parent), folder=str(tmp_path), limits=[2**40])
-    for wait in (0.0, 0.02, 0.05):
-        process = subprocess.Popen([sys.executable, "-c", script + "\nwhile True: work()"])
-        deadline = time.monotonic() + 30
-        while out.read_bytes() == before and time.monotonic() < deadline:
-            time.sleep(0.01)  # it is at work as soon as it has replaced the store once
-        time.sleep(wait)
-        process.kill()
-        process.wait()
-        assert len(ResultStore(out).runs()) == 30
-        before = out.read_bytes()
-
-
 def test_readers_never_see_half_a_store(tmp_path: Path) -> None:
     out, _ = make_store(tmp_path, RUNS[:9])
     with ResultStore(out) as held:

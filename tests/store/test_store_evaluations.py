@@ -4,7 +4,6 @@ import json
 import random
 import re
 import shutil
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,8 @@ from store_factory import (
     record,
     write_journal,
 )
+from tiny_study import typing_in
 
-from anynet_study.cli import main
 from anynet_study.errors import UserError
 from anynet_study.store import (
     CollectReport,
@@ -467,17 +466,11 @@ def test_exported_and_shown_on_the_command_line(
     assert not [each for each in columns if each["meaning"].startswith("as the source")]
     assert "evaluations.parquet" in (tmp_path / "release" / "README.md").read_text()
 
-    def run(*arguments: object) -> str:
-        monkeypatch.setattr(sys, "argv", ["anynet-study", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code in (0, None)
-        return capsys.readouterr().out
-
+    typed = typing_in(tmp_path, monkeypatch, capsys)
     asked = ("query", store.path, "--table", "errors", "--evaluations", "digits", "--json")
-    rows = json.loads(run(*asked))
+    rows = json.loads(typed(*asked).out)
     assert [*rows[0]] == ["architecture", "test", "blur", "shifted"]
-    shown = run("query", store.path, "--table", "evaluations", "--where", "evaluation = blur")
+    shown = typed("query", store.path, "--table", "evaluations", "--where", "evaluation = blur").out
     assert len(shown.splitlines()) == 7
     count = "select count(*) as n from evaluations"
-    assert json.loads(run("query", store.path, "--sql", count, "--json")) == [{"n": 10}]
+    assert json.loads(typed("query", store.path, "--sql", count, "--json").out) == [{"n": 10}]

@@ -121,7 +121,7 @@ RESERVED = {
 
 
 @settings(
-    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet", "jsonl"])

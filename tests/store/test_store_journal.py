@@ -61,7 +61,7 @@ def test_every_prefix_yields_the_whole_records_in_it(tmp_path: Path, ends: list[
     ends = ends[:3]
     length = journal.stat().st_size
     expected = content(THREE)
-    for size in range(length, -1, -1):
+    for size in [*range(length, ends[0], -1), *range(ends[0], -1, -7), 0]:
         os.truncate(journal, size)
         read = read_journal(journal)
         whole = sum(end <= size for end in ends[1:])

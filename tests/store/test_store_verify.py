@@ -2,14 +2,15 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
-from command import anynet_study
 from honest import collect_honest, honest, honest_study
 from store_factory import failed, make_store, record, write_journal
+from tiny_study import typing_in
 
 from anynet_study.errors import UserError
 from anynet_study.store import JournalWriter
@@ -216,22 +217,28 @@ def test_duplicates_that_disagree_and_false_specifications(store: Path) -> None:
     assert len(found) == 2
 
 
-def test_the_command_says_what_and_what_to_do(store: Path) -> None:
+def test_the_command_says_what_and_what_to_do(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = store.parent
-    assert "all is well" in anynet_study(folder, "verify", ".").stdout
+    verify = partial(typing_in(folder, monkeypatch, capsys), "verify")
+    done = verify(".")
+    assert ("all is well" in done.out, done.code) == (True, 0)
     with h5py.File(store, "r+") as file:
         file["runs/error"][3] = 150.0
-    done = anynet_study(folder, "verify", folder, "--json", expect=1)
-    answer = json.loads(done.stdout)
-    assert not answer["fine"]
+    done = verify(folder, "--json")
+    answer = json.loads(done.out)
+    assert (answer["fine"], done.code) == (False, 1)
     (one,) = [each for each in answer["findings"] if each["where"] == "/runs/error"]
     assert f"anynet-study collect {folder} --anew" in one["remedy"]
-    assert "failed:" in done.stderr
-    alone = anynet_study(folder, "verify", store, expect=1)
-    assert "/runs/error" in alone.stdout
-    assert "nowhere" in anynet_study(folder, "verify", "nowhere", expect=2).stderr
+    assert "failed:" in done.err
+    alone = verify(store)
+    assert ("/runs/error" in alone.out, alone.code) == (True, 1)
+    nowhere = verify("nowhere")
+    assert ("nowhere" in nowhere.err, nowhere.code) == (True, 2)
     store.write_bytes(store.read_bytes()[:999])  # what is no store has a remedy if it is a study's
-    assert "results.h5" in anynet_study(folder, "verify", store, expect=2).stderr
-    told = anynet_study(folder, "verify", folder, expect=1).stdout
-    assert told.startswith("results.h5: ")
-    assert f"anynet-study collect {folder} --anew" in told
+    cut = verify(store)
+    assert ("results.h5" in cut.err, cut.code) == (True, 2)
+    told = verify(folder)
+    assert told.out.startswith("results.h5: ")
+    assert (f"anynet-study collect {folder} --anew" in told.out, told.code) == (True, 1)

@@ -37,12 +37,13 @@ def verify(path: Path) -> list[Finding]:
 
 def _damage(file: h5py.File) -> list[Finding]:
     """What keeps the contents from being looked at."""
-    found = [*structure.parts(file), *structure.sizes(file)]
+    each = structure.arrays(file)
+    found = [*structure.parts(file), *structure.sizes(each)]
     if found:
         return found
-    total = sum(array.nbytes for array in structure.arrays(file).values())
+    total = sum(array.nbytes for array in each.values())
     with progress_if_long("reading (MB)", total >> 20) as report:
-        return list(structure.readable(file, lambda done: report(done >> 20)))
+        return list(structure.readable(each, lambda done: report(done >> 20)))
 
 
 def _contradictions(file: h5py.File) -> list[Finding]:

@@ -1,7 +1,7 @@
 """The parts of a store: whether all are there, of the right kind and length, and readable."""
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import h5py
@@ -140,19 +140,19 @@ def arrays(file: h5py.File) -> dict[str, h5py.Dataset]:
     return found
 
 
-def sizes(file: h5py.File) -> Findings:
+def sizes(arrays: Mapping[str, h5py.Dataset]) -> Findings:
     """Arrays that claim to be larger than what is stored can be: reading them takes all memory."""
-    for path, array in arrays(file).items():
+    for path, array in arrays.items():
         stored = array.id.get_storage_size()
         chunk = int(np.prod(array.chunks or (1,))) * array.dtype.itemsize
         if array.nbytes > MOST_COMPRESSED * stored + BLOCK_BYTES or chunk > LONGEST_CHUNK:
             yield Finding(path, f"claims {array.nbytes} bytes, of which {stored} are there")
 
 
-def readable(file: h5py.File, progress: Progress) -> Findings:
+def readable(arrays: Mapping[str, h5py.Dataset], progress: Progress) -> Findings:
     """Read everything once, which compares HDF5's checksums."""
     done = 0
-    for path, array in arrays(file).items():
+    for path, array in arrays.items():
         try:
             for _ in blocks_of(array):
                 pass
