@@ -37,7 +37,7 @@ class Resampled:
     estimate: Floats
     #: (p, resamples)
     draws: Floats
-    #: (p, n)
+    #: (p, n), or fewer where groups of rows were left out
     jackknife: Floats
 
     def __getitem__(self, which: slice | Ints) -> "Resampled":

@@ -26,10 +26,10 @@ Method = Literal["spearman", "pearson", "kendall"]
 Kernel = Callable[[Multiplicities], Floats]
 
 #: Bytes of working memory for one step of a kernel: about what a core's cache holds.
-WORKING_BYTES = 4 * 2**20
+WORKING_BYTES = 3 * 2**20
 
 #: Bytes of ranks at once. Larger: threads wait for each other less often.
-RANKING_BYTES = 16 * 2**20
+RANKING_BYTES = 6 * 2**20
 
 
 def make_kernel(

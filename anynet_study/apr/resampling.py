@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from anynet_study.apr.bootstrap import BLOCK, draw, leave_one_out
+from anynet_study.apr.bootstrap import BLOCK, MOST_LEFT_OUT, draw, leave_one_out
 from anynet_study.apr.intervals import Resampled
 from anynet_study.apr.ranks import Floats, Multiplicities
 
@@ -22,7 +22,8 @@ def resample(
     draws = [
         function(draw(n, min(BLOCK, resamples - start), seed, start // BLOCK)) for start in starts
     ]
-    left_out = [function(leave_one_out(n, start)) for start in range(0, n, BLOCK)]
+    blocks = range(-(-min(n, MOST_LEFT_OUT) // BLOCK))
+    left_out = [function(leave_one_out(n, block)) for block in blocks]
     return Resampled(function(once), np.concatenate(draws)[None], np.concatenate(left_out)[None])
 
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from anynet_study.apr import bootstrap
 from anynet_study.apr.bootstrap import BLOCK, Resampler, draw
-from anynet_study.apr.intervals import Resampled, bca, check_level
+from anynet_study.apr.intervals import Resampled, _acceleration, bca, check_level
 from anynet_study.apr.pairs import pairwise
 from anynet_study.errors import UserError
 
@@ -39,6 +39,20 @@ def test_resamples_with_gaps_equal_brute_force(gappy: np.ndarray) -> None:
         counts = draw(30, BLOCK, 3, block)[row]
         truth = by_hand(np.repeat(gappy, counts, axis=0))
         np.testing.assert_allclose(draws[:, resample], truth, rtol=1e-12)
+
+
+def test_a_jackknife_of_groups_has_the_same_acceleration(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.exp(np.random.default_rng(0).normal(size=(4000, 2)))  # skewed
+    values[:, 1] += values[:, 0]
+    resampler = Resampler(values, pairwise(values, [(0, 1)]), "pearson")
+    monkeypatch.setattr(bootstrap, "MOST_LEFT_OUT", 4000)
+    every = resampler.jackknife()
+    monkeypatch.setattr(bootstrap, "MOST_LEFT_OUT", 1000)
+    groups = resampler.jackknife()
+    assert (every.shape, groups.shape) == ((1, 4000), (1, 1000))
+    rows = np.arange(4000) % 1000 != 3
+    assert groups[0, 3] == pytest.approx(np.corrcoef(values[rows].T)[0, 1])
+    np.testing.assert_allclose(_acceleration(groups), _acceleration(every), atol=0.005)
 
 
 def test_jackknife_equals_leaving_rows_out(gappy: np.ndarray) -> None:
