@@ -74,7 +74,7 @@ def _bins(
         return [(str(name), nothing, covariate == name) for name in covariate.unique()]
     if not np.isfinite(covariate).all():
         raise UserError("covariate: legal are finite numbers")
-    if isinstance(edges, int):
+    if isinstance(edges, int | np.integer):
         if edges < 1:
             raise UserError(f"edges: {edges} bins; legal: 1, 2, ...")
         shares = np.arange(1, edges) / edges

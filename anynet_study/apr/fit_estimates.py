@@ -13,7 +13,7 @@ from anynet_study.apr.ranks import Floats, Multiplicities
 
 @dataclass(frozen=True)
 class Estimates:
-    """Slope, intercept and R squared with the ends of their intervals; (3,) each."""
+    """Slope, intercept and Pearson's correlation with the ends of their intervals; (3,) each."""
 
     estimate: Floats
     low: Floats
@@ -21,10 +21,10 @@ class Estimates:
 
 
 def least_squares(x: Floats, y: Floats, multiplicities: Multiplicities) -> Floats:
-    """(3, b) slope, intercept and R squared of b resamples of the points (n,), (n,).
+    """(3, b) slope, intercept and correlation of b resamples of the points (n,), (n,).
 
     `multiplicities` (b, n) says how often each resample holds each point. NaN where x is constant;
-    R squared also where y is. Columns are standardised first, against cancellation.
+    the correlation also where y is. Columns are standardised first, against cancellation.
     """
     units = np.array([x, y])
     centre, spread = units.mean(axis=1), units.std(axis=1)
@@ -36,15 +36,15 @@ def least_squares(x: Floats, y: Floats, multiplicities: Multiplicities) -> Float
     var_u = np.where(var_u <= 1e-13 * uu, np.nan, var_u)
     var_v = np.where(var_v <= 1e-13 * vv, np.nan, var_v)
     slope = cov / var_u
-    r2 = np.clip(cov**2 / (var_u * var_v), 0.0, 1.0)
+    r = np.clip(cov / np.sqrt(var_u * var_v), -1.0, 1.0)
     unit = spread[1] / spread[0]
     intercept = centre[1] + spread[1] * (mean_v - slope * mean_u) - slope * unit * centre[0]
-    result: Floats = np.array([slope * unit, intercept, r2])
+    result: Floats = np.array([slope * unit, intercept, r])
     return result
 
 
 def resampled_lines(x: Floats, y: Floats, resamples: int, seed: int) -> Resampled:
-    """Slope, intercept and R squared with all that their bootstrap intervals need."""
+    """Slope, intercept and correlation with all that their bootstrap intervals need."""
     n = len(x)
     starts = range(0, resamples, BLOCK)
     blocks = (draw(n, min(BLOCK, resamples - s), seed, s // BLOCK) for s in starts)
@@ -70,23 +70,18 @@ def widened(level: float, n: int, freedom: int) -> float:
 
 
 def student_intervals(x: Floats, y: Floats, level: float) -> Estimates:
-    """Student's t intervals of slope and intercept, Fisher's of the correlation, squared.
-
-    Where the correlation's interval holds 0, that of R squared begins at 0.
-    """
+    """Student's t intervals of slope and intercept, Fisher's of the correlation."""
     n = len(x)
     estimate = least_squares(x, y, np.ones((1, n), dtype=np.int32)).ravel()
-    reach = reaches(x, y, np.array([0.0]), level)
     squares = ((x - x.mean()) ** 2).sum()
     slope_reach = _student(n, level) * residual_error(x, y) / np.sqrt(squares)
-    r = np.sqrt(estimate[2])
-    low_r, high_r = r, r
-    if r < 1:
-        width = stats.norm.ppf((1 + level) / 2) / np.sqrt(n - 3)
-        low_r, high_r = np.tanh(np.arctanh(r) - width), np.tanh(np.arctanh(r) + width)
-    away = np.array([slope_reach, reach[0]])
-    low = np.append(estimate[:2] - away, max(low_r, 0.0) ** 2)
-    high = np.append(estimate[:2] + away, high_r**2)
+    away = np.array([slope_reach, reaches(x, y, np.array([0.0]), level)[0]])
+    # A perfect correlation has no width: its transformation is infinite.
+    inner = np.clip(estimate[2], -1 + 1e-15, 1 - 1e-15)
+    width = stats.norm.ppf((1 + level) / 2) / np.sqrt(n - 3) if abs(estimate[2]) < 1 else 0.0
+    ends = np.tanh(np.arctanh(inner) + width * np.array([-1, 1]))
+    low = np.append(estimate[:2] - away, min(ends[0], estimate[2]))
+    high = np.append(estimate[:2] + away, max(ends[1], estimate[2]))
     return Estimates(estimate, low, high)
 
 

@@ -40,7 +40,7 @@ POINTS = 51
 class LinearFit:
     """A least-squares line through architectures' scores on two test sets, on a scale.
 
-    Slope, intercept and R squared are on `scale`; on "linear" the intercept has y's unit.
+    All are on `scale`; on "linear" the intercept has y's unit.
     """
 
     slope: float
@@ -49,6 +49,10 @@ class LinearFit:
     intercept: float
     intercept_low: float
     intercept_high: float
+    #: Pearson's correlation, on the scale.
+    correlation: float
+    correlation_low: float
+    correlation_high: float
     r2: float
     r2_low: float
     r2_high: float
@@ -68,12 +72,12 @@ class LinearFit:
     #: (n,) the points, on the scale.
     x: Floats = field(repr=False, compare=False)
     y: Floats = field(repr=False, compare=False)
-    #: Slope, intercept and R squared of resamples; None with method "student".
+    #: Slope, intercept and correlation of resamples; None with method "student".
     lines: Resampled | None = field(repr=False, compare=False)
 
     def row(self) -> dict[str, float]:
         """Estimates, interval ends and counts by name, as one row of a table."""
-        names = ("slope", "intercept", "r2", "adjusted_r2")
+        names = ("correlation", "slope", "intercept", "r2", "adjusted_r2")
         ends = [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
         return {name: getattr(self, name) for name in [*ends, "n", "missing", "excluded"]}
 
@@ -93,6 +97,10 @@ class LinearFit:
             x = np.linspace(first, last, POINTS)
         raw = np.asarray(x, dtype=np.float64).ravel()
         at = to_scale(raw, self.scale)
+        if not np.isfinite(at).all():
+            raise UserError(
+                f"x: {raw[~np.isfinite(at)][0]:g} has no place on the {self.scale} scale"
+            )
         low, high = self._student_region(at) if self.lines is None else self._resampled_region(at)
         ends = {name: from_scale(end, self.scale) for name, end in (("low", low), ("high", high))}
         return pd.DataFrame({"x": raw, "y": self.predict(raw), **ends})
@@ -132,11 +140,11 @@ def linear_fit(
     score of 0 or 100 has no place there: with `images`, of both test sets or (of x, of y), it is
     moved in by half an image, without them its architecture is left out and counted (`excluded`).
 
-    Intervals, also of R squared and its adjusted form, are BCa bootstrap intervals over
-    architectures (pairs are resampled: right also where the scatter is uneven), or with
-    method="student" the textbook's: Student's t for slope, intercept and line, Fisher's
-    transformation for R squared. Take "student" below about 15 architectures, where resampling
-    gives intervals that are too narrow (`benchmarks/fit_coverage.py`).
+    Intervals are BCa bootstrap intervals over architectures (pairs are resampled: right also where
+    the scatter is uneven), widened for small samples as Student's t is; or with method="student"
+    the textbook's, which take the scatter as even and normal: Student's t for slope, intercept and
+    line, Fisher's transformation for the correlation. R squared has the square of the correlation's
+    interval, from 0 where that holds 0. How often they hold the truth: benchmarks/fit_coverage.py.
 
     Raises UserError for fewer than 4 points, a constant column (also but for one point), infinite
     values, fractions on a scale for percent, and illegal options.
@@ -152,7 +160,7 @@ def linear_fit(
     on_scale = _on_scale(points, scale, images)
     finite = np.isfinite(on_scale).all(axis=1)
     used_x, used_y = np.ascontiguousarray(on_scale[finite].T)
-    problem = why_no_fit(used_x, used_y)
+    problem = why_no_fit(*points[finite].T) or why_no_fit(used_x, used_y)
     if problem:
         raise UserError(f"fit: {problem}")
     lines = None
@@ -178,13 +186,15 @@ def linear_fit(
 def _named(estimates: Estimates, n: int) -> dict[str, float]:
     """The estimates and their ends by the name of their field."""
     fields: dict[str, float] = {}
-    for end, values in (
-        ("", estimates.estimate),
-        ("_low", estimates.low),
-        ("_high", estimates.high),
-    ):
-        slope, intercept, r2 = map(float, values)
-        fields |= {f"slope{end}": slope, f"intercept{end}": intercept, f"r2{end}": r2}
+    ends = {"": estimates.estimate, "_low": estimates.low, "_high": estimates.high}
+    for end, values in ends.items():
+        for name, value in zip(("slope", "intercept", "correlation"), values, strict=True):
+            fields[f"{name}{end}"] = float(value)
+    r, low, high = (fields[f"correlation{end}"] for end in ends)
+    squares = sorted([low**2, high**2])
+    squares[0] = 0.0 if low <= 0 <= high else squares[0]
+    for end, r2 in zip(ends, (r**2, *squares), strict=True):
+        fields[f"r2{end}"] = r2
         fields[f"adjusted_r2{end}"] = 1 - (1 - r2) * (n - 1) / (n - 2)
     return fields
 

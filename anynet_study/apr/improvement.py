@@ -83,4 +83,4 @@ def improvement_fits(
         both = relative[[reference, name]].dropna()
         row = fit_row(both[reference], both[name], "linear", resamples, seed, level, method)
         rows.append({"dataset": name, "n": len(both), **row})
-    return pd.DataFrame(rows).reindex(columns=["dataset", "n", "correlation", *ENDS, "note"])
+    return pd.DataFrame(rows).reindex(columns=["dataset", "n", *ENDS, "note"])

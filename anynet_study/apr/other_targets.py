@@ -51,6 +51,7 @@ def explained_beyond(
         if not note:
             mean = units[others].mean(axis=1)
             row |= _nested(*(each.to_numpy() for each in (units[target], units[source], mean)))
+            note = "" if "p_source" in row else "explained exactly: no F-test"
         rows.append({**row, "note": note})
     names = [f"r2_{name}" for name in ("source", "average", "both")]
     names += [f"{kind}_{name}" for name in ("average", "source") for kind in ("f", "p")]
@@ -174,9 +175,11 @@ def _nested(y: Floats, source: Floats, average: Floats) -> dict[str, float]:
     }
     row = {f"r2_{name}": float(1 - squares / total) for name, squares in left.items()}
     freedom = len(y) - 3
+    if left["both"] <= 1e-12 * total:  # rounding, not residuals
+        return row
     for added, kept in (("average", "source"), ("source", "average")):
         gain = max(left[kept] - left["both"], 0.0)
-        row[f"f_{added}"] = float(np.divide(gain, left["both"] / freedom))
+        row[f"f_{added}"] = float(gain / (left["both"] / freedom))
         row[f"p_{added}"] = float(stats.f.sf(row[f"f_{added}"], 1, freedom))
     return row
 

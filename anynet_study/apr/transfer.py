@@ -18,7 +18,7 @@ from anynet_study.apr.scores import check_columns, check_scores
 from anynet_study.errors import UserError
 
 #: Statistics of a fit that have an interval.
-ESTIMATES = ("slope", "intercept", "r2", "adjusted_r2")
+ESTIMATES = ("correlation", "slope", "intercept", "r2", "adjusted_r2")
 ENDS = tuple(f"{name}{end}" for name in ESTIMATES for end in ("", "_low", "_high"))
 
 
@@ -61,7 +61,7 @@ def transfer_fits(
             row: dict[str, object] = {"target": target, "models": models, "n": len(both)}
             row |= fit_row(both[source], both[target], scale, resamples, seed, level, method)
             rows.append(row)
-    columns = ["target", "models", "n", "correlation", *ENDS, "excluded", "note"]
+    columns = ["target", "models", "n", *ENDS, "excluded", "note"]
     return pd.DataFrame(rows).reindex(columns=columns)
 
 
@@ -74,7 +74,7 @@ def fit_row(
     level: float = 0.95,
     method: Method = "bootstrap",
 ) -> dict[str, object]:
-    """A `linear_fit` as a row of a table, with Pearson's correlation on the scale.
+    """A `linear_fit` as a row of a table.
 
     `note` is "", or says why there is no fit: then it is all there is.
     """
@@ -82,8 +82,7 @@ def fit_row(
         fit = linear_fit(x, y, scale, resamples, seed, level, method)
     except UserError as error:
         return {"note": str(error).removeprefix("fit: ")}
-    correlation = float(np.sign(fit.slope) * np.sqrt(fit.r2))
-    return {**fit.row(), "correlation": correlation, "note": ""}
+    return {**fit.row(), "note": ""}
 
 
 def normalised(

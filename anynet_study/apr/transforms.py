@@ -12,7 +12,7 @@ from anynet_study.apr.correlations import correlate_pairs
 from anynet_study.apr.edf_sample import check_seed
 from anynet_study.apr.gaps import ranks_of, whole_percentiles
 from anynet_study.apr.intervals import check_level
-from anynet_study.apr.pairs import pairwise
+from anynet_study.apr.pairs import FEWEST, pairwise
 from anynet_study.apr.scores import check_columns, check_scores
 from anynet_study.errors import UserError
 
@@ -73,10 +73,10 @@ def transform_agreement(
     """Spearman's rho of the errors under every transform with those under the reference.
 
     `errors` as in `transform_ranks`; the reference is by default the first column ("test", the
-    images as they are). Returns DataFrame[evaluation, error, estimate, low, high, n, p], `error`
-    the mean over architectures; the last row, "average", is the mean over all evaluations but the
-    reference. NaN where an evaluation's errors are all equal, or fewer than 4 architectures have
-    all evaluations.
+    images as they are). Returns DataFrame[evaluation, error, estimate, low, high, n, p, note],
+    `error` the mean over architectures; the last row, "average", is the mean over all evaluations
+    but the reference. Where an evaluation's (or the reference's) errors are all equal, or fewer
+    than 4 architectures have all evaluations, there is no estimate, and `note` says so.
     """
     table, _ = _complete(errors)
     reference = str(table.columns[0]) if reference is None else reference
@@ -88,7 +88,8 @@ def transform_agreement(
     result = correlate_pairs(values, pairs, "spearman", resamples, seed, level)
     result.insert(0, "evaluation", wide.columns[1:])
     result.insert(1, "error", values[:, 1:].mean(axis=0))
-    return result
+    why = "fewer than 4 architectures" if len(wide) < FEWEST else "all errors are equal"
+    return result.assign(note=np.where(result["estimate"].isna(), why, ""))
 
 
 def _complete(errors: pd.DataFrame) -> tuple[pd.DataFrame, int]:

@@ -39,11 +39,12 @@ def test_estimates_are_scipys(points: Floats, scale: str) -> None:
     expected = stats.linregress(*(to(each / 100) for each in known) if scale != "linear" else known)
     assert fit.slope == pytest.approx(expected.slope, rel=1e-9, abs=1e-12)
     assert fit.intercept == pytest.approx(expected.intercept, rel=1e-9, abs=1e-9)
+    assert fit.correlation == pytest.approx(expected.rvalue, rel=1e-9, abs=1e-12)
     assert fit.r2 == pytest.approx(expected.rvalue**2, rel=1e-9, abs=1e-12)
     n = known.shape[1]
     assert fit.adjusted_r2 == pytest.approx(1 - (1 - fit.r2) * (n - 1) / (n - 2))
     assert (fit.n, fit.missing, fit.excluded) == (n, points.shape[1] - n, 0)
-    for name in ("slope", "intercept", "r2", "adjusted_r2"):
+    for name in ("slope", "intercept", "correlation", "r2", "adjusted_r2"):
         assert fit.row()[f"{name}_low"] <= fit.row()[name] <= fit.row()[f"{name}_high"]
 
 
@@ -83,8 +84,23 @@ def test_a_region_is_in_percent_and_holds_the_line() -> None:
     assert region["x"].min() == pytest.approx(cloud(30)[0].min())
     assert ((region["low"] <= region["y"]) & (region["y"] <= region["high"])).all()
     assert region[["low", "high"]].to_numpy().min() > 0
+    with pytest.raises(UserError, match="no place on the probit"):
+        fit.region([100.0])
     at = special.ndtr(fit.intercept + fit.slope * special.ndtri(0.7))
     assert fit.predict(70.0) == pytest.approx(100 * at)
+
+
+def test_what_may_be_nothing_has_an_r_squared_from_0() -> None:
+    generator = np.random.default_rng(0)
+    fit = linear_fit(*generator.normal(size=(2, 30)))
+    assert fit.correlation_low < 0 < fit.correlation_high
+    assert fit.r2_low == 0
+    assert fit.r2_high == max(fit.correlation_low**2, fit.correlation_high**2)
+    falling = linear_fit(cloud(30)[0], -cloud(30)[1])
+    assert (falling.r2_low, falling.r2_high) == (
+        falling.correlation_high**2,
+        falling.correlation_low**2,
+    )
 
 
 def test_series_are_matched_by_index() -> None:
@@ -169,7 +185,7 @@ def test_scales_for_percent_refuse_what_is_none() -> None:
 
 def test_intervals_cover() -> None:
     generator = np.random.default_rng(7)
-    truth = 1.1, -20, (1.1 * 6) ** 2 / ((1.1 * 6) ** 2 + 2**2)
+    truth = 1.1, -20, 1.1 * 6 / np.hypot(1.1 * 6, 2)
     held = np.zeros((1000, 3), dtype=bool)
     for sample in range(1000):
         x = generator.normal(70, 6, 15)

@@ -141,6 +141,8 @@ def test_agreement_with_the_images_as_they_are() -> None:
     table = apr.transform_agreement(transformed(), resamples=200).set_index("evaluation")
     assert table["estimate"].tolist() == pytest.approx([1, 1, 1, 1, -1, 1])
     assert table.index[-1] == "average"
+    flat = apr.transform_agreement(transformed().assign(invert=5.0), resamples=200)
+    assert flat["note"].tolist() == ["", "", "", "", "all errors are equal", ""]
     assert table.loc["invert", "error"] == pytest.approx((90 - transformed()["test"]).mean())
 
 

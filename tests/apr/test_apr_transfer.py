@@ -122,6 +122,11 @@ def test_columns_that_say_nothing_keep_their_row() -> None:
         assert rows.loc["flat", "note"] == "one value only"
         assert (rows["n"] == 30).all()
         assert rows.iloc[:3, 1].notna().all()
+    exact = apr.explained_beyond(known.assign(twin=known["target-0"]), "source", average="scores")
+    assert (exact["note"] != "").sum() == 2  # of the empty and the flat
+    known["sum"] = known["source"] + 0.0
+    notes = apr.explained_beyond(known, "source", average="scores").set_index("target")["note"]
+    assert notes["sum"] == "explained exactly: no F-test"
     alone = apr.other_targets(known, "source", ["target-0"], resamples=FEW)
     assert alone["note"].tolist() == ["there is no other target"]
     assert "other target" in apr.explained_beyond(known, "source", ["target-0"])["note"][0]
