@@ -36,7 +36,7 @@ class AnyNet(nn.Module):
     def __init__(self, architecture: Architecture, classes: int) -> None:
         super().__init__()
         widths = (architecture.stem_width, *architecture.widths)
-        self.stem = _stem(architecture.stem, architecture.stem_width)
+        self.stem: nn.Module = _stem(architecture.stem, architecture.stem_width)
         self.stages = nn.Sequential(
             *(_stage(architecture, stage, widths[stage]) for stage in range(len(widths) - 1))
         )

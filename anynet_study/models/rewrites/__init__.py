@@ -26,8 +26,9 @@ def accelerate(
     if device_type != "cpu":
         use_middle_taps(network, resolution)
         return
-    network.stem = stem = RowStem(network.stem, resolution)
-    side = stem.side
+    assert isinstance(network.stem, nn.Sequential)
+    stem = RowStem(network.stem, resolution)
+    network.stem, side = stem, stem.side
     for stage in network.stages:
         assert isinstance(stage, nn.Sequential)
         for place, block in enumerate(stage):

@@ -1,37 +1,58 @@
 """The stem, the blocks and the average of an AnyNet on rows (n * side * side, channels)."""
 
+import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from anynet_study.models.blocks import Basic, Bottleneck, SqueezeExcitation, Vanilla
+from anynet_study.models.rewrites.excitation import RowExcitation
 from anynet_study.models.rewrites.layer import RowLayer
 from anynet_study.models.rewrites.operators import as_maps, as_rows
+from anynet_study.models.rewrites.part import Gradients, Part, Tape
+
+POOL = [3, 3], [2, 2], [1, 1], [1, 1], False
 
 
-class RowStem(nn.Sequential):
+class RowStem(Part):
     """Images (n, 3, side, side) to rows."""
 
     def __init__(self, stem: nn.Sequential, side: int) -> None:
+        super().__init__()
         layer = RowLayer(stem[0], side)
-        super().__init__(layer)
-        #: Without parameters: not in the state, as in the plain stem.
-        self.pool = stem[2] if len(stem) > 2 else None
+        self.add_module("0", layer)  # its name in the plain stem
+        self.layers = (layer,)
+        self.pools = len(stem) > 2
         self.side_in = side
-        self.side_inside = layer.side
-        self.side = layer.side if self.pool is None else (layer.side - 1) // 2 + 1
+        self.side = (layer.side - 1) // 2 + 1 if self.pools else layer.side
 
     def forward(self, images: Tensor) -> Tensor:
         if images.shape[2:] != (self.side_in, self.side_in):
             raise ValueError(
                 f"images of {tuple(images.shape[2:])} pixels; accelerated for {self.side_in}"
             )
-        rows: Tensor = self[0](as_rows(images), relu=True)
-        if self.pool is None:
+        return super().forward(as_rows(images))
+
+    def run(self, rows: Tensor, tape: Tape | None) -> Tensor:
+        (layer,) = self.layers
+        rows = layer.run(rows, tape)
+        if not self.pools:
             return rows
-        return as_rows(self.pool(as_maps(rows, self.side_inside)))
+        pooled, places = torch.ops.aten.max_pool2d_with_indices(as_maps(rows, layer.side), *POOL)
+        if tape is not None:
+            tape += (rows, places)
+        return as_rows(pooled)
+
+    def reverse(self, gradient: Tensor, tape: Tape, gradients: Gradients, wanted: bool) -> Tensor:
+        (layer,) = self.layers
+        if self.pools:
+            places, rows = tape.pop(), tape.pop()
+            maps = torch.ops.aten.max_pool2d_with_indices_backward(
+                as_maps(gradient, self.side), as_maps(rows, layer.side), *POOL, places
+            )
+            gradient = as_rows(maps)
+        return layer.reverse(gradient, tape, gradients, wanted=wanted)[1]
 
 
-class RowBottleneck(nn.Module):
+class RowBottleneck(Part):
     """`Bottleneck` on rows."""
 
     def __init__(self, block: Bottleneck, side: int) -> None:
@@ -48,16 +69,25 @@ class RowBottleneck(nn.Module):
         self.expand = RowLayer(block.expand, self.side)
         self.shortcut = _shortcut(block.shortcut, side)
 
-    def forward(self, rows: Tensor) -> Tensor:
-        y: Tensor = self.spatial(self.squeeze(rows, relu=True), relu=True)
+    def run(self, rows: Tensor, tape: Tape | None) -> Tensor:
+        residual = rows if self.shortcut is None else self.shortcut.run(rows, tape, relu=False)
+        y = self.spatial.run(self.squeeze.run(rows, tape), tape)
         if self.excitation is not None:
-            y = self.excitation(y)
-        residual = rows if self.shortcut is None else self.shortcut(rows, relu=False)
-        z: Tensor = self.expand(y, relu=True, residual=residual)
-        return z
+            y = self.excitation.run(y, tape)
+        return self.expand.run(y, tape, residual=residual)
+
+    def reverse(self, gradient: Tensor, tape: Tape, gradients: Gradients, wanted: bool) -> Tensor:
+        to_residual, to_y = self.expand.reverse(gradient, tape, gradients)
+        if self.excitation is not None:
+            to_y = self.excitation.reverse(to_y, tape, gradients)
+        _, to_y = self.spatial.reverse(to_y, tape, gradients)
+        if self.shortcut is None:
+            return self.squeeze.reverse(to_y, tape, gradients, into=to_residual)[1]
+        _, to_rows = self.squeeze.reverse(to_y, tape, gradients)
+        return self.shortcut.reverse(to_residual, tape, gradients, relu=False, into=to_rows)[1]
 
 
-class RowBasic(nn.Module):
+class RowBasic(Part):
     """`Basic` or `Vanilla` on rows."""
 
     def __init__(self, block: Basic | Vanilla, side: int) -> None:
@@ -68,32 +98,23 @@ class RowBasic(nn.Module):
         self.residual = isinstance(block, Basic)
         self.shortcut = _shortcut(block.shortcut, side) if isinstance(block, Basic) else None
 
-    def forward(self, rows: Tensor) -> Tensor:
-        residual = None
-        if self.residual:
-            residual = rows if self.shortcut is None else self.shortcut(rows, relu=False)
-        z: Tensor = self.second(self.first(rows, relu=True), relu=True, residual=residual)
-        return z
+    def run(self, rows: Tensor, tape: Tape | None) -> Tensor:
+        residual = rows if self.residual else None
+        if self.shortcut is not None:
+            residual = self.shortcut.run(rows, tape, relu=False)
+        return self.second.run(self.first.run(rows, tape), tape, residual=residual)
+
+    def reverse(self, gradient: Tensor, tape: Tape, gradients: Gradients, wanted: bool) -> Tensor:
+        to_residual, to_y = self.second.reverse(gradient, tape, gradients)
+        into = to_residual if self.residual and self.shortcut is None else None
+        _, to_rows = self.first.reverse(to_y, tape, gradients, into=into)
+        if self.shortcut is not None:
+            self.shortcut.reverse(to_residual, tape, gradients, relu=False, into=to_rows)
+        return to_rows
 
 
 def _shortcut(shortcut: nn.Module, side: int) -> RowLayer | None:
     return None if isinstance(shortcut, nn.Identity) else RowLayer(shortcut, side)
-
-
-class RowExcitation(nn.Module):
-    """`SqueezeExcitation` on rows."""
-
-    def __init__(self, layer: SqueezeExcitation, side: int) -> None:
-        super().__init__()
-        self.reduce = layer.reduce
-        self.expand = layer.expand
-        self.pixels = side * side
-
-    def forward(self, rows: Tensor) -> Tensor:
-        maps = rows.view(-1, self.pixels, rows.shape[1])
-        inside = F.linear(maps.mean(dim=1), self.reduce.weight.flatten(1), self.reduce.bias)
-        scale = F.linear(inside.relu_(), self.expand.weight.flatten(1), self.expand.bias)
-        return (maps * scale.sigmoid_()[:, None]).view_as(rows)
 
 
 class RowAverage(nn.Module):

@@ -6,7 +6,6 @@ numbers were measured in one thread of a CPU with AVX-512 (`python -m benchmarks
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 #: With fewer rows the start of a convolution costs more than it saves.
 MANY_ROWS = 4096
@@ -14,16 +13,25 @@ MANY_ROWS = 4096
 LARGE_MATRIX = 2048
 #: Matrix products lose speed where the columns do not fill registers.
 REGISTER = 16
+#: Side of the maps that rows are dressed as for a convolution: any that divides `MANY_ROWS`.
+SIDE = 16
 
 
-def multiply(rows: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return `rows` (m, k) times `matrix` (k, n), plus `bias` (n,): (m, n)."""
+def multiply(
+    rows: Tensor, matrix: Tensor, bias: Tensor | None = None, into: Tensor | None = None
+) -> Tensor:
+    """Return `rows` (m, k) times `matrix` (k, n), plus `bias` (n,) if any: (m, n).
+
+    Or the product added to `into` (m, n), in place.
+    """
+    if into is not None:
+        return into.addmm_(rows, matrix)
     narrow = matrix.shape[1] % REGISTER != 0
-    whole = len(rows) >= MANY_ROWS and len(rows) % 256 == 0  # as images of 16 x 16
-    if whole and (narrow or matrix.numel() >= LARGE_MATRIX):
+    many = len(rows) >= MANY_ROWS and len(rows) % (SIDE * SIDE) == 0
+    if many and (narrow or matrix.numel() >= LARGE_MATRIX):
         k, n = matrix.shape
-        images = rows.view(-1, 16, 16, k).permute(0, 3, 1, 2)
-        product = F.conv2d(images, matrix.t().reshape(n, k, 1, 1), bias)
+        maps = rows.view(-1, SIDE, SIDE, k).permute(0, 3, 1, 2)
+        product = torch.conv2d(maps, matrix.t().reshape(n, k, 1, 1), bias)
         return product.permute(0, 2, 3, 1).reshape(-1, n)
     if bias is None:
         return rows.mm(matrix)

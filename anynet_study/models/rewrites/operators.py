@@ -9,12 +9,9 @@ from typing import Protocol
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from anynet_study.models.rewrites.matmul import multiply, outer
 from anynet_study.models.rewrites.tiny import tiny
-
-Gradients = tuple[Tensor | None, Tensor | None]
 
 
 class Operator(Protocol):
@@ -24,9 +21,12 @@ class Operator(Protocol):
         """Return the output's rows."""
 
     def backward(
-        self, gradient: Tensor, rows: Tensor, weight: Tensor, wanted: tuple[bool, bool]
-    ) -> Gradients:
-        """Return the gradients by rows and by weight, each None unless `wanted`."""
+        self, gradient: Tensor, rows: Tensor, weight: Tensor, wanted: bool, into: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the gradients by rows and by weight.
+
+        The first is empty unless `wanted`, and added to `into` if that is given.
+        """
 
 
 def operator_of(layer: nn.Conv2d, side: int) -> Operator:
@@ -52,18 +52,18 @@ class Pointwise:
         return multiply(self._seen(rows), weight.flatten(1).t(), bias)
 
     def backward(
-        self, gradient: Tensor, rows: Tensor, weight: Tensor, wanted: tuple[bool, bool]
-    ) -> Gradients:
-        to_rows = to_weight = None
-        if wanted[0]:
-            to_rows = multiply(gradient, weight.flatten(1))
-            if self.stride > 1:
-                to_rows, seen = torch.zeros_like(rows), to_rows
-                pixels = self._pixels(to_rows)
-                pixels.copy_(seen.view(pixels.shape))
-        if wanted[1]:
-            to_weight = outer(gradient, self._seen(rows)).view_as(weight)
-        return to_rows, to_weight
+        self, gradient: Tensor, rows: Tensor, weight: Tensor, wanted: bool, into: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        to_weight = outer(gradient, self._seen(rows)).view_as(weight)
+        if not wanted:
+            return gradient.new_empty(0), to_weight
+        if self.stride == 1:
+            return multiply(gradient, weight.flatten(1), into=into), to_weight
+        if into is None:
+            into = torch.zeros_like(rows)
+        pixels = self._pixels(into)
+        pixels.add_(multiply(gradient, weight.flatten(1)).view(pixels.shape))
+        return into, to_weight
 
     def _seen(self, rows: Tensor) -> Tensor:
         return rows if self.stride == 1 else self._pixels(rows).reshape(-1, rows.shape[1])
@@ -84,13 +84,13 @@ class Spatial:
 
     def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         maps = as_maps(rows, self.side)
-        return as_rows(F.conv2d(maps, weight, bias, self.stride, self.padding, 1, self.groups))
+        return as_rows(torch.conv2d(maps, weight, bias, self.stride, self.padding, 1, self.groups))
 
     def backward(
-        self, gradient: Tensor, rows: Tensor, weight: Tensor, wanted: tuple[bool, bool]
-    ) -> Gradients:
+        self, gradient: Tensor, rows: Tensor, weight: Tensor, wanted: bool, into: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         reach = self.side + 2 * self.padding - weight.shape[-1]
-        to_maps, to_weight, _ = torch.ops.aten.convolution_backward(
+        to_maps, to_weight, _ = torch.ops.aten.convolution_backward.default(
             as_maps(gradient, reach // self.stride + 1),
             as_maps(rows, self.side),
             weight,
@@ -101,9 +101,12 @@ class Spatial:
             False,
             [0, 0],
             self.groups,
-            [*wanted, False],
+            [wanted, True, False],
         )
-        return (as_rows(to_maps) if wanted[0] else None), to_weight
+        if not wanted:
+            return gradient.new_empty(0), to_weight
+        to_rows = as_rows(to_maps)
+        return (to_rows if into is None else into.add_(to_rows)), to_weight
 
 
 def as_maps(rows: Tensor, side: int) -> Tensor:

@@ -68,17 +68,16 @@ class Tiny:
         return result if bias is None else result.add_(bias)
 
     def backward(
-        self, gradient: Tensor, rows: Tensor, weight: Tensor, wanted: tuple[bool, bool]
-    ) -> tuple[Tensor | None, Tensor | None]:
-        to_rows = to_weight = None
+        self, gradient: Tensor, rows: Tensor, weight: Tensor, wanted: bool, into: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         packed = self._packed(gradient, self.seen)
-        if wanted[0]:
-            blocks = torch.bmm(packed, self._matrices(weight).transpose(1, 2))
-            to_rows = self._unpacked(blocks, self.pixels)
-        if wanted[1]:
-            matrices = torch.bmm(self._packed(rows, self.pixels).transpose(1, 2), packed)
-            to_weight = self._to_weight(matrices, weight)
-        return to_rows, to_weight
+        products = torch.bmm(self._packed(rows, self.pixels).transpose(1, 2), packed)
+        to_weight = self._to_weight(products, weight)
+        if not wanted:
+            return gradient.new_empty(0), to_weight
+        blocks = torch.bmm(packed, self._matrices(weight).transpose(1, 2))
+        to_rows = self._unpacked(blocks, self.pixels)
+        return (to_rows if into is None else into.add_(to_rows)), to_weight
 
     def _packed(self, rows: Tensor, pixels: int) -> Tensor:
         """Rows (n * pixels, channels) to blocks (b, n, pixels * channels of a block)."""
