@@ -47,17 +47,17 @@ def stage_drivers(
     partial_high, partial_p, partial_p_holm, given, n, flips, partial_flips], a row for d1, ..., g4,
     cumulative depth and cumulative width of each dataset. A positive value says that larger
     parameters err more. `partial` is the (rank-based) partial correlation given the columns `given`
-    of the population, by default those of FLOPs and parameters that it has; NaN where there are
-    none. Intervals are BCa bootstrap intervals. p-values are Student's t with n - 2 - len(given)
+    of the population, by default those of FLOPs and parameters that it knows of all architectures; NaN
+    where there are none. Intervals are BCa bootstrap intervals. p-values are Student's t with n - 2 - len(given)
     degrees of freedom, "_holm" those corrected for all parameters and datasets of the table.
 
     `flips` marks a parameter that matters on this dataset (p_holm < 1 - level) and matters with the
     other sign on another one: there, what helps the one hurts the other.
 
     n counts the architectures that have the error, the stage and all of `given`. NaN where n < 4 or
-    a column is constant. `weights` by architecture as in `correlations`; p is then of Kish's
-    effective number. Raises UserError for method="kendall" and for a column `given` that the
-    population does not have.
+    a column is constant, and partial ones where the columns `given` determine each other.
+    `weights` by architecture as in `correlations`; p is then of Kish's effective number. Raises
+    UserError for method="kendall" and for a column `given` that the population does not have.
     """
     check_level(level, resamples)
     check_seed(seed)
@@ -65,7 +65,8 @@ def stage_drivers(
         raise UserError("method: kendall has no partial correlation here; legal: spearman, pearson")
     table = check_errors(errors)
     if given is None:
-        given = [name for name in COSTS if name in population.columns]
+        known = population.columns[population.notna().all()]
+        given = [name for name in COSTS if name in known]
     stages = parameters_of(table, population)
     parameters = stages.join(cumulative(stages)).astype(np.float64)
     costs = numbers_of(table, population, given)

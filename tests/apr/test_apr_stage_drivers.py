@@ -80,6 +80,7 @@ def test_stage_drivers_are_recovered_and_flips_marked(
 def test_what_has_no_partial_correlation_is_nan(errors: pd.DataFrame) -> None:
     staged = staged_population(300, 2, 4)
     staged["architecture"] = errors.index
+    staged["flops"] = np.nan  # known of none
     table = stage_drivers(errors[["big"]], staged, resamples=40).set_index("parameter")
     assert table["partial"].isna().all()
     assert np.isfinite(table["estimate"]).all()
