@@ -12,7 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study.store import EvaluationRecord
+from anynet_study.store.evaluations.record import EVALUATION
 from anynet_study.store.frames import checksum_places, encode
+from anynet_study.store.kind import EVALUATIONS_SUFFIX
 from anynet_study.store.order import RunNames
 from anynet_study.store.record import CURVES, RECORD_VERSION, SCALARS, SCHEMA, RunRecord, to_batch
 
@@ -119,5 +122,41 @@ def write_journals(folder: Path, runs: int) -> None:
         frame[crc:crc_end] = b"00000000"
         frame[crc:crc_end] = b"%08x" % zlib.crc32(frame)
         files[number % WORKERS].write(frame)
+    for file in files:
+        file.close()
+
+
+def write_evaluations(folder: Path, runs: int, each: int) -> None:
+    """`each` evaluations of every run, without predictions, in the journals of WORKERS workers."""
+    identities = [json.dumps({"transform": number, **SPEC}) for number in range(each)]
+    records = [
+        EvaluationRecord(
+            run_id=_MARKS["run_id"],
+            evaluation=f"evaluation-{number:02d}",
+            evaluation_id=hashlib.sha256(identity.encode()).hexdigest()[:16],
+            identity=identity,
+            images=10_000,
+            loss=1.5,
+            top1=25.5,
+            top5=5.25,
+            seconds=2.0,
+            started=1.8e9 + number,
+            host="node1.cluster",
+        )
+        for number, identity in enumerate(identities)
+    ]
+    frames = [bytearray(encode(EVALUATION.to_batch(one), EVALUATION.version)) for one in records]
+    place = frames[0].index(_MARKS["run_id"].encode())
+    (crc, crc_end), _ = checksum_places(bytes(frames[0]))
+    names = (f"worker-{number:02d}{EVALUATIONS_SUFFIX}" for number in range(WORKERS))
+    files = [(folder / name).open("wb") for name in names]
+    for file in files:
+        file.write(EVALUATION.schema.serialize())
+    for number in range(runs):
+        for frame in frames:
+            frame[place : place + 16] = run_id_of(number).encode()
+            frame[crc:crc_end] = b"00000000"
+            frame[crc:crc_end] = b"%08x" % zlib.crc32(frame)
+            files[number % WORKERS].write(frame)
     for file in files:
         file.close()

@@ -5,7 +5,8 @@
 First, the store alone: RUNS runs of 30 epochs in the journals of 16 workers, as a sweep asks for
 them; files are in the page cache. Goals: 100,000 in 15 s; a million in 180 s and 2 GB of memory
 (in a process of its own, whose peak is read); and collecting again, of which only the last record
-of each journal and what is new is read.
+of each journal and what is new is read. Once more with EACH evaluations of every run; and the time
+that a worker needs to know which of them are there.
 
 Then, at SMALL runs and as seconds a million runs, interleaved, the median of three:
 
@@ -28,12 +29,21 @@ from statistics import median
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from collecting_data import DATASETS, EPOCHS, fields, planned_runs, population, write_journals
+from collecting_data import (
+    DATASETS,
+    EPOCHS,
+    fields,
+    planned_runs,
+    population,
+    write_evaluations,
+    write_journals,
+)
 
-from anynet_study.store import ResultStore, collect
+from anynet_study.store import ResultStore, collect, finished_evaluations
 from anynet_study.store.record import CURVES
 
 SMALL = 3000
+EACH = 10
 GOALS = {100_000: (15, 2.0), 1_000_000: (180, 2.0)}
 
 
@@ -77,6 +87,23 @@ def show_store(runs: int) -> None:
         store = ResultStore(folder / "results.h5")
         assert store.errors().notna().sum().sum() == runs
         print(f"  results.h5: {store.path.stat().st_size / 2**30:.2f} GiB")
+        show_evaluations(folder, runs)
+
+
+def show_evaluations(folder: Path, runs: int) -> None:
+    write_evaluations(folder / "journals", runs, EACH)
+    print(f"and {runs * EACH:,} evaluations of them")
+    start = time.perf_counter()
+    assert len(finished_evaluations(folder / "journals")) == runs * EACH
+    print(f"  finished_evaluations: {time.perf_counter() - start:7.1f} s")
+    for what in ("first", "again"):
+        seconds, gigabytes = alone(folder, runs)
+        print(f"  collect, {what}: {seconds:7.1f} s, {gigabytes:.2f} GB at most")
+    store = ResultStore(folder / "results.h5")
+    start = time.perf_counter()
+    assert store.evaluation_errors(DATASETS[0]).shape[1] == EACH + 1
+    print(f"  evaluation_errors of one dataset: {time.perf_counter() - start:7.2f} s")
+    print(f"  results.h5: {store.path.stat().st_size / 2**30:.2f} GiB")
 
 
 def write_json(folder: Path, runs: int) -> None:
