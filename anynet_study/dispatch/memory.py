@@ -39,7 +39,7 @@ class DeviceMemory:
 
 
 #: Measured with `python -m benchmarks.cost --memory` (resident set, torch 2.13).
-CPU_MEMORY = DeviceMemory(420 * MIB, layer_bytes=MIB // 2, slack=0.25, resident=False)
+CPU_MEMORY = DeviceMemory(450 * MIB, layer_bytes=MIB // 2, slack=0.25, resident=False)
 #: Estimated: CUDA's context, torch's kernels, cuDNN's and cuBLAS's work spaces.
 GPU_MEMORY = DeviceMemory(900 * MIB, layer_bytes=0, slack=0.25, resident=True)
 
