@@ -6,6 +6,7 @@ numbers were measured in one thread of a CPU with AVX-512 (`python -m benchmarks
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 #: With fewer rows the start of a convolution costs more than it saves.
 MANY_ROWS = 4096
@@ -17,25 +18,34 @@ REGISTER = 16
 SIDE = 16
 
 
-def multiply(
-    rows: Tensor, matrix: Tensor, bias: Tensor | None = None, into: Tensor | None = None
-) -> Tensor:
-    """Return `rows` (m, k) times `matrix` (k, n), plus `bias` (n,) if any: (m, n).
+def multiply(rows: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return `rows` (m, k) times the transpose of `matrix` (n, k), plus `bias` (n,) if any."""
+    if _convolves(rows, matrix.shape[0], matrix):
+        return _convolved(rows, matrix, bias)
+    return F.linear(rows, matrix, bias)
 
-    Or the product added to `into` (m, n), in place.
-    """
+
+def multiply_back(rows: Tensor, matrix: Tensor, into: Tensor | None = None) -> Tensor:
+    """Return `rows` (m, n) times `matrix` (n, k), or that added to `into` (m, k), in place."""
     if into is not None:
         return into.addmm_(rows, matrix)
-    narrow = matrix.shape[1] % REGISTER != 0
-    many = len(rows) >= MANY_ROWS and len(rows) % (SIDE * SIDE) == 0
-    if many and (narrow or matrix.numel() >= LARGE_MATRIX):
-        k, n = matrix.shape
-        maps = rows.view(-1, SIDE, SIDE, k).permute(0, 3, 1, 2)
-        product = torch.conv2d(maps, matrix.t().reshape(n, k, 1, 1), bias)
-        return product.permute(0, 2, 3, 1).reshape(-1, n)
-    if bias is None:
-        return rows.mm(matrix)
-    return torch.addmm(bias, rows, matrix)
+    if _convolves(rows, matrix.shape[1], matrix):
+        return _convolved(rows, matrix.t(), None)
+    return rows.mm(matrix)
+
+
+def _convolves(rows: Tensor, columns: int, matrix: Tensor) -> bool:
+    """Whether a convolution is quicker than a product that has so many columns."""
+    if len(rows) < MANY_ROWS or len(rows) % (SIDE * SIDE):
+        return False
+    return columns % REGISTER != 0 or matrix.numel() >= LARGE_MATRIX
+
+
+def _convolved(rows: Tensor, matrix: Tensor, bias: Tensor | None) -> Tensor:
+    n, k = matrix.shape
+    maps = rows.view(-1, SIDE, SIDE, k).permute(0, 3, 1, 2)
+    product = torch.conv2d(maps, matrix.reshape(n, k, 1, 1), bias)
+    return product.permute(0, 2, 3, 1).reshape(-1, n)
 
 
 def outer(left: Tensor, right: Tensor) -> Tensor:

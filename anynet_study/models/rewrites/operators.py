@@ -10,7 +10,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from anynet_study.models.rewrites.matmul import multiply, outer
+from anynet_study.models.rewrites.matmul import multiply, multiply_back, outer
 from anynet_study.models.rewrites.tiny import tiny
 
 
@@ -49,7 +49,7 @@ class Pointwise:
     stride: int
 
     def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        return multiply(self._seen(rows), weight.flatten(1).t(), bias)
+        return multiply(self._seen(rows), weight.flatten(1), bias)
 
     def backward(
         self, gradient: Tensor, rows: Tensor, weight: Tensor, wanted: bool, into: Tensor | None
@@ -58,11 +58,11 @@ class Pointwise:
         if not wanted:
             return gradient.new_empty(0), to_weight
         if self.stride == 1:
-            return multiply(gradient, weight.flatten(1), into=into), to_weight
+            return multiply_back(gradient, weight.flatten(1), into=into), to_weight
         if into is None:
             into = torch.zeros_like(rows)
         pixels = self._pixels(into)
-        pixels.add_(multiply(gradient, weight.flatten(1)).view(pixels.shape))
+        pixels.add_(multiply_back(gradient, weight.flatten(1)).view(pixels.shape))
         return into, to_weight
 
     def _seen(self, rows: Tensor) -> Tensor:
@@ -111,9 +111,15 @@ class Spatial:
 
 def as_maps(rows: Tensor, side: int) -> Tensor:
     """View rows as maps (n, channels, side, side) in channels-last memory."""
-    return rows.view(-1, side, side, rows.shape[1]).permute(0, 3, 1, 2)
+    count, channels = rows.shape
+    pixels = side * side
+    sizes = count // pixels, channels, side, side
+    return rows.as_strided(sizes, (pixels * channels, 1, side * channels, channels))
 
 
 def as_rows(maps: Tensor) -> Tensor:
     """Return maps (n, channels, height, width) as rows; no copy in channels-last memory."""
-    return maps.permute(0, 2, 3, 1).reshape(-1, maps.shape[1])
+    n, channels, height, width = maps.shape
+    if maps.is_contiguous(memory_format=torch.channels_last):
+        return maps.as_strided((n * height * width, channels), (channels, 1))
+    return maps.permute(0, 2, 3, 1).reshape(-1, channels)

@@ -17,6 +17,10 @@ Gradients = dict[Tensor, Tensor]
 class Part(nn.Module):
     """A stem or a block on rows (n * side * side, channels)."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._places: list[dict[str, nn.Parameter | None]] = []
+
     def run(self, rows: Tensor, tape: Tape | None) -> Tensor:
         """Return the part's output; what `reverse` needs is appended to the tape, if any."""
         raise NotImplementedError
@@ -31,8 +35,15 @@ class Part(nn.Module):
     def forward(self, rows: Tensor) -> Tensor:
         if not torch.is_grad_enabled():
             return self.run(rows, None)
-        y: Tensor = _Step.apply(rows, self, *self.parameters())  # type: ignore[no-untyped-call]
+        y: Tensor = _Step.apply(rows, self, *self._weights())  # type: ignore[no-untyped-call]
         return y
+
+    def _weights(self) -> list[nn.Parameter]:
+        """The parameters; their modules are looked up once, which takes as long as a layer."""
+        if not self._places:
+            self._places = [module._parameters for module in self.modules()]
+        places = self._places
+        return [weights for place in places for weights in place.values() if weights is not None]
 
 
 class _Step(torch.autograd.Function):
@@ -49,7 +60,9 @@ class _Step(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         gradients: Gradients = {}
         wanted = ctx.needs_input_grad[0]
-        to_rows = ctx.part.reverse(gradient, list(ctx.saved_tensors), gradients, wanted)
+        to_rows = ctx.part.reverse(
+            gradient.contiguous(), list(ctx.saved_tensors), gradients, wanted
+        )
         return (
             to_rows if wanted else None,
             None,
