@@ -21,8 +21,8 @@ from anynet_study.store.journal import (
     read_journal,
 )
 from anynet_study.store.journal_writing import EvaluationWriter, JournalWriter
+from anynet_study.store.pandas_tables import to_pandas
 from anynet_study.store.query import query, select
-from anynet_study.store.reading import to_pandas
 from anynet_study.store.record import RunRecord
 from anynet_study.store.reporting import CollectReport
 from anynet_study.store.results import ResultStore

@@ -13,7 +13,8 @@ from anynet_study.errors import UserError
 from anynet_study.filters import parse_filter
 from anynet_study.store.arrow_tables import ON_REQUEST, check_columns
 from anynet_study.store.grouping import Aggregate, grouped, parse_aggregates
-from anynet_study.store.reading import Results, TableName, to_pandas
+from anynet_study.store.pandas_tables import to_pandas
+from anynet_study.store.reading import Results, TableName
 
 
 def query(

@@ -14,7 +14,9 @@ from anynet_study.errors import UserError
 from anynet_study.store.arrow_tables import CURVE_KEYS, check_columns
 from anynet_study.store.errors_table import Reduction, Selection, error_table
 from anynet_study.store.evaluations.reading import SHOWN
+from anynet_study.store.evaluations.record import OWN_TEST_SET
 from anynet_study.store.layout import RUN_COLUMNS
+from anynet_study.store.pandas_tables import to_pandas
 from anynet_study.store.predictions import PredictionArray
 from anynet_study.store.record import CURVES
 
@@ -189,7 +191,7 @@ class Results(ABC):
             if dataset not in tested.columns:
                 raise UserError(f"no dataset {dataset}; there are: {', '.join(tested.columns)}")
             found = error_table(self._evaluation_selection(dataset, metric, recipe), replicates)
-        test = tested[[dataset]].set_axis(["test"], axis="columns")
+        test = tested[[dataset]].set_axis([OWN_TEST_SET], axis="columns")
         return test.join(found)
 
     def replicates(self, metric: str | None = None, recipe: str | None = None) -> pd.DataFrame:
@@ -249,18 +251,3 @@ class Results(ABC):
 
 
 CURVE_COLUMNS = [*CURVE_KEYS, "epoch", *CURVES]
-
-
-def to_pandas(table: pa.Table, whole: bool = False) -> pd.DataFrame:
-    """Coded text as text, a missing number as NaN; `whole`: whole numbers as Int64 where needed."""
-    for number, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            texts = table.column(number).cast(pa.large_string())
-            table = table.set_column(number, field.name, texts)
-    # Starting threads takes a millisecond.
-    frame = table.to_pandas(use_threads=len(table) > 100_000)
-    if whole:
-        integers = [field.name for field in table.schema if pa.types.is_integer(field.type)]
-        made_floats = frame.select_dtypes("float").columns.intersection(integers)
-        frame = frame.astype(dict.fromkeys(made_floats, "Int64"))
-    return frame

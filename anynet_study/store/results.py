@@ -26,8 +26,9 @@ from anynet_study.store.evaluations.reading import (
     evaluations_table,
 )
 from anynet_study.store.opening import StoreFile
+from anynet_study.store.pandas_tables import to_pandas
 from anynet_study.store.predictions import Part, PredictionArray, predictions_in
-from anynet_study.store.reading import CURVE_COLUMNS, Results, TableName, to_pandas
+from anynet_study.store.reading import CURVE_COLUMNS, Results, TableName
 
 FIXED_COLUMNS: Mapping[str, list[str]] = {
     "curves": CURVE_COLUMNS,

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError
 from anynet_study.store.arrow_tables import check_columns, curves_table, runs_columns, runs_table
 from anynet_study.store.errors_table import Selection, run_errors
-from anynet_study.store.evaluations.reading import (
-    SHOWN,
-    evaluation_predictions_in,
-    evaluation_selection,
-    evaluations_table,
+from anynet_study.store.evaluations.reading import SHOWN
+from anynet_study.store.evaluations.several import (
+    united_predictions,
+    united_selection,
+    united_table,
 )
-from anynet_study.store.evaluations.union import united_evaluations
 from anynet_study.store.layout import RUN_COLUMNS, prediction_group
 from anynet_study.store.merging import Merged, joint, merged, stacked, with_store
+from anynet_study.store.pandas_tables import to_pandas
 from anynet_study.store.predictions import Part, PredictionArray, predictions_in
-from anynet_study.store.reading import Results, TableName, to_pandas
+from anynet_study.store.reading import Results, TableName
 from anynet_study.store.results import ResultStore
 from anynet_study.store.union import Member, StoreFiles
 
@@ -95,29 +95,8 @@ class ResultStores(Results):
     ) -> tuple[pd.DataFrame, PredictionArray]:
         with self._files.open() as union:
             self._check_same([dataset])
-            found, parts, widths, refusals = [], [], set(), []
-            for one, (first, planned) in zip(
-                union.members, united_evaluations(union.members), strict=True
-            ):
-                with one.file.open() as file:
-                    try:
-                        group = evaluation_predictions_in(file, dataset, evaluation)
-                    except UserError as error:  # another store may have them
-                        refusals.append(error)
-                        continue
-                    lines = np.flatnonzero(first[group["row"][()]])
-                    rows = group["row"][()][lines]
-                    found.append(_evaluations(one, file, SHOWN, rows, planned))
-                    widths.add(group["classes"].shape[1])
-                    parts.append(Part(one.file, group.name, lines))
-        if not parts:
-            raise refusals[0]
-        if len(widths) > 1:
-            raise UserError(
-                f"predictions of {evaluation} on {dataset} are of {sorted(widths)} images: "
-                "unlike data"
-            )
-        return to_pandas(stacked(found)), PredictionArray(parts, *widths)
+            table, predictions = united_predictions(union.members, dataset, evaluation)
+        return to_pandas(table), predictions
 
     def labels(self, dataset: str) -> NDArray[np.uint16] | None:
         with self._files.open() as union:
@@ -146,21 +125,13 @@ class ResultStores(Results):
         tables = []
         with self._files.open() as union:
             if table == "evaluations":
-                return self._read_evaluations(union.members, columns)
+                return united_table(union.members, columns)
             for one, store in zip(union.members, self.stores, strict=True):
                 if table == "runs":
                     with one.file.open() as file:
                         tables.append(_runs(one, file, columns, np.flatnonzero(one.kept)))
                 else:
                     tables.append(with_store(store.table(table), one.name))
-        return stacked(tables).select(columns)
-
-    def _read_evaluations(self, members: list[Member], columns: Sequence[str]) -> pa.Table:
-        own = [name for name in columns if name != "store"] or ["run_id"]
-        tables = []
-        for one, (first, planned) in zip(members, united_evaluations(members), strict=True):
-            with one.file.open() as file:
-                tables.append(_evaluations(one, file, own, np.flatnonzero(first), planned))
         return stacked(tables).select(columns)
 
     def _curves(self, columns: Sequence[str], wanted: Mapping[str, str | None]) -> pa.Table:
@@ -190,14 +161,8 @@ class ResultStores(Results):
 
     def _evaluation_selection(self, dataset: str, metric: str, recipe: str | None) -> Selection:
         with self._files.open() as union:
-            found, masks = [], united_evaluations(union.members)
-            for place in self._with_recipe(recipe):
-                first, planned = masks[place]
-                with union.members[place].file.open() as file:
-                    found.append(
-                        evaluation_selection(file, dataset, metric, recipe, first & planned)
-                    )
-        return joint(found)
+            places = self._with_recipe(recipe)
+            return united_selection(union.members, places, dataset, metric, recipe)
 
     def _with_recipe(self, recipe: str | None) -> list[int]:
         """The numbers of the stores that have a recipe (None: the main one).
@@ -236,21 +201,6 @@ def _runs(
     if "planned" in columns:
         place = table.column_names.index("planned")
         table = table.set_column(place, "planned", pa.array(one.planned[rows]))
-    return with_store(table, one.name)
-
-
-def _evaluations(
-    one: Member,
-    file: h5py.File,
-    columns: Sequence[str],
-    rows: NDArray[np.int64],
-    planned: NDArray[np.bool_],
-) -> pa.Table:
-    """These of a store's evaluations."""
-    table = evaluations_table(file, columns, rows)
-    if "planned" in columns:
-        place = table.column_names.index("planned")
-        table = table.set_column(place, "planned", pa.array(planned[rows]))
     return with_store(table, one.name)
 
 

@@ -99,6 +99,7 @@ def test_of_a_damaged_journal_whole_evaluations_are_read_and_no_other(journal: P
     [
         {"run_id": "../x"},
         {"evaluation": ""},
+        {"evaluation": "test"},
         {"identity": ""},
         {"evaluation_id": "0" * 15},
         {"evaluation_id": "0" * 15 + "\n"},

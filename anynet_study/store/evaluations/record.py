@@ -38,6 +38,8 @@ SCHEMA = pa.schema(
 )
 
 _ID = "[0-9a-f]{16}"
+#: What tables call the test set of the run itself.
+OWN_TEST_SET = "test"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,7 +48,7 @@ class EvaluationRecord:
 
     #: The run whose final weights were evaluated.
     run_id: str
-    #: What the sweep calls the evaluation.
+    #: What the sweep calls the evaluation; not "test", the run's own test set.
     evaluation: str
     #: 16 hex digits, a hash of `identity`: two records of one run and id are the same evaluation.
     evaluation_id: str
@@ -70,8 +72,8 @@ class EvaluationRecord:
         """Refuse what no evaluation can have given."""
         if not self.run_id.isalnum() or not self.run_id.isascii():
             raise ValueError(f"illegal run_id {self.run_id!r}")
-        if not self.evaluation or not self.identity:
-            raise ValueError("an evaluation needs a name and an identity")
+        if self.evaluation in ("", OWN_TEST_SET) or not self.identity:
+            raise ValueError(f"an evaluation needs an identity, and a name but {OWN_TEST_SET}")
         if not re.fullmatch(_ID, self.evaluation_id):
             raise ValueError(f"illegal evaluation_id {self.evaluation_id!r}")
         if self.images < 1:
@@ -108,7 +110,8 @@ def suspects(columns: Columns) -> NDArray[np.int64]:
     """
     check_texts(columns, SCHEMA)
     bad = ~mask(pc.ascii_is_alnum(columns.texts("run_id")))
-    bad |= (columns.lengths("evaluation") == 0) | (columns.lengths("identity") == 0)
+    names = pa.array(["", OWN_TEST_SET])
+    bad |= mask(pc.is_in(columns.texts("evaluation"), names)) | (columns.lengths("identity") == 0)
     bad |= ~mask(pc.match_substring_regex(columns.texts("evaluation_id"), rf"\A{_ID}\z"))
     images, predicted = columns.numbers("images"), columns.lengths("predictions")
     bad |= (images < 1) | ((predicted != 0) & (predicted != images))
