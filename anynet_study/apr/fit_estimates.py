@@ -24,22 +24,42 @@ def least_squares(x: Floats, y: Floats, multiplicities: Multiplicities) -> Float
     """(3, b) slope, intercept and correlation of b resamples of the points (n,), (n,).
 
     `multiplicities` (b, n) says how often each resample holds each point. NaN where x is constant;
-    the correlation also where y is. Columns are standardised first, against cancellation.
+    the correlation also where y is.
     """
-    units = np.array([x, y])
-    centre, spread = units.mean(axis=1), units.std(axis=1)
-    u, v = (units - centre[:, None]) / np.where(spread > 0, spread, 1.0)[:, None]
+    products, units = _standardised(x, y)
     shares = multiplicities / multiplicities.sum(axis=1, keepdims=True)
-    mean_u, mean_v, uu, uv, vv = (shares @ np.column_stack([u, v, u * u, u * v, v * v])).T
+    return _lines(shares @ products, units)
+
+
+def without_each(x: Floats, y: Floats) -> Floats:
+    """(3, n) the fit without each point, for the jackknife."""
+    products, units = _standardised(x, y)
+    return _lines((products.sum(axis=0) - products) / (len(x) - 1), units)
+
+
+def _standardised(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """(n, 5) u, v, u², uv, v² of standardised columns u and v, against cancellation.
+
+    And (2, 2) the centres and spreads of x and y, which undo it.
+    """
+    columns = np.array([x, y])
+    centre, spread = columns.mean(axis=1), columns.std(axis=1)
+    u, v = (columns - centre[:, None]) / np.where(spread > 0, spread, 1.0)[:, None]
+    return np.column_stack([u, v, u * u, u * v, v * v]), np.array([centre, spread])
+
+
+def _lines(means: Floats, units: Floats) -> Floats:
+    """(3, b) fits from the means (b, 5) of the products of standardised columns."""
+    mean_u, mean_v, uu, uv, vv = means.T
     var_u, var_v, cov = uu - mean_u**2, vv - mean_v**2, uv - mean_u * mean_v
     # What is left of a constant column after cancellation is rounding, not variance.
     var_u = np.where(var_u <= 1e-13 * uu, np.nan, var_u)
     var_v = np.where(var_v <= 1e-13 * vv, np.nan, var_v)
-    slope = cov / var_u
     r = np.clip(cov / np.sqrt(var_u * var_v), -1.0, 1.0)
-    unit = spread[1] / spread[0]
-    intercept = centre[1] + spread[1] * (mean_v - slope * mean_u) - slope * unit * centre[0]
-    result: Floats = np.array([slope * unit, intercept, r])
+    centre, spread = units
+    slope = cov / var_u * spread[1] / spread[0]
+    intercept = centre[1] + spread[1] * mean_v - slope * (centre[0] + spread[0] * mean_u)
+    result: Floats = np.array([slope, intercept, r])
     return result
 
 
@@ -50,7 +70,7 @@ def resampled_lines(x: Floats, y: Floats, resamples: int, seed: int) -> Resample
     blocks = (draw(n, min(BLOCK, resamples - s), seed, s // BLOCK) for s in starts)
     draws = np.concatenate([least_squares(x, y, block) for block in blocks], axis=1)
     once: Multiplicities = np.ones((1, n), dtype=np.int32)
-    return Resampled(least_squares(x, y, once).ravel(), draws, _jackknife(x, y))
+    return Resampled(least_squares(x, y, once).ravel(), draws, without_each(x, y))
 
 
 def expanded(level: float, n: int) -> float:
@@ -102,13 +122,3 @@ def residual_error(x: Floats, y: Floats) -> float:
 
 def _student(n: int, level: float) -> float:
     return float(stats.t.ppf((1 + level) / 2, n - 2))
-
-
-def _jackknife(x: Floats, y: Floats) -> Floats:
-    """(3, n) the fit without each point."""
-    n = len(x)
-    parts = []
-    for start in range(0, n, BLOCK):
-        rows = np.arange(start, min(start + BLOCK, n))
-        parts.append(least_squares(x, y, (rows[:, None] != np.arange(n)).astype(np.int32)))
-    return np.concatenate(parts, axis=1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from anynet_study.apr.binomial import binomial_interval, wilson_interval
@@ -21,6 +21,8 @@ from anynet_study.errors import UserError
 
 #: Resamples of all models' accuracies that are ranked at once.
 BLOCK = 256
+#: Models whose percentiles are taken at a time.
+COLUMNS = 512
 
 
 def gaps(
@@ -166,17 +168,26 @@ def _rank_change_interval(
     for start in range(0, resamples, BLOCK):
         size = (min(BLOCK, resamples - start), shares.shape[1])
         drawn = [generator.binomial(n, p, size) for n, p in zip(sizes, shares, strict=True)]
-        changes.append((ranks_of(drawn[0]) - ranks_of(drawn[1])).astype(np.int32))
+        changes.append(compact(ranks_of(drawn[0]) - ranks_of(drawn[1])))
     estimate = (ranks_of(shares[:1]) - ranks_of(shares[1:]))[0]
     return whole_percentiles(np.concatenate(changes), estimate, level)
 
 
-def whole_percentiles(draws: Ints, estimate: Ints, level: float) -> tuple[Ints, Ints]:
+def whole_percentiles(draws: NDArray[Any], estimate: Ints, level: float) -> tuple[Ints, Ints]:
     """Percentiles (m,) of whole numbers (b, m), rounded outwards; they hold the estimate."""
     tail = (1 - level) / 2
-    low = np.quantile(draws, tail, axis=0, method="lower")
-    high = np.quantile(draws, 1 - tail, axis=0, method="higher")
+    ends = []
+    for start in range(0, draws.shape[1], COLUMNS):  # quantiles copy what they sort
+        part = draws[:, start : start + COLUMNS]
+        low = np.quantile(part, tail, axis=0, method="lower")
+        ends.append([low, np.quantile(part, 1 - tail, axis=0, method="higher")])
+    low, high = np.concatenate(ends, axis=1).astype(np.int64)
     return np.minimum(low, estimate), np.maximum(high, estimate)
+
+
+def compact(ranks: Ints) -> NDArray[Any]:
+    """Ranks (b, m), or differences of them, in as few bytes as they need."""
+    return ranks.astype(np.int16 if ranks.shape[1] < 2**15 else np.int32)
 
 
 def ranks_of(accuracies: ArrayLike) -> Ints:

@@ -4,15 +4,17 @@ Recht et al. 2019 (paper 2), section 3.3: changes of rank on a new test set. Res
 keeps together what all models get wrong, unlike resampling every accuracy by itself.
 """
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from anynet_study.apr.bootstrap import draw
 from anynet_study.apr.edf_sample import check_seed
-from anynet_study.apr.gaps import ranks_of, whole_percentiles
+from anynet_study.apr.gaps import compact, ranks_of, whole_percentiles
 from anynet_study.apr.intervals import check_level
 from anynet_study.apr.mcnemar import check_correct
-from anynet_study.apr.ranks import Ints
 from anynet_study.errors import UserError
 
 #: Resamples at a time; of 10,000 images 10 MB.
@@ -57,11 +59,12 @@ def rank_changes(
     return result.iloc[order].reset_index(drop=True)
 
 
-def _resampled(right: np.ndarray, resamples: int, seed: int) -> Ints:
+def _resampled(right: NDArray[np.bool_], resamples: int, seed: int) -> NDArray[Any]:
     """(resamples, models) ranks on resamples of the images."""
     images = right.shape[1]
     # Sums of whole numbers below 2**24: exact, so that equal models stay equal.
     counts = right.T.astype(np.float32)
     starts = range(0, resamples, BLOCK)
     blocks = (draw(images, min(BLOCK, resamples - s), seed, s // BLOCK) for s in starts)
-    return np.concatenate([ranks_of(block.astype(np.float32) @ counts) for block in blocks])
+    drawn = (ranks_of(block.astype(np.float32) @ counts) for block in blocks)
+    return np.concatenate([compact(each) for each in drawn])

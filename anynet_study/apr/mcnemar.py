@@ -17,6 +17,8 @@ from anynet_study.errors import UserError
 
 #: In predictions and labels: not there (as in results stores).
 UNKNOWN = 65535
+#: Most models of which every pair is compared: two million pairs.
+MOST = 2000
 
 
 def correctness(predictions: ArrayLike, labels: ArrayLike, names: object = None) -> pd.DataFrame:
@@ -53,6 +55,8 @@ def mcnemar(correct: pd.DataFrame) -> pd.DataFrame:
     Raises UserError for fewer than 2 models, repeated ones, and cells that are not true or false.
     """
     right = check_correct(correct)
+    if len(right) > MOST:
+        raise UserError(f"correct: {len(right)} models; choose at most {MOST}, such as the best")
     first, second = np.array(list(combinations(range(len(right)), 2))).T
     counts = right.astype(np.float32)
     # Whole numbers below 2**24, hence exact.

@@ -17,6 +17,8 @@ from anynet_study.errors import UserError
 
 Noise = Literal["pooled", "own"]
 COLUMNS = ["architecture", "dataset", "replicate", "error"]
+#: Architectures compared with all others at a time.
+BLOCK = 512
 
 
 def replicate_intervals(
@@ -117,34 +119,39 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
 
 
 def _compare(reference: pd.DataFrame, other: pd.DataFrame) -> dict[str, object]:
-    upper = np.triu_indices(len(reference), 1)
-    clear = _order(reference)[upper] * _order(other)[upper]
-    by_mean = _signs(reference["error"])[upper] * _signs(other["error"])[upper]
     flat = min(reference["error"].nunique(), other["error"].nunique()) == 1
     tau = np.nan if flat else stats.kendalltau(reference["error"], other["error"]).statistic
-    swapped = int((clear < 0).sum())
+    same = swapped = turned = 0
+    count = len(reference)
+    for start in range(0, count, BLOCK):
+        rows = slice(start, start + BLOCK)
+        clear = _order(reference, rows) * _order(other, rows)
+        same, swapped = same + int((clear > 0).sum()), swapped + int((clear < 0).sum())
+        turned += int((_signs(reference, rows) * _signs(other, rows) < 0).sum())
+    pairs = count * (count - 1) // 2
+    # Every pair was met from both sides.
     return {
-        "pairs": len(clear),
-        "same": int((clear > 0).sum()),
-        "tied": int((clear == 0).sum()),
-        "swapped": swapped,
+        "pairs": pairs,
+        "same": same // 2,
+        "tied": pairs - (same + swapped) // 2,
+        "swapped": swapped // 2,
         "preserved": swapped == 0,
-        "identical": not (by_mean < 0).any(),
+        "identical": turned == 0,
         "tau": float(tau),
     }
 
 
-def _order(table: pd.DataFrame) -> Ints:
-    """(n, n) -1 where the row's interval lies below the column's, 1 above, 0 where they overlap."""
+def _order(table: pd.DataFrame, rows: slice) -> Ints:
+    """(rows, n) -1 where the row's interval lies below the column's, 1 above, 0 for overlap."""
     low, high = table["low"].to_numpy(), table["high"].to_numpy()
-    above = (low[:, None] > high[None]).astype(np.int64)
-    order: Ints = above - above.T
+    above = (low[rows, None] > high[None]).astype(np.int64)
+    order: Ints = above - (high[rows, None] < low[None])
     return order
 
 
-def _signs(errors: pd.Series) -> Floats:
-    values = errors.to_numpy()
-    signs: Floats = np.sign(values[:, None] - values[None])
+def _signs(table: pd.DataFrame, rows: slice) -> Floats:
+    errors = table["error"].to_numpy()
+    signs: Floats = np.sign(errors[rows, None] - errors[None])
     return signs
 
 

@@ -23,6 +23,8 @@ from anynet_study.errors import UserError
 
 #: Name of the mean over the shifts among them.
 AVERAGE = "average"
+#: Base accuracies at which lines are resampled; between more of them they are interpolated.
+PLACES = 512
 
 
 def average_robustness(
@@ -86,7 +88,8 @@ def effective_robustness(
     "average". Architectures that lack an accuracy, and those at 0% or 100% of the base, which have
     no place on the scale, keep their rows with NaN and a note; they are no part of the fit.
     Accuracies of 0% or 100% on a shift are moved in by half an image for the fit where `images` are
-    given, else their architectures are left out of it. Raises UserError where a fit is impossible.
+    given, else their architectures are left out of all fits. Raises UserError where a fit is
+    impossible.
     """
     check_level(level, resamples)
     check_seed(seed)
@@ -101,17 +104,23 @@ def effective_robustness(
         notes = notes.mask(edge, f"{base} of 0% or 100% has no place on the {scale} scale")
     whole = table[notes == ""]
     fitted = whole.loc[whole.index.isin(chosen)]
+    if scale != "linear" and images is None:
+        # The same architectures for all shifts, so that their lines can be averaged.
+        fitted = fitted[((fitted[names] > 0) & (fitted[names] < 100)).all(axis=1)]
+    bases = whole[base].to_numpy()
+    grid = np.unique(bases)
+    if len(grid) > PLACES:
+        grid = np.linspace(grid[0], grid[-1], PLACES)
     parts, lines = [], []
     for shift in names:
         fit = _fit(fitted, base, shift, scale, images, resamples, seed, level)
-        line = _expected(fit, whole[base].to_numpy())
-        lines.append(line)
+        lines.append(_expected(fit, grid))
+        region = _region(lines[-1], grid, bases, expanded(level, fit.n))
         size = None if images is None else image_count(images, shift)
-        parts.append(_rows(whole[shift].to_numpy(), line, fit.n, level, size))
-    if len(names) > 1 and len({line.jackknife.shape for line in lines}) == 1:
-        parts.append(
-            _rows(whole[names].mean(axis=1).to_numpy(), _mean(lines), len(fitted), level, None)
-        )
+        parts.append(_rows(whole[shift].to_numpy(), region, level, size))
+    if len(names) > 1:
+        region = _region(_mean(lines), grid, bases, expanded(level, len(fitted)))
+        parts.append(_rows(whole[names].mean(axis=1).to_numpy(), region, level, None))
     shown = [*names, AVERAGE][: len(parts)]
     long = [
         part.set_index(whole.index).reindex(table.index).assign(shift=shift, base=table[base])
@@ -154,20 +163,24 @@ def _expected(fit: LinearFit, base: Floats) -> Resampled:
     return Resampled(heights[0].ravel(), heights[1], heights[2])
 
 
-def _rows(
-    accuracy: Floats, line: Resampled, n: int, level: float, images: int | None
-) -> pd.DataFrame:
-    low, high = line.interval(expanded(level, n))
-    below, above = high - line.estimate, line.estimate - low
+def _region(line: Resampled, grid: Floats, bases: Floats, level: float) -> Floats:
+    """(3, m) the expected accuracy and the ends of its interval at base accuracies (m,)."""
+    low, high = line.interval(level)
+    return np.array([np.interp(bases, grid, each) for each in (line.estimate, low, high)])
+
+
+def _rows(accuracy: Floats, region: Floats, level: float, images: int | None) -> pd.DataFrame:
+    expected, low, high = region
+    below, above = high - expected, expected - low
     if images is not None:
         wrong_low, wrong_high = binomial_interval(100 - accuracy, images, level)
         below = np.hypot(below, wrong_high - (100 - accuracy))
         above = np.hypot(above, (100 - accuracy) - wrong_low)
-    effective = accuracy - line.estimate
+    effective = accuracy - expected
     return pd.DataFrame(
         {
             "accuracy": accuracy,
-            "expected": line.estimate,
+            "expected": expected,
             "effective": effective,
             "effective_low": effective - below,
             "effective_high": effective + above,

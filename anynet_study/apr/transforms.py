@@ -10,7 +10,7 @@ import pandas as pd
 from anynet_study.apr.bootstrap import draw
 from anynet_study.apr.correlations import correlate_pairs
 from anynet_study.apr.edf_sample import check_seed
-from anynet_study.apr.gaps import ranks_of, whole_percentiles
+from anynet_study.apr.gaps import compact, ranks_of, whole_percentiles
 from anynet_study.apr.intervals import check_level
 from anynet_study.apr.pairs import FEWEST, pairwise
 from anynet_study.apr.scores import check_columns, check_scores
@@ -42,7 +42,8 @@ def transform_ranks(
     count = values.shape[1]
     starts = range(0, resamples, BLOCK)
     blocks = (draw(count, min(BLOCK, resamples - s), seed, s // BLOCK) for s in starts)
-    draws = np.concatenate([ranks_of(-np.round(block @ values.T / count, 9)) for block in blocks])
+    drawn = (ranks_of(-np.round(block @ values.T / count, 9)) for block in blocks)
+    draws = np.concatenate([compact(each) for each in drawn])
     low, high = whole_percentiles(draws, rank, level)
     result = pd.DataFrame(
         {

@@ -177,6 +177,7 @@ def test_correctness_from_predictions() -> None:
         (lambda: apr.correctness([[1, 2]], [1]), "shapes"),
         (lambda: apr.correctness([[1]], [65535]), "no image"),
         (lambda: apr.mcnemar(correct(1, 5)), "1 models"),
+        (lambda: apr.mcnemar(correct(2001, 2)), "choose at most 2000"),
         (lambda: apr.mcnemar(pd.DataFrame([[0.5, 1], [1, 0]])), "true and false"),
         (lambda: apr.mcnemar(pd.DataFrame([[1, 0]] * 2, index=["a", "a"])), "more than once"),
         (lambda: apr.order_changes(correct(2, 5), correct(2, 5), level=2), "level"),

@@ -80,6 +80,10 @@ def test_what_effective_robustness_leaves_out() -> None:
     ]
     assert (table["effective"].isna() == (table["note"] != "")).all()
     assert not table.loc[table["note"] != "", "baseline"].any()
+    known.iloc[2, 1] = 0.0
+    fewer = apr.effective_robustness(known, "base", resamples=FEW)
+    assert fewer["baseline"].sum() == 27 * 3  # on the scale on both shifts
+    assert fewer.groupby("architecture")["effective"].count()["m2"] == 3
     one = apr.effective_robustness(known, "base", ["v2"], resamples=FEW)
     assert set(one["shift"]) == {"v2"}
 
