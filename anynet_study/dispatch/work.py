@@ -169,8 +169,7 @@ class Bench:
         network = build(run.spec.architecture, len(self.given.views[run.dataset].classes))
         network.load_state_dict(weights)
         if self.given.launch.engine == "fast":
-            resolution = run.spec.recipe.resolution
-            network = arrange(network, resolution, self.given.device, self.options)
+            network = arrange(network, run.spec.recipe, self.given.device, self.options)
         self._evaluate(run, network.to(self.given.device))
         return True
 

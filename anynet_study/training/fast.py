@@ -41,7 +41,7 @@ class FastTrainer:
         self.batch = min(len(view.train_index), self.recipe.batch_size)
         self.contiguous = not options.keeps_channels_last(device.type)
         network = initial_network(spec, len(view.classes), weights)
-        self.model = arrange(network, self.recipe.resolution, device, options)
+        self.model = arrange(network, self.recipe, device, options)
         self.lr = torch.zeros((), device=device)
         self.update = Update(self.recipe, self.model.parameters(), self.lr)
         self.preprocess = preprocessor(self.recipe, view.mean, view.std, device)

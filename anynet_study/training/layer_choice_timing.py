@@ -1,0 +1,66 @@
+"""How long layers and conversions take on a device."""
+
+import time
+
+import torch
+
+from anynet_study.models.blocks import convolution
+from anynet_study.training.graphs import Body, Program
+from anynet_study.training.layer_choice import ARRANGEMENTS, Arrangement, Layer, Maps
+from anynet_study.training.layer_choice_network import Arranged, brought
+
+#: Timings of which the shortest counts, each of so many repetitions.
+ROUNDS, REPEATS = 3, 5
+
+
+def candidates(device: torch.device) -> tuple[Arrangement, ...]:
+    """The arrangements that a device computes in without detours."""
+    if device.type != "cuda" or torch.cuda.is_bf16_supported(including_emulation=False):
+        return ARRANGEMENTS
+    return tuple(one for one in ARRANGEMENTS if one.dtype == torch.float32)
+
+
+def layer_body(layer: Layer, arrangement: Arrangement, device: torch.device) -> Body:
+    """A pass forward and backward of one layer, to be repeated."""
+    maps, groups = layer.maps, layer.groups
+    unit = convolution(maps.channels, layer.width, layer.kernel, layer.stride, groups)
+    arranged = Arranged(unit, arrangement).to(device)
+    x = _random(maps, arrangement, device)
+    inputs = [*arranged.parameters(), x.requires_grad_()]
+
+    def body() -> None:
+        y = arranged(x).relu_()
+        torch.autograd.grad(y, inputs, torch.ones_like(y))
+
+    return body
+
+
+def conversion_body(maps: Maps, now: Arrangement, then: Arrangement, device: torch.device) -> Body:
+    """A conversion there and back."""
+    x = _random(maps, now, device)
+
+    def body() -> None:
+        brought(brought(x, then), now)
+
+    return body
+
+
+def seconds_of(body: Body, device: torch.device) -> float:
+    """Of one run of `body`, which on a GPU is a CUDA graph: its start takes no time."""
+    program = Program(graph=device.type == "cuda")
+
+    def repeated() -> float:
+        began = time.perf_counter()
+        for _ in range(REPEATS):
+            program(body, list)
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        return (time.perf_counter() - began) / REPEATS
+
+    program(body, list)
+    return min(repeated() for _ in range(ROUNDS))
+
+
+def _random(maps: Maps, arrangement: Arrangement, device: torch.device) -> torch.Tensor:
+    shape = (maps.images, maps.channels, maps.side, maps.side)
+    return brought(torch.randn(shape, device=device), arrangement)
