@@ -98,7 +98,8 @@ def improvement_chart(table: pd.DataFrame, baseline: str = "") -> Figure:
         axes.set_xlabel("architecture, by accuracy on the first dataset")
     of = f" of {wording.shorten(baseline, 24)}" if baseline else " of the baseline"
     axes.set_ylabel(f"accuracy over that{of}")
-    axes.set_title(f"n = {len(order)}")
+    bars = ", bars: sampling error" if "relative_low" in table else ""
+    axes.set_title(f"n = {len(order)}{bars}")
     shown = [wording.shorten(dataset, 30) for dataset in datasets]
     figure.legend(loc="outside lower center", ncols=columns_that_fit(shown, TWO_COLUMNS))
     return figure

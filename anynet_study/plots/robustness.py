@@ -91,6 +91,7 @@ def bin_chart(tables: Mapping[str, pd.DataFrame], covariate: str, score: str) ->
     axes.set_xlim(-0.5, len(first) - 0.5)
     axes.set_xlabel(covariate)
     axes.set_ylabel(f"mean of the best,\n{score}")
+    axes.set_title("bars: bootstrap intervals")
     if len(tables) > 1:
         names = [wording.shorten(name, 30) for name in tables]
         figure.legend(loc="outside lower center", ncols=columns_that_fit(names, width))
@@ -132,7 +133,8 @@ def label_set_chart(table: pd.DataFrame) -> Figure:
     axes.set_xlim(-0.4, len(sets) - 0.6)
     axes.set_xlabel("label set")
     axes.set_ylabel("top-1 accuracy (%)")
-    axes.set_title(f"n = {len(wide)}")
+    bars = ", bars: Clopper-Pearson" if len(wide) <= NAMED else ""
+    axes.set_title(f"n = {len(wide)}{bars}")
     return figure
 
 
