@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from anynet_study.apr import mark_extremes
@@ -50,12 +51,7 @@ def agreement_grid(
     for axes, dataset in zip(grid, datasets, strict=True):
         points = data[data["dataset"] == dataset].rename(columns={"before": "right", "after": "up"})
         draw_points(axes, points, many=len(data) > MANY_POINTS)
-        ends = [
-            max(axes.get_xlim()[0], axes.get_ylim()[0]),
-            min(axes.get_xlim()[1], axes.get_ylim()[1]),
-        ]
-        if ends[0] < ends[1]:
-            axes.plot(ends, ends, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
+        _draw_no_change(axes)
         row = found.loc[dataset]
         change = f"change {wording.number(row['change'], 1)} "
         change += wording.interval(row["change_low"], row["change_high"], 1)
@@ -66,6 +62,14 @@ def agreement_grid(
             axes.set_ylabel(f"error, {labels[1]} (%)")
     legend_of_marks(figure, data["mark"], len(datasets))
     return figure
+
+
+def _draw_no_change(axes: Axes) -> None:
+    """Draw the line on which errors are as before, without making room for it."""
+    limits = axes.get_xlim(), axes.get_ylim()
+    ends = [min(end[0] for end in limits), max(end[1] for end in limits)]
+    axes.plot(ends, ends, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
+    axes.set(xlim=limits[0], ylim=limits[1])
 
 
 @styled

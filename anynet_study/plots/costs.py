@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from anynet_study.plots import wording
-from anynet_study.plots.style import GREY, SERIES, first_in_row, panels, styled
+from anynet_study.plots.style import GREY, SERIES, first_in_row, legend_columns, panels, styled
 
 
 @styled
@@ -41,7 +41,11 @@ def cost_grid(
     labels = [wording.shorten(proxy, 24) for proxy in proxies]
     title = "filled: none that costs as little is better"
     figure.legend(
-        handles, labels, title=title, loc="outside lower center", ncols=min(4, len(labels))
+        handles,
+        labels,
+        title=title,
+        loc="outside lower center",
+        ncols=legend_columns(figure, labels),
     )
     return figure
 

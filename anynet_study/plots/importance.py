@@ -26,7 +26,7 @@ def importance_grid(table: pd.DataFrame, columns: int = 4) -> Figure:
     figure, grid = panels(len(datasets), columns, height=0.5 + 0.11 * len(parameters))
     width, height = figure.get_size_inches()
     figure.set_size_inches(width if rows > 1 or len(datasets) > 1 else 3.5, max(height, 2.2))
-    limit = max(float(table["high"].max(skipna=True)), 0.05) if len(table) else 1.0
+    limit = max(float(table["high"].fillna(0).max()), 0.05)
     for axes, dataset in zip(grid, datasets, strict=True):
         own = table[table["dataset"] == dataset].set_index("parameter").reindex(parameters)
         _draw(axes, own, limit)

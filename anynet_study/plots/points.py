@@ -46,6 +46,8 @@ def draw_points(
     right_edge, up_edge = _edge(points["right"], right), _edge(points["up"], up)
     for mark, look in LOOKS.items():
         chosen = points[points["mark"] == mark]
+        if chosen.empty:  # an empty line would count as a point at the figure's lower left corner
+            continue
         axes.plot(
             chosen["right"].clip(upper=right_edge),
             chosen["up"].clip(upper=up_edge),

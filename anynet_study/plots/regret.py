@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from anynet_study.plots import wording
-from anynet_study.plots.style import GREY, SERIES, first_in_row, panels, styled
+from anynet_study.plots.style import GREY, SERIES, first_in_row, legend_columns, panels, styled
 
 
 @styled
@@ -37,7 +37,7 @@ def regret_grid(
         wording.shorten(name, 24) + (f" ({classes[name]} classes)" if name in classes else "")
         for name in labels
     ]
-    figure.legend(handles, named, loc="outside lower center", ncols=min(4, len(named)))
+    figure.legend(handles, named, loc="outside lower center", ncols=legend_columns(figure, named))
     return figure
 
 

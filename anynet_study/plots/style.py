@@ -5,7 +5,7 @@ matter differ in marker as well as in colour.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import matplotlib.style
@@ -104,3 +104,9 @@ def first_in_row(axes: Axes) -> bool:
     """Whether this panel is at the left edge, where shared labels go."""
     place = axes.get_subplotspec()
     return place is not None and bool(place.is_first_col())
+
+
+def legend_columns(figure: Figure, labels: Sequence[str]) -> int:
+    """How many entries of a legend fit side by side across the figure."""
+    entry = 0.45 + 0.062 * max((len(label) for label in labels), default=0)
+    return int(min(max(figure.get_figwidth() // entry, 1), max(len(labels), 1)))

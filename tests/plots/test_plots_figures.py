@@ -1,16 +1,14 @@
 """Every figure, small and large: what it says, that nothing is cut or overlaps, and its bytes."""
 
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from layout import check_layout
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 from small_study import SmallStudy, small_study
 
 from anynet_study import apr, plots
@@ -58,22 +56,7 @@ SIZES = {"16x4": (16, 1), "24x15": (24, 12)}
 @pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize("size", SIZES)
 def test_everything_is_on_the_page_apart_and_large_enough(name: str, size: str) -> None:
-    figure = FIGURES[name](small_study(*SIZES[size]))
-    FigureCanvasAgg(figure).draw()
-    width, height = figure.get_size_inches()
-    assert width <= style.TWO_COLUMNS
-    box = figure.get_tightbbox()
-    slack = 0.03
-    assert box.x0 >= -slack
-    assert box.y0 >= -slack
-    assert box.x1 <= width + slack
-    assert box.y1 <= height + slack
-    titles = [axes.title for axes in figure.axes if axes.get_title()]
-    boxes = sorted((t.get_window_extent() for t in titles), key=lambda b: (round(b.y0), b.x0))
-    for left, right in pairwise(boxes):
-        assert not left.overlaps(right)
-    texts = [text for text in figure.findobj(Text) if text.get_text()]
-    assert min(text.get_fontsize() for text in texts) >= style.SMALLEST_TEXT
+    check_layout(FIGURES[name](small_study(*SIZES[size])))
 
 
 def test_titles_and_labels_of_scatterplots() -> None:
