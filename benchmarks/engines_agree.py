@@ -1,0 +1,151 @@
+"""Do the engines differ more than seeds do? Two engines x two seeds on a population.
+
+    python -m benchmarks.engines_agree [ARCHITECTURES]      (default 20; about four minutes on two
+                                                             cores)
+
+The same runs are trained by the reference and by the fast engine, as studies are (a process a core,
+one thread each): small networks over a range of sizes, on handwritten digits and on gratings, two
+replicates each. Kendall's tau of final errors between the engines at the same seed, against tau
+between the seeds of the same engine; and the mean absolute difference of final errors, likewise.
+Intervals are of a bootstrap over architectures. Ends with 1 if the engines differ more.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+from scipy import stats
+
+from anynet_study.cli.prepared import prepare
+from anynet_study.dispatch.local import train_all
+from anynet_study.store import read_journal
+from anynet_study.study import Study
+from anynet_study.training.options import Engine
+
+ENGINES: tuple[Engine, Engine] = ("reference", "fast")
+Floats = NDArray[np.float64]
+RESAMPLES = 1000
+LEVEL = 0.95
+DATASETS = ("digits", "gratings")
+SWEEP = """
+name: engines-agree
+population:
+  space: {base: anynetx, depths: [1, 4], widths: [8, 64], group_widths: [1, 2, 4, 8, 16],
+          stem: cifar, stem_width: 8}
+  flops: [0.1e6, 0.8e6]
+  resolution: 8
+  classes: 10
+source: digits
+datasets: {digits: {per_class: 60}, gratings: {per_class: 150}}
+recipes:
+  basic: {epochs: 5, batch_size: 32, lr: 0.03, warmup_epochs: 1, flip: false, padding: 1}
+replicates: {count: 2}
+"""
+
+
+def final_errors(sweep_file: Path, architectures: int, folder: Path) -> Floats:
+    """(engines, seeds, architectures x datasets): errors in percent, trained in `folder`."""
+    of_engines = []
+    for engine in ENGINES:
+        overrides = [f"launch.engine={engine}", f"population.count={architectures}"]
+        prepared = prepare(sweep_file, overrides)
+        study = Study(folder / engine)
+        study.begin(prepared.sweep, prepared.population)
+        train_all(study, prepared.sweep, prepared.planned)
+        journals = [read_journal(path).records for path in study.journals.glob("*.arrow")]
+        errors = {record.run_id: record.error for records in journals for record in records}
+        of_engines.append(
+            [
+                [errors[run.run_id] for run in prepared.planned if run.replicate == seed]
+                for seed in range(prepared.sweep.replicates.count)
+            ]
+        )
+    # Planned are an architecture's datasets, then the next architecture's.
+    return np.array(of_engines)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A measure between engines and between seeds, and the engines' minus the seeds'."""
+
+    engines: float
+    seeds: float
+    #: With its interval.
+    difference: tuple[float, float, float]
+
+
+def tau(one: Floats, other: Floats) -> float:
+    """Kendall's tau-b of two rows of errors."""
+    return float(stats.kendalltau(one, other).statistic)
+
+
+def apart(one: Floats, other: Floats) -> float:
+    """Mean absolute difference of two rows of errors."""
+    return float(np.mean(abs(one - other)))
+
+
+def compare(errors: Floats, measure: Callable[[Floats, Floats], float]) -> Agreement:
+    """`errors` (2 engines, 2 seeds, architectures); each pair is compared both ways it can be."""
+
+    def both(errors: Floats) -> tuple[float, float]:
+        engines = [measure(errors[0, seed], errors[1, seed]) for seed in (0, 1)]
+        seeds = [measure(errors[engine, 0], errors[engine, 1]) for engine in (0, 1)]
+        return float(np.mean(engines)), float(np.mean(seeds))
+
+    generator = np.random.default_rng(0)
+    count = errors.shape[2]
+    resampled = []
+    for _ in range(RESAMPLES):
+        engines, seeds = both(errors[:, :, generator.integers(0, count, count)])
+        resampled.append(engines - seeds)
+    low, high = np.nanquantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
+    engines, seeds = both(errors)
+    return Agreement(engines, seeds, (engines - seeds, low, high))
+
+
+def shift(errors: Floats) -> tuple[float, float, float]:
+    """Mean of the fast engine's errors minus the reference's, with a t interval over networks."""
+    differences = (errors[1] - errors[0]).mean(axis=0)
+    half = stats.t.ppf((1 + LEVEL) / 2, len(differences) - 1) * stats.sem(differences)
+    middle = float(differences.mean())
+    return middle, middle - float(half), middle + float(half)
+
+
+def show(errors: Floats, name: str) -> bool:
+    """Print what was found on a dataset; whether the engines differ no more than seeds."""
+    ranks, points, mean = compare(errors, tau), compare(errors, apart), shift(errors)
+    print(f"{name}: {errors.shape[2]} networks, errors {errors.min():.1f} to {errors.max():.1f}%")
+    print(f"  {'':22}{'engines':>9}{'seeds':>9}   difference (95% interval)")
+    for title, it in (("Kendall's tau", ranks), ("points apart", points)):
+        middle, low, high = it.difference
+        print(
+            f"  {title:22}{it.engines:9.3f}{it.seeds:9.3f}"
+            f"{middle:+9.3f} ({low:+.3f} to {high:+.3f})"
+        )
+    print(f"  fast minus reference: {mean[0]:+.2f} points ({mean[1]:+.2f} to {mean[2]:+.2f})")
+    return ranks.difference[2] >= 0 and points.difference[1] <= 0
+
+
+def main(architectures: int) -> int:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ["ANYNET_DATA"] = str(folder / "data")
+        sweep_file = folder / "sweep.yaml"
+        sweep_file.write_text(yaml.safe_dump(yaml.safe_load(SWEEP)))
+        errors = final_errors(sweep_file, architectures, folder)
+    same = [
+        show(errors[:, :, place :: len(DATASETS)], dataset)
+        for place, dataset in enumerate(DATASETS)
+    ]
+    print("engines differ no more than seeds" if all(same) else "engines differ MORE than seeds")
+    return 0 if all(same) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 20))
