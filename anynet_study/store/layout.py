@@ -70,9 +70,10 @@ TABLES  A group whose attribute `columns` lists its columns in order, all of one
   started       when it began, seconds since 1970, UTC
   planned       1 if the sweep of this store asks for the evaluation and for its run, else 0
   predicted     number of its predictions: images, or 0
-  coded text    evaluation (its name in the sweep), evaluation_id (hash of its identity), identity
-                (JSON: all that determines the evaluation of given weights), host, journal: an
-                integer i standing for the text /labels/<column>[i]
+  coded text    evaluation (its name in the sweep), identity (JSON: all that determines the
+                evaluation of given weights), evaluation_id (16 hexadecimal digits, the start of
+                the SHA-256 of identity), host, journal: an integer i standing for the text
+                /labels/<column>[i]
   predictions   one group a dataset (of the runs), in it one an evaluation that has any, named by
                 them as the groups of /predictions are; attributes `dataset` and `evaluation`. In
                 each, `classes` as in /predictions, one row an evaluated run; and `row`: the row of

@@ -417,7 +417,7 @@ def remove(path: str) -> Callable[[h5py.File], None]:
         (remove("labels/identity"), "", "is missing"),
         (set_at("top1", 3, 50.0), "", ""),
         (set_at("started", 3, 50.0), "", ""),
-        (set_at("identity", 3, 0), "", ""),
+        (set_at("identity", 3, 0), "evaluation_id", "not the hash of the identity"),
         (set_at("predictions/digits/blur/classes", (0, 0), 11), "", ""),
     ],
 )

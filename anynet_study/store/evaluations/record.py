@@ -50,7 +50,7 @@ class EvaluationRecord:
     run_id: str
     #: What the sweep calls the evaluation; not "test", the run's own test set.
     evaluation: str
-    #: 16 hex digits, a hash of `identity`: two records of one run and id are the same evaluation.
+    #: First 16 hex digits of the SHA-256 of `identity`: with the run, what is evaluated.
     evaluation_id: str
     #: Canonical JSON of everything that determines the evaluation of given weights.
     identity: str

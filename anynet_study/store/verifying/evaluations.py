@@ -1,5 +1,7 @@
 """The evaluations of a store: in range, in order, and true to what they refer to."""
 
+from hashlib import sha256
+
 import h5py
 import numpy as np
 from numpy.typing import NDArray
@@ -71,8 +73,24 @@ def values(file: h5py.File, evaluations: Evaluations, runs: Runs) -> Findings:
         if rows.any():
             said = f"cannot be so of {evaluations.named(runs, rows)}"
             yield Finding(f"/evaluations/{name}", said)
+    yield from _identities(evaluations, runs)
     yield from _order(columns)
     yield from _predictions(file, evaluations, runs)
+
+
+def _identities(evaluations: Evaluations, runs: Runs) -> Findings:
+    """Ids that are not the hash of their identity."""
+    columns, labels = evaluations.columns, evaluations.labels
+    pairs = np.stack([columns["evaluation_id"], columns["identity"]])
+    unlike, first = np.unique(pairs, axis=1, return_index=True)
+    true = [
+        labels["evaluation_id"][name] == sha256(labels["identity"][said].encode()).hexdigest()[:16]
+        for name, said in unlike.T.tolist()
+    ]
+    false = first[~np.array(true, np.bool_)]
+    if false.size:
+        said = f"is not the hash of the identity, such as of {evaluations.named(runs, false)}"
+        yield Finding("/evaluations/evaluation_id", said)
 
 
 def _order(columns: dict[str, NDArray[np.generic]]) -> Findings:
