@@ -95,3 +95,12 @@ def test_bad_counts_of_images(folder: Path, capsys: pytest.CaptureFixture[str]) 
     arguments = ("test", "base-5", "--accuracy", "--images", "200")
     assert run_script("new_test_set", str(folder / "accuracies.csv"), *arguments) == "2"
     assert "NAME=COUNT" in capsys.readouterr().err
+
+
+def test_a_store_is_asked_for_the_evaluations_of_one_dataset(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_script("transforms", str(folder / "results.h5")) == "2"
+    assert "say which --dataset" in capsys.readouterr().err
+    assert run_script("transforms", str(folder / "results.h5"), "--dataset", "base") == "2"
+    assert "1 evaluations" in capsys.readouterr().err
