@@ -1,5 +1,6 @@
 """A procedure that runs on the device alone: eagerly, or recorded once as a CUDA graph."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -8,6 +9,9 @@ from torch import Tensor
 
 #: Runs before the recording: libraries choose their kernels and take their workspaces.
 WARM_UP = 3
+#: Replays that the host may be ahead of the device. Enough to keep it busy; more would delay what
+#: the host waits for, as a checkpoint before a preemption, and hold the batches of all of them.
+LEAD = 8
 Body = Callable[[], None]
 
 
@@ -68,7 +72,40 @@ def cuda_graph(body: Body, pool: Any) -> Recording:
         capture_error_mode="thread_local",
     ):
         body()
-    return graph
+    return Paced(graph, lambda: torch.cuda.Event(blocking=True))
+
+
+class Event(Protocol):
+    """What `torch.cuda.Event` is."""
+
+    def record(self) -> None:
+        """Mark what the current stream has been told so far."""
+
+    def synchronize(self) -> None:
+        """Wait until that is done."""
+
+
+class Paced:
+    """A recording whose replays the host tells the device only little ahead of time."""
+
+    def __init__(self, recording: Recording, make_event: Callable[[], Event]) -> None:
+        self._recording, self._make_event = recording, make_event
+        self._told: deque[Event] = deque()
+
+    def replay(self) -> None:
+        """Replay, after waiting for the replay that was so many ago."""
+        if len(self._told) < LEAD:
+            event = self._make_event()
+        else:
+            event = self._told.popleft()
+            event.synchronize()
+        self._recording.replay()
+        event.record()
+        self._told.append(event)
+
+    def pool(self) -> Any:
+        """The memory of what happens within."""
+        return self._recording.pool()
 
 
 def warm_up(body: Body, changes: Sequence[Tensor]) -> None:

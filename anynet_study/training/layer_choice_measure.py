@@ -113,8 +113,16 @@ class Measured:
 
 
 def _aside(device: torch.device) -> AbstractContextManager[object]:
-    """A stream of its own: graphs are recorded on none that others use, nor on the default."""
-    return torch.cuda.stream(torch.cuda.Stream(device)) if device.type == "cuda" else nullcontext()
+    """On a GPU the current stream, or another one if that is the default: it records no graphs.
+
+    A run's own stream is the right one, before its own graphs: torch gives streams out again, and
+    the end of one graph takes the workspaces of all that were recorded on its stream.
+    """
+    if device.type != "cuda":
+        return nullcontext()
+    if torch.cuda.current_stream(device) != torch.cuda.default_stream(device):
+        return nullcontext()
+    return torch.cuda.stream(torch.cuda.Stream(device))
 
 
 def cache_folder() -> Path:

@@ -12,7 +12,7 @@ from training_runs import spec
 from anynet_study.data import DatasetView
 from anynet_study.training import graphs
 from anynet_study.training.engine import make_trainer
-from anynet_study.training.graphs import WARM_UP, Program
+from anynet_study.training.graphs import LEAD, WARM_UP, Paced, Program
 from anynet_study.training.options import Options
 from anynet_study.training.source import Source
 from anynet_study.training.trainer import Tested as Outcome
@@ -67,6 +67,30 @@ def test_without_a_graph_it_is_called_as_it_is() -> None:
     for number in range(3):
         program(lambda number=number: calls.append(number), lambda: pytest.fail("asked"))
     assert calls == [0, 1, 2]
+
+
+def test_the_host_is_only_so_far_ahead_of_the_device() -> None:
+    told: list[int] = []
+    waited: list[int] = []
+
+    class Event:
+        at = 0
+
+        def record(self) -> None:
+            self.at = len(told)
+
+        def synchronize(self) -> None:
+            waited.append(self.at)
+
+    class Counted(FakeGraph):
+        def replay(self) -> None:
+            told.append(len(waited))
+
+    paced = Paced(Counted(lambda: None, None, []), Event)
+    for _ in range(20):
+        paced.replay()
+    assert told == [max(0, number - LEAD + 1) for number in range(20)]
+    assert waited == list(range(1, 20 - LEAD + 1))
 
 
 @pytest.mark.parametrize("recipe", [{}, {"optimizer": "adamw", "nesterov": False}])
