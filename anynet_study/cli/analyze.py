@@ -28,11 +28,11 @@ def analyze(
     table: Annotated[
         str,
         typer.Option(
-            help="correlations, match, proxies, regret, costs, sizes, drivers, stages, importance, "
-            "configurations, bins, noise, corrected, ties, duration, budget, recipes, metrics, "
-            "balance, class-or-size, training-drivers, transfer, beyond, others, improvement, "
-            "shifts, shift-agreement, gaps, shift-ranks, robustness, effective-robustness, "
-            "significance; several with commas; or all that apply."
+            help="correlations, match, proxies, regret, costs, sizes, widths, drivers, stages, "
+            "importance, configurations, bins, noise, corrected, ties, duration, budget, recipes, "
+            "metrics, balance, class-or-size, training-drivers, transfer, beyond, others, "
+            "improvement, shifts, shift-agreement, gaps, shift-ranks, robustness, "
+            "effective-robustness, significance; several with commas; or all that apply."
         ),
     ] = "all",
     method: Annotated[str, typer.Option(help="spearman, pearson or kendall.")] = "spearman",

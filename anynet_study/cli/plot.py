@@ -24,8 +24,10 @@ def plot(
     figure: Annotated[
         str,
         typer.Option(
-            help="source, matched, proxies, family, heatmap, matrix, depth, width, "
-            "configurations, noise, curves, population, or all that apply."
+            help="source, matched, proxies, family, heatmap, matrix, regret, costs, depth, width, "
+            "stages, stages-given, importance, fitting, bins, configurations, population, noise, "
+            "curves, duration, metrics, recipes, ranks, transfer, others, shifts, robustness, "
+            "transforms, or all that apply."
         ),
     ] = "all",
     formats: Annotated[
@@ -57,7 +59,8 @@ def plot(
     read = read_errors(source, roles, accuracy, fraction)
     names = list(FIGURES) if figure == "all" else [figure]
     options = Options(resamples=resamples, seed=seed)
-    analysis = analyse(read.study_tables(), options, {FIGURES[name].needs for name in names})
+    needed = {need for name in names for need in FIGURES[name].needs}
+    analysis = analyse(read.study_tables(), options, needed)
     drawn = draw_figures(analysis, output, names, formats.replace(" ", "").split(","), dpi)
     for each in drawn:
         for path in each.files.values():

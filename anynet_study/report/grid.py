@@ -14,8 +14,8 @@ from anynet_study.report.analyses import AnalysisKind
 
 NO_INTERVAL = "(no interval)"
 WHY_NO_INTERVAL = (
-    "no interval: the errors are so alike that most resamples, or all architectures but one, "
-    "rank nothing"
+    "no interval: there are too few architectures, or their errors are so alike that most "
+    "resamples, or all but one architecture, rank nothing"
 )
 #: Names of columns of p-values, and beginnings of those of numbers from 0 to 1.
 P_VALUE = re.compile(r"(\w+_)?p(_\w+)?")

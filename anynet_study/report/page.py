@@ -21,6 +21,9 @@ from anynet_study.report.words import findings
 SVG_BYTES = 300_000
 """Figures are embedded as SVG up to this size, beyond it as PNG."""
 
+MOST_ROWS = 300
+"""Rows of a table on the page; files have all."""
+
 SCRIPTS = ("brush_table.js", "brush_panel.js", "brush.js")
 
 
@@ -30,15 +33,19 @@ class Section:
 
     id: str
     title: str
+    #: Analyses of which it needs one; without, it is always there, and says why it is empty.
+    needs: tuple[str, ...] = ()
 
 
 SECTIONS = (
-    Section("explore", "Explore"),
     Section("proxies", "Proxies"),
     Section("pairs", "All pairs"),
     Section("drivers", "Drivers"),
+    Section("explore", "Explore"),
     Section("noise", "Training noise"),
-    Section("curves", "Curves"),
+    Section("training", "Training"),
+    Section("transfer", "Transfer", ("transfer", "others", "beyond", "improvement")),
+    Section("shifts", "Further test sets", ("shifts", "shift-agreement", "robustness")),
     Section("population", "Population"),
     Section("datasets", "Datasets"),
     Section("left-out", "Left out"),
@@ -70,15 +77,21 @@ def render(
     return environment.get_template("report.html").render(
         style=source("report.css"),
         scripts=[source(f"scripts/{name}") for name in SCRIPTS],
-        sections=SECTIONS,
+        sections=[
+            section
+            for section in SECTIONS
+            if not section.needs or any(name in analysis.found for name in section.needs)
+        ],
         findings=findings(analysis),
         grids=_grids(analysis, summary),
         left_out=analysis.left_out,
+        reasons=_reasons(analysis.left_out),
         tables=analysis.tables,
         effective=effective_in(analysis.tables),
         summary=summary,
         figures=figures,
         method=method,
+        most_rows=MOST_ROWS,
         why_no_interval=WHY_NO_INTERVAL,
         **_brushing(analysis),
     )
@@ -90,6 +103,14 @@ def _brushing(analysis: Analysis) -> dict[str, Any]:
         return {"brush": brush_data(analysis), "no_brush": ""}
     except UserError as error:
         return {"brush": None, "no_brush": str(error)}
+
+
+def _reasons(left_out: dict[str, str]) -> dict[str, list[str]]:
+    """The analyses that were left out, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for name, reason in left_out.items():
+        reasons.setdefault(reason, []).append(name)
+    return reasons
 
 
 def _grids(analysis: Analysis, summary: Summary) -> dict[str, Grid]:

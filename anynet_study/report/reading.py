@@ -147,8 +147,11 @@ def correct_of(
     """
     if test_set != "test":
         raise UserError("the true classes of further test sets are not stored")
-    runs, predictions = store.predictions(dataset)
-    labels = store.labels(dataset)
+    try:
+        runs, predictions = store.predictions(dataset)
+        labels = store.labels(dataset)
+    except UserError:
+        raise UserError(f"no predictions on {dataset} are stored") from None
     if labels is None:
         raise UserError(f"the true classes of {dataset}'s test images are not stored")
     chosen = runs[(runs["recipe"] == recipe) & runs["architecture"].isin(architectures)]

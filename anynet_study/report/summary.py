@@ -53,7 +53,7 @@ def summarise(store: ResultStore) -> Summary:
     bad = journals[journals["problem"] != ""]
     sweep = _mapping(provenance.get("sweep", ""))
     return Summary(
-        name=str(sweep.get("name") or store.path.resolve().parent.name),
+        name=study_name(store),
         question=provenance.get("question") or str(sweep.get("question") or ""),
         architectures=len(errors),
         datasets=store.datasets(),
@@ -70,6 +70,13 @@ def summarise(store: ResultStore) -> Summary:
         sweep=provenance.get("sweep", ""),
         created=provenance.get("created", ""),
     )
+
+
+def study_name(store: ResultStore) -> str:
+    """The name that the study's sweep gave it; of a store without one, its file's or folder's."""
+    path = store.path.resolve()
+    by_place = path.parent.name if path.name == "results.h5" else path.stem
+    return str(_mapping(store.provenance.get("sweep", "")).get("name") or by_place)
 
 
 def count_runs(runs: pd.DataFrame, errors: pd.DataFrame) -> pd.DataFrame:

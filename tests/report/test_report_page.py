@@ -15,6 +15,8 @@ from anynet_study.report import write_report
 from anynet_study.report.figures import FIGURES
 
 RESAMPLES = 300
+#: Figures of more architectures, recipes, curves or test sets than the small study has.
+NEEDS_MORE = {"importance", "fitting", "recipes", "shifts", "robustness", "transforms"}
 VOID = {"meta", "img", "br", "link", "input"}
 
 
@@ -57,8 +59,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_figure_is_there_as_files_and_in_the_page(whole: Path) -> None:
     page = Page(whole / "report.html")
-    assert page.tags.count("img") == len(FIGURES)
-    expected = {f"{name}.{suffix}" for name in FIGURES for suffix in ("png", "svg", "csv")}
+    drawn = set(FIGURES) - NEEDS_MORE
+    assert page.tags.count("img") == len(drawn)
+    expected = {f"{name}.{suffix}" for name in drawn for suffix in ("png", "svg", "csv")}
     assert {path.name for path in (whole / "figures").iterdir()} == expected
 
 

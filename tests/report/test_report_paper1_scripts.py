@@ -30,9 +30,10 @@ def script_of(name: str) -> Callable[..., None]:
 
 
 @pytest.fixture(autouse=True)
-def no_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PDF files are tested elsewhere, and slow."""
-    monkeypatch.setitem(saving.WRITERS, "pdf", lambda _, path: path.touch())
+def nothing_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How the figures look is tested with them; to draw them takes most of a script's time."""
+    for suffix in ("png", "pdf"):
+        monkeypatch.setitem(saving.WRITERS, suffix, lambda _, path: path.touch())
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +84,7 @@ OF_A_TABLE: list[tuple[str, dict[str, Any], set[str]]] = [
         {"figure6", "figure6-gains"},
     ),
     ("figure_a5", {"pairs": "base=base-5"}, {"figure_a5"}),
-    ("importance", {"trees": 10}, {"importance"}),
+    ("importance", {"trees": 30}, {"importance"}),
     ("pareto", {"costs": "base=9,base-5=1", **FAMILY}, {"pareto"}),
     ("regret", FAMILY, {"regret"}),
     ("sample_size", {"name": "base", "target": "base-5"}, {"sample_size"}),

@@ -28,7 +28,7 @@ def three_stages(weights: list[float]) -> SmallStudy:
 
 def report(folder: Path, study: SmallStudy) -> str:
     store = write_store(folder, study, run_records(study))
-    page = write_report(store, folder / "report", RESAMPLES)
+    page = write_report(store, folder / "report", RESAMPLES, figures=("source", "configurations"))
     return " ".join(page.read_text(encoding="utf-8").split())
 
 

@@ -1,10 +1,20 @@
 """Which dataset predicts which (paper 1, sections 4.2 and 4.3)."""
 
+from functools import partial
+
 import pandas as pd
 
 from anynet_study import apr
 from anynet_study.errors import UserError
-from anynet_study.report.analyses.kind import AnalysisKind, Options, how, intervals, roles_in
+from anynet_study.report.analyses.kind import (
+    AnalysisKind,
+    Options,
+    Parts,
+    how,
+    intervals,
+    roles_in,
+    stacked,
+)
 from anynet_study.report.study import StudyTables
 
 
@@ -54,6 +64,22 @@ def sizes(tables: StudyTables, options: Options) -> pd.DataFrame:
     for name, wanted in (("for_half", width / 2), ("for_a_tenth", pd.Series(0.1, found.index))):
         result[name] = _needed(found["estimate"], wanted, options)
     return result.reset_index(drop=True)
+
+
+def widths(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """How wide the intervals of smaller studies are, against Fisher's approximation."""
+    roles = roles_in(tables)
+    how_often = {"subsamples": 20, "resamples": min(options.resamples, 1_000)}
+    parts: Parts = {
+        (roles.source, target): partial(
+            apr.interval_widths,
+            *(tables.errors, roles.source, target),
+            method=options.method,
+            **intervals(options) | how_often,
+        )
+        for target in roles.targets
+    }
+    return stacked(["source", "target"], parts)
 
 
 def _needed(estimate: pd.Series, width: pd.Series, options: Options) -> pd.Series:
@@ -120,5 +146,11 @@ KINDS = {
         sizes,
         {"estimate": "correlation", "for_half": "n for half the width"}
         | {"for_a_tenth": "n for a width of 0.1"},
+    ),
+    "widths": AnalysisKind(
+        "Width of the intervals of smaller studies: median and spread, and Fisher's",
+        widths,
+        {"n": "architectures"},
+        on_page=False,
     ),
 }

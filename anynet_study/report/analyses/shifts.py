@@ -20,7 +20,7 @@ COMPARED = 10
 def shifts(tables: StudyTables, options: Options) -> pd.DataFrame:
     """Accuracy on a further test set as a line on that on the dataset's own."""
     parts: Parts = {}
-    for dataset, table in _accuracies(tables).items():
+    for dataset, table in accuracies(tables).items():
         for name in table.columns[1:]:
             make = partial(_line, table["test"], table[name], options)
             parts[dataset, str(name)] = make
@@ -30,7 +30,7 @@ def shifts(tables: StudyTables, options: Options) -> pd.DataFrame:
 def gaps(tables: StudyTables, options: Options) -> pd.DataFrame:
     """What each architecture loses on a further test set, and how its rank changes."""
     parts: Parts = {}
-    for dataset, table in _accuracies(tables).items():
+    for dataset, table in accuracies(tables).items():
         for name in table.columns[1:]:
             counted = _counts(tables, dataset, table[["test", name]])
             parts[dataset, str(name)] = partial(
@@ -66,7 +66,7 @@ def robustness(tables: StudyTables, options: Options) -> pd.DataFrame:
     """Average accuracy over further test sets, and its ratio to that on the dataset's own."""
     parts: Parts = {
         (dataset,): partial(apr.average_robustness, table, "test", level=options.level)
-        for dataset, table in _accuracies(tables).items()
+        for dataset, table in accuracies(tables).items()
     }
     return stacked(["dataset"], parts)
 
@@ -81,7 +81,7 @@ def effective(tables: StudyTables, options: Options) -> pd.DataFrame:
             images=_counts(tables, dataset, table),
             **intervals(options),
         )
-        for dataset, table in _accuracies(tables).items()
+        for dataset, table in accuracies(tables).items()
     }
     return stacked(["dataset"], parts)
 
@@ -134,7 +134,11 @@ def _shifted(tables: StudyTables) -> dict[str, pd.DataFrame]:
     raise UserError(NO_SHIFTS)
 
 
-def _accuracies(tables: StudyTables) -> dict[str, pd.DataFrame]:
+def accuracies(tables: StudyTables) -> dict[str, pd.DataFrame]:
+    """By dataset, architectures x test sets in percent, "test" first.
+
+    Raises UserError where there are no further test sets.
+    """
     return {name: 100 - table for name, table in _shifted(tables).items()}
 
 
@@ -149,7 +153,9 @@ KINDS = {
         agreement,
         {"estimate": "correlation", "error": "mean error", "evaluation": "test set"},
     ),
-    "gaps": AnalysisKind("What is lost on a further test set, and changes of rank", gaps),
+    "gaps": AnalysisKind(
+        "What is lost on a further test set, and changes of rank", gaps, on_page=False
+    ),
     "shift-ranks": AnalysisKind("Mean error and rank over all test sets", ranks),
     "robustness": AnalysisKind("Average accuracy over further test sets", robustness),
     "effective-robustness": AnalysisKind(

@@ -141,7 +141,11 @@ KINDS = {
         | {"epoch_sure": "epoch where sure"},
     ),
     "recipes": AnalysisKind("Other recipes against the main one", recipes, CHANGE),
-    "metrics": AnalysisKind("Top-5 against top-1 errors", metrics, CHANGE),
+    "metrics": AnalysisKind(
+        "Top-5 against top-1 errors",
+        metrics,
+        CHANGE | {"mean_before": "mean top-1", "mean_after": "mean top-5"},
+    ),
     "balance": AnalysisKind("Datasets against their balanced versions", balance, CHANGE),
     "class-or-size": AnalysisKind(
         "Fewer images or fewer classes: correlation with the targets",

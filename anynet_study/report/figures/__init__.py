@@ -1,11 +1,17 @@
 """The figures of a study: which there are, what each needs, draws and says."""
 
 from anynet_study.errors import UserError
-from anynet_study.report.figures import pairs, runs, structure
+from anynet_study.report.figures import choosing, lines, pairs, runs, structure
 from anynet_study.report.figures.kind import FigureKind
 
 #: Every figure by name, in the order in which all of them are drawn.
-FIGURES: dict[str, FigureKind] = {**pairs.KINDS, **structure.KINDS, **runs.KINDS}
+FIGURES: dict[str, FigureKind] = {
+    **pairs.KINDS,
+    **choosing.KINDS,
+    **structure.KINDS,
+    **runs.KINDS,
+    **lines.KINDS,
+}
 
 __all__ = ["FIGURES", "FigureKind", "figure_kind"]
 

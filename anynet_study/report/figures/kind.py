@@ -28,15 +28,16 @@ class FigureKind:
     draw: Callable[[Analysis], Figure]
     #: What is drawn, as a table.
     data: Callable[[Analysis], pd.DataFrame]
-    #: The analysis that it draws on, if any.
-    needs: str = ""
+    #: The analyses that it draws on.
+    needs: tuple[str, ...] = ()
 
 
-def drawable(analysis: Analysis, name: str) -> pd.DataFrame:
-    """The table of an analysis; UserError where it was left out or holds no number."""
+def drawable(analysis: Analysis, name: str, column: str = "estimate") -> pd.DataFrame:
+    """The table of an analysis; UserError where it was left out or has no number in a column."""
     table = analysis[name]
-    if "estimate" in table and table["estimate"].isna().all():
-        raise UserError("every correlation is undefined: too few, or constant, errors")
+    if column in table and table[column].isna().all():
+        what = "correlation" if column == "estimate" else column
+        raise UserError(f"every {what} is undefined: too few, or constant, errors")
     return table
 
 

@@ -60,7 +60,7 @@ def _scatter(pairs: Callable[[Analysis], list[tuple[str, str]]], caption: str) -
         f"{caption} {MARKED.format(of='vertical axis')}",
         draw,
         lambda a: plots.scatter_data(a.tables.errors, pairs(a)),
-        needs="correlations",
+        needs=("correlations",),
     )
 
 
@@ -91,7 +91,7 @@ KINDS: dict[str, FigureKind] = {
         "family. Bars: 95% bootstrap intervals, over the same architectures for all members.",
         _draw_proxies,
         lambda a: drawable(a, "proxies"),
-        needs="proxies",
+        needs=("proxies",),
     ),
     "family": _scatter(
         family_pairs,
@@ -104,7 +104,7 @@ KINDS: dict[str, FigureKind] = {
             drawable(_with_room(a, MOST_IN_HEATMAP), "correlations")
         ),
         lambda a: drawable(a, "correlations"),
-        needs="correlations",
+        needs=("correlations",),
     ),
     "matrix": FigureKind(
         "All pairs of datasets. Below the diagonal: test errors in percent, a point an "
@@ -114,6 +114,6 @@ KINDS: dict[str, FigureKind] = {
             _with_room(a, MOST_IN_MATRIX).tables.errors, drawable(a, "correlations")
         ),
         _all_pairs,
-        needs="correlations",
+        needs=("correlations",),
     ),
 }

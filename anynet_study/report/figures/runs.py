@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from anynet_study import plots
+from anynet_study import apr, plots
 from anynet_study.errors import UserError
 from anynet_study.report.analyses.kind import replicates_in
 from anynet_study.report.analysis import Analysis
@@ -17,6 +17,35 @@ def _curves(analysis: Analysis) -> pd.DataFrame:
     return curves
 
 
+def _durations(analysis: Analysis) -> pd.DataFrame:
+    table = drawable(analysis, "duration")
+    if table["epochs"].max() < 2:
+        raise UserError("one epoch has no curve")
+    check_room(table["dataset"].nunique(), MOST_PANELS)
+    return table
+
+
+def _metrics(analysis: Analysis) -> tuple[pd.DataFrame, pd.DataFrame]:
+    check_room(len(analysis["metrics"]), MOST_PANELS)
+    return analysis.tables.by_metric["top1"], analysis.tables.by_metric["top5"]
+
+
+def _recipes(
+    analysis: Analysis,
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, tuple[str, str]]:
+    """Errors before and after, their agreement, and what to call them, of the first other one."""
+    table = analysis["recipes"]
+    name = table["recipe"].iloc[0]
+    rows = table[table["recipe"] == name]
+    check_room(len(rows), MOST_PANELS)
+    return analysis.tables.errors, analysis.tables.recipes[name], rows, ("main recipe", name)
+
+
+def _ranks(analysis: Analysis) -> pd.DataFrame:
+    analysis["ties"]
+    return apr.tied_ranks(apr.replicate_intervals(replicates_in(analysis.tables)))
+
+
 KINDS: dict[str, FigureKind] = {
     "noise": FigureKind(
         "How much of the spread is training noise. Each orange row is one architecture trained "
@@ -25,12 +54,38 @@ KINDS: dict[str, FigureKind] = {
         "of a single run, with its 95% interval.",
         lambda a: plots.noise_grid(replicates_in(a.tables), drawable(a, "noise"), a.tables.metrics),
         lambda a: replicates_in(a.tables),
-        needs="noise",
+        needs=("noise",),
     ),
     "curves": FigureKind(
         "Test error after every epoch: median over the architectures, the band that holds 80% of "
         "them, and up to 30 single runs, evenly spread from best to worst.",
         lambda a: plots.curve_grid(_curves(a), a.tables.metrics),
         lambda a: plots.curve_data(_curves(a)),
+    ),
+    "duration": FigureKind(
+        "Rank correlation of the errors after every epoch with those after the last one; marked: "
+        "the first epoch from which on it is high enough.",
+        lambda a: plots.duration_grid(_durations(a), a["budget"]),
+        lambda a: a["duration"],
+        needs=("duration", "budget"),
+    ),
+    "metrics": FigureKind(
+        "Top-5 against top-1 errors.",
+        lambda a: plots.agreement_grid(*_metrics(a), a["metrics"], ("top-1", "top-5")),
+        lambda a: plots.agreement_data(*_metrics(a), list(a["metrics"]["dataset"])),
+        needs=("metrics",),
+    ),
+    "recipes": FigureKind(
+        "Errors under another recipe against those under the main one.",
+        lambda a: plots.agreement_grid(*_recipes(a)),
+        lambda a: plots.agreement_data(*_recipes(a)[:2], list(_recipes(a)[2]["dataset"])),
+        needs=("recipes",),
+    ),
+    "ranks": FigureKind(
+        "Rank of every architecture on every dataset, a line an architecture. Bars: the ranks that "
+        "overlapping 95% intervals, from the replicates, leave open.",
+        lambda a: plots.rank_chart(_ranks(a)),
+        _ranks,
+        needs=("ties",),
     ),
 }
