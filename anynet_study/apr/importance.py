@@ -43,8 +43,8 @@ def importance(
     ones, have a row a parameter with NaN. Parameters that go together share their importance.
     """
     check_seed(seed)
-    if trees < 10 or repeats < 1:
-        raise UserError(f"trees: {trees}, repeats: {repeats}; legal: at least 10, at least 1")
+    if trees < 30 or repeats < 1:  # with fewer, some have no out-of-bag prediction
+        raise UserError(f"trees: {trees}, repeats: {repeats}; legal: at least 30, at least 1")
     if not 0 < level < 1:
         raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
     table = check_errors(errors)

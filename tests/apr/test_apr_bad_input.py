@@ -26,7 +26,7 @@ STATISTICS: dict[str, Statistic] = {
     "selection_regret": lambda errors: apr.selection_regret(errors, ROLES, resamples=40),
     "drivers": lambda errors: apr.drivers(errors, ARCHITECTURES, resamples=40),
     "stage_drivers": lambda errors: apr.stage_drivers(errors, ARCHITECTURES, resamples=40),
-    "importance": lambda errors: apr.importance(errors, ARCHITECTURES, trees=10, repeats=1),
+    "importance": lambda errors: apr.importance(errors, ARCHITECTURES, trees=30, repeats=1),
     "configurations": lambda errors: apr.configurations(errors, ARCHITECTURES),
     "agreement": lambda errors: apr.agreement(errors, errors, resamples=40),
     "class_or_size": lambda errors: apr.class_or_size(
@@ -60,7 +60,9 @@ def test_what_is_no_table_of_errors_is_refused_in_one_line(
         assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("name", [name for name in STATISTICS if name != "exclusions"])
+@pytest.mark.parametrize(
+    "name", [name for name in STATISTICS if name not in ("exclusions", "importance")]
+)
 def test_nan_only_where_an_exclusion_says_why(name: str, errors: pd.DataFrame) -> None:
     """`lines` is constant, then missing, then of 3 architectures: only its rows may be NaN."""
     few = errors["lines"].where(np.arange(COUNT) < 3)
