@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from anynet_study.design_space.layers import IMAGE_CHANNELS
 from anynet_study.models import AnyNet
@@ -91,14 +90,9 @@ class Arranged(nn.Sequential):
     def forward(self, maps: Tensor) -> Tensor:
         convolution, norm = self
         assert isinstance(convolution, nn.Conv2d)
-        y = F.conv2d(
-            brought(maps, self.arrangement),
-            brought(convolution.weight, self.arrangement),
-            None,
-            convolution.stride,
-            convolution.padding,
-            convolution.dilation,
-            convolution.groups,
+        # What the layer does with an input and weights, which a rewrite may have changed.
+        y = convolution._conv_forward(
+            brought(maps, self.arrangement), brought(convolution.weight, self.arrangement), None
         )
         normal: Tensor = norm(y)
         return normal

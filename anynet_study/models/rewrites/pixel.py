@@ -6,22 +6,24 @@ from torch import Tensor, nn
 from anynet_study.models.anynet import AnyNet
 
 
-class MiddleTap(nn.Module):
+class MiddleTap(nn.Conv2d):
     """A padded 3x3 convolution of one pixel: a matrix product for each group.
 
     In plain autograd: it runs under autocast and in a CUDA graph.
     """
 
     def __init__(self, layer: nn.Conv2d) -> None:
-        super().__init__()
+        widths = layer.in_channels, layer.out_channels
+        super().__init__(
+            *widths, 3, layer.stride, 1, groups=layer.groups, bias=False, device="meta"
+        )
         self.weight = layer.weight
-        self.groups = layer.groups
 
-    def forward(self, maps: Tensor) -> Tensor:
-        """Maps (n, groups * i, 1, 1) to (n, groups * o, 1, 1)."""
-        vectors = maps.reshape(len(maps), self.groups, -1).transpose(0, 1)
-        matrices = self.weight[:, :, 1, 1].unflatten(0, (self.groups, -1)).transpose(1, 2)
-        return torch.bmm(vectors, matrices).transpose(0, 1).reshape(len(maps), -1, 1, 1)
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Maps (n, groups * i, 1, 1) to (n, groups * o, 1, 1); there is no bias."""
+        vectors = input.reshape(len(input), self.groups, -1).transpose(0, 1)
+        matrices = weight[:, :, 1, 1].unflatten(0, (self.groups, -1)).transpose(1, 2)
+        return torch.bmm(vectors, matrices).transpose(0, 1).reshape(len(input), -1, 1, 1)
 
 
 def use_middle_taps(network: AnyNet, resolution: int) -> None:
