@@ -6,6 +6,8 @@ from pathlib import Path
 
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Population
+from anynet_study.dispatch.cost import expected_cost
+from anynet_study.dispatch.measured import Learned, learn
 from anynet_study.dispatch.plan import PlannedRun, load_views, plan
 from anynet_study.study import Study, sample
 from anynet_study.sweep import Sweep
@@ -20,6 +22,11 @@ class Prepared:
     population: Population
     views: dict[str, DatasetView]
     planned: list[PlannedRun]
+
+    def learned(self) -> Learned:
+        """The planned runs with lengths predicted by those that this study has finished."""
+        expected = expected_cost(self.sweep.launch.cluster, self.sweep.launch.slurm)
+        return learn(self.planned, self.views, self.study.journals, expected)
 
 
 def prepare(sweep_file: Path, overrides: Sequence[str]) -> Prepared:

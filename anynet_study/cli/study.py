@@ -103,7 +103,7 @@ def launch(
         slurm_executor(study, sweep)  # refuses options before anything is written
     with _alone(study):
         recorded = Recorded.read(study.journals)
-        todo = recorded.todo(prepared.planned, retry_failed)
+        todo = recorded.todo(prepared.learned().planned, retry_failed)
         # A worker that has brought all of its runs to an end is only about to exit; one whose runs
         # failed may be a retry that is at work.
         left = {run.run_id for run in recorded.todo(prepared.planned)}
@@ -148,7 +148,9 @@ def status(study_name: StudyName, as_json: AsJson = False) -> None:
     prepared = reopen(study_name)
     study = prepared.study
     finished = finished_runs(study.journals)
-    now = study_status(prepared.planned, finished, live_jobs(study.jobs_file, finished))
+    planned, cost, measured = prepared.learned()
+    jobs = live_jobs(study.jobs_file, finished)
+    now = study_status(planned, finished, jobs, cost=cost, measured=measured)
     if as_json:
         print(json.dumps(asdict(now), indent=2))
     else:

@@ -31,8 +31,13 @@ class Interruption:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Note signals in this block, which must be entered in the main thread."""
-        self._before = {number: signal.signal(number, self.request) for number in NOTED}
+        """Note signals in this block, which must be entered in the main thread.
+
+        Those that this process was started to ignore, as Ctrl-C on its launcher's terminal, stay
+        ignored.
+        """
+        heard = [each for each in NOTED if signal.getsignal(each) != signal.SIG_IGN]
+        self._before = {number: signal.signal(number, self.request) for number in heard}
         try:
             yield
         finally:

@@ -52,6 +52,18 @@ def test_each_signal_is_noted_and_handlers_are_put_back(number: signal.Signals) 
     assert [signal.getsignal(each) for each in NOTED] == before
 
 
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        interruption = Interruption()
+        with interruption.listening():
+            signal.raise_signal(signal.SIGINT)
+        assert not interruption.requested()
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize(
     ("number", "passed_on"),
     [(signal.SIGUSR2, True), (signal.SIGUSR1, True), (signal.SIGTERM, False)],
