@@ -49,9 +49,7 @@ def repeatable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
-@pytest.mark.parametrize(
-    "change", [{"graph": False}, {"resident": False}, {"recompute": True}, {"rewrites": False}]
-)
+@pytest.mark.parametrize("change", [{"graph": False}, {"resident": False}, {"recompute": True}])
 def test_other_ways_give_the_same_bits(
     view: DatasetView, recipe: dict[str, object], change: dict[str, bool]
 ) -> None:
