@@ -114,7 +114,7 @@ def _line(x: pd.Series, y: pd.Series, options: Options) -> pd.DataFrame:
     fits = []
     for scale in ("linear", "logit"):
         found = apr.linear_fit(x, y, scale, **intervals(options))
-        fits.append({**found.row(), "drop": float(np.nanmean(x - y))})
+        fits.append({"scale": scale, "drop": float(np.nanmean(x - y)), **found.row()})
     return pd.DataFrame(fits)
 
 
