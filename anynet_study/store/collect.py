@@ -11,11 +11,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.store.building import Sweep, build, find
+from anynet_study.store.building import build
 from anynet_study.store.opening import NewerStoreError, open_store, opened
 from anynet_study.store.order import RunNames
 from anynet_study.store.remembered import ForgottenError
 from anynet_study.store.reporting import CollectReport, Known, report_of
+from anynet_study.store.settling import Sweep, find, settle
 from anynet_study.store.turns import one_at_a_time
 
 #: A temporary file this old, in seconds, was left by a collect that was killed.
@@ -64,12 +65,14 @@ def collect(
         known = Known.of(earlier)
         unreadable = earlier is None and out.exists()
         found = find(journals, None if anew else earlier)
+        settled = settle(sweep, found)
         try:
-            built = build(out, sweep, found, known, unreadable)
+            aside = build(out, sweep, found, settled, known, unreadable)
         except ForgottenError:  # the store that is there is damaged
             found = find(journals, None)
-            built = build(out, sweep, found, known, unreadable)
-    return report_of(built, found, journals, known)
+            settled = settle(sweep, found)
+            aside = build(out, sweep, found, settled, known, unreadable)
+    return report_of(settled, found, journals, known, aside)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import h5py
 import numpy as np
@@ -16,9 +16,7 @@ from anynet_study.store.evaluations.catalogue import evaluation_keys, stored_key
 from anynet_study.store.frames import Reading
 from anynet_study.store.order import among
 from anynet_study.store.remembered import ForgottenError, recalling
-
-if TYPE_CHECKING:
-    from anynet_study.store.building import Built, Found
+from anynet_study.store.settling import Found, Settled
 
 
 @dataclass(frozen=True)
@@ -76,9 +74,11 @@ class Known:
         return int((~among(self.runs, runs["run_id"])).sum()), int((~there).sum())
 
 
-def report_of(built: "Built", found: "Found", folder: Path, known: Known) -> CollectReport:
-    """The report on what was built of a folder of journals; `known`: of the earlier store."""
-    runs, evaluations = built.runs, built.evaluations.table
+def report_of(
+    settled: Settled, found: Found, folder: Path, known: Known, aside: Aside | None
+) -> CollectReport:
+    """The report on what was made of a folder of journals; `known`: of the earlier store."""
+    runs, evaluations, waiting = settled.runs, settled.evaluations.table, settled.waiting
     records = [
         sum(reading.records for reading in each.readings)
         for each in (found.runs, found.evaluations)
@@ -87,13 +87,13 @@ def report_of(built: "Built", found: "Found", folder: Path, known: Known) -> Col
         runs=len(runs),
         new=int((~among(runs["run_id"], known.runs)).sum()),
         duplicates=records[0] - len(runs),
-        unplanned=int((~built.asked).sum()),
+        unplanned=int((~settled.asked).sum()),
         failed=pc.sum(pc.equal(runs["status"], "failed")).as_py() or 0,
-        problems=[*_problems(found, folder), *_waiting(built.waiting), *_kept(built.aside)],
+        problems=[*_problems(found, folder), *_waiting(waiting), *_kept(aside)],
         evaluations=len(evaluations),
         new_evaluations=int((~among(evaluation_keys(evaluations), known.evaluations)).sum()),
-        duplicate_evaluations=records[1] - len(evaluations) - built.waiting,
-        waiting_evaluations=built.waiting,
+        duplicate_evaluations=records[1] - len(evaluations) - waiting,
+        waiting_evaluations=waiting,
     )
 
 
@@ -113,7 +113,7 @@ def journal_table(
     )
 
 
-def _problems(found: "Found", journals: Path) -> list[str]:
+def _problems(found: Found, journals: Path) -> list[str]:
     named = zip(found.paths, found.readings, strict=True)
     said = [f"{path.name}: {reading.problem}" for path, reading in named if reading.problem]
     others = set(journals.iterdir() if journals.is_dir() else ()) - set(found.paths)

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anynet_study.progress import progress_if_long
-from anynet_study.store.building import Found, find
 from anynet_study.store.catalogue import RUNS, winners
 from anynet_study.store.evaluations.catalogue import kept_evaluations
 from anynet_study.store.gathering import Gathered
 from anynet_study.store.heavy import lengths_of
 from anynet_study.store.opening import DAMAGE, opened
 from anynet_study.store.remembered import ForgottenError
+from anynet_study.store.settling import Found, find
 from anynet_study.store.sources import ARRAYS, JournalSource, StoreSource
 from anynet_study.store.verifying.arrays import run_ids_of
 from anynet_study.store.verifying.finding import Finding, Findings, some
