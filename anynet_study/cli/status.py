@@ -20,12 +20,19 @@ def print_status(name: str, status: Status) -> None:
     console.print(
         f"runs: {status.completed} completed, {status.diverged} diverged, "
         f"{status.failed} failed, {status.missing} missing of {status.planned}",
+        *_evaluations(status),
         f"architectures with all their runs: {status.rows_complete} of {status.rows}",
         f"jobs queued or running: {status.jobs}" + _eta(status),
         sep="\n",
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _evaluations(status: Status) -> list[str]:
+    if not status.evaluations_planned:
+        return []
+    return [f"further evaluations: {status.evaluations} of {status.evaluations_planned}"]
 
 
 def _eta(status: Status) -> str:

@@ -142,15 +142,16 @@ def status(study_name: StudyName, as_json: AsJson = False) -> None:
     from anynet_study.cli.prepared import reopen
     from anynet_study.cli.status import print_status
     from anynet_study.dispatch.ledger import live_jobs
+    from anynet_study.dispatch.recorded import Recorded
     from anynet_study.dispatch.status import study_status
-    from anynet_study.store import finished_runs
 
     prepared = reopen(study_name)
     study = prepared.study
-    finished = finished_runs(study.journals)
+    recorded = Recorded.read(study.journals)
+    finished, evaluated = recorded.runs, recorded.evaluations
     planned, cost, measured = prepared.learned()
     jobs = live_jobs(study.jobs_file, finished)
-    now = study_status(planned, finished, jobs, cost=cost, measured=measured)
+    now = study_status(planned, finished, jobs, cost=cost, measured=measured, evaluated=evaluated)
     if as_json:
         print(json.dumps(asdict(now), indent=2))
     else:

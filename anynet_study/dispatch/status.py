@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from anynet_study.dispatch.cost import CostModel
@@ -23,6 +23,9 @@ class Status:
     #: Architectures with a record for every one of their runs.
     rows_complete: int
     rows: int
+    #: Further evaluations of completed runs that are recorded, and those that the sweep asks for.
+    evaluations: int
+    evaluations_planned: int
     #: dataset -> (recorded, planned) runs.
     datasets: dict[str, tuple[int, int]]
     jobs: int
@@ -39,17 +42,19 @@ def study_status(
     now: float | None = None,
     cost: CostModel | None = None,
     measured: Sequence[MeasuredRun] = (),
+    evaluated: Collection[tuple[str, str]] = (),
 ) -> Status:
     """Summarise the records of the planned runs and the jobs that are alive.
 
-    `cost` is what the runs' lengths were predicted by, `measured` tells when a job's last run
-    ended: see `measured.learn`.
+    `evaluated` are the pairs of run and evaluation that are recorded. `cost` is what the runs'
+    lengths were predicted by, `measured` tells when a job's last run ended: see `measured.learn`.
     """
     statuses = Counter(finished.get(run.run_id, "missing") for run in planned)
     row_size = Counter(run.spec.architecture.id for run in planned)
     row_done = Counter(run.spec.architecture.id for run in planned if run.run_id in finished)
     columns = Counter(run.dataset for run in planned)
     column_done = Counter(run.dataset for run in planned if run.run_id in finished)
+    evaluations = [(run.run_id, each) for run in planned for each in run.evaluations]
     return Status(
         planned=len(planned),
         completed=statuses["completed"],
@@ -58,6 +63,8 @@ def study_status(
         missing=statuses["missing"],
         rows_complete=sum(row_done[row] == size for row, size in row_size.items()),
         rows=len(row_size),
+        evaluations=sum(each in evaluated for each in evaluations),
+        evaluations_planned=len(evaluations),
         datasets={name: (column_done[name], total) for name, total in columns.items()},
         jobs=len(jobs),
         eta_seconds=_eta(planned, finished, jobs, measured, time.time() if now is None else now),
