@@ -1,11 +1,11 @@
 """How often 95% intervals of a linear fit hold the population's values, by simulation.
 
-    python benchmarks/fit_coverage.py          (about 2 minutes on 2 cores)
+    python benchmarks/fit_coverage.py          (about 3 minutes)
 
-Each row: a population of points, and for n = 6 to 200 of them the share of 2,000 samples whose
+Each row: a population of points, and for n = 6 to 200 of them the share of 1,000 samples whose
 BCa (1,000 resamples) and Student's t intervals hold the population's slope and R squared, and the
 line at the mean of x. "even": scatter of one size; "fanning": scatter that grows with x; "weak":
-R squared 0.2. The standard error of a share is 0.5 points.
+R squared 0.2. The standard error of a share is 0.7 points.
 """
 
 from typing import get_args
@@ -16,7 +16,7 @@ from anynet_study.apr.fit_lines import Method, linear_fit
 from anynet_study.apr.ranks import Floats
 
 SIZES = (6, 10, 20, 40, 200)
-SAMPLES = 2000
+SAMPLES = 1000
 RESAMPLES = 1000
 
 

@@ -18,6 +18,7 @@ from anynet_study.apr.edf_compare import compare_spaces
 from anynet_study.apr.edf_complexity import match_complexity
 from anynet_study.apr.edf_range import good_range
 from anynet_study.apr.edf_search import random_search
+from anynet_study.apr.effective_robustness import effective_robustness
 from anynet_study.apr.extremes import at_most_a_quarter, mark_extremes
 from anynet_study.apr.families import best_proxies, match_family
 from anynet_study.apr.fisher import architectures_needed, fisher_interval
@@ -35,7 +36,7 @@ from anynet_study.apr.pareto import proxy_costs
 from anynet_study.apr.rank_preservation import rank_preservation, replicate_intervals, tied_ranks
 from anynet_study.apr.regret import selection_regret
 from anynet_study.apr.replicates import disattenuate, noise_ceiling
-from anynet_study.apr.robustness import average_robustness, effective_robustness
+from anynet_study.apr.robustness import average_robustness
 from anynet_study.apr.roles import Roles
 from anynet_study.apr.sample_size import interval_widths
 from anynet_study.apr.stage_drivers import stage_drivers

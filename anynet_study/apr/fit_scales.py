@@ -64,3 +64,18 @@ def clip_perfect(percent: Floats, images: int) -> Floats:
         raise UserError(f"images: {images}; a test set has at least 1")
     half = 50 / images
     return np.clip(percent, half, 100 - half)
+
+
+def points_on(points: Floats, scale: Scale, images: int | tuple[int, int] | None) -> Floats:
+    """(n, 2) points in percent on a scale; infinite where 0% or 100% has no place on it.
+
+    With `images`, of both test sets or (of the first column, of the second), those are moved in.
+    """
+    if scale == "linear":
+        return points
+    check_percent(points, "x, y")
+    if images is not None:
+        sizes = images if isinstance(images, tuple) else (images, images)
+        columns = zip(points.T, sizes, strict=True)
+        points = np.column_stack([clip_perfect(column, size) for column, size in columns])
+    return to_scale(points, scale)
