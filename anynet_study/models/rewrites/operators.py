@@ -34,8 +34,7 @@ def operator_of(layer: nn.Conv2d, side: int) -> Operator:
     if layer.kernel_size == (1, 1):
         return Pointwise(side, layer.stride[0])
     if layer.kernel_size == (3, 3):
-        width = layer.in_channels // layer.groups
-        found = tiny(side, layer.stride[0], layer.groups, width)
+        found = tiny(layer, side)
         if found is not None:
             return found
     return Spatial(side, layer.stride[0], layer.kernel_size[0] // 2, layer.groups)

@@ -8,31 +8,37 @@ pair of an input and an output pixel: without padding, and at the speed of matri
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 TAPS = 9
 #: Columns that a block's matrix has at least, where there are enough groups to fill it: narrow
 #: matrix products are slow, so the groups of a block share one matrix that is zero between them.
 BLOCK_COLUMNS = 16
+#: Elements of a layer's matrices up to which they are quick to make.
+SMALL_MATRICES = 24_000
 
 
-def tiny(side: int, stride: int, groups: int, group_width: int) -> "Tiny | None":
-    """Return the operator, or None where torch's convolution is as quick.
+def tiny(layer: nn.Conv2d, side: int) -> "Tiny | None":
+    """Return the operator of a 3x3 layer, or None where torch's convolution is as quick.
 
-    `group_width` is the number of input channels of a group. The rule was measured: a matrix does
-    as many multiplications as there are pairs of pixels, a convolution nine an output pixel, but
-    the latter slowly where groups are narrow; depthwise convolutions have kernels of their own.
+    The rule was measured. A matrix does as many multiplications as there are pairs of pixels, a
+    convolution only nine an output pixel, but the latter slowly where groups are narrow, and
+    depthwise convolutions have kernels of their own.
     """
+    groups, stride = layer.groups, layer.stride[0]
+    width = layer.in_channels // groups
     out = (side - 1) // stride + 1
     pixels, seen = side * side, out * out
-    few = pixels <= 4 and group_width <= 16
-    narrow = 1 < group_width <= 4 and pixels * seen * group_width <= 512
-    if seen > 1 and not few and not narrow:
+    pairs = pixels * seen * width
+    few = seen == 1 or (pixels <= 4 and width <= 16)
+    narrow = pairs <= 512 and 1 < width <= 4
+    small = pairs * layer.out_channels <= SMALL_MATRICES and groups == 1
+    if not (few or narrow or small):
         return None
     merged = next(
         k
         for k in range(1, groups + 1)
-        if groups % k == 0 and (k * group_width * seen >= BLOCK_COLUMNS or k == groups)
+        if groups % k == 0 and (k * width * seen >= BLOCK_COLUMNS or k == groups)
     )
     return Tiny(pixels, seen, groups, merged, _taps(side, stride))
 
