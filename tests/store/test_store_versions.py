@@ -9,7 +9,7 @@ import pytest
 from store_factory import DATASETS, datasets, failed, make_store, population, record, write_journal
 
 from anynet_study.errors import UserError
-from anynet_study.store import ResultStore, collect, stores_equal
+from anynet_study.store import ResultStore, ResultStores, collect, run_sql, stores_equal
 from anynet_study.store.layout import SCHEMA_VERSION
 from anynet_study.store.verifying import verify
 
@@ -70,3 +70,19 @@ def test_what_keeps_predictions(version: int, tmp_path: Path) -> None:
     assert (labels["digits"] is None) if version == 1 else (labels["digits"] == LABELS).all()
     with pytest.raises(UserError, match="no predictions on cars; there are: digits, "):
         store.labels("cars")
+
+
+@pytest.mark.parametrize("version", OLDER)
+def test_before_there_were_evaluations_there_are_none(version: int, tmp_path: Path) -> None:
+    path = older(version, tmp_path)
+    newer, _ = make_store(tmp_path, RUNS)
+    for store in (ResultStore(path), ResultStores([path, newer])):
+        assert store.evaluations().empty
+        assert store.evaluations().columns.tolist() == list(store.table("evaluations").column_names)
+        table = store.evaluation_errors("digits")
+        assert table["test"].equals(store.errors("top1")["digits"].rename("test"))
+        assert table.columns.tolist() == ["test"]
+        assert len(run_sql(store, "select top1 from evaluations")) == 0
+        with pytest.raises(UserError, match="of none there are any"):
+            store.evaluation_predictions("digits", "blur")
+    assert set(ResultStore(path).runs()["engine"]) == {""}
