@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 
 from anynet_study.apr.bootstrap import Resampler
+from anynet_study.apr.correlations import DRAWS_BYTES
 from anynet_study.apr.edf_sample import check_seed
 from anynet_study.apr.intervals import Resampled, check_level
 from anynet_study.apr.kernels import Method
 from anynet_study.apr.long_tables import check_long
-from anynet_study.apr.pairs import complete_in
+from anynet_study.apr.pairs import pairwise
 from anynet_study.apr.ranks import Floats, Multiplicities
 from anynet_study.apr.resampling import resample
 from anynet_study.apr.table import check_errors
@@ -50,17 +51,20 @@ def corrected_correlations(
     errors = check_errors(single, fewest=0)
     twice = [name for name in datasets if _replicated(runs, name) > 0]
     noise = {name: _icc(runs, name, errors.index, resamples, seed) for name in twice}
-    rows = []
-    for x, y in combinations(twice, 2):
-        columns = [(errors.columns.get_loc(x), errors.columns.get_loc(y))]
-        pair = complete_in(errors.to_numpy(), columns, columns)
-        resampler = Resampler(errors.to_numpy(), pair.enough(), method)
-        estimate = resampler.resampled(resamples, seed)
-        corrected = estimate.combined(_divided, noise[x], noise[y])
-        row = {"source": x, "target": y, **_ends(estimate, "", level)}
-        row |= {"icc_source": noise[x].estimate[0], "icc_target": noise[y].estimate[0]}
-        row |= {**_ends(corrected, "corrected_", level), "n": pair.counts[0]}
-        rows.append({**row, "replicated": min(_replicated(runs, x), _replicated(runs, y))})
+    replicated = {name: _replicated(runs, name) for name in twice}
+    names = [*combinations(twice, 2)]
+    values, place = errors.to_numpy(), errors.columns.get_loc
+    pairs = pairwise(values, [(place(x), place(y)) for x, y in names])
+    at_once, rows = max(1, DRAWS_BYTES // (8 * resamples)), []
+    for start, slab in zip(range(0, len(names), at_once), pairs.slabs(at_once), strict=True):
+        resampled = Resampler(values, slab.enough(), method).resampled(resamples, seed)
+        for index, (x, y) in enumerate(names[start : start + at_once]):
+            estimate = resampled[index : index + 1]
+            row = {"source": x, "target": y, **_ends(estimate, "", level)}
+            row |= {"icc_source": noise[x].estimate[0], "icc_target": noise[y].estimate[0]}
+            row |= _ends(estimate.combined(_divided, noise[x], noise[y]), "corrected_", level)
+            row |= {"n": slab.counts[index], "replicated": min(replicated[x], replicated[y])}
+            rows.append(row)
     return pd.DataFrame(rows, columns=RESULT)
 
 

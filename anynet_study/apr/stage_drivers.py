@@ -1,13 +1,14 @@
 """Every stage parameter as a driver of the errors, raw and at equal cost (paper 1, section 4.4)."""
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
 from anynet_study.apr.bootstrap import Resampler
+from anynet_study.apr.correlations import DRAWS_BYTES
 from anynet_study.apr.drivers import cumulative
 from anynet_study.apr.edf_sample import check_seed
 from anynet_study.apr.intervals import check_level
@@ -72,15 +73,20 @@ def stage_drivers(
     parameters = stages.join(cumulative(stages)).astype(np.float64)
     costs = numbers_of(table, population, given)
     own = aligned_weights(weights, table)
+    kinds = len(given) + 2
+    at_once = DRAWS_BYTES // (4 * resamples * kinds * (kinds - 1) * len(parameters.columns))
+    slabs = [
+        table.iloc[:, start : start + max(1, at_once)]
+        for start in range(0, len(table.columns), max(1, at_once))
+    ]
     parts = [
-        _of_dataset(table[name], parameters, costs, method, resamples, seed, level, own)
-        for name in table.columns
+        _of_datasets(slab, parameters, costs, method, resamples, seed, level, own) for slab in slabs
     ]
     return _with_flips(pd.concat(parts, ignore_index=True), level)
 
 
-def _of_dataset(
-    errors: pd.Series,
+def _of_datasets(
+    errors: pd.DataFrame,
     parameters: pd.DataFrame,
     costs: pd.DataFrame,
     method: Method,
@@ -89,22 +95,23 @@ def _of_dataset(
     level: float,
     weights: Floats | None,
 ) -> pd.DataFrame:
-    columns = pd.concat([errors.rename("error"), parameters, costs], axis=1)
-    place = {name: index for index, name in enumerate(columns.columns)}
-    given = [*costs.columns]
+    values = np.column_stack([errors.to_numpy(), parameters.to_numpy(), costs.to_numpy()])
+    sizes, given = (errors.shape[1], parameters.shape[1]), [*costs.columns]
+    place = {name: sum(sizes) + index for index, name in enumerate(given)}
     kinds = [*combinations(["error", "parameter", *given], 2)]
     pairs, needed = [], []
     for x, y in kinds:
-        for parameter in parameters.columns:
-            at = {**place, "parameter": place[parameter]}
+        for error, parameter in product(range(sizes[0]), range(sizes[1])):
+            at = {**place, "error": error, "parameter": sizes[0] + parameter}
             pairs.append((at[x], at[y]))
-            needed.append([at[name] for name in ("error", "parameter", *given)])
-    compared = complete_in(columns.to_numpy(), pairs, needed)
-    resampler = Resampler(columns.to_numpy(), compared.enough(), method, weights)
-    resampled, count = resampler.resampled(resamples, seed), len(parameters.columns)
+            needed.append([*at.values()])
+    compared = complete_in(values, pairs, needed)
+    resampled = Resampler(values, compared.enough(), method, weights).resampled(resamples, seed)
+    count = sizes[0] * sizes[1]
     found = {kind: resampled[i * count : (i + 1) * count] for i, kind in enumerate(kinds)}
-    sizes = compared.counts if weights is None else effective_sizes(compared, weights)
-    table = pd.DataFrame({"dataset": errors.name, "parameter": parameters.columns})
+    effective = compared.counts if weights is None else effective_sizes(compared, weights)
+    cells = [*product(errors.columns, parameters.columns)]
+    table = pd.DataFrame(cells, columns=["dataset", "parameter"])
     for name, held in (("estimate", []), ("partial", given)):
         statistic = partial(found, "error", "parameter", held)
         if name == "partial" and not given:
@@ -112,7 +119,7 @@ def _of_dataset(
         prefix = "" if name == "estimate" else "partial_"
         table[name] = statistic.estimate
         table[f"{prefix}low"], table[f"{prefix}high"] = statistic.interval(level)
-        table[f"{prefix}p"] = _p_values(statistic.estimate, sizes[:count] - 2 - len(held))
+        table[f"{prefix}p"] = _p_values(statistic.estimate, effective[:count] - 2 - len(held))
     return table.assign(given=", ".join(given), n=compared.counts[:count])
 
 
