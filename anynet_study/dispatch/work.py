@@ -45,7 +45,11 @@ class Assignment:
 
 
 class Bench:
-    """A worker at work. Options that did not work are not tried again."""
+    """A worker at work.
+
+    Options that did not work are not tried again with the same dataset and recipe: what is too
+    much for images of 224 pixels is not for others.
+    """
 
     def __init__(
         self,
@@ -55,18 +59,24 @@ class Bench:
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self.given, self.options, self.journals, self.stop = given, options, journals, stop
+        self._begin = options
+        self._worked: dict[tuple[str, str], Options] = {}
         self.source = Source(given.device)
 
     def train(self, cohort: Iterable[PlannedRun]) -> None:
-        """Bring runs to their end, as many at a time as the options say.
+        """Bring runs of one dataset and recipe to their end, as many at a time as fit.
 
         A run that does not fit, or meets what its device cannot do, is tried again in a slower
         way. Raises InterruptedRunError when told to stop, once all are saved.
         """
-        pending = [run for run in cohort if not self._evaluated_from_weights(run)]
+        runs = list(cohort)
+        kind = (runs[0].dataset, runs[0].recipe)
+        self.options = self._worked.get(kind, self._begin)
+        pending = [run for run in runs if not self._evaluated_from_weights(run)]
         while pending:
             tried, now = self.options, pending[: self.options.at_once]
             pending = self._attempt(now, tried) + pending[len(now) :]
+            self._worked[kind] = self.options
             if self.options != tried and self.given.device.type == "cuda":
                 self.source.release()
                 torch.cuda.empty_cache()

@@ -47,15 +47,19 @@ class Place:
         #: Options of every try.
         self.tried: list[Options] = []
 
-    def work(self, name: str, fault: Fault = lambda *_: None) -> list[RunRecord]:
+    def work(
+        self, name: str, fault: Fault = lambda *_: None, sweep_text: str = SWEEP
+    ) -> list[RunRecord]:
         """The rows of the study; `fault` is asked for an exception before every step."""
-        sweep, study = Sweep.model_validate(yaml.safe_load(SWEEP)), Study(self.folder / name)
+        sweep, study = Sweep.model_validate(yaml.safe_load(sweep_text)), Study(self.folder / name)
         study.begin(sweep, sample(sweep.population))
         given = assignment(study, sweep, torch.device("cpu"))
         self.patch.setattr(work, "turns", self.faulty(fault))
         self.patch.setattr(work, "step_down", lambda o, e, _: fallback.step_down(o, e, "cuda"))
         with Journals(study) as journals:
-            Bench(given, BEGIN, journals).train(given.planned.values())
+            bench, runs = Bench(given, BEGIN, journals), given.planned.values()
+            for dataset in dict.fromkeys(run.dataset for run in runs):
+                bench.train(run for run in runs if run.dataset == dataset)
         (path,) = study.journals.glob("*.arrow")
         assert not list(study.checkpoints.glob("*.pt"))
         return sorted(read_journal(path).records, key=lambda row: row.run_id)
@@ -134,6 +138,20 @@ def test_only_the_run_that_failed_is_trained_again(place: Place, undisturbed: Nu
     assert numbers(place.work("disturbed", fault)) == undisturbed
     eager = dataclasses.replace(BEGIN, graph=False)
     assert place.tried == [BEGIN] * 4 + [eager] * 2
+
+
+def test_what_one_dataset_cannot_others_are_not_denied(place: Place) -> None:
+    datasets: list[str] = []
+
+    def fault(run: PlannedRun, options: Options, step: int) -> Exception | None:
+        datasets.append(run.dataset)
+        short = run.dataset == datasets[0] and options.at_once > 2
+        return MemoryError("for so many") if short else None
+
+    both = SWEEP.replace("[digits]", "[digits, blobs]").replace("count: 5", "count: 2")
+    rows = place.work("both", fault, both)
+    assert [row.status for row in rows] == ["completed"] * 4
+    assert [one.at_once for one in place.tried] == [4, 4, 2, 2, 4, 4]
 
 
 def test_with_nothing_left_to_give_up_it_is_a_failure_and_the_others_go_on(place: Place) -> None:
