@@ -16,7 +16,7 @@ from anynet_study.store import JournalWriter, ResultStore, building, collect, st
 
 TESTS = Path(__file__).parents[1]
 #: SIGKILLs of journal writers and of collects.
-KILLS = (100, 40)
+KILLS = (80, 30)
 
 
 def environment() -> dict[str, str]:

@@ -98,7 +98,7 @@ def change(journals: Path, moments: random.Random) -> None:
 def test_whatever_happens_to_the_journals(tmp_path: Path, seed: int) -> None:
     moments = random.Random(seed)
     (tmp_path / "journals").mkdir()
-    for _ in range(12):
+    for _ in range(8):
         for _ in range(moments.randrange(1, 3)):
             change(tmp_path / "journals", moments)
         gather(tmp_path)
