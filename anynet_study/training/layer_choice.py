@@ -49,6 +49,8 @@ class Layer:
     kernel: int
     stride: int
     groups: int
+    #: Whether it is rewritten as a product of its middle taps.
+    middle_tap: bool = False
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,8 @@ class Measured:
         """Of the passes forward and backward, with batch norm and ReLU; infinite if it cannot."""
         key = (
             f"{_key(layer.maps)} to {_width(layer.width)} {layer.kernel}x{layer.kernel}"
-            f"/{layer.stride} of {_width(layer.maps.channels // layer.groups)}: {arrangement}"
+            f"/{layer.stride} of {_width(layer.maps.channels // layer.groups)}"
+            f"{' by its middle tap' if layer.middle_tap else ''}: {arrangement}"
         )
         return self._seconds(key, lambda: layer_body(layer, arrangement, self.device))
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from anynet_study.design_space.layers import IMAGE_CHANNELS
 from anynet_study.models import AnyNet
 from anynet_study.models.blocks import Basic, Bottleneck, SqueezeExcitation, Vanilla
+from anynet_study.models.rewrites.pixel import MiddleTap
 from anynet_study.training.layer_choice import Arrangement, Layer, Maps, Step, output
 
 
@@ -58,6 +59,7 @@ def _layer(unit: nn.Module, maps: Maps) -> Layer:
         convolution.kernel_size[0],
         convolution.stride[0],
         convolution.groups,
+        isinstance(convolution, MiddleTap),
     )
 
 

@@ -3,8 +3,10 @@
 import time
 
 import torch
+from torch import nn
 
 from anynet_study.models.blocks import convolution
+from anynet_study.models.rewrites.pixel import MiddleTap
 from anynet_study.training.graphs import Body, Program
 from anynet_study.training.layer_choice import ARRANGEMENTS, Arrangement, Layer, Maps
 from anynet_study.training.layer_choice_network import Arranged, brought
@@ -24,6 +26,10 @@ def layer_body(layer: Layer, arrangement: Arrangement, device: torch.device) -> 
     """A pass forward and backward of one layer, to be repeated."""
     maps, groups = layer.maps, layer.groups
     unit = convolution(maps.channels, layer.width, layer.kernel, layer.stride, groups)
+    plain = unit[0]
+    assert isinstance(plain, nn.Conv2d)
+    if layer.middle_tap:
+        unit[0] = MiddleTap(plain)
     arranged = Arranged(unit, arrangement).to(device)
     x = _random(maps, arrangement, device)
     inputs = [*arranged.parameters(), x.requires_grad_()]

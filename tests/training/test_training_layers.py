@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from anynet_study.design_space import Architecture
 from anynet_study.models import AnyNet, build
+from anynet_study.models.rewrites import accelerate
 from anynet_study.training import layer_choice_measure
 from anynet_study.training.layer_choice import (
     ARRANGEMENTS,
@@ -38,7 +39,7 @@ SIDE = 8
 
 def network(**others: object) -> AnyNet:
     keys: dict[str, object] = {
-        "depths": (1, 2, 1, 1),
+        "depths": (1, 2, 1, 2),
         "widths": (8, 16, 16, 24),
         "bottleneck_ratios": (1, 2, 1, 1),
         "group_widths": (4, 8, 1, 8),
@@ -154,11 +155,17 @@ def test_steps_are_the_convolutions_as_they_are_called(keys: dict[str, object]) 
 
 
 @pytest.mark.parametrize("keys", NETWORKS.values(), ids=NETWORKS)
-@pytest.mark.parametrize("how", ["plain", "mixed", "half"])
+@pytest.mark.parametrize("how", ["plain", "mixed", "half", "rewritten"])
 def test_arranged_it_is_the_same_network(keys: dict[str, object], how: str) -> None:
     plain, arranged = network(**keys), network(**keys)  # type: ignore[arg-type]
-    names = [name for step in steps_of(plain, 16, 32) for name in step.names]
-    if how == "mixed":  # formats alone
+    if how == "rewritten":
+        accelerate(arranged, 32, "cuda")
+    steps = steps_of(arranged, 16, 32)
+    assert any(layer.middle_tap for step in steps for layer in step.layers) == (
+        how == "rewritten" and keys.get("stem") != "cifar"
+    )
+    names = [name for step in steps for name in step.names]
+    if how in ("mixed", "rewritten"):  # formats alone
         ways = itertools.cycle(ARRANGEMENTS[:2])
     else:
         ways = itertools.cycle((PLAIN,) if how == "plain" else (NHWC16, ARRANGEMENTS[2], PLAIN))
@@ -234,11 +241,11 @@ def test_shapes_are_measured_once_for_all_networks_and_processes(
     first, again, other = network(), network(), network(widths=(8, 16, 16, 96))
     arrange_layers(first, 16, 32, CPU, tmp_path)
     calls = clock.calls
-    assert 0 < calls <= 12 * 4 + 12 * 6
+    assert 0 < calls <= 15 * 4 + 12 * 6
     arrange_layers(again, 16, 32, CPU, tmp_path)
     assert clock.calls == calls
     assert chosen(again) == chosen(first)
-    assert len(chosen(first)) == 1 + 3 * 5 + 3  # stem, blocks, shortcuts
+    assert len(chosen(first)) == 1 + 3 * 6 + 3  # stem, blocks, shortcuts
     arrange_layers(other, 16, 32, CPU, tmp_path)
     assert calls < clock.calls < 2 * calls  # most of its shapes were known
     (path,) = tmp_path.iterdir()
@@ -340,6 +347,9 @@ def test_where_it_cannot_be_measured_all_is_float32_with_a_message(
 
 
 @pytest.mark.parametrize("how", ARRANGEMENTS, ids=str)
-def test_a_timer_times_every_arrangement(how: Arrangement) -> None:
-    layer = Layer(Maps(2, 8, 4), 16, 3, 2, 4)
+@pytest.mark.parametrize(
+    "layer",
+    [Layer(Maps(2, 8, 4), 16, 3, 2, 4), Layer(Maps(2, 8, 1), 16, 3, 1, 4, middle_tap=True)],
+)
+def test_a_timer_times_every_arrangement(layer: Layer, how: Arrangement) -> None:
     assert 0 < seconds_of(layer_body(layer, how, CPU), CPU) < 1
