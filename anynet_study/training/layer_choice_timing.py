@@ -5,6 +5,7 @@ import time
 import torch
 from torch import nn
 
+from anynet_study.design_space.layers import IMAGE_CHANNELS
 from anynet_study.models.blocks import convolution
 from anynet_study.models.rewrites.pixel import MiddleTap
 from anynet_study.training.graphs import Body, Program
@@ -34,7 +35,9 @@ def layer_body(layer: Layer, arrangement: Arrangement, device: torch.device) -> 
         unit[0] = MiddleTap(plain)
     arranged = Arranged(unit, arrangement).to(device)
     x = _random(maps, arrangement, device)
-    inputs = [*arranged.parameters(), x.requires_grad_()]
+    inputs: list[torch.Tensor] = list(arranged.parameters())
+    if maps.channels != IMAGE_CHANNELS:  # images have no gradients
+        inputs.append(x.requires_grad_())
 
     def body() -> None:
         y = arranged(x).relu_()
@@ -57,13 +60,16 @@ def seconds_of(body: Body, device: torch.device) -> float:
     """Of one run of `body`, which on a GPU is a CUDA graph: its start takes no time."""
     program = Program(graph=device.type == "cuda")
 
-    def repeated() -> float:
-        began = time.perf_counter()
-        for _ in range(REPEATS):
-            program(body, list)
+    def now() -> float:
         if device.type == "cuda":
             torch.cuda.synchronize(device)
-        return (time.perf_counter() - began) / REPEATS
+        return time.perf_counter()
+
+    def repeated() -> float:
+        began = now()
+        for _ in range(REPEATS):
+            program(body, list)
+        return (now() - began) / REPEATS
 
     program(body, list)
     rounds = [repeated()]
