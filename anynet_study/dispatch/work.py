@@ -1,6 +1,7 @@
 """The work of a job: train what is missing, evaluate it, and journal each result at once."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -79,7 +80,8 @@ class Bench:
             self._worked[kind] = self.options
             if self.options != tried and self.given.device.type == "cuda":
                 self.source.release()
-                torch.cuda.empty_cache()
+                with suppress(RuntimeError):  # before torch 2.12: after a recording that broke off
+                    torch.cuda.empty_cache()
 
     def _attempt(self, now: Sequence[PlannedRun], tried: Options) -> list[PlannedRun]:
         """Train some runs at the same time; those to be tried again."""
