@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Population
-from anynet_study.dispatch.plan import PlannedRun, resolve
+from anynet_study.dispatch.plan import PlannedRun, evaluations_by_dataset, resolve
 from anynet_study.files import write_text
 from anynet_study.provenance import code_version
 from anynet_study.store import CollectReport, collect
@@ -72,7 +72,19 @@ def collect_study(
         recipes=list(sweep.recipes),
         anew=anew,
         truths={label: view.test_labels for label, view in views.items()},
+        evaluations=_evaluation_names(sweep, views),
     )
+
+
+def _evaluation_names(sweep: Sweep, views: Mapping[str, DatasetView]) -> dict[str, str]:
+    """What the sweep calls each of its further evaluations, by id, in its order."""
+    asked = evaluations_by_dataset(sweep, views).values()
+    return {
+        sets[name].evaluation_id: name
+        for name in sweep.evaluations
+        for sets in asked
+        if name in sets
+    }
 
 
 def fingerprint(study: Study, sweep: Sweep, planned: Sequence[PlannedRun], resamples: int) -> str:
