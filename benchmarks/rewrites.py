@@ -5,7 +5,7 @@
 A training step (forward, loss, backward) and a forward pass in evaluation, of networks of three
 populations: as they are (NCHW), in channels-last memory, and rewritten. The three are timed in
 turns in one process, by processor time; of each the least of all rounds counts, since other work on
-the machine only adds. Logits in evaluation are compared.
+the machine only adds.
 """
 
 import argparse
@@ -44,21 +44,14 @@ def workloads(count: int) -> list[Workload]:
     band = DesignSpace.anynetx().sample(count, flops=(360e6, 400e6), seed=0)
     found = [Workload("band at 32 px", list(band), 32, 128)]
     for name in ("cifar10-mini", "quickstart"):
-        population = yaml.safe_load((SWEEPS / f"{name}.yaml").read_text())["population"]
-        resolution = population["resolution"]
-        sample = DesignSpace.from_spec(population["space"]).sample(
-            count,
-            flops=tuple(population["flops"]),
-            resolution=resolution,
-            classes=population["classes"],
-            seed=population["seed"],
-        )
-        found.append(Workload(name, list(sample), resolution, 64))
+        given = yaml.safe_load((SWEEPS / f"{name}.yaml").read_text())["population"]
+        space = DesignSpace.from_spec(given["space"])
+        limits = {key: given[key] for key in ("flops", "resolution", "classes", "seed")}
+        found.append(Workload(name, list(space.sample(count, **limits)), given["resolution"], 64))
     return found
 
 
 def forms(a: Architecture, resolution: int) -> list[AnyNet]:
-    """The same network three times, in the order of FORMS."""
     plain = build(a, 10, torch.Generator().manual_seed(0))
     others = [copy.deepcopy(plain) for _ in range(2)]
     for network in others:
@@ -68,20 +61,16 @@ def forms(a: Architecture, resolution: int) -> list[AnyNet]:
 
 
 def step(network: AnyNet, images: Tensor, labels: Tensor) -> None:
-    """Forward and backward; the optimiser is the same for all."""
     network.train().zero_grad(set_to_none=True)
     F.cross_entropy(network(images), labels).backward()
 
 
 @torch.no_grad()
-def evaluate(network: AnyNet, images: Tensor, _: Tensor) -> Tensor:
-    """Logits, by the running statistics."""
-    logits: Tensor = network.eval()(images)
-    return logits
+def evaluate(network: AnyNet, images: Tensor, _: Tensor) -> None:
+    network.eval()(images)
 
 
 def seconds(act: Callable[..., object], calls: int, *arguments: object) -> float:
-    """Processor time of a call."""
     start = time.process_time()
     for _ in range(calls):
         act(*arguments)

@@ -1,6 +1,7 @@
 """Accelerated networks are the plain ones: state, logits, gradients and running statistics."""
 
 import copy
+from functools import partial
 
 import pytest
 import torch
@@ -8,9 +9,15 @@ from architecture_strategies import architectures
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from anynet_study.design_space import Architecture
 from anynet_study.models import AnyNet, accelerate, build
+from anynet_study.models.rewrites.matmul import multiply, multiply_back
+from anynet_study.models.rewrites.norm import normalise
+from anynet_study.models.rewrites.operators import as_rows
+from anynet_study.models.rewrites.pixel import MiddleTap
+from anynet_study.models.rewrites.tiny import tiny
 
 SMALL = Architecture(
     (1, 2, 1, 1), (8, 16, 32, 64), (1, 2, 4, 4), (8, 4, 2, 1), stem="cifar", se_ratio=0.5
@@ -67,12 +74,108 @@ def assert_same_function(plain: AnyNet, fast: AnyNet, resolution: int) -> None:
         assert_close(plain(images), fast(images))
 
 
-@given(architectures(most_depth=2), st.sampled_from([1, 2, 3, 4, 5, 8, 9, 16, 32]), st.booleans())
-@settings(derandomize=True, deadline=None, max_examples=60)
+@given(
+    architectures(most_depth=2),
+    st.sampled_from([1, 2, 3, 4, 5, 8, 9, 16, 32]),
+    st.sampled_from(["cpu", "cpu", "cuda"]),
+)
+@settings(derandomize=True, deadline=None, max_examples=40)
 def test_every_architecture_is_the_same_function(
-    a: Architecture, resolution: int, gpu: bool
+    a: Architecture, resolution: int, device_type: str
 ) -> None:
-    assert_same_function(*pair(a, resolution, "cuda" if gpu else "cpu"), resolution)
+    assert_same_function(*pair(a, resolution, device_type), resolution)
+
+
+@given(st.data())
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_maps_of_a_few_pixels_are_convolved_by_matrices(data: st.DataObject) -> None:
+    side, stride = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 3))
+    groups, i, o = (data.draw(st.sampled_from(values)) for values in ([1, 2, 6], [1, 3], [1, 2]))
+    layer = nn.Conv2d(groups * i, groups * o, 3, stride, 1, groups=groups, bias=False).double()
+    operator = tiny(layer, side)
+    if operator is None:
+        assert side > 1
+        return
+    generator = torch.Generator().manual_seed(0)
+    maps = torch.randn(2, groups * i, side, side, generator=generator, dtype=torch.float64)
+    expected = layer(maps.requires_grad_())
+    by_output = torch.linspace(-1, 1, expected.numel(), dtype=torch.float64).view_as(expected)
+    expected.backward(by_output)
+    rows, weight = as_rows(maps.detach()), layer.weight.detach()
+    assert_close(operator.forward(rows, weight), as_rows(expected.detach()))
+    found = operator.backward(as_rows(by_output), rows, weight, True, None)
+    assert maps.grad is not None
+    assert layer.weight.grad is not None
+    assert_close(found[0], as_rows(maps.grad))
+    assert_close(found[1], layer.weight.grad)
+
+
+@pytest.mark.parametrize("m", [4096, 4097])
+@pytest.mark.parametrize(("k", "n"), [(20, 7), (3, 16), (64, 48)])
+def test_many_rows_are_multiplied_alike(m: int, k: int, n: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    rows, matrix, bias = (
+        torch.randn(size, generator=generator, dtype=torch.float64)
+        for size in ((m, k), (n, k), (n,))
+    )
+    assert_close(multiply(rows, matrix, bias), rows @ matrix.t() + bias)
+    assert_close(multiply_back(rows, matrix.t().contiguous()), rows @ matrix.t())
+
+
+@torch.no_grad()
+def test_many_rows_are_normalised_as_few() -> None:
+    z = torch.randn(4096, 24, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    norms = [nn.BatchNorm2d(24).double() for _ in range(2)]
+    for norm in norms:
+        nn.init.uniform_(norm.weight, generator=torch.Generator().manual_seed(1))
+    y, mean, rstd = normalise(z, norms[0])
+    assert_close(y, as_rows(norms[1](z.view(-1, 8, 8, 24).permute(0, 3, 1, 2))))
+    assert_close(mean, z.mean(0))
+    assert_close(rstd, (z.var(0, correction=0) + norms[0].eps).rsqrt())
+    for first, second in zip(norms[0].buffers(), norms[1].buffers(), strict=True):
+        assert_close(first, second)
+
+
+@pytest.mark.parametrize("a", [SMALL, BASIC])
+def test_stages_can_be_computed_again_in_the_backward_pass(a: Architecture) -> None:
+    _, fast = pair(a, 16)
+    images = images_of(16)
+    expected = gradients(fast, images)
+    for stage in fast.stages:
+        stage.forward = partial(checkpoint, stage.forward, use_reentrant=False)
+    fast.zero_grad()
+    for first, second in zip(gradients(fast, images), expected, strict=True):
+        assert torch.equal(first, second)
+
+
+def test_a_frozen_trunk_gives_the_head_its_gradients() -> None:
+    plain, fast = pair(SMALL, 8)
+    images = images_of(8)
+    for network in (plain, fast):
+        network.requires_grad_(False).eval().head.requires_grad_()
+        network(images).square().sum().backward()
+    assert plain.head.weight.grad is not None
+    assert fast.head.weight.grad is not None
+    assert_close(plain.head.weight.grad, fast.head.weight.grad)
+    assert all(weights.grad is None for weights in fast.stages.parameters())
+
+
+def test_the_form_for_cuda_runs_under_autocast() -> None:
+    network = build(SMALL, 3, torch.Generator().manual_seed(0))
+    accelerate(network, 4, "cuda")
+    assert any(isinstance(module, MiddleTap) for module in network.modules())
+    images = images_of(4).float()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        logits = network(images)
+    assert logits.dtype == torch.bfloat16
+    logits.float().sum().backward()
+    assert all(weights.grad is not None for weights in network.parameters())
+
+
+def test_images_of_another_size_are_refused() -> None:
+    _, fast = pair(SMALL, 8)
+    with pytest.raises(ValueError, match="accelerated for 8"):
+        fast(images_of(9))
 
 
 @pytest.mark.parametrize("a", [SMALL, BASIC])

@@ -15,7 +15,7 @@ class MiddleTap(nn.Conv2d):
     def __init__(self, layer: nn.Conv2d) -> None:
         widths = layer.in_channels, layer.out_channels
         super().__init__(
-            *widths, 3, layer.stride, 1, groups=layer.groups, bias=False, device="meta"
+            *widths, 3, layer.stride[0], 1, groups=layer.groups, bias=False, device="meta"
         )
         self.weight = layer.weight
 
