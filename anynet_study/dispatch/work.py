@@ -159,9 +159,10 @@ class Bench:
             end_worker_at(run, error)
         if self.options != tried:
             return True
-        slower = step_down(tried, error, device.type)
+        engine = self.given.launch.engine
+        slower = step_down(tried, error, device.type) if engine == "fast" else None
         if slower is None:
-            row = failure_of(run, error, seconds, self.given.launch.engine, device)
+            row = failure_of(run, error, seconds, engine, device)
             self.journals.append(row)
             return False
         self.options, given_up = slower

@@ -23,7 +23,7 @@ class Options:
     #: Activations are computed again in the backward pass, a stage at a time, to save memory.
     recompute: bool = False
     #: GPU: runs trained at the same time.
-    at_once: int = 4
+    at_once: int = 1
 
     def keeps_channels_last(self, device_type: str) -> bool:
         """Whether batches stay in the memory format in which they are made.
