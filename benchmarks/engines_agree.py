@@ -1,6 +1,6 @@
 """Do the engines differ more than seeds do? Two engines x two seeds on a population.
 
-    python -m benchmarks.engines_agree [ARCHITECTURES]      (default 20; about four minutes on two
+    python -m benchmarks.engines_agree [ARCHITECTURES]      (default 20; about six minutes on two
                                                              cores)
 
 The same runs are trained by the reference and by the fast engine, as studies are (a process a core,

@@ -8,7 +8,7 @@ and steps, from the same weights. Runs an hour is 3600 n / wall, from the start 
 the last result on disk: start-up, tests and journals are inside. Images a second are training
 images from the beginning of the first run to the last result: tests are inside, start-up is not.
 Ratios are medians of the ratios within a round. Ends with 1 where the comparison is not fair: other
-steps, images or networks, a first loss that differs, errors that differ more than those of seeds.
+steps, images or networks, another loss in the first step, errors that differ more than seeds'.
 
 The default takes about six minutes on two cores, `--quick` a minute (one round: no spread). With a
 GPU, rows for it follow, at 32 and at 224 px; for several plain loops on it, run them under MPS.
@@ -25,10 +25,9 @@ from pathlib import Path
 
 import torch
 
-from anynet_study.cli.prepared import prepare
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.cli.prepared import Prepared, prepare
 
-from .checks import violations
+from .checks import STEP_TOLERANCE, first_step, violations
 from .overhead import Overhead, overhead
 from .table import agreement, lines, plain, summary
 from .task import Task
@@ -51,10 +50,8 @@ def tasks(options: argparse.Namespace, folder: Path) -> list[Task]:
     return [Task(**{**asdict(task), **given}) for task in found]
 
 
-def compare(task: Task, rounds: int) -> dict[str, list[Measured]]:
+def compare(task: Task, prepared: Prepared, rounds: int) -> dict[str, list[Measured]]:
     """Measure every way in every round, beginning with another one in each."""
-    task.prepare()
-    planned = planned_runs(task)
     order = ways(task.device)
     measured: dict[str, list[Measured]] = {way.name: [] for way in order}
     for number in range(rounds):
@@ -62,19 +59,28 @@ def compare(task: Task, rounds: int) -> dict[str, list[Measured]]:
         for way in order[first:] + order[:first]:
             print(f"round {number + 1} of {rounds}: {way.title}", file=sys.stderr)
             out = task.folder / f"{way.name}-{number}"
-            measured[way.name].append(measure(way, task, out, planned))
+            measured[way.name].append(measure(way, task, out, prepared.planned))
     return measured
 
 
-def planned_runs(task: Task) -> list[PlannedRun]:
+def opened(task: Task) -> Prepared:
+    """The task's sweep, its data and the runs planned."""
     with task.data():
-        return prepare(task.sweep_file, []).planned
+        return prepare(task.sweep_file, [])
 
 
-def unfair(task: Task, rounds: dict[str, list[Measured]]) -> list[str]:
+def unfair(task: Task, prepared: Prepared, rounds: dict[str, list[Measured]]) -> list[str]:
     steps = task.epochs * task.steps
-    work = {run.run_id: (steps, steps * task.batch) for run in planned_runs(task)}
-    return violations(rounds, work, task.device)
+    work = {run.run_id: (steps, steps * task.batch) for run in prepared.planned}
+    found = violations(rounds, work, test_images(prepared), task.device)
+    off = first_step(prepared.planned[0].spec, prepared.views["images"], torch.device(task.device))
+    if not off <= STEP_TOLERANCE[task.device]:
+        found.append(f"the engines' losses in the first step differ by {100 * off:.2g}%")
+    return found
+
+
+def test_images(prepared: Prepared) -> int:
+    return len(prepared.views["images"].test_index)
 
 
 def machine() -> str:
@@ -91,10 +97,12 @@ def main(arguments: Sequence[str]) -> int:
     text, problems = [machine()], []
     with tempfile.TemporaryDirectory() as name:
         for task in tasks(options, Path(name)):
-            rounds = compare(task, options.rounds or (1 if options.quick else 3))
-            problems += unfair(task, rounds)
+            task.prepare()
+            prepared = opened(task)
+            rounds = compare(task, prepared, options.rounds or (1 if options.quick else 3))
+            problems += unfair(task, prepared, rounds)
             rows = summary(ways(task.device), rounds)
-            text += ["", *lines(task, rows), agreement(rounds)]
+            text += ["", *lines(task, rows), agreement(rounds, test_images(prepared))]
             report[task.folder.name] = {"rows": rows, "rounds": plain(rounds)}
         beside: Overhead = overhead(Path(name) / "overhead")
     text += [
