@@ -81,12 +81,14 @@ def print_summary(
     from anynet_study.cli.analysis_text import print_matrix, print_table
     from anynet_study.cli.inputs import ErrorsInput
     from anynet_study.report import Options
+    from anynet_study.report.analyses.kind import correlating
 
     options = Options("spearman", resamples, seed, level)
     console = Console()
     console.print(_heading("", errors, options, weights), highlight=False, markup=False)
-    print_matrix(console, apr.correlations(errors, **vars(options), weights=weights))
-    proxies = apr.best_proxies(errors, roles, **vars(options), weights=weights)
+    how = {**correlating(options), "weights": weights}
+    print_matrix(console, apr.correlations(errors, **how))
+    proxies = apr.best_proxies(errors, roles, **how)
     best = proxies.groupby("target", sort=False).head(1)
     print_table(console, "proxies", best)
     _print_exclusions(console, exclusions(ErrorsInput("", errors)))

@@ -15,6 +15,9 @@ from anynet_study.report.reading import study_tables
 from anynet_study.report.summary import summarise
 from anynet_study.store import ResultStore
 
+#: Of the forests of a page, which is to be there soon; `anynet-study analyze` has more.
+TREES = 40
+
 
 def write_report(
     store: ResultStore,
@@ -33,7 +36,7 @@ def write_report(
     wanted = [name for name, kind in ANALYSES.items() if kind.on_page]
     with store:  # one state of it, though it is collected anew meanwhile
         tables, summary = study_tables(store), summarise(store)
-        analysis = analyse(tables, Options(resamples=resamples, seed=seed), wanted)
+        analysis = analyse(tables, Options(resamples=resamples, seed=seed, trees=TREES), wanted)
     drawn = draw_figures(analysis, folder / "figures", figures)
     written = csv_tables(analysis, summary)
     for name in TABLE_NAMES:

@@ -24,7 +24,8 @@ from anynet_study.store import ResultStore
 
 #: What a study of one recipe, without curves and predictions, has.
 TABLES = [
-    *("correlations", "match", "proxies", "regret", "costs", "sizes", "drivers", "stages"),
+    *("correlations", "match", "proxies", "regret", "costs", "sizes", "widths"),
+    *("drivers", "stages"),
     *("importance", "configurations", "noise", "corrected", "ties"),
     *("transfer", "beyond", "others", "improvement"),
 ]

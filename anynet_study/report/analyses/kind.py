@@ -30,6 +30,8 @@ class Options:
     resamples: int = 10_000
     seed: int = 0
     level: float = 0.95
+    #: Of a forest.
+    trees: int = 100
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,12 @@ class AnalysisKind:
 
 def how(tables: StudyTables, options: Options) -> dict[str, Any]:
     """The arguments that all correlations share; weighted where the population has weights."""
-    return vars(options) | {"weights": weights_in(tables)}
+    return correlating(options) | {"weights": weights_in(tables)}
+
+
+def correlating(options: Options) -> dict[str, Any]:
+    """The arguments of correlations without weights."""
+    return {"method": options.method, **intervals(options)}
 
 
 def intervals(options: Options) -> dict[str, Any]:

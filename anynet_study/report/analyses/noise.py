@@ -4,7 +4,13 @@ import pandas as pd
 
 from anynet_study import apr
 from anynet_study.errors import UserError
-from anynet_study.report.analyses.kind import NO_REPLICATES, AnalysisKind, Options, replicates_in
+from anynet_study.report.analyses.kind import (
+    NO_REPLICATES,
+    AnalysisKind,
+    Options,
+    correlating,
+    replicates_in,
+)
 from anynet_study.report.study import StudyTables
 
 
@@ -18,7 +24,7 @@ def noise(tables: StudyTables, options: Options) -> pd.DataFrame:
 
 def corrected(tables: StudyTables, options: Options) -> pd.DataFrame:
     """Correlations as they would be without training noise."""
-    return apr.corrected_correlations(replicates_in(tables), **vars(options))
+    return apr.corrected_correlations(replicates_in(tables), **correlating(options))
 
 
 def ties(tables: StudyTables, options: Options) -> pd.DataFrame:

@@ -17,6 +17,9 @@ from anynet_study.report.analyses.kind import (
 )
 from anynet_study.report.study import StudyTables
 
+#: Random halves that the ranges of regret are of: they need no more.
+MOST_HALVES = 2_000
+
 
 def correlations(tables: StudyTables, options: Options) -> pd.DataFrame:
     """Of every pair of datasets."""
@@ -35,7 +38,8 @@ def proxies(tables: StudyTables, options: Options) -> pd.DataFrame:
 
 def regret(tables: StudyTables, options: Options) -> pd.DataFrame:
     """What choosing by a proxy costs on the target."""
-    return apr.selection_regret(tables.errors, roles_in(tables), **intervals(options))
+    halves = {"resamples": min(options.resamples, MOST_HALVES)}
+    return apr.selection_regret(tables.errors, roles_in(tables), **intervals(options) | halves)
 
 
 def costs(tables: StudyTables, options: Options) -> pd.DataFrame:

@@ -38,7 +38,11 @@ def stages(tables: StudyTables, options: Options) -> pd.DataFrame:
 def importance(tables: StudyTables, options: Options) -> pd.DataFrame:
     """Which parameters a forest needs to tell the errors."""
     return apr.importance(
-        tables.errors, population_in(tables), seed=options.seed, level=options.level
+        tables.errors,
+        population_in(tables),
+        trees=options.trees,
+        seed=options.seed,
+        level=options.level,
     )
 
 

@@ -13,6 +13,7 @@ from anynet_study.report.analyses.kind import (
     AnalysisKind,
     Options,
     Parts,
+    correlating,
     how,
     population_in,
     roles_in,
@@ -41,7 +42,7 @@ def recipes(tables: StudyTables, options: Options) -> pd.DataFrame:
     if not tables.recipes:
         raise UserError("all runs have the same recipe")
     parts: Parts = {
-        (name,): partial(apr.agreement, tables.errors, errors, **vars(options))
+        (name,): partial(apr.agreement, tables.errors, errors, **correlating(options))
         for name, errors in tables.recipes.items()
     }
     return stacked(["recipe"], parts)
@@ -52,7 +53,7 @@ def metrics(tables: StudyTables, options: Options) -> pd.DataFrame:
     if not tables.by_metric:
         raise UserError("top-5 errors on datasets of more than five classes are not known")
     both = tables.by_metric
-    return apr.agreement(both["top1"], both["top5"], **vars(options))
+    return apr.agreement(both["top1"], both["top5"], **correlating(options))
 
 
 def balance(tables: StudyTables, options: Options) -> pd.DataFrame:
@@ -64,7 +65,7 @@ def balance(tables: StudyTables, options: Options) -> pd.DataFrame:
     for plain, balanced in pairs:
         after = tables.errors[[balanced]].set_axis([plain], axis="columns")
         before = tables.errors[[plain]]
-        parts[balanced,] = partial(apr.agreement, before, after, **vars(options))
+        parts[balanced,] = partial(apr.agreement, before, after, **correlating(options))
     return stacked(["version"], parts)
 
 
@@ -87,7 +88,7 @@ def class_or_size(tables: StudyTables, options: Options) -> pd.DataFrame:
         classes = min(subsets, key=lambda name: abs(counts[name] - counts[images]))
         triple = (roles.source, images, classes)
         parts[images, classes] = partial(
-            apr.class_or_size, tables.errors, *triple, list(roles.targets), **vars(options)
+            apr.class_or_size, tables.errors, *triple, list(roles.targets), **correlating(options)
         )
     return stacked(["fewer_images", "fewer_classes"], parts)
 

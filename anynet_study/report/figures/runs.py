@@ -8,6 +8,9 @@ from anynet_study.report.analyses.kind import replicates_in
 from anynet_study.report.analysis import Analysis
 from anynet_study.report.figures.kind import MOST_PANELS, FigureKind, check_room, drawable
 
+#: Lines of architectures that a reader can follow at all.
+MOST_LINES = 200
+
 
 def _curves(analysis: Analysis) -> pd.DataFrame:
     curves = analysis.tables.curves
@@ -43,6 +46,7 @@ def _recipes(
 
 def _ranks(analysis: Analysis) -> pd.DataFrame:
     analysis["ties"]
+    check_room(len(analysis.tables.errors), MOST_LINES, "architectures")
     return apr.tied_ranks(apr.replicate_intervals(replicates_in(analysis.tables)))
 
 
