@@ -134,7 +134,7 @@ def test_how_many_architectures_more() -> None:
 def test_parameters_that_flip_are_named() -> None:
     rows = {"parameter": ["d4", "d4", "w1"], "flips": [True, True, False], "partial_flips": False}
     (said,) = drivers.stage_flips(pd.DataFrame(rows))
-    assert said.startswith("What helps on one dataset and hurts on another: d4 (corrected")
+    assert said.startswith("What helps on one dataset and hurts on another: d4 (d depth")
 
 
 def test_the_shortest_training_that_is_enough() -> None:

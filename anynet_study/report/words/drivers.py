@@ -28,10 +28,12 @@ def stage_flips(stages: pd.DataFrame) -> list[str]:
     """Parameters that clearly help on one dataset and clearly hurt on another."""
     said = []
     for column, how in (("flips", ""), ("partial_flips", " at equal FLOPs and parameters")):
-        flipping = list(dict.fromkeys(stages.loc[stages[column].astype(bool), "parameter"]))
+        flips = set(stages.loc[stages[column].astype(bool), "parameter"])
+        flipping = [name for name in dict.fromkeys(stages["parameter"]) if name in flips]
         if flipping:
             said.append(
                 f"What helps on one dataset and hurts on another{how}: {listed(flipping)} "
-                "(corrected for the number of tests)."
+                "(d depth, w width, b bottleneck ratio, g group width of a stage; corrected for "
+                "the number of tests)."
             )
     return said
