@@ -9,6 +9,7 @@ from anynet_study.errors import UserError
 from anynet_study.files import write_text
 from anynet_study.report.analysis import Analysis
 from anynet_study.report.figures import FIGURES, figure_kind
+from anynet_study.report.side_by_side import cores, side_by_side
 
 SUFFIXES = ("png", "pdf", "svg", "csv")
 
@@ -37,23 +38,24 @@ def draw_figures(
     Raises:
         UserError: a name or a format is unknown.
     """
-    kinds = {name: figure_kind(name) for name in names}
-    drawn = []
-    for name, kind in kinds.items():
-        try:
-            figure, data = kind.draw(analysis), kind.data(analysis)
-        except UserError as error:
-            _remove(folder, name)
-            drawn.append(DrawnFigure(name, kind.caption, {}, left_out=str(error)))
-            continue
-        paths = plots.save(figure, folder / name, formats, dpi)
-        write_text(folder / f"{name}.csv", data.to_csv(index=False, lineterminator="\n"))
-        drawn.append(
-            DrawnFigure(
-                name, kind.caption, {path.suffix[1:]: path for path in paths}, figure.get_figwidth()
-            )
-        )
-    return drawn
+    for name in names:
+        figure_kind(name)
+    return side_by_side(lambda name: _draw(analysis, folder, name, formats, dpi), names, cores())
+
+
+def _draw(
+    analysis: Analysis, folder: Path, name: str, formats: Sequence[str], dpi: int
+) -> DrawnFigure:
+    kind = figure_kind(name)
+    try:
+        figure, data = kind.draw(analysis), kind.data(analysis)
+    except UserError as error:
+        _remove(folder, name)
+        return DrawnFigure(name, kind.caption, {}, left_out=str(error))
+    paths = plots.save(figure, folder / name, formats, dpi)
+    write_text(folder / f"{name}.csv", data.to_csv(index=False, lineterminator="\n"))
+    files = {path.suffix[1:]: path for path in paths}
+    return DrawnFigure(name, kind.caption, files, figure.get_figwidth())
 
 
 def _remove(folder: Path, name: str) -> None:
