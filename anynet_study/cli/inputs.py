@@ -177,7 +177,6 @@ def _class_counts(option: str, values: Sequence[str]) -> dict[str, int]:
 
 def _read_store(source: Path, roles: "Roles | None", choice: "Choice | None") -> ErrorsInput:
     from anynet_study.apr import Roles
-    from anynet_study.report import study_name
     from anynet_study.store import find_store
 
     store = find_store(source)
@@ -189,5 +188,6 @@ def _read_store(source: Path, roles: "Roles | None", choice: "Choice | None") ->
     else:
         errors = store.errors(choice.metric, choice.recipe, choice.replicates)
         replicates = store.replicates(choice.metric, choice.recipe)
-    name = study_name(store)
+    path = store.path.resolve()
+    name = path.parent.name if path.name == "results.h5" else path.stem
     return ErrorsInput(name, errors, store.architectures(), roles, replicates, store, choice)

@@ -11,7 +11,6 @@ from anynet_study.report.drawing import DrawnFigure, draw_figures
 from anynet_study.report.figures import FIGURES
 from anynet_study.report.reading import study_tables
 from anynet_study.report.study import Choice, StudyTables
-from anynet_study.report.summary import study_name
 from anynet_study.report.writing import write_report
 
 __all__ = [
@@ -24,7 +23,6 @@ __all__ = [
     "StudyTables",
     "analyse",
     "draw_figures",
-    "study_name",
     "study_tables",
     "write_report",
 ]
