@@ -54,6 +54,8 @@ def test_ten_interruptions_change_nothing(uninterrupted: Path, tmp_path: Path) -
             env=environment(tmp_path),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            # A shell in the background lets what it starts ignore Ctrl-C.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         time.sleep(moments.uniform(0.5, 9.0))
         if process.poll() is None:

@@ -43,6 +43,8 @@ CHANGES = [
     "recipes.longer={epochs: 3, batch_size: 16, crop: none, flip: false, datasets: [digits], "
     "overrides: {digits: {lr: 0.02}}}",
 ]
+#: Runs long enough that workers are still at them when the next command is typed.
+LONGER = "recipes.basic.epochs=15"
 LONGEST_WAIT = 120.0
 
 
@@ -123,7 +125,7 @@ def launched(home: Home) -> Launched:
 
     They have to live through a Ctrl-C and the end of the terminal.
     """
-    arguments = [*TINY, "name=launched", "launch.workers=99", "--cluster", "local"]
+    arguments = [*TINY, LONGER, "name=launched", "launch.workers=99", "--cluster", "local"]
     launcher = subprocess.Popen(
         command("launch", SWEEPS / "quickstart.yaml", *arguments),
         cwd=home.folder,
@@ -137,7 +139,7 @@ def launched(home: Home) -> Launched:
     statuses = [home.status("launched")]
     for each in (signal.SIGINT, signal.SIGHUP):
         os.killpg(launcher.pid, each)
-    more = ["population.count=6", "--cluster", "local"]
+    more = [LONGER, "population.count=6", "--cluster", "local"]
     refusal = home.type("launch", "launched", *more, expect=2)
     end = time.monotonic() + LONGEST_WAIT
     while statuses[-1]["jobs"] and time.monotonic() < end:
@@ -210,7 +212,7 @@ def test_a_launch_while_workers_are_at_the_study_changes_nothing(launched: Launc
 def test_a_larger_population_trains_the_new_architectures_alone(home: Home, launched: Launched):
     study = home.study("launched")
     before = finished_runs(study.journals)
-    assert home.launch("launched", "launch.workers=1", "population.count=6") == (RUNS, 0, 6)
+    assert home.launch("launched", LONGER, "launch.workers=1", "population.count=6") == (RUNS, 0, 6)
     after = home.finish("launched")
     assert before.items() < after.items()
     assert len(after) == records(study) == RUNS + 6  # nothing was trained twice
@@ -220,7 +222,7 @@ def test_a_larger_population_trains_the_new_architectures_alone(home: Home, laun
     assert study.population().ids[:4] == launched.population
     assert errors.shape == (6, 3)
     assert errors.notna().all(axis=None)
-    refusal = home.type("launch", "launched", "--cluster", "local", expect=2)
+    refusal = home.type("launch", "launched", LONGER, "--cluster", "local", expect=2)
     assert "holds 6 architectures, population.count = 4 is fewer" in refusal
 
 

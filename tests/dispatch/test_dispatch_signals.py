@@ -42,14 +42,18 @@ recipes: {basic: {epochs: 5000, batch_size: 64, crop: none}}
 
 @pytest.mark.parametrize("number", NOTED)
 def test_each_signal_is_noted_and_handlers_are_put_back(number: signal.Signals) -> None:
-    before = [signal.getsignal(each) for each in NOTED]
-    interruption = Interruption()
-    assert not interruption.requested()
-    with interruption.listening():
-        signal.raise_signal(number)
-        assert interruption.requested()
-    assert interruption.signal == number
-    assert [signal.getsignal(each) for each in NOTED] == before
+    at_first = signal.signal(number, signal.default_int_handler)
+    try:
+        before = [signal.getsignal(each) for each in NOTED]
+        interruption = Interruption()
+        assert not interruption.requested()
+        with interruption.listening():
+            signal.raise_signal(number)
+            assert interruption.requested()
+        assert interruption.signal == number
+        assert [signal.getsignal(each) for each in NOTED] == before
+    finally:
+        signal.signal(number, at_first)
 
 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:
