@@ -18,6 +18,7 @@ from anynet_study.data import data_root
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.pack import pack_by_length, pack_for_workers
 from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.process import huge_pages
 from anynet_study.dispatch.terminal import deaf_to_the_terminal, without_our_streams
 from anynet_study.dispatch.worker import Job
 from anynet_study.errors import UserError, WorkFailedError
@@ -92,7 +93,7 @@ def start_worker(
     )
     work = _job(study, sweep, runs, retry_failed, launcher=os.getpid() if attached else None)
     apart = nullcontext() if attached else deaf_to_the_terminal()
-    with naming(study.logs), without_our_streams(), apart:
+    with naming(study.logs), without_our_streams(), huge_pages(), apart:
         job = executor.submit(work)
     ids = [run.run_id for run in runs]
     ledger.append(study.jobs_file, [ledger.local_job(job.job_id, ids)])
@@ -115,7 +116,7 @@ def submit_to_slurm(
     packed = iter(slurm_jobs(sweep, runs))
     submitted: list[submitit.Job[int]] = []
     while parts := list(islice(packed, ARRAY_SIZE)):
-        with _refusals_told(queued=len(submitted)), executor.batch():
+        with _refusals_told(queued=len(submitted)), huge_pages(), executor.batch():
             jobs = [
                 executor.submit(_job(study, sweep, part, retry_failed, launcher=None))
                 for part in parts

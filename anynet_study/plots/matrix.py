@@ -122,6 +122,8 @@ def _label_edges(axes: Axes, row: int, column: int, names: list[str]) -> None:
     axes.locator_params(
         axis="both" if row != column else "x", nbins=3 if crowded else 4, min_n_ticks=2
     )
+    if not crowded:  # numbers at the ends would run into those of the next column
+        axes.locator_params(axis="x", nbins=5, prune="both")
     axes.tick_params(labelbottom=row == size - 1, labelleft=column == 0 and row > 0)
     limit = 19 if crowded else int(100 / size)
     if row == size - 1:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from anynet_study.dispatch.process import TUNABLES, huge_pages
 from anynet_study.dispatch.signals import NOTED, Interruption
 
+HUGE = "glibc.malloc.hugetlb=1"
 #: A worker with one long run, as submitit would call it.
 WORKER = """
 import sys
@@ -109,3 +111,16 @@ def test_a_worker_saves_and_leaves(tmp_path: Path, number: signal.Signals) -> No
     assert "done 2" in said
     assert [path.stem for path in (tmp_path / "study/checkpoints").iterdir()] == [run_id]
     assert not (tmp_path / "study/journals").exists()  # no row of a run that has not ended
+
+
+@pytest.mark.parametrize("before", [None, "glibc.malloc.check=0"])
+def test_huge_pages_are_asked_for_beside_what_is_set(
+    before: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if before is None:
+        monkeypatch.delenv(TUNABLES, raising=False)
+    else:
+        monkeypatch.setenv(TUNABLES, before)
+    with huge_pages():
+        assert os.environ[TUNABLES].split(":") == [*([before] if before else []), HUGE]
+    assert os.environ.get(TUNABLES) == before
