@@ -121,8 +121,10 @@ def test_analyze_says_the_same_of_the_study_and_of_its_table(home: Path, errors_
     of_table = json.loads(anynet_study(home, "analyze", errors_csv, *only, "--json").stdout)
     assert of_table["tables"]["correlations"] == pairs
     as_csv = anynet_study(home, "analyze", "cifar10-mini", *only, "--format", "csv").stdout
-    assert [float(row["estimate"]) for row in csv_rows(as_csv)] == [
-        pytest.approx(row["estimate"]) for row in pairs
+    # So few images leave datasets on which all networks err alike: no estimate, an empty cell.
+    assert [float(row["estimate"] or "nan") for row in csv_rows(as_csv)] == [
+        pytest.approx(float("nan") if row["estimate"] is None else row["estimate"], nan_ok=True)
+        for row in pairs
     ]
 
 
