@@ -10,7 +10,7 @@ images from the beginning of the first run to the last result: tests are inside,
 Ratios are medians of the ratios within a round. Ends with 1 where the comparison is not fair: other
 steps, images or networks, another loss in the first step, errors that differ more than seeds'.
 
-The default takes about six minutes on two cores, `--quick` a minute (one round: no spread). With a
+The default takes about four minutes on two cores, `--quick` a minute (one round: no spread). With a
 GPU, rows for it follow, at 32 and at 224 px; for several plain loops on it, run them under MPS.
 """
 
@@ -38,7 +38,7 @@ def tasks(options: argparse.Namespace, folder: Path) -> list[Task]:
     """By default as much as fits the time; on a GPU at least three runs for each at a time."""
     found = []
     if options.device in (None, "cpu"):
-        runs, epochs, steps = (2, 1, 8) if options.quick else (4, 2, 10)
+        runs, epochs, steps = (2, 1, 8) if options.quick else (2, 1, 30)
         found.append(Task(folder / "cpu", "cpu", runs, epochs, steps))
     if options.device == "cuda" or (options.device is None and torch.cuda.is_available()):
         runs, epochs, steps = (12, 2, 20) if options.quick else (24, 5, 40)
