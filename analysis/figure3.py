@@ -13,9 +13,8 @@ from typing import Annotated
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.cli.inputs import Family, Source, SourceName, Targets, parse_roles, read_errors
+from anynet_study.cli.inputs import Family, Source, SourceName, Targets, read_with_roles
 from anynet_study.cli.script import script
-from anynet_study.errors import UserError
 
 
 def figure3(
@@ -26,10 +25,8 @@ def figure3(
     targets: Targets = None,
 ) -> None:
     """Draw figure3.png and figure3.pdf."""
-    read = read_errors(source, parse_roles(source_name, family or [], targets or []))
-    if read.roles is None:
-        raise UserError(f"{source}: say which datasets are --source, --family and --targets")
-    pairs = [(read.roles.source, target) for target in read.roles.targets]
+    read, roles = read_with_roles(source, source_name, family, targets)
+    pairs = [(roles.source, target) for target in roles.targets]
     table = apr.correlations(read.errors, weights=read.weights)
     figure = plots.scatter_grid(read.errors, pairs, table)
     print(*plots.save(figure, output / "figure3"), sep="\n")

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.cli.inputs import Family, Source, SourceName, Targets, parse_roles, read_errors
+from anynet_study.cli.inputs import Family, Source, SourceName, Targets, read_with_roles
 from anynet_study.cli.script import script
 from anynet_study.errors import UserError
 
@@ -26,10 +26,8 @@ def figure4(
     targets: Targets = None,
 ) -> None:
     """Draw figure4.png and figure4.pdf."""
-    read = read_errors(source, parse_roles(source_name, family or [], targets or []))
-    if read.roles is None:
-        raise UserError(f"{source}: say which datasets are --source, --family and --targets")
-    pairs = [(read.roles.source, name) for name in read.roles.family if name != read.roles.source]
+    read, roles = read_with_roles(source, source_name, family, targets)
+    pairs = [(roles.source, name) for name in roles.family if name != roles.source]
     if not pairs:
         raise UserError(f"{source}: the source's family has no other member")
     table = apr.correlations(read.errors, weights=read.weights)

@@ -13,9 +13,8 @@ from typing import Annotated
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.cli.inputs import Family, Source, SourceName, Targets, parse_roles, read_errors
+from anynet_study.cli.inputs import Family, Source, SourceName, Targets, read_with_roles
 from anynet_study.cli.script import script
-from anynet_study.errors import UserError
 
 
 def figure5(
@@ -26,11 +25,9 @@ def figure5(
     targets: Targets = None,
 ) -> None:
     """Draw figure5.png and figure5.pdf."""
-    read = read_errors(source, parse_roles(source_name, family or [], targets or []))
-    if read.roles is None:
-        raise UserError(f"{source}: say which datasets are --source, --family and --targets")
-    closest = read.roles.closest_member
-    pairs = [(closest(classes), target) for target, classes in read.roles.targets.items()]
+    read, roles = read_with_roles(source, source_name, family, targets)
+    closest = roles.closest_member
+    pairs = [(closest(classes), target) for target, classes in roles.targets.items()]
     table = apr.correlations(read.errors, weights=read.weights)
     figure = plots.scatter_grid(read.errors, pairs, table)
     print(*plots.save(figure, output / "figure5"), sep="\n")

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.cli.inputs import Family, Source, SourceName, Targets, parse_roles, read_errors
+from anynet_study.cli.inputs import Family, Source, SourceName, Targets, read_with_roles
 from anynet_study.cli.script import script
 from anynet_study.errors import UserError
 
@@ -27,9 +27,7 @@ def pareto(
     targets: Targets = None,
 ) -> None:
     """Draw pareto.png and pareto.pdf."""
-    read = read_errors(source, parse_roles(source_name, family or [], targets or []))
-    if read.roles is None:
-        raise UserError(f"{source}: say which datasets are --source, --family and --targets")
+    read, roles = read_with_roles(source, source_name, family, targets)
     given = dict(pair.partition("=")[::2] for pair in costs.split(",")) if costs else {}
     try:
         seconds = {name: float(cost) for name, cost in given.items()}
@@ -38,8 +36,8 @@ def pareto(
     if read.store is not None and not costs:
         runs = read.store.runs(["dataset", "seconds"]).query("seconds > 0")
         seconds = runs.groupby("dataset")["seconds"].mean().to_dict()
-    table = apr.proxy_costs(read.errors, read.roles, seconds, weights=read.weights)
-    figure = plots.cost_grid(table, "seconds a run", read.roles.family)
+    table = apr.proxy_costs(read.errors, roles, seconds, weights=read.weights)
+    figure = plots.cost_grid(table, "seconds a run", roles.family)
     print(*plots.save(figure, output / "pareto", table=table), sep="\n")
 
 

@@ -14,9 +14,8 @@ from typing import Annotated
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.cli.inputs import Family, Source, SourceName, Targets, parse_roles, read_errors
+from anynet_study.cli.inputs import Family, Source, SourceName, Targets, read_with_roles
 from anynet_study.cli.script import script
-from anynet_study.errors import UserError
 
 
 def regret(
@@ -27,11 +26,9 @@ def regret(
     targets: Targets = None,
 ) -> None:
     """Draw regret.png and regret.pdf."""
-    read = read_errors(source, parse_roles(source_name, family or [], targets or []))
-    if read.roles is None:
-        raise UserError(f"{source}: say which datasets are --source, --family and --targets")
-    table = apr.selection_regret(read.errors, read.roles)
-    figure = plots.regret_grid(table, read.roles.family)
+    read, roles = read_with_roles(source, source_name, family, targets)
+    table = apr.selection_regret(read.errors, roles)
+    figure = plots.regret_grid(table, roles.family)
     print(*plots.save(figure, output / "regret", table=table), sep="\n")
 
 

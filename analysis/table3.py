@@ -12,19 +12,16 @@ from rich.console import Console
 
 from anynet_study import apr
 from anynet_study.cli.analysis_text import print_table
-from anynet_study.cli.inputs import Family, Source, SourceName, Targets, parse_roles, read_errors
+from anynet_study.cli.inputs import Family, Source, SourceName, Targets, read_with_roles
 from anynet_study.cli.script import script
-from anynet_study.errors import UserError
 
 
 def table3(
     source: Source, source_name: SourceName = "", family: Family = None, targets: Targets = None
 ) -> None:
     """Match every target with the closest member of the source's family."""
-    read = read_errors(source, parse_roles(source_name, family or [], targets or []))
-    if read.roles is None:
-        raise UserError(f"{source}: say which datasets are --source, --family and --targets")
-    table = apr.match_family(read.errors, read.roles, weights=read.weights)
+    read, roles = read_with_roles(source, source_name, family, targets)
+    table = apr.match_family(read.errors, roles, weights=read.weights)
     print_table(Console(), "match", table)
 
 

@@ -138,6 +138,16 @@ def read_errors(
     return _read_store(source, roles, choice)
 
 
+def read_with_roles(
+    source: Path, source_name: str, family: Sequence[str] | None, targets: Sequence[str] | None
+) -> "tuple[ErrorsInput, Roles]":
+    """As `read_errors`, where the parts of the datasets must be known: stated, or by the store."""
+    read = read_errors(source, parse_roles(source_name, family or [], targets or []))
+    if read.roles is None:
+        raise UserError(f"{source}: say which datasets are --source, --family and --targets")
+    return read, read.roles
+
+
 def parse_roles(source: str, family: Sequence[str], targets: Sequence[str]) -> "Roles | None":
     """Roles from the options --source NAME, --family and --targets NAME=CLASSES[,NAME=CLASSES]."""
     from anynet_study.apr import Roles

@@ -29,17 +29,7 @@ def gpu_capacity(
         return 1
     needed = np.max(
         [
-            run_bytes(
-                population.groups,
-                Workload.of(
-                    recipe,
-                    len(views[label].train_index),
-                    len(views[label].test_index),
-                    views[label].size,
-                    len(views[label].classes),
-                ),
-                GPU_MEMORY,
-            )
+            run_bytes(population.groups, Workload.on(views[label], recipe), GPU_MEMORY)
             for label, recipe in settings
         ],
         axis=0,

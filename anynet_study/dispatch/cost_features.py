@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from anynet_study.data import DatasetView
 from anynet_study.design_space.complexity import parameters
 from anynet_study.design_space.layers import Convolution, Count, layers
 from anynet_study.design_space.networks import Counts, Networks
@@ -64,6 +65,12 @@ class Workload:
             recipe.resolution or side,
             classes,
         )
+
+    @classmethod
+    def on(cls, view: DatasetView, recipe: Recipe) -> "Workload":
+        """The work of a recipe on a dataset that is there."""
+        train, test = len(view.train_index), len(view.test_index)
+        return cls.of(recipe, train, test, view.size, len(view.classes))
 
     @property
     def trained(self) -> int:

@@ -1,14 +1,13 @@
 """A worker's journals, begun when there is something to write, and what it says of each row."""
 
-from types import TracebackType
-from typing import Self
+from contextlib import AbstractContextManager
 
 from anynet_study.store import EvaluationRecord, EvaluationWriter, JournalWriter, RunRecord
 from anynet_study.store.kind import EVALUATIONS_SUFFIX
 from anynet_study.study import Study
 
 
-class Journals:
+class Journals(AbstractContextManager["Journals"]):
     """One of runs, one of evaluations: both this worker's alone."""
 
     def __init__(self, study: Study) -> None:
@@ -34,15 +33,7 @@ class Journals:
             flush=True,
         )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for writer in (self._runs, self._evaluations):
             if writer is not None:
                 writer.close()

@@ -54,16 +54,10 @@ def end_worker_at(run: PlannedRun, error: Exception) -> NoReturn:
 def record_death(study: Study, run: PlannedRun) -> None:
     """Record that `run` failed because workers were killed at it."""
     record = RunRecord(
-        run_id=run.run_id,
-        spec=run.spec.canonical(),
-        architecture=run.spec.architecture.id,
-        dataset=run.dataset,
-        recipe=run.recipe,
-        replicate=run.replicate,
+        **run.named(),
         status="failed",
         failure_kind="node",
         message="its workers were killed, perhaps for want of memory",
-        metric=run.spec.recipe.metric,
         error=float("nan"),
         seconds=0.0,
         started=time.time(),

@@ -31,10 +31,12 @@ def train_all(
     is known of the reason where runs are left. On Ctrl-C the workers are ended.
     """
     began = time.time()
-    todo = _todo(study, planned, retry_failed)
+    recorded = Recorded.read(study.journals)
+    todo = recorded.todo(planned, retry_failed)
     alive = ledger.live_jobs(study.jobs_file)
-    if not alive:
-        study.remove_litter(_finished(study, planned))
+    if not alive:  # of this sweep's runs, and those of an earlier form of it
+        unfinished = {run.run_id for run in recorded.todo(planned)}
+        study.remove_litter(set(recorded.runs) - unfinished)
     if not todo:
         return
     with progress("training", len(planned), start=len(planned) - len(todo)) as report:
@@ -55,12 +57,6 @@ def _todo(
     study: Study, planned: Sequence[PlannedRun], retry_failed: bool = False
 ) -> list[PlannedRun]:
     return Recorded.read(study.journals).todo(planned, retry_failed)
-
-
-def _finished(study: Study, planned: Sequence[PlannedRun]) -> set[str]:
-    """Runs of which nothing is left to do, of this sweep or of an earlier form of it."""
-    recorded = Recorded.read(study.journals)
-    return set(recorded.runs) - {run.run_id for run in recorded.todo(planned)}
 
 
 def _train(

@@ -40,8 +40,8 @@ class MeasuredRun:
 def measured_runs(folder: Path, most: int = MOST_RUNS) -> list[MeasuredRun]:
     """The latest completed runs of the journals in a folder, by when they ended.
 
-    Journals are opened from the one last written on, until there are `most` runs. A resumed run
-    counts its last part only, which no record tells. Raises as `store.finished_runs`.
+    Journals are opened from the one last written on, until there are `most` runs.
+    Raises as `store.finished_runs`.
     """
     found: list[MeasuredRun] = []
     for path in sorted(RUN.paths(folder), key=_changed, reverse=True):
@@ -76,9 +76,7 @@ def features_of(planned: Sequence[PlannedRun], views: Mapping[str, DatasetView])
         settings.setdefault((run.dataset, run.recipe), []).append(row)
     table = np.empty((len(planned), len(Features._fields)))
     for (dataset, _), rows in settings.items():
-        view, recipe = views[dataset], planned[rows[0]].spec.recipe
-        train, test = len(view.train_index), len(view.test_index)
-        work = Workload.of(recipe, train, test, view.size, len(view.classes))
+        work = Workload.on(views[dataset], planned[rows[0]].spec.recipe)
         groups = groups_of([planned[row].spec.architecture for row in rows])
         table[rows] = run_features(groups, work)
     return table

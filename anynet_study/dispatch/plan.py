@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from anynet_study.data import DatasetView, load_dataset, make_view
 from anynet_study.design_space import Population
@@ -30,6 +31,18 @@ class PlannedRun:
     seconds: float
     #: Ids of the further evaluations of its final weights.
     evaluations: tuple[str, ...] = ()
+
+    def named(self) -> dict[str, Any]:
+        """What a record says of the run, however it ended."""
+        return {
+            "run_id": self.run_id,
+            "spec": self.spec.canonical(),
+            "architecture": self.spec.architecture.id,
+            "dataset": self.dataset,
+            "recipe": self.recipe,
+            "replicate": self.replicate,
+            "metric": self.spec.recipe.metric,
+        }
 
 
 def load_views(sweep: Sweep) -> dict[str, DatasetView]:
@@ -134,10 +147,8 @@ def _seconds(
     population: Population, view: DatasetView, recipe: Recipe, rate: CostModel
 ) -> list[float]:
     """Predicted length of one run of each architecture."""
-    work = Workload.of(
-        recipe, len(view.train_index), len(view.test_index), view.size, len(view.classes)
-    )
-    seconds: list[float] = rate.seconds(run_features(population.groups, work)).tolist()
+    features = run_features(population.groups, Workload.on(view, recipe))
+    seconds: list[float] = rate.seconds(features).tolist()
     return seconds
 
 

@@ -122,15 +122,9 @@ def classify(error: Exception) -> FailureKind:
 
 
 def _common(run: PlannedRun, engine: Engine, device: torch.device) -> dict[str, Any]:
-    """What a row says of every run, however it ended."""
+    """What a row says of every run that this process trained, however it ended."""
     return {
-        "run_id": run.run_id,
-        "spec": run.spec.canonical(),
-        "architecture": run.spec.architecture.id,
-        "dataset": run.dataset,
-        "recipe": run.recipe,
-        "replicate": run.replicate,
-        "metric": run.spec.recipe.metric,
+        **run.named(),
         "host": socket.gethostname(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "torch_version": torch.__version__,

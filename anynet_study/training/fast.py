@@ -46,7 +46,7 @@ class FastTrainer:
         self.update = Update(self.recipe, self.model.parameters(), self.lr)
         self.preprocess = preprocessor(self.recipe, view.mean, view.std, device)
         self._make_tables(source, options)
-        self.program = Program(options.graph and device.type == "cuda")
+        self.program = Program(options.records_graphs(device.type))
         self.tests = TestPass(view, self.model, self.preprocess, source, options, self.program)
 
     def _make_tables(self, source: Source, options: Options) -> None:

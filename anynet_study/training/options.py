@@ -25,6 +25,10 @@ class Options:
     #: GPU: runs trained at the same time.
     at_once: int = 1
 
+    def records_graphs(self, device_type: str) -> bool:
+        """Whether steps are CUDA graphs."""
+        return self.graph and device_type == "cuda"
+
     def keeps_channels_last(self, device_type: str) -> bool:
         """Whether batches stay in the memory format in which they are made.
 

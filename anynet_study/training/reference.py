@@ -15,7 +15,7 @@ from anynet_study.training.initial import Weights, initial_network, training_mod
 from anynet_study.training.optimizers import make_optimizer
 from anynet_study.training.schedule import learning_rate, steps_per_epoch
 from anynet_study.training.spec import RunSpec
-from anynet_study.training.testing import test_batches
+from anynet_study.training.testing import even_batches
 from anynet_study.training.trainer import State, Tested, Testing, Values
 
 
@@ -66,7 +66,7 @@ class ReferenceTrainer:
         self.model.eval()
         sums, predictions = np.zeros(3), []
         index, labels = self.view.test_index, self.view.test_labels
-        _, size = test_batches(len(index))
+        _, size = even_batches(len(index))
         for first in range(0, len(index), size):
             images = self.view.images("test")[index[first : first + size]]
             batch = torch.stack([self._centre(self._normalised(image)) for image in images])

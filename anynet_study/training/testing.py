@@ -16,9 +16,9 @@ from anynet_study.training.trainer import Tested, Testing
 LARGEST_BATCH = 256
 
 
-def test_batches(images: int) -> tuple[int, int]:
+def even_batches(images: int, largest: int = LARGEST_BATCH) -> tuple[int, int]:
     """Number and size of the batches of a test pass: as few as can be, about equal in size."""
-    count = -(-images // LARGEST_BATCH)
+    count = -(-images // largest)
     return count, -(-images // count)
 
 
@@ -37,9 +37,9 @@ class TestPass:
         device = source.device
         self.model, self.preprocess = model, preprocess
         self.images = len(view.test_index)
-        self.steps, self.batch = test_batches(self.images)
+        self.steps, self.batch = even_batches(self.images)
         self.contiguous = not options.keeps_channels_last(device.type)
-        self.graph = options.graph and device.type == "cuda"
+        self.graph = options.records_graphs(device.type)
         self.feed = source.feed(view, "test", self.steps, self.batch, options.resident)
         self.rows = self._filled(view.test_index, 0)
         self.labels = self._filled(view.test_labels, -1).to(device)

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from anynet_study.training.evaluation.evaluation_set import EvaluationSet
 from anynet_study.training.evaluation.transforms.apply import transformed
 from anynet_study.training.metrics import Tally
-
-BATCH = 256
+from anynet_study.training.testing import LARGEST_BATCH, even_batches
 
 
 class Preprocess(Protocol):
@@ -43,7 +42,7 @@ def evaluate(
     preprocess: Preprocess,
     evaluation_set: EvaluationSet,
     device: torch.device,
-    batch: int = BATCH,
+    batch: int = LARGEST_BATCH,
 ) -> EvaluationResult:
     """Test `model`, which is on `device` and is left in evaluation mode.
 
@@ -53,7 +52,7 @@ def evaluate(
     """
     model.eval()
     count = len(evaluation_set.index)
-    together = -(-count // -(-count // batch))
+    _, together = even_batches(count, batch)
     forbidden = torch.from_numpy(~evaluation_set.allowed).to(device)
     images = evaluation_set.dataset.images("test")
     draws = evaluation_set.draws()
