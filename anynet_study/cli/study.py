@@ -111,7 +111,7 @@ def launch(
             run for run, status in recorded.runs.items() if status != "failed" and run not in left
         ]
         alive = live_jobs(study.jobs_file, ended)
-        under_way = {run for job in alive for run in job.runs}
+        under_way = {run for live in alive for run in live.job.runs}
         new = [run for run in todo if run.run_id not in under_way]
         if sweep.launch.cluster == "local" and alive and new:
             raise UserError(
@@ -150,7 +150,7 @@ def status(study_name: StudyName, as_json: AsJson = False) -> None:
     recorded = Recorded.read(study.journals)
     finished, evaluated = recorded.runs, recorded.evaluations
     planned, cost, measured = prepared.learned()
-    jobs = live_jobs(study.jobs_file, finished)
+    jobs = [live.job for live in live_jobs(study.jobs_file, finished)]
     now = study_status(planned, finished, jobs, cost=cost, measured=measured, evaluated=evaluated)
     if as_json:
         print(json.dumps(asdict(now), indent=2))

@@ -3,15 +3,15 @@
 import json
 import os
 import socket
-import subprocess
 import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 import psutil
 
-from anynet_study.errors import WorkFailedError
+from anynet_study.dispatch.squeue import WAITING, Queued, queued_jobs
 from anynet_study.files import naming
 
 #: Slack when comparing a process's start time with the recorded one, in seconds.
@@ -30,6 +30,20 @@ class SubmittedJob:
     #: For a local job part of its identity: process ids are used again.
     started: float
     runs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LiveJob:
+    """A job that is queued or running, as Slurm or this machine has it now."""
+
+    job: SubmittedJob
+    state: Literal["running", "pending"]
+    #: When it began to run, this time (seconds since 1970); None while it waits.
+    started: float | None
+    #: The node it runs on; "" while it waits.
+    host: str = ""
+    #: Why it waits, in Slurm's words.
+    reason: str = ""
 
 
 def local_job(job_id: str, runs: Iterable[str]) -> SubmittedJob:
@@ -63,15 +77,27 @@ def read(path: Path) -> Iterator[SubmittedJob]:
             continue
 
 
-def live_jobs(path: Path, recorded: Collection[str] = ()) -> list[SubmittedJob]:
+def live_jobs(path: Path, recorded: Collection[str] = ()) -> list[LiveJob]:
     """The jobs that are queued or running now; one call of squeue however many there are.
 
     Jobs whose runs are all among `recorded` are not asked after: a finished study needs no Slurm.
     Local jobs of another machine cannot be seen from here and count as ended.
     """
     jobs = [job for job in read(path) if not set(job.runs) <= set(recorded)]
-    queued = _queued_in_slurm() if any(job.cluster == "slurm" for job in jobs) else set()
-    return [job for job in jobs if (job.job_id in queued if job.cluster == "slurm" else _runs(job))]
+    queued = queued_jobs() if any(job.cluster == "slurm" for job in jobs) else {}
+    live = [
+        _in_queue(job, queued[job.job_id])
+        for job in jobs
+        if job.cluster == "slurm" and job.job_id in queued
+    ]
+    here = [job for job in jobs if job.cluster != "slurm" and _runs(job)]
+    return live + [LiveJob(job, "running", job.started, job.host) for job in here]
+
+
+def _in_queue(job: SubmittedJob, queued: Queued) -> LiveJob:
+    if queued.state in WAITING:
+        return LiveJob(job, "pending", None, reason=queued.reason)
+    return LiveJob(job, "running", queued.started, queued.host)
 
 
 def _runs(job: SubmittedJob) -> bool:
@@ -83,15 +109,3 @@ def _runs(job: SubmittedJob) -> bool:
         return same and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
-
-
-def _queued_in_slurm() -> set[str]:
-    command = ["squeue", "--noheader", "--array", "--format=%i", "--user", str(os.getuid())]
-    try:
-        answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    except (OSError, subprocess.SubprocessError) as error:
-        words = " ".join((getattr(error, "stderr", "") or str(error)).split())
-        raise WorkFailedError(
-            f"squeue does not answer, so queued jobs cannot be told from lost ones: {words}"
-        ) from None
-    return set(answer.stdout.split())

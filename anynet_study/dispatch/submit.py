@@ -3,7 +3,7 @@
 import io
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from dataclasses import dataclass
 from itertools import islice
@@ -106,13 +106,17 @@ def slurm_jobs(sweep: Sweep, runs: Sequence[PlannedRun]) -> list[list[PlannedRun
 
 
 def submit_to_slurm(
-    study: Study, sweep: Sweep, runs: Sequence[PlannedRun], retry_failed: bool = False
+    study: Study,
+    sweep: Sweep,
+    runs: Sequence[PlannedRun],
+    retry_failed: bool = False,
+    avoid: Collection[str] = (),
 ) -> list[submitit.Job[int]]:
-    """Queue the runs as job arrays and return at once.
+    """Queue the runs as job arrays and return at once; `avoid`: nodes they must not get.
 
     Raises WorkFailedError with Slurm's words where it takes no (more) jobs.
     """
-    executor = slurm_executor(study, sweep)
+    executor = slurm_executor(study, sweep, avoid)
     packed = iter(slurm_jobs(sweep, runs))
     submitted: list[submitit.Job[int]] = []
     while parts := list(islice(packed, ARRAY_SIZE)):
@@ -142,14 +146,22 @@ def _refusals_told(queued: int) -> Iterator[None]:
         raise WorkFailedError(f"sbatch: {words}{before}") from None
 
 
-def slurm_executor(study: Study, sweep: Sweep) -> submitit.AutoExecutor:
-    """An executor with the sweep's Slurm options; UserError names an option submitit lacks."""
+def slurm_executor(
+    study: Study, sweep: Sweep, avoid: Collection[str] = ()
+) -> submitit.AutoExecutor:
+    """An executor with the sweep's Slurm options; UserError names an option submitit lacks.
+
+    Nodes to `avoid` are excluded besides those that the sweep excludes.
+    """
     options: dict[str, Any] = {
         "name": f"anynet-{sweep.name}",
         "timeout_min": max(15, int(3 * sweep.launch.job_minutes)),
         "cpus_per_task": 1,
         **sweep.launch.slurm,
     }
+    if avoid:
+        excluded = filter(None, [options.get("exclude"), *sorted(set(avoid))])
+        options["exclude"] = ",".join(excluded)
     named = {k if k in SHARED_PARAMETERS else f"slurm_{k}": v for k, v in options.items()}
     try:
         executor = submitit.AutoExecutor(folder=study.logs, cluster="slurm")

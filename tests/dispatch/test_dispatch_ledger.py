@@ -23,7 +23,8 @@ def test_a_process_is_alive_until_it_ends(tmp_path: Path, sleeper: subprocess.Po
     path = tmp_path / "jobs.jsonl"
     job = ledger.local_job(str(sleeper.pid), ["a", "b"])
     ledger.append(path, [job])
-    assert ledger.live_jobs(path) == [job]
+    (live,) = ledger.live_jobs(path)
+    assert (live.job, live.state, live.started) == (job, "running", job.started)
     sleeper.kill()
     psutil.Process(sleeper.pid).wait(10)
     assert ledger.live_jobs(path) == []
@@ -55,10 +56,20 @@ def test_slurm_jobs_are_those_squeue_lists(tmp_path: Path, monkeypatch: pytest.M
     path = tmp_path / "jobs.jsonl"
     ledger.append(path, [ledger.slurm_job(f"7_{n}", [str(n)]) for n in range(3)])
     squeue = tmp_path / "squeue"
-    squeue.write_text("#!/bin/sh\necho 7_1\necho 99\n")
+    squeue.write_text(
+        "#!/bin/sh\n"
+        'test "$SLURM_TIME_FORMAT" = %s || exit 1\n'
+        "echo '7_1|PENDING|N/A||Resources|anynet-a|b'\n"
+        "echo '7_2|RUNNING|1795317349|node7|None|anynet-a|b'\n"
+        "echo '99|RUNNING|1795317349|node8|None|other'\n"
+    )
     squeue.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert [job.job_id for job in ledger.live_jobs(path)] == ["7_1"]
+    waits, runs = ledger.live_jobs(path)
+    assert (waits.job.job_id, waits.state, waits.started) == ("7_1", "pending", None)
+    assert waits.reason == "Resources"
+    assert (runs.job.job_id, runs.state, runs.started) == ("7_2", "running", 1795317349.0)
+    assert runs.host == "node7"
 
 
 def test_jobs_whose_runs_are_recorded_are_not_asked_after(
