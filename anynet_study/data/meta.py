@@ -78,6 +78,10 @@ class Meta(_Frozen):
     quarantined: tuple[Broken, ...]
     #: Files in the source that are no labelled image of either split.
     ignored: int
+    #: Whether an image can have several classes: labels are then a matrix (`labels.Labels`).
+    multi_label: bool = False
+    #: Superclasses that the source itself has, by name the classes in each; or none.
+    superclasses: dict[str, tuple[str, ...]] = {}
 
 
 def content_hash(

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.data.labels import Labels, label_layout
 from anynet_study.data.meta import (
     SPLITS,
     Meta,
@@ -31,11 +32,12 @@ class PackedDataset:
         """Open a packed dataset; UserError if it is damaged or from a newer version."""
         dataset = cls(folder, read_meta(folder / "meta.json"))
         size = dataset.size
+        label_shape, label_type = label_layout(len(dataset.classes), dataset.multi_label)
         for split in SPLITS:
             images = dataset.counts(split).images
             for kind, shape, dtype in (
                 ("images", (images, size, size, 3), np.uint8),
-                ("labels", (images,), np.int64),
+                ("labels", (images, *label_shape), label_type),
                 ("moments", (images, 2, 3), np.int64),
             ):
                 array = dataset._array(split, kind)
@@ -60,6 +62,11 @@ class PackedDataset:
     def content_hash(self) -> str:
         return self.meta.content_hash
 
+    @property
+    def multi_label(self) -> bool:
+        """Whether an image can have several classes."""
+        return self.meta.multi_label
+
     def counts(self, split: Split) -> SplitCounts:
         """Images of `split`, in total and by class."""
         return self.meta.train if split == "train" else self.meta.test
@@ -68,8 +75,11 @@ class PackedDataset:
         """(N, size, size, 3) uint8 RGB, memory-mapped and read-only."""
         return self._array(split, "images")
 
-    def labels(self, split: Split) -> NDArray[np.int64]:
-        """(N,) int64 indices into `classes`, memory-mapped and read-only."""
+    def labels(self, split: Split) -> Labels:
+        """(N,) int64 indices into `classes`, memory-mapped and read-only.
+
+        Of a multi-label dataset (N, classes) uint8, 1 where the image has the class.
+        """
         return self._array(split, "labels")
 
     def moments(self, split: Split) -> NDArray[np.int64]:

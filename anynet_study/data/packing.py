@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.data.decoding import Block, Encoded, decoder
+from anynet_study.data.labels import class_counts, label_array
 from anynet_study.data.meta import (
     SCHEMA_VERSION,
     SPLITS,
@@ -98,11 +99,14 @@ def pack(
     ):
         packed: dict[Split, _Packed] = {}
         for split in SPLITS:
-            with SplitWriter(folder, split, size) as writer:
+            width = len(listing.classes), listing.multi_label
+            with SplitWriter(folder, split, size, *width) as writer:
                 blocks = decode(_encoded(source, listing, examples[split]))
-                packed[split] = _write(writer, split, examples[split], blocks, quarantine, report)
+                packed[split] = _write(
+                    writer, split, examples[split], width, blocks, quarantine, report
+                )
     for split in SPLITS:
-        _check_classes(listing.classes, split, packed[split].examples)
+        _check_classes(listing, split, packed[split].examples)
     meta = _describe(listing, origin, size, packed, quarantine)
     _write_manifest(folder / "split.csv", listing.classes, packed)
     write_text(folder / "meta.json", meta.model_dump_json(indent=1) + "\n")
@@ -123,6 +127,7 @@ def _write(
     writer: SplitWriter,
     split: Split,
     examples: Sequence[Example],
+    width: tuple[int, bool],
     blocks: Iterable[tuple[int, Block]],
     quarantine: _Quarantine,
     report: Report,
@@ -132,7 +137,7 @@ def _write(
     done = 0
     for count, block in blocks:
         readable = quarantine.readable(split, examples[done : done + count], block)
-        writer.append(block, np.array([example.label for example in readable], np.int64))
+        writer.append(block, label_array(readable, *width))
         written += readable
         done += count
         report(before + done)
@@ -148,10 +153,9 @@ def _check_space(folder: Path, needed: int) -> None:
         )
 
 
-def _check_classes(classes: Sequence[str], split: Split, examples: Sequence[Example]) -> None:
-    present = {example.label for example in examples}
-    for label, name in enumerate(classes):
-        if label not in present:
+def _check_classes(listing: Listing, split: Split, examples: Sequence[Example]) -> None:
+    for name, images in zip(listing.classes, _counts(listing, examples), strict=True):
+        if not images:
             raise UserError(f"class {name!r} has no readable image in the {split} split")
 
 
@@ -164,9 +168,8 @@ def _describe(
 ) -> Meta:
     counts = {}
     for split, part in packed.items():
-        labels = np.array([example.label for example in part.examples], np.int64)
-        per_class = np.bincount(labels, minlength=len(listing.classes)).tolist()
-        counts[split] = SplitCounts(images=len(labels), per_class=tuple(per_class))
+        per_class = tuple(_counts(listing, part.examples))
+        counts[split] = SplitCounts(images=len(part.examples), per_class=per_class)
     hashes = {split: part.hashes for split, part in packed.items()}
     return Meta(
         schema_version=SCHEMA_VERSION,
@@ -183,7 +186,16 @@ def _describe(
         duplicates=_duplicates(packed["train"].digests, packed["test"].digests),
         quarantined=tuple(quarantine.found),
         ignored=listing.ignored,
+        multi_label=listing.multi_label,
+        superclasses=dict(listing.superclasses),
     )
+
+
+def _counts(listing: Listing, examples: Sequence[Example]) -> list[int]:
+    """Images of each class."""
+    labels = label_array(examples, len(listing.classes), listing.multi_label)
+    counts: list[int] = class_counts(labels, len(listing.classes)).tolist()
+    return counts
 
 
 def _duplicates(train: NDArray[np.uint64], test: NDArray[np.uint64]) -> Duplicates:
@@ -201,4 +213,5 @@ def _write_manifest(path: Path, classes: Sequence[str], packed: dict[Split, _Pac
         writer.writerow(("split", "class", "image"))
         for split, part in packed.items():
             for example in part.examples:
-                writer.writerow((split, classes[example.label], example.name))
+                names = [classes[label] for label in (example.label, *example.also)]
+                writer.writerow((split, "|".join(names), example.name))

@@ -1,6 +1,7 @@
 """What a reader finds in a downloaded dataset: every image with its label, nothing decoded yet."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ class Example:
     group: str = ""
     #: (height, width, 3) uint8 where the source holds arrays; None: the file of that name.
     pixels: NDArray[np.uint8] | None = None
+    #: Further classes of an image of a multi-label dataset. `label`, by which splits are
+    #: stratified, is best its rarest.
+    also: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,10 @@ class Listing:
     test: list[Example] | None
     #: Files that are no labelled image of either split.
     ignored: int = 0
+    #: Whether an image can have several classes.
+    multi_label: bool = False
+    #: Superclasses that the source itself has, by name the classes in each; or none.
+    superclasses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def path(self, example: Example) -> str:
         """The path of an example from the source."""
