@@ -17,20 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from anynet_study.data.images import UnreadableImageError, decode_image, fit
-from anynet_study.data.source import Member
+from anynet_study.data.encoded import CONTENT_BYTES, Decoder, Encoded
+from anynet_study.data.images import UnreadableImageError
 from anynet_study.errors import WorkFailedError
 
 #: Decoded bytes of one block, the unit of work of a process.
 BLOCK_BYTES = 4 << 20
 #: Starting a process pays from about this many images on.
 IMAGES_PER_WORKER = 1000
-#: A larger file is not read into memory: it counts as unreadable.
-MAX_FILE_BYTES = 256 << 20
-
-
-#: An image file, or (height, width, 3) uint8.
-Encoded = Member | NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -43,6 +37,8 @@ class Block:
     moments: NDArray[np.int64]
     #: (n,) uint64: a hash of each image's bytes.
     digests: NDArray[np.uint64]
+    #: (n, 16) uint8: a hash of what each was made from, such as the bytes of its file.
+    contents: NDArray[np.uint8]
     #: Position in the block and reason of each unreadable image.
     broken: dict[int, str]
 
@@ -51,14 +47,23 @@ def decode_block(images: Sequence[Encoded], size: int) -> Block:
     """Decode images to `size` x `size` pixels."""
     decoded = np.empty((len(images), size, size, 3), np.uint8)
     broken: dict[int, str] = {}
+    contents = []
+    decoder = Decoder(size)
     for place, image in enumerate(images):
         try:
-            decoded[place - len(broken)] = _decode(image, size)
+            decoded[place - len(broken)], content = decoder.decode(image)
+            contents.append(content)
         except (UnreadableImageError, OSError, ValueError) as error:
             broken[place] = str(error)
     decoded = decoded[: len(images) - len(broken)]
     digests = [hashlib.blake2b(image.data, digest_size=8).digest() for image in decoded]
-    return Block(decoded, _moments(decoded), np.frombuffer(b"".join(digests), np.uint64), broken)
+    return Block(
+        decoded,
+        _moments(decoded),
+        np.frombuffer(b"".join(digests), np.uint64),
+        np.frombuffer(b"".join(contents), np.uint8).reshape(-1, CONTENT_BYTES),
+        broken,
+    )
 
 
 def _moments(images: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -67,12 +72,6 @@ def _moments(images: NDArray[np.uint8]) -> NDArray[np.int64]:
     histograms = np.array(counts, np.int64).reshape(len(images), 3, 256)
     values = np.arange(256)
     return np.stack([histograms @ values, histograms @ values**2], axis=1)
-
-
-def _decode(image: Encoded, size: int) -> NDArray[np.uint8]:
-    if isinstance(image, Member):
-        return decode_image(image.read(MAX_FILE_BYTES), size)
-    return fit(Image.fromarray(np.ascontiguousarray(image)), size)
 
 
 #: Yields, in order, how many of the images it is given come next, and what they decode to.

@@ -21,6 +21,11 @@ def decode_image(content: bytes, size: int) -> NDArray[np.uint8]:
 
     Raises UnreadableImageError for anything that is not a whole, sane image of `FORMATS`.
     """
+    return fit(open_image(content), size)
+
+
+def open_image(content: bytes) -> Image.Image:
+    """Decode the bytes of an image file to RGB, the right way up; see `decode_image`."""
     with warnings.catch_warnings():
         # A damaged tag is no reason to refuse an image, a decompression bomb is.
         warnings.simplefilter("ignore")
@@ -28,7 +33,7 @@ def decode_image(content: bytes, size: int) -> NDArray[np.uint8]:
         try:
             with Image.open(io.BytesIO(content), formats=FORMATS) as image:
                 image.load()
-                return fit(to_rgb(ImageOps.exif_transpose(image)), size)
+                return to_rgb(ImageOps.exif_transpose(image))
         except UnidentifiedImageError as error:
             raise UnreadableImageError("not an image of a known format") from error
         except Exception as error:  # decoders raise nearly anything on hostile bytes

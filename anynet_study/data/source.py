@@ -4,32 +4,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from anynet_study.data.archives import spool
+from anynet_study.data.member import Member
 from anynet_study.data.tree import Folder, tree_of_folder, tree_of_names
-
-
-class Member(NamedTuple):
-    """Where the bytes of one file of a source are."""
-
-    file: str
-    offset: int = 0
-    #: None: up to the end of `file`.
-    size: int | None = None
-
-    def length(self) -> int:
-        """Bytes."""
-        return Path(self.file).stat().st_size if self.size is None else self.size
-
-    def read(self, most: int) -> bytes:
-        """All bytes; ValueError if they are more than `most`."""
-        length = self.length()
-        if length > most:
-            raise ValueError(f"{length} bytes, more than {most} are not read")
-        with open(self.file, "rb") as file:
-            file.seek(self.offset)
-            return file.read(length)
 
 
 @dataclass(frozen=True)
