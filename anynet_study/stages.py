@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Population
-from anynet_study.dispatch.plan import PlannedRun, evaluations_by_dataset, resolve
+from anynet_study.dispatch.plan import evaluations_by_dataset, resolve
+from anynet_study.dispatch.planned import PlannedRun
 from anynet_study.files import write_text
 from anynet_study.provenance import code_version
 from anynet_study.store import CollectReport, collect

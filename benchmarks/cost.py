@@ -24,7 +24,7 @@ from anynet_study.dispatch.cost_features import Features, FloatArray, Workload
 from anynet_study.dispatch.cost_fit import fit_cost
 from anynet_study.dispatch.measured import features_of, measured_runs
 from anynet_study.dispatch.memory import CPU_MEMORY, MIB, run_bytes, shared_bytes
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.planned import PlannedRun
 
 FIRST = (1, 3, 5, 10, 20)
 ALL = 1_000_000

@@ -8,7 +8,8 @@ from anynet_study.data import DatasetView
 from anynet_study.design_space import Population
 from anynet_study.dispatch.cost import expected_cost
 from anynet_study.dispatch.measured import Learned, learn
-from anynet_study.dispatch.plan import PlannedRun, load_views, plan
+from anynet_study.dispatch.plan import load_views, plan
+from anynet_study.dispatch.planned import Plan
 from anynet_study.study import Study, sample
 from anynet_study.sweep import Sweep
 
@@ -21,7 +22,7 @@ class Prepared:
     sweep: Sweep
     population: Population
     views: dict[str, DatasetView]
-    planned: list[PlannedRun]
+    planned: Plan
 
     def learned(self) -> Learned:
         """The planned runs with lengths predicted by those that this study has finished."""

@@ -8,7 +8,7 @@ from anynet_study.data import DatasetView
 from anynet_study.design_space import Population
 from anynet_study.dispatch.cost_features import Workload
 from anynet_study.dispatch.memory import GPU_MEMORY, run_bytes, runs_at_once, shared_bytes
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.planned import PlannedRun
 
 #: More small networks at a time than this leave a GPU nothing to gain.
 MOST = 8

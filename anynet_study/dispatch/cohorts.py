@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.planned import PlannedRun
 
 #: Architectures looked at together, as a multiple of those trained at a time: the more, the more
 #: alike are those that share a GPU, and the later rows are complete.

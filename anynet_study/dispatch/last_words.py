@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.planned import PlannedRun
 from anynet_study.provenance import code_version
 from anynet_study.store import JournalWriter, RunRecord
 from anynet_study.study import Study

@@ -7,7 +7,7 @@ from functools import partial
 
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.last_words import interrupted_run, last_words, record_death
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.planned import PlannedRun
 from anynet_study.dispatch.recorded import Recorded
 from anynet_study.dispatch.submit import LocalWorker, start_worker, submit_locally
 from anynet_study.errors import WorkFailedError

@@ -11,7 +11,7 @@ from anynet_study.data import DatasetView
 from anynet_study.design_space.populations.cells import groups_of
 from anynet_study.dispatch.cost import CostModel, built_in_cost
 from anynet_study.dispatch.cost_features import Features, FloatArray, Workload, run_features
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.planned import Plan, PlannedRun
 from anynet_study.store.frames import Reading
 from anynet_study.store.journal import journal_blocks
 from anynet_study.store.run_kind import RUN
@@ -83,7 +83,7 @@ def features_of(planned: Sequence[PlannedRun], views: Mapping[str, DatasetView])
 
 
 def learned_cost(
-    planned: Sequence[PlannedRun],
+    planned: Plan,
     views: Mapping[str, DatasetView],
     measured: Sequence[MeasuredRun],
     prior: CostModel,
@@ -95,14 +95,14 @@ def learned_cost(
     """
     from anynet_study.dispatch.cost_fit import fit_cost, held_out_error  # imports scipy
 
-    by_id = {run.run_id: run for run in planned}
-    known = [run for run in measured if run.run_id in by_id]
+    asked = {run.run_id: run for run in planned.find(run.run_id for run in measured)}
+    known = [run for run in measured if run.run_id in asked]
     if not known:
         return prior
     latest = max(known, key=lambda run: run.ended)
     same = [run for run in known if (run.device, run.engine) == (latest.device, latest.engine)]
     prior = built_in_cost(latest.device)
-    features = features_of([by_id[run.run_id] for run in same], views)
+    features = features_of([asked[run.run_id] for run in same], views)
     features[:, Features._fields.index("starts")] = [run.first for run in same]
     seconds = np.array([run.seconds for run in same])
     fitted = fit_cost(features, seconds, prior)
@@ -113,13 +113,13 @@ class Learned(NamedTuple):
     """What a study's own runs say, and the runs that they say it of."""
 
     #: The planned runs with lengths predicted by `cost`.
-    planned: list[PlannedRun]
+    planned: Plan
     cost: CostModel
     measured: list[MeasuredRun]
 
 
 def learn(
-    planned: Sequence[PlannedRun],
+    planned: Plan,
     views: Mapping[str, DatasetView],
     journals: Path,
     prior: CostModel,
@@ -130,13 +130,5 @@ def learn(
     """
     measured = measured_runs(journals)
     cost = learned_cost(planned, views, measured, prior)
-    known = list(planned) if cost is prior else repriced(planned, views, cost)
+    known = planned if cost is prior else planned.priced(views, cost)
     return Learned(known, cost, measured)
-
-
-def repriced(
-    planned: Sequence[PlannedRun], views: Mapping[str, DatasetView], cost: CostModel
-) -> list[PlannedRun]:
-    """The same runs, with lengths predicted by `cost`."""
-    seconds = cost.seconds(features_of(planned, views)).tolist()
-    return [replace(run, seconds=it) for run, it in zip(planned, seconds, strict=True)]

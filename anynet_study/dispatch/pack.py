@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Iterator, Sequence
 
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.planned import PlannedRun
 
 
 def pack_for_workers(runs: Sequence[PlannedRun], workers: int) -> list[list[PlannedRun]]:

@@ -1,48 +1,21 @@
 """Which runs a sweep consists of, in the order in which they are trained."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from anynet_study.data import DatasetView, load_dataset, make_view
 from anynet_study.design_space import Population
 from anynet_study.dispatch.cost import CostModel, expected_cost
-from anynet_study.dispatch.cost_features import Workload, run_features
+from anynet_study.dispatch.planned import Plan, Setting
 from anynet_study.errors import UserError
 from anynet_study.sweep import Sweep
 from anynet_study.training.evaluation import EvaluationSet, evaluation_sets
 from anynet_study.training.recipe import Recipe, ResolvedRecipe
 from anynet_study.training.schedule import steps_per_epoch
-from anynet_study.training.spec import RunSpec
-
-
-@dataclass(frozen=True)
-class PlannedRun:
-    """A run and the names by which the sweep calls it."""
-
-    run_id: str
-    spec: RunSpec
-    dataset: str
-    recipe: str
-    replicate: int
-    #: Predicted length on one worker.
-    seconds: float
-    #: Ids of the further evaluations of its final weights.
-    evaluations: tuple[str, ...] = ()
-
-    def named(self) -> dict[str, Any]:
-        """What a record says of the run, however it ended."""
-        return {
-            "run_id": self.run_id,
-            "spec": self.spec.canonical(),
-            "architecture": self.spec.architecture.id,
-            "dataset": self.dataset,
-            "recipe": self.recipe,
-            "replicate": self.replicate,
-            "metric": self.spec.recipe.metric,
-        }
+from anynet_study.training.spec import as_json, canonical_text, id_of
 
 
 def load_views(sweep: Sweep) -> dict[str, DatasetView]:
@@ -70,59 +43,53 @@ def plan(
     population: Population,
     views: Mapping[str, DatasetView],
     rate: CostModel | None = None,
-) -> list[PlannedRun]:
-    """All runs, complete rows first: an architecture finishes everywhere before the next begins.
-
-    First seeds come before replicates, so that what has finished at any time can be analysed.
-    """
+) -> Plan:
+    """All runs that a sweep asks for. UserError where a recipe does not fit a dataset."""
     settings = _settings(sweep, views)
-    _refuse_twins(settings, views)
-    rate = rate or expected_cost(sweep.launch.cluster, sweep.launch.slurm)
-    seconds = [_seconds(population, views[it.label], it.recipe, rate) for it in settings]
-    asked = evaluations_by_dataset(sweep, views)
-    planned = []
-    for replicate in range(sweep.replicates.count):
-        repeated = sweep.replicates.architectures if replicate else None
-        for row, architecture in enumerate(list(population)[:repeated]):
-            specs: dict[tuple[str, str], RunSpec] = {}
-            for it, lengths in zip(settings, seconds, strict=True):
-                start = specs[it.start] if it.start else None
-                data = views[it.label].identity
-                spec = RunSpec(architecture, data, it.recipe, replicate, start)
-                specs[it.label, it.name] = spec
-                evaluations = tuple(one.evaluation_id for one in asked.get(it.label, {}).values())
-                planned.append(
-                    PlannedRun(
-                        spec.run_id, spec, it.label, it.name, replicate, lengths[row], evaluations
-                    )
-                )
-    return planned
+    _refuse_twins(settings)
+    first, repeated = len(population), sweep.replicates.architectures
+    again = first if repeated is None else min(first, repeated)
+    counts = [again if seed else first for seed in range(sweep.replicates.count)]
+    rows = np.array([(it, seed) for seed, count in enumerate(counts) for it in range(count)])
+    planned = Plan(population, settings, rows, _ids(population, settings, rows), np.empty((0, 0)))
+    return planned.priced(views, rate or expected_cost(sweep.launch.cluster, sweep.launch.slurm))
 
 
-@dataclass(frozen=True)
-class _Setting:
-    """A dataset trained with a recipe."""
-
-    label: str
-    name: str
-    recipe: ResolvedRecipe
-    #: Dataset and recipe of the run whose weights it starts from; None: from scratch.
-    start: tuple[str, str] | None
-
-
-def _settings(sweep: Sweep, views: Mapping[str, DatasetView]) -> list[_Setting]:
+def _settings(sweep: Sweep, views: Mapping[str, DatasetView]) -> tuple[Setting, ...]:
     """In the sweep's order, those that start from others' weights after all others."""
-    settings = [
-        _Setting(
-            label,
-            name,
-            resolve(spec.for_dataset(label), label, *_size(views[label])),
-            (spec.pretrained, sweep.pretraining(spec.pretrained)) if spec.pretrained else None,
-        )
-        for name, spec in sweep.recipes.items()
-        for label in sweep.trained_datasets(spec)
+    asked = evaluations_by_dataset(sweep, views)
+    pairs = [
+        (label, name) for name, it in sweep.recipes.items() for label in sweep.trained_datasets(it)
     ]
-    return sorted(settings, key=lambda setting: setting.start is not None)
+    pairs.sort(key=lambda pair: sweep.recipes[pair[1]].pretrained is not None)
+    settings = []
+    for label, name in pairs:
+        spec, view = sweep.recipes[name], views[label]
+        size = len(view.classes), len(view.train_index), view.size
+        resolved = resolve(spec.for_dataset(label), label, *size)
+        evaluations = tuple(each.evaluation_id for each in asked.get(label, {}).values())
+        start = None
+        if spec.pretrained:
+            start = pairs.index((spec.pretrained, sweep.pretraining(spec.pretrained)))
+        settings.append(Setting(label, name, resolved, view.identity, start, evaluations))
+    return tuple(settings)
+
+
+def _ids(
+    population: Population, settings: Sequence[Setting], rows: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bytes_]:
+    """Ids of all runs, shape (rows, settings)."""
+    architectures = [as_json(it.to_dict()) for it in population]
+    columns = [(as_json(it.data), as_json(it.resolved.model_dump()), it.start) for it in settings]
+    ids = np.empty((len(rows), len(settings)), "S16")
+    for row, (place, seed) in zip(ids, rows.tolist(), strict=True):
+        made: list[str] = []
+        for data, recipe, start in columns:
+            weights_of = None if start is None else made[start]
+            text = canonical_text(architectures[place], data, recipe, seed, weights_of)
+            made.append(id_of(text))
+        row[:] = made
+    return ids
 
 
 def evaluations_by_dataset(
@@ -141,19 +108,6 @@ def evaluations_by_dataset(
         for label, evaluation_set in sets.items():
             asked.setdefault(label, {})[name] = evaluation_set
     return asked
-
-
-def _seconds(
-    population: Population, view: DatasetView, recipe: Recipe, rate: CostModel
-) -> list[float]:
-    """Predicted length of one run of each architecture."""
-    features = run_features(population.groups, Workload.on(view, recipe))
-    seconds: list[float] = rate.seconds(features).tolist()
-    return seconds
-
-
-def _size(view: DatasetView) -> tuple[int, int, int]:
-    return len(view.classes), len(view.train_index), view.size
 
 
 def resolve(
@@ -175,13 +129,12 @@ def resolve(
         return recipe.resolved(side, classes)
 
 
-def _refuse_twins(settings: Sequence[_Setting], views: Mapping[str, DatasetView]) -> None:
+def _refuse_twins(settings: Sequence[Setting]) -> None:
     """A run is recorded once, so two names for the same run would leave one without results."""
     names: dict[object, str] = {}
     for it in settings:
-        this = f"dataset {it.label} with recipe {it.name}"
-        data = json.dumps(views[it.label].identity, sort_keys=True)
-        other = names.setdefault((data, it.recipe, it.start), this)
+        this = f"dataset {it.dataset} with recipe {it.recipe}"
+        other = names.setdefault((as_json(it.data), it.resolved, it.start), this)
         if other != this:
             raise UserError(
                 f"{this}: the same images and the same training as {other}; leave one of them out"

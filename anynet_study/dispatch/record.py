@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from anynet_study.data import DatasetView
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.planned import PlannedRun
 from anynet_study.errors import UserError
 from anynet_study.provenance import code_version
 from anynet_study.store import EvaluationRecord, RunRecord

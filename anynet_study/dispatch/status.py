@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from anynet_study.dispatch.cost import CostModel
 from anynet_study.dispatch.ledger import SubmittedJob
 from anynet_study.dispatch.measured import MeasuredRun
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.planned import PlannedRun
 
 
 @dataclass(frozen=True)

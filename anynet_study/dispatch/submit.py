@@ -17,7 +17,7 @@ from submitit.core.utils import FailedJobError, FailedSubmissionError
 from anynet_study.data import data_root
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.pack import pack_by_length, pack_for_workers
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.planned import PlannedRun
 from anynet_study.dispatch.process import huge_pages
 from anynet_study.dispatch.terminal import deaf_to_the_terminal, without_our_streams
 from anynet_study.dispatch.worker import Job

@@ -10,7 +10,7 @@ import torch
 from anynet_study.data import DatasetView
 from anynet_study.dispatch.journals import Journals
 from anynet_study.dispatch.last_words import end_worker_at, say_begins
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.planned import Plan, PlannedRun
 from anynet_study.dispatch.record import Trained, evaluation_of, failure_of, record_of, turns
 from anynet_study.dispatch.recorded import Recorded
 from anynet_study.models import build
@@ -37,10 +37,7 @@ class Assignment:
     views: Mapping[str, DatasetView]
     #: Further test sets by dataset and name.
     evaluations: Mapping[str, Mapping[str, EvaluationSet]]
-    #: All runs of the study by id.
-    planned: Mapping[str, PlannedRun]
-    #: Ids of the runs whose final weights are wanted later.
-    kept: frozenset[str]
+    planned: Plan
     recorded: Recorded
     device: torch.device
 
@@ -124,7 +121,7 @@ class Bench:
         path = self.given.study.weights(spec.run_id)
         weights = load_weights(path, spec.run_id)
         if weights is None:
-            trained = yield from self._trained(self.given.planned[spec.run_id], None)
+            trained = yield from self._trained(self.given.planned.find([spec.run_id])[0], None)
             save_weights(path, spec.run_id, trained.network)
             weights = load_weights(path, spec.run_id)
         assert weights is not None, "what was just written can be read"
@@ -142,7 +139,7 @@ class Bench:
                 self._evaluate(run, trained.network)
             except (RuntimeError, MemoryError) as error:
                 return error
-            if run.run_id in self.given.kept:
+            if self.given.launch.keep == "weights" or self.given.planned.starts_others(run):
                 save_weights(self.given.study.weights(run.run_id), run.run_id, trained.network)
         if self.given.recorded.runs.get(run.run_id) in (None, "failed"):
             self.journals.append(row)  # otherwise it was trained once more for its weights

@@ -10,7 +10,8 @@ import yaml
 
 from anynet_study.design_space import Population
 from anynet_study.dispatch.capacity import gpu_capacity
-from anynet_study.dispatch.plan import PlannedRun, evaluations_by_dataset, load_views, plan
+from anynet_study.dispatch.plan import evaluations_by_dataset, load_views, plan
+from anynet_study.dispatch.planned import PlannedRun
 from anynet_study.dispatch.process import end_with, keep_freed_memory
 from anynet_study.dispatch.recorded import Recorded
 from anynet_study.dispatch.signals import Interruption
@@ -70,9 +71,7 @@ def work(job: Job, interruption: Interruption) -> int:
     study = Study(Path(job.study_folder))
     sweep = Sweep.model_validate(yaml.safe_load(job.sweep_yaml))
     given = assignment(study, sweep, torch.device("cuda" if torch.cuda.is_available() else "cpu"))
-    mine = set(job.run_ids)
-    todo = [run for run in given.planned.values() if run.run_id in mine]
-    todo = given.recorded.todo(todo, job.retry_failed)
+    todo = given.recorded.todo(given.planned.find(job.run_ids), job.retry_failed)
     options = Options(at_once=_at_once(given, todo))
     with Journals(given.study) as journals:
         bench = Bench(given, options, journals, interruption.requested)
@@ -90,15 +89,12 @@ def assignment(study: Study, sweep: Sweep, device: "torch.device") -> "Assignmen
 
     views = load_views(sweep)
     planned = plan(sweep, Population.read(study.population_file), views)
-    starts = {run.spec.pretrained.run_id for run in planned if run.spec.pretrained is not None}
-    everything = {run.run_id for run in planned}
     return Assignment(
         study=study,
         launch=sweep.launch,
         views=views,
         evaluations=evaluations_by_dataset(sweep, views),
-        planned={run.run_id: run for run in planned},
-        kept=frozenset(everything if sweep.launch.keep == "weights" else starts),
+        planned=planned,
         recorded=Recorded.read(study.journals),
         device=device,
     )

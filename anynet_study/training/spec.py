@@ -14,7 +14,7 @@ from anynet_study.training.recipe import ResolvedRecipe
 SEMANTICS = 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RunSpec:
     """One architecture trained on one dataset with one recipe and seed.
 
@@ -34,19 +34,18 @@ class RunSpec:
 
     def canonical(self) -> str:
         """The specification as JSON with sorted keys: equal specifications, equal text."""
-        start = {"weights_of": self.pretrained.run_id} if self.pretrained else "scratch"
-        return _canonical(
-            architecture=self.architecture.to_dict(),
-            data=self.data,
-            recipe=self.recipe.model_dump(),
-            seed=self.seed,
-            initialisation=start,
+        return canonical_text(
+            as_json(self.architecture.to_dict()),
+            as_json(self.data),
+            as_json(self.recipe.model_dump()),
+            self.seed,
+            self.pretrained.run_id if self.pretrained else None,
         )
 
     @property
     def run_id(self) -> str:
         """16 hexadecimal digits: a hash of the canonical specification."""
-        return hashlib.sha256(self.canonical().encode()).hexdigest()[:16]
+        return id_of(self.canonical())
 
     def seed_for(self, *purpose: object) -> int:
         """A 63-bit seed for one use of randomness (`"epoch", 3`), independent of all others."""
@@ -58,11 +57,33 @@ class RunSpec:
         The same for all runs that share data and seed, whatever their architecture and recipe:
         they can be fed by one stream of batches, and differ by one source of noise less.
         """
-        return _seed(_canonical(data=self.data, seed=self.seed), "order", epoch)
+        fields = {"data": self.data, "seed": self.seed, "semantics": SEMANTICS}
+        return _seed(as_json(fields), "order", epoch)
 
 
-def _canonical(**fields: Any) -> str:
-    return json.dumps({**fields, "semantics": SEMANTICS}, sort_keys=True, separators=(",", ":"))
+def as_json(value: object) -> str:
+    """JSON with sorted keys and without spaces: equal values, equal text."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def canonical_text(
+    architecture: str, data: str, recipe: str, seed: int, weights_of: str | None
+) -> str:
+    """The canonical specification from the JSON of its parts.
+
+    Of many runs most parts are alike: writing each once makes a million ids in seconds.
+    `weights_of` is the id of the run that this one starts from.
+    """
+    start = '"scratch"' if weights_of is None else f'{{"weights_of":"{weights_of}"}}'
+    return (
+        f'{{"architecture":{architecture},"data":{data},"initialisation":{start},'
+        f'"recipe":{recipe},"seed":{seed},"semantics":{SEMANTICS}}}'
+    )
+
+
+def id_of(canonical: str) -> str:
+    """The id of a canonical specification."""
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
 def _seed(*parts: object) -> int:

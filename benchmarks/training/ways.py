@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.planned import PlannedRun
 
 from .results import Result, last_written, read_results
 from .task import Task

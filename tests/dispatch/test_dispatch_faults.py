@@ -11,7 +11,7 @@ import yaml
 
 from anynet_study.dispatch import work
 from anynet_study.dispatch.journals import Journals
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.planned import PlannedRun
 from anynet_study.dispatch.record import Trained, turns
 from anynet_study.dispatch.work import Bench
 from anynet_study.dispatch.worker import assignment
@@ -57,7 +57,7 @@ class Place:
         self.patch.setattr(work, "turns", self.faulty(fault))
         self.patch.setattr(work, "step_down", lambda o, e, _: fallback.step_down(o, e, "cuda"))
         with Journals(study) as journals:
-            bench, runs = Bench(given, BEGIN, journals), given.planned.values()
+            bench, runs = Bench(given, BEGIN, journals), given.planned
             for dataset in dict.fromkeys(run.dataset for run in runs):
                 bench.train(run for run in runs if run.dataset == dataset)
         (path,) = study.journals.glob("*.arrow")

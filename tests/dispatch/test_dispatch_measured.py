@@ -21,9 +21,9 @@ from anynet_study.dispatch.measured import (
     learn,
     learned_cost,
     measured_runs,
-    repriced,
 )
-from anynet_study.dispatch.plan import PlannedRun, load_views, plan
+from anynet_study.dispatch.plan import load_views, plan
+from anynet_study.dispatch.planned import Plan, PlannedRun
 from anynet_study.dispatch.status import study_status
 from anynet_study.store import JournalWriter, RunRecord
 from anynet_study.sweep import Sweep
@@ -63,7 +63,7 @@ def study(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.fixture
-def planned(study) -> list[PlannedRun]:
+def planned(study) -> Plan:
     return study[3]
 
 
@@ -97,9 +97,7 @@ def write(folder: Path, name: str, records: Sequence[RunRecord]) -> None:
             journal.append(one)
 
 
-def test_completed_runs_are_measured_with_what_came_first(
-    tmp_path: Path, planned: list[PlannedRun]
-):
+def test_completed_runs_are_measured_with_what_came_first(tmp_path: Path, planned: Plan):
     failed = {"status": "failed", "failure_kind": "code", "error": float("nan")}
     a, b, c, d = planned[:4]
     write(tmp_path, "one", [record(a, 3.0, 100.0), record(b, 2.0, 103.0)])
@@ -112,12 +110,12 @@ def test_completed_runs_are_measured_with_what_came_first(
     assert measured_runs(tmp_path / "none") == []
 
 
-def test_diverged_runs_are_not_measured(tmp_path: Path, planned: list[PlannedRun]):
+def test_diverged_runs_are_not_measured(tmp_path: Path, planned: Plan):
     write(tmp_path, "one", [record(planned[0], 3.0, 100.0, status="diverged")])
     assert measured_runs(tmp_path) == []
 
 
-def test_of_many_runs_the_latest_count(tmp_path: Path, planned: list[PlannedRun]):
+def test_of_many_runs_the_latest_count(tmp_path: Path, planned: Plan):
     for number in range(6):
         runs = planned[4 * number : 4 * number + 4]
         records = [record(run, 1.0, 100.0 * number + place) for place, run in enumerate(runs)]
@@ -128,28 +126,26 @@ def test_of_many_runs_the_latest_count(tmp_path: Path, planned: list[PlannedRun]
 
 
 def test_lengths_of_planned_runs_are_those_of_the_plan(
-    study: tuple[Sweep, Population, dict[str, DatasetView], list[PlannedRun]],
+    study: tuple[Sweep, Population, dict[str, DatasetView], Plan],
 ):
     sweep, population, views, _ = study
     planned = plan(sweep, population, views, V100)
     seconds = V100.seconds(features_of(planned, views))
     assert seconds == pytest.approx([run.seconds for run in planned])
-    assert repriced(planned, views, V100) == planned
+    assert list(planned.priced(views, V100)) == list(planned)
     doubled = replace(V100, prices=Features(*(2 * price for price in V100.prices)))
-    again = repriced(planned, views, doubled)
+    again = planned.priced(views, doubled)
     assert [run.seconds for run in again] == pytest.approx(2 * seconds)
     assert [run.run_id for run in again] == [run.run_id for run in planned]
 
 
-def test_a_study_learns_from_its_runs(
-    tmp_path: Path, planned: list[PlannedRun], views: dict[str, DatasetView]
-):
+def test_a_study_learns_from_its_runs(tmp_path: Path, planned: Plan, views: dict[str, DatasetView]):
     factors = [2, 1, 3, 1, 2, 2.5] * 2
     prices = Features(*(p * f for p, f in zip(CPU_CORE.prices, factors, strict=True)))
     true = CostModel("true", prices).seconds(features_of(planned, views))
     nothing = learn(planned, views, tmp_path, CPU_CORE)
     assert nothing.cost is CPU_CORE
-    assert nothing.planned == planned
+    assert list(nothing.planned) == list(planned)
     noise = np.exp(np.random.default_rng(0).normal(0, 0.05, len(planned)))
     known = 15
     records = [record(run, true[i] * noise[i], 1e9 + i) for i, run in enumerate(planned[:known])]
@@ -164,7 +160,7 @@ def test_a_study_learns_from_its_runs(
 
 
 def test_runs_of_the_latest_device_and_engine_count_alone(
-    planned: list[PlannedRun], views: dict[str, DatasetView]
+    planned: Plan, views: dict[str, DatasetView]
 ):
     def measured(device: str, engine: str, ended: float, place: int) -> MeasuredRun:
         return MeasuredRun(planned[place].run_id, 7.0, ended, device, engine, first=False)
@@ -186,11 +182,11 @@ def job(runs: Sequence[PlannedRun], started: float, cluster: str = "local") -> S
     return SubmittedJob("1", cluster, "node", started, tuple(run.run_id for run in runs))
 
 
-def lengths(planned: list[PlannedRun], *seconds: float) -> list[PlannedRun]:
+def lengths(planned: Plan, *seconds: float) -> list[PlannedRun]:
     return [replace(run, seconds=it) for run, it in zip(planned, seconds, strict=False)]
 
 
-def test_the_time_left_is_that_of_the_worker_with_most_to_do(planned: list[PlannedRun]):
+def test_the_time_left_is_that_of_the_worker_with_most_to_do(planned: Plan):
     runs = lengths(planned, 10, 20, 30, 40, 50, 60)
     finished = {runs[0].run_id: "completed", runs[3].run_id: "failed"}
     jobs = [job(runs[:3], 1000.0), job(runs[3:6], 1000.0)]
@@ -206,12 +202,12 @@ def test_the_time_left_is_that_of_the_worker_with_most_to_do(planned: list[Plann
     assert late.eta_seconds == 30  # the one under way could end at any moment, as far as is known
 
 
-def test_a_job_of_slurm_may_not_have_begun(planned: list[PlannedRun]):
+def test_a_job_of_slurm_may_not_have_begun(planned: Plan):
     runs = lengths(planned, 10, 20)
     assert study_status(runs, {}, [job(runs, 0.0, "slurm")], 1e9).eta_seconds == 30
 
 
-def test_without_jobs_no_time_is_told(planned: list[PlannedRun]):
+def test_without_jobs_no_time_is_told(planned: Plan):
     runs = lengths(planned, 10, 20)
     assert study_status(runs, {}, [], 1e9).eta_seconds is None
     done = {run.run_id: "completed" for run in runs}

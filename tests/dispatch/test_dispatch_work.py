@@ -67,7 +67,7 @@ class Place:
 
         with Journals(self.study) as journals:
             bench = Bench(given, Options(at_once=1), journals, stop)
-            for run in given.recorded.todo(given.planned.values()):
+            for run in given.recorded.todo(given.planned):
                 bench.train([run])
 
     def rows(self) -> list[RunRecord]:
@@ -175,7 +175,7 @@ def test_told_to_stop_it_saves_and_goes_on_as_if_nothing_was(place: Place, steps
 
 def test_recorded_says_what_is_left(place: Place) -> None:
     given = assignment(place.study, place.sweep, torch.device("cpu"))
-    runs = list(given.planned.values())
+    runs = list(given.planned)
     ids = {run.run_id: "completed" for run in runs}
     done = frozenset((run.run_id, one) for run in runs for one in run.evaluations)
     assert Recorded(ids, done).todo(runs) == []

@@ -177,7 +177,7 @@ def worked(folder: Path, options: Options) -> list[RunRecord]:
     study.begin(sweep, sample(sweep.population))
     given = assignment(study, sweep, GPU)
     with Journals(study) as journals:
-        Bench(given, options, journals).train(given.planned.values())
+        Bench(given, options, journals).train(given.planned)
     (path,) = study.journals.glob("*.arrow")
     return sorted(read_journal(path).records, key=lambda row: row.run_id)
 
