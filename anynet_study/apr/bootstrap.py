@@ -4,19 +4,16 @@ Resampling whole architectures keeps the pairs together, so that differences, av
 of correlations can be taken resample by resample (a paired bootstrap).
 """
 
-import functools
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from anynet_study.apr.intervals import Resampled
 from anynet_study.apr.kernels import Kernel, Method, make_kernel
 from anynet_study.apr.pairs import PairSet
 from anynet_study.apr.ranks import Floats, Ints, Multiplicities
 from anynet_study.apr.scratch import Scratch
+from anynet_study.apr.threads import in_threads
 from anynet_study.errors import UserError
 
 #: Resamples that share one random stream: fixed, so that the draws depend on the seed alone.
@@ -87,10 +84,7 @@ class Resampler:
             size = min(BLOCK, total - start)
             result[:, start : start + size] = self._correlate(multiplicities(block, size)).T
 
-        # BLAS threads under our own would fight for the same cores: up to 8 times slower.
-        one_blas_thread = _libraries().limit(limits=1, user_api="blas")
-        with one_blas_thread, ThreadPoolExecutor(_cores()) as pool:
-            list(pool.map(fill, range(-(-total // BLOCK))))
+        in_threads(fill, range(-(-total // BLOCK)))
         return result
 
     def _correlate(self, multiplicities: Multiplicities) -> Floats:
@@ -120,12 +114,3 @@ def leave_one_out(n: int, block: int) -> Multiplicities:
     left_out = np.arange(block * BLOCK, min((block + 1) * BLOCK, groups))
     others: Multiplicities = (left_out[:, None] != np.arange(n) % max(groups, 1)).astype(np.int32)
     return others
-
-
-@functools.cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

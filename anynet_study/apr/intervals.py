@@ -26,7 +26,11 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from anynet_study.apr.ranks import Floats, Ints
+from anynet_study.apr.threads import in_threads
 from anynet_study.errors import UserError
+
+#: Values in which a thread looks for percentiles before it takes further ones.
+PARTITIONED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -86,22 +90,22 @@ def bca(estimate: Floats, draws: Floats, jackknife: Floats, level: float) -> tup
     resample but by it, and the interval would have hardly any width. An interval always holds its
     estimate. With a perfect correlation every resample is perfect and the interval has no width.
     """
-    ordered = np.sort(draws, axis=1)
-    defined = np.isfinite(ordered).sum(axis=1)
+    defined = np.isfinite(draws).sum(axis=1)
     usable = np.isfinite(estimate) & (defined > draws.shape[1] / 2)
     usable &= np.isfinite(jackknife).all(axis=1)
-    below = (ordered < estimate[:, None]).sum(axis=1)
-    equal = (ordered == estimate[:, None]).sum(axis=1)
+    below = (draws < estimate[:, None]).sum(axis=1)
+    equal = (draws == estimate[:, None]).sum(axis=1)
     total = np.maximum(defined, 1)
     bias = ndtri(np.clip((below + equal / 2) / total, 0.5 / total, 1 - 0.5 / total))
     acceleration = _acceleration(jackknife)
-    ends = []
+    shares = []
     for tail in ((1 - level) / 2, (1 + level) / 2):
         shifted = bias + ndtri(tail)
         # Past the pole of the acceleration the percentile is the outermost one.
         stretch = np.maximum(1 - acceleration * shifted, 1e-6)
-        ends.append(_percentile(ordered, defined, ndtr(bias + shifted / stretch)))
-    low, high = np.minimum(ends[0], estimate), np.maximum(ends[1], estimate)
+        shares.append(ndtr(bias + shifted / stretch))
+    ends = _percentiles(draws, defined, np.stack(shares, axis=1))
+    low, high = np.minimum(ends[:, 0], estimate), np.maximum(ends[:, 1], estimate)
     return np.where(usable, low, np.nan), np.where(usable, high, np.nan)
 
 
@@ -117,12 +121,24 @@ def _acceleration(jackknife: Floats) -> Floats:
     return skewness
 
 
-def _percentile(ordered: Floats, defined: Ints, share: Floats) -> Floats:
-    """Linear interpolation at a share of each row's defined values; NaNs sort to the end."""
-    position = share * np.maximum(defined - 1, 0)
+def _percentiles(draws: Floats, defined: Ints, shares: Floats) -> Floats:
+    """(p, 2) linear interpolation at `shares` (p, 2) of the defined values of draws (p, b).
+
+    Only what stands at those places is sorted out, which takes a third of the time of sorting.
+    """
+    last = np.maximum(defined - 1, 0)[:, None]
+    position = shares * last
     lower = np.floor(position).astype(np.int64)
-    upper = np.minimum(lower + 1, np.maximum(defined - 1, 0))
-    rows = np.arange(len(ordered))
-    at_lower, at_upper = ordered[rows, lower], ordered[rows, upper]
-    at_share: Floats = at_lower + (at_upper - at_lower) * (position - lower)
-    return at_share
+    places = np.stack([lower, np.minimum(lower + 1, last)])
+    result = np.empty_like(shares)
+
+    def fill(rows: range) -> None:
+        for row in rows:
+            ordered = np.partition(draws[row], np.unique(places[:, row]))  # NaNs come last
+            at_lower, at_upper = ordered[places[:, row]]
+            result[row] = at_lower + (at_upper - at_lower) * (position[row] - lower[row])
+
+    at_once = max(1, PARTITIONED // max(1, draws.shape[1]))
+    starts = range(0, len(draws), at_once)
+    in_threads(fill, [range(start, min(start + at_once, len(draws))) for start in starts])
+    return result

@@ -6,6 +6,7 @@ sample's own correlations, and all ones but a single zero a jackknife value.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -76,6 +77,7 @@ def spearman_kernel(values: Floats, pairs: Ints, scratch: Scratch) -> Kernel:
     used, position = np.unique(pairs, return_inverse=True)
     left, right = position.reshape(pairs.shape).T
     columns = RankedColumns(values[:, used].T)
+    wanted = _Wanted.of(left, right, len(used))
     cells = max(1, len(used)) * max(1, len(values))
     ranked_at_once = max(1, RANKING_BYTES // (6 * cells))
     multiplied_at_once = max(1, WORKING_BYTES // (16 * cells))
@@ -87,31 +89,56 @@ def spearman_kernel(values: Floats, pairs: Ints, scratch: Scratch) -> Kernel:
             ranks = columns.centred_midranks(counts, scratch)
             for first in range(0, len(counts), multiplied_at_once):
                 part = slice(first, first + multiplied_at_once)
-                sums = _sums_of_products(ranks[:, :, part], counts[part], left, right, scratch)
+                sums = _sums_of_products(ranks[:, :, part], counts[part], wanted, scratch)
                 result[start : start + len(counts)][part] = _ratio(*sums)
         return result
 
     return correlate
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """Where the sums that pairs (p, 2) of k columns need stand in a matrix of products."""
+
+    left: Ints
+    right: Ints
+    #: Columns that are multiplied by each other; None: all by all.
+    rows: Ints | None
+    columns: Ints | None
+    #: (p,) places of the pairs' products in the flattened matrix.
+    places: Ints
+
+    @classmethod
+    def of(cls, left: Ints, right: Ints, k: int) -> "_Wanted":
+        rows, row = np.unique(left, return_inverse=True)
+        columns, column = np.unique(right, return_inverse=True)
+        if 2 * len(rows) * len(columns) > k**2:
+            return cls(left, right, None, None, left * k + right)
+        # Few of all products are needed, as of many columns with one.
+        return cls(left, right, rows, columns, row * len(columns) + column)
+
+
 def _sums_of_products(
-    ranks: NDArray[Any], counts: Multiplicities, left: Ints, right: Ints, scratch: Scratch
+    ranks: NDArray[Any], counts: Multiplicities, wanted: _Wanted, scratch: Scratch
 ) -> tuple[Floats, Floats, Floats]:
     """(b, p) sums over architectures (n, k, b) of products of pairs, and of squares of each."""
     values = scratch.array("values", ranks.shape[::-1], np.float64)
     values[...] = ranks.transpose(2, 1, 0)
     weighted = scratch.array("weighted", values.shape, np.float64)
     np.multiply(values, counts[:, None, :], out=weighted)
-    rows, row = np.unique(left, return_inverse=True)
-    columns, column = np.unique(right, return_inverse=True)
-    if 2 * len(rows) * len(columns) > ranks.shape[1] ** 2:
+    if wanted.rows is None:
         products = weighted @ values.transpose(0, 2, 1)
-        squares = np.diagonal(products, axis1=1, axis2=2)
-        return products[:, left, right], squares[:, left], squares[:, right]
-    # Few of all products are needed, as of many columns with one.
-    products = weighted[:, rows] @ values[:, columns].transpose(0, 2, 1)
-    squares = np.einsum("bkn,bkn->bk", weighted, values)
-    return products[:, row, column], squares[:, left], squares[:, right]
+        squares = np.ascontiguousarray(np.diagonal(products, axis1=1, axis2=2))
+    else:
+        products = weighted[:, wanted.rows] @ values[:, wanted.columns].transpose(0, 2, 1)
+        squares = np.einsum("bkn,bkn->bk", weighted, values)
+    # Picked from rows: an index of several axes takes as long as the products.
+    flat = products.reshape(len(products), -1)
+    return (
+        np.take(flat, wanted.places, axis=1),
+        np.take(squares, wanted.left, axis=1),
+        np.take(squares, wanted.right, axis=1),
+    )
 
 
 def pearson_kernel(values: Floats, pairs: Ints) -> Kernel:
@@ -172,4 +199,8 @@ def _untied_pairs(multiplicities: Multiplicities, column: SortedColumn) -> Float
 
 def _ratio(covariance: Floats, left: Floats, right: Floats) -> Floats:
     scale = np.sqrt(left * right)
-    return np.divide(covariance, scale, out=np.full_like(scale, np.nan), where=scale > 0)
+    constant = scale <= 0
+    if constant.any():
+        scale[constant] = np.nan
+    ratio: Floats = covariance / scale
+    return ratio

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anynet_study import plots
+from anynet_study.apr.threads import cores
 from anynet_study.errors import UserError
 from anynet_study.files import write_text
 from anynet_study.report.analysis import Analysis
 from anynet_study.report.figures import FIGURES, figure_kind
-from anynet_study.report.side_by_side import cores, side_by_side
+from anynet_study.report.side_by_side import side_by_side
 
 SUFFIXES = ("png", "pdf", "svg", "csv")
 

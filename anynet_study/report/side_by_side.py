@@ -1,7 +1,6 @@
 """A list of pieces of work done by several processes at once, where the system can fork."""
 
 import multiprocessing
-import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -47,11 +46,6 @@ def side_by_side(work: Callable[[P], R], pieces: Sequence[P], processes: int) ->
             process.terminate()
             process.join()
     return [shares[place % processes][place // processes] for place in range(len(pieces))]
-
-
-def cores() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
 def _do(work: Callable[[P], R], share: Sequence[P], answer: Connection) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from anynet_study.apr import bootstrap
+from anynet_study.apr import bootstrap, threads
 from anynet_study.apr.bootstrap import BLOCK, Resampler, draw
 from anynet_study.apr.intervals import Resampled, _acceleration, bca, check_level
 from anynet_study.apr.pairs import pairwise
@@ -65,7 +65,7 @@ def test_jackknife_equals_leaving_rows_out(gappy: np.ndarray) -> None:
 def test_draws_depend_on_the_seed_alone(gappy: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     resampler = Resampler(gappy, pairwise(gappy, PAIRS))
     many = resampler.bootstrap(3 * BLOCK, seed=1)
-    monkeypatch.setattr(bootstrap, "_cores", lambda: 1)
+    monkeypatch.setattr(threads, "cores", lambda: 1)
     assert np.array_equal(many, resampler.bootstrap(3 * BLOCK, seed=1))
     assert np.array_equal(many[:, :BLOCK], resampler.bootstrap(BLOCK, seed=1))
     assert not np.array_equal(many, resampler.bootstrap(3 * BLOCK, seed=2))
