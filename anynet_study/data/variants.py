@@ -1,6 +1,7 @@
-"""Variants of a dataset: fewer classes, fewer or balanced training images. Views, never copies."""
+"""Variants of a dataset: other classes, fewer images, wrong labels. Views, never copies."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -28,17 +29,45 @@ ClassChoice = Annotated[
 ]
 
 
+def _named_groups(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return {str(name): _names(members) for name, members in value.items()}
+
+
+def _disjoint(value: str | Mapping[str, tuple[str, ...]]) -> str | Mapping[str, tuple[str, ...]]:
+    if isinstance(value, str):
+        return value
+    members = [name for group in value.values() for name in group]
+    if len(set(members)) < len(members):
+        twice = next(name for name in members if members.count(name) > 1)
+        raise ValueError(f"class {twice!r} is in a group twice, or in two")
+    return value
+
+
+#: Classes that become one: the names of those in each; or the superclasses the dataset has.
+ClassGroups = Annotated[
+    Literal["superclasses"]
+    | Annotated[dict[str, Annotated[tuple[str, ...], Field(min_length=1)]], Field(min_length=2)],
+    BeforeValidator(_named_groups),
+    AfterValidator(_disjoint),
+]
+
+
 class Variant(BaseModel):
     """How a dataset is cut from a packed one (paper 1, sections 4.4 and 6.1.7).
 
-    Classes are chosen in both splits; `balanced`, `per_class` and `fraction` act, in this order,
-    on the training split only.
+    In this order: `groups` make the classes, `classes` chooses among them, both in both splits;
+    `balanced`, `per_class` and `fraction` choose training images; `label_noise` changes labels of
+    those that are left. Test images keep their labels.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     #: Name of the packed dataset.
     base: str
+    #: Classes that become one, by its name; those of no group are left out.
+    groups: ClassGroups | None = None
     #: How many classes, drawn with `class_seed`, or which. None: all.
     classes: ClassChoice | None = None
     #: Of two draws with one seed, the smaller is part of the larger.
@@ -49,3 +78,8 @@ class Variant(BaseModel):
     per_class: int | None = Field(default=None, ge=1)
     #: Share of every class's training images, at least one.
     fraction: float | None = Field(default=None, gt=0, le=1)
+    #: Share of every class's training images that get another label, each class equally likely.
+    label_noise: float = Field(default=0.0, ge=0, le=1)
+    #: Of two shares with one seed, the images with wrong labels of the smaller are among those of
+    #: the larger, with the same labels.
+    noise_seed: int = Field(default=0, ge=0)

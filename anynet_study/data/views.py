@@ -1,19 +1,19 @@
 """A variant applied to a packed dataset: which images, which labels, which statistics."""
 
-import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.data.label_noise import with_noise
+from anynet_study.data.labels import Labels
 from anynet_study.data.meta import Split
-from anynet_study.data.ordering import seeded_order
 from anynet_study.data.packed import PackedDataset
 from anynet_study.data.variants import Variant
-from anynet_study.errors import UserError
-
-Indices = NDArray[np.int64]
+from anynet_study.data.view_classes import Members, view_classes
+from anynet_study.data.view_images import Indices, of_classes, selected
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,14 @@ class DatasetView:
 
     dataset: PackedDataset
     classes: tuple[str, ...]
+    #: (dataset's classes,) the number of each in `classes`; -1: it is not in this view.
+    numbers: Indices
     train_index: Indices
-    #: In 0..len(classes)-1, like `test_labels`.
-    train_labels: Indices
+    #: In 0..len(classes)-1, like `test_labels`; of several classes an image (images, classes)
+    #: uint8.
+    train_labels: Labels
     test_index: Indices
-    test_labels: Indices
+    test_labels: Labels
     #: (3,) in units of 0..1, of the training images of this view.
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
@@ -38,6 +41,17 @@ class DatasetView:
         """Height and width in pixels."""
         return self.dataset.size
 
+    @property
+    def multi_label(self) -> bool:
+        """Whether an image can have several classes."""
+        return self.dataset.multi_label
+
+    def numbers_of(self, names: Sequence[str]) -> Indices:
+        """(names,) the number in this view of classes of the dataset, or of groups; -1: none."""
+        number = dict(zip(self.dataset.classes, self.numbers.tolist(), strict=True))
+        number |= {name: place for place, name in enumerate(self.classes)}
+        return np.array([number.get(name, -1) for name in names], np.int64)
+
     def images(self, split: Split) -> NDArray[np.uint8]:
         """All images of the packed dataset, memory-mapped: index them with this view's index."""
         return self.dataset.images(split)
@@ -46,26 +60,32 @@ class DatasetView:
 def make_view(dataset: PackedDataset, variant: Variant) -> DatasetView:
     """Apply `variant` to `dataset`; its `base` is not looked at.
 
-    Classes keep their order in the dataset, whatever the order they are listed in. UserError for
-    classes that do not exist and for more classes or images than there are.
+    UserError for classes that do not exist, for more classes or images than there are, and for
+    what makes no sense where images have several classes.
     """
-    chosen = _chosen_classes(dataset, variant)
-    classes = tuple(dataset.classes[label] for label in chosen)
-    train_index, train_labels = _restrict(dataset.labels("train"), chosen)
-    test_index, test_labels = _restrict(dataset.labels("test"), chosen)
-    keep = _selected(train_labels, classes, variant)
+    members = view_classes(dataset, variant)
+    classes = tuple(members)
+    numbers = _numbers(dataset, members)
+    train_index, all_labels = of_classes(dataset.labels("train"), numbers)
+    test_index, test_labels = of_classes(dataset.labels("test"), numbers)
+    keep = selected(all_labels, classes, variant)
+    train_labels = all_labels[keep]
+    if variant.label_noise:
+        train_labels = with_noise(all_labels, keep, classes, variant)
     mean, std = dataset.statistics("train", train_index[keep])
     identity: dict[str, Any] = {"content_hash": dataset.content_hash}
-    if len(classes) < len(dataset.classes):
-        identity["classes"] = list(classes)
+    identity |= _classes_identity(dataset, members)
     if len(keep) < len(train_index):
         selection = variant.model_dump(include={"balanced", "per_class", "fraction"})
         identity |= {key: value for key, value in selection.items() if value}
+    if not np.array_equal(train_labels, all_labels[keep]):
+        identity |= variant.model_dump(include={"label_noise", "noise_seed"})
     return DatasetView(
         dataset,
         classes,
+        numbers,
         train_index[keep],
-        train_labels[keep],
+        train_labels,
         test_index,
         test_labels,
         mean,
@@ -74,62 +94,13 @@ def make_view(dataset: PackedDataset, variant: Variant) -> DatasetView:
     )
 
 
-def _chosen_classes(dataset: PackedDataset, variant: Variant) -> list[int]:
-    names = dataset.classes
-    wanted = variant.classes
-    if wanted is None:
-        return list(range(len(names)))
-    if isinstance(wanted, int):
-        if wanted > len(names):
-            raise UserError(f"classes: {wanted}, but {dataset.name!r} has {len(names)}")
-        return sorted(seeded_order(len(names), "classes", variant.class_seed)[:wanted].tolist())
-    for name in wanted:
-        if name not in names:
-            near = difflib.get_close_matches(name, names, n=1) or names[:1]
-            raise UserError(
-                f"classes: {dataset.name!r} has no class {name!r}, did you mean {near[0]!r}? "
-                f"(all of them: anynet-study data info {dataset.name})"
-            )
-    return sorted(names.index(name) for name in wanted)
+def _numbers(dataset: PackedDataset, members: Members) -> Indices:
+    number = {name: place for place, group in enumerate(members.values()) for name in group}
+    return np.array([number.get(name, -1) for name in dataset.classes], np.int64)
 
 
-def _restrict(labels: Indices, chosen: list[int]) -> tuple[Indices, Indices]:
-    """Rows whose label is one of `chosen`, and their labels as positions in it."""
-    position = np.full(max(int(labels.max()), chosen[-1]) + 1, -1, np.int64)
-    position[chosen] = np.arange(len(chosen))
-    relabelled = position[labels]
-    rows = np.flatnonzero(relabelled >= 0)
-    return rows, relabelled[rows]
-
-
-def _selected(labels: Indices, classes: tuple[str, ...], variant: Variant) -> Indices:
-    """Positions of the training images to keep, ascending.
-
-    In each class the images come in one seeded order of which a beginning is kept: a smaller
-    selection is part of every larger one.
-    """
-    counts = np.bincount(labels, minlength=len(classes))
-    by_class = np.split(np.argsort(labels, kind="stable"), np.cumsum(counts)[:-1])
-    kept = [
-        members[seeded_order(len(members), "images", name)[:count]]
-        for members, name, count in zip(
-            by_class, classes, _kept_counts(counts, classes, variant), strict=True
-        )
-    ]
-    return np.sort(np.concatenate(kept))
-
-
-def _kept_counts(counts: Indices, classes: tuple[str, ...], variant: Variant) -> Indices:
-    if variant.balanced:
-        counts = np.minimum(counts, np.sort(counts)[-2])
-    if variant.per_class is not None:
-        fewest = int(counts.argmin())
-        if counts[fewest] < variant.per_class:
-            raise UserError(
-                f"per_class: {variant.per_class}, but class {classes[fewest]!r} has "
-                f"{counts[fewest]} training images"
-            )
-        counts = np.full_like(counts, variant.per_class)
-    if variant.fraction is not None:
-        counts = np.maximum(1, np.rint(counts * variant.fraction).astype(np.int64))
-    return counts
+def _classes_identity(dataset: PackedDataset, members: Members) -> dict[str, Any]:
+    """What says which classes these are: nothing for all, names for some, or the groups."""
+    if any(group != (name,) for name, group in members.items()):
+        return {"groups": {name: list(group) for name, group in members.items()}}
+    return {} if len(members) == len(dataset.classes) else {"classes": list(members)}

@@ -70,13 +70,14 @@ def size_of(base: str, variant: Variant) -> Size:
     if base not in STUDY:
         load_dataset(base)  # raises, saying what there is and how to add it
     entry = STUDY[base]
-    classes = entry.classes
+    whole = len(variant.groups) if isinstance(variant.groups, dict) else entry.classes
+    classes = whole
     if variant.classes is not None:
         chosen = variant.classes
         classes = chosen if isinstance(chosen, int) else len(chosen)
-    if classes > entry.classes:
-        raise UserError(f"{base} has {entry.classes} classes, not {classes}")
-    share = classes / entry.classes
+    if classes > whole:
+        raise UserError(f"{base} has {whole} classes, not {classes}")
+    share = classes / whole
     train = (entry.images - entry.test_images) * share
     if variant.per_class is not None:
         train = min(train, variant.per_class * classes)

@@ -25,7 +25,7 @@ def allowed_classes(spec: EvaluationSpec, view: DatasetView, dataset: PackedData
     """
     shared = np.ones(len(view.classes), bool)
     if spec.test_set is not None:
-        shared = np.isin(view.classes, dataset.classes)
+        shared = np.isin(np.arange(len(view.classes)), view.numbers_of(dataset.classes))
     if shared.sum() < 2:
         raise NotApplicableError(
             f"evaluation on {dataset.name!r}: at least 2 of its classes must be among those "

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.data import DatasetView, PackedDataset, load_dataset
+from anynet_study.data.labels import Labels
 from anynet_study.data.ordering import seeded_uniform
+from anynet_study.data.view_images import of_classes
 from anynet_study.errors import UserError
 from anynet_study.training.evaluation.class_choice import (
     Indices,
@@ -35,7 +37,7 @@ class EvaluationSet:
     #: Rows of that split, ascending.
     index: Indices
     #: The class of each of these images, as the network numbers it.
-    labels: Indices
+    labels: Labels
     #: (trained classes,) whether the network may choose this class.
     allowed: NDArray[np.bool_]
     transform: TransformName
@@ -124,13 +126,9 @@ def evaluation_sets(spec: EvaluationSpec, views: Mapping[str, DatasetView]) -> E
     return EvaluationSets(sets, skipped)
 
 
-def _matched(view: DatasetView, dataset: PackedDataset) -> tuple[Indices, Indices]:
+def _matched(view: DatasetView, dataset: PackedDataset) -> tuple[Indices, Labels]:
     """Test images of trained classes, matched by name, and these classes as `view` numbers them."""
-    position = {name: number for number, name in enumerate(view.classes)}
-    numbers = np.array([position.get(name, -1) for name in dataset.classes], np.int64)
-    labels = numbers[dataset.labels("test")]
-    index = np.flatnonzero(labels >= 0)
-    return index, labels[index]
+    return of_classes(dataset.labels("test"), view.numbers_of(dataset.classes))
 
 
 def _identity(
