@@ -3,12 +3,13 @@
 import socket
 import time
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 
 from anynet_study.data import DatasetView
+from anynet_study.dispatch.failure_kinds import classify
 from anynet_study.dispatch.planned import PlannedRun
 from anynet_study.errors import UserError
 from anynet_study.provenance import code_version
@@ -18,13 +19,10 @@ from anynet_study.training.checkpoint import Checkpoint
 from anynet_study.training.engine import Outcome, make_trainer, steps
 from anynet_study.training.evaluation import EvaluationSet
 from anynet_study.training.evaluation.run import evaluate
-from anynet_study.training.fallback import is_out_of_memory
 from anynet_study.training.initial import Weights
 from anynet_study.training.options import Engine, Options
 from anynet_study.training.source import Source
 from anynet_study.training.together import Turns
-
-FailureKind = Literal["oom", "data", "code"]
 
 
 @dataclass(frozen=True)
@@ -111,14 +109,6 @@ def evaluation_of(
         started=started,
         host=socket.gethostname(),
     )
-
-
-def classify(error: Exception) -> FailureKind:
-    """The kind of failure behind an exception raised by training."""
-    if is_out_of_memory(error):
-        return "oom"
-    bad_data = (UserError, OSError, ValueError, IndexError)  # UserError: a damaged dataset
-    return "data" if isinstance(error, bad_data) else "code"
 
 
 def _common(run: PlannedRun, engine: Engine, device: torch.device) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from functools import partial
 import torch
 
 from anynet_study.data import DatasetView
+from anynet_study.dispatch.failure_kinds import disk_is_full
 from anynet_study.dispatch.journals import Journals
 from anynet_study.dispatch.last_words import end_worker_at, say_begins
 from anynet_study.dispatch.planned import Plan, PlannedRun
@@ -130,14 +131,14 @@ class Bench:
     def _finish(self, run: PlannedRun, trained: Trained, seconds: float) -> Exception | None:
         """Journal the evaluations first: with the run's row, nothing of it is left to do.
 
-        What the device cannot do in an evaluation is returned: the run goes on from its checkpoint.
+        What an evaluation raises is returned: the run goes on from its checkpoint, or has failed.
         """
         device = self.given.device
         row = record_of(run, trained, seconds, self.given.launch.engine, device)
         if row.status == "completed":
             try:
                 self._evaluate(run, trained.network)
-            except (RuntimeError, MemoryError) as error:
+            except Exception as error:
                 return error
             if self.given.launch.keep == "weights" or self.given.planned.starts_others(run):
                 save_weights(self.given.study.weights(run.run_id), run.run_id, trained.network)
@@ -149,8 +150,11 @@ class Bench:
     def _failed(self, run: PlannedRun, error: Exception, seconds: float, tried: Options) -> bool:
         """Whether the run is to be trained again, in a slower way; otherwise it is failed.
 
-        Options are given up once for all runs that were tried together.
+        Options are given up once for all runs that were tried together. A full disk is raised: it
+        is no failure of the run, and ends this worker.
         """
+        if disk_is_full(error):
+            raise error
         device = self.given.device
         if device_is_lost(device):
             end_worker_at(run, error)

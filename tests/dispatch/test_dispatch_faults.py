@@ -1,6 +1,7 @@
 """Faults of a device at work: each run is done in a slower way, recorded once, and the same."""
 
 import dataclasses
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
@@ -209,3 +210,27 @@ def test_a_lost_device_ends_the_worker_at_the_run_that_met_it(
     assert (last[0], last[-1]) == (seen[0], "begins")
     assert told.err.splitlines()[-1] == "CUDA error: an illegal memory access"
     assert not list((place.folder / "lost").rglob("*.arrow"))  # nothing is recorded as failed
+
+
+def test_a_full_disk_ends_the_worker_and_is_no_failure_of_the_run(place: Place) -> None:
+    def fault(run: PlannedRun, options: Options, step: int) -> Exception | None:
+        return OSError(errno.ENOSPC, "No space left on device") if step == 2 else None
+
+    with pytest.raises(OSError, match="No space left"):
+        place.work("full", fault)
+    assert not list((place.folder / "full").rglob("*.arrow"))
+
+
+def test_an_evaluation_that_raises_is_a_failure_of_its_run_alone(place: Place) -> None:
+    seen: list[str] = []
+
+    def evaluate(self: Bench, run: PlannedRun, network: torch.nn.Module) -> None:
+        seen.append(run.run_id)
+        if run.run_id == seen[0]:
+            raise KeyError("no such class")
+
+    place.patch.setattr(Bench, "_evaluate", evaluate)
+    rows = place.work("evaluations")
+    failed = [row for row in rows if row.status == "failed"]
+    assert [(row.run_id, row.failure_kind) for row in failed] == [(seen[0], "code")]
+    assert len(rows) == 5
