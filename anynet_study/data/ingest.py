@@ -5,12 +5,14 @@ from pathlib import Path
 
 from anynet_study.data import catalog
 from anynet_study.data.builtin import BUILT_IN
+from anynet_study.data.choices import DEFAULTS, Choices
 from anynet_study.data.holdout import hold_out, limit
 from anynet_study.data.meta import Holdout, Limit, printable
 from anynet_study.data.packed import PackedDataset
 from anynet_study.data.packing import Origin, pack
-from anynet_study.data.readers import Listing, recognise
+from anynet_study.data.readers import Listing, read_source
 from anynet_study.data.root import dataset_folder, publish, workspace
+from anynet_study.data.same_split import split_as
 from anynet_study.data.source import opened
 from anynet_study.errors import UserError
 
@@ -27,6 +29,8 @@ def add_dataset(
     max_broken: float = 0.01,
     limit_per_class: int | None = None,
     fraction: float | None = None,
+    split_from: Path | None = None,
+    choices: Choices = DEFAULTS,
     force: bool = False,
     workers: int | None = None,
 ) -> PackedDataset:
@@ -35,8 +39,9 @@ def add_dataset(
     `size`: height and width in pixels; default: the size in the study's catalog. `test_share`
     and `seed` make the test split where there is no official one. `max_broken`: share of
     unreadable images that is tolerated. `limit_per_class` and `fraction` keep a seeded part of
-    each class of each split. `force` replaces a dataset of that name. `workers`: decoding
-    processes, default one a core.
+    each class of each split. `split_from`: the manifest of a split to make again, in place of
+    these. `choices`: how to read the source. `force` replaces a dataset of that name.
+    `workers`: decoding processes, default one a core.
 
     Raises UserError in one line for everything that is wrong with the input.
     """
@@ -45,13 +50,25 @@ def add_dataset(
         raise UserError(f"{source}: no such file or folder")
     size = _checked_size(name, size)
     _check_ranges(test_share, max_broken, limit_per_class, fraction)
-    with workspace(name) as folder, opened(source, folder) as files:
-        reader, root = recognise(files)
-        listing = reader.read(files, root)
+    if split_from is not None and (limit_per_class is not None or fraction is not None):
+        raise UserError("--split-from: the manifest says which images; no limit goes with it")
+    with workspace(name) as folder, opened(source, folder, choices) as files:
+        listing = read_source(files)
         listing = dataclasses.replace(listing, classes=tuple(map(printable, listing.classes)))
-        listing, holdout = _with_test_split(listing, test_share, seed)
-        listing, limited = _limited(listing, limit_per_class, fraction, seed)
-        origin = Origin(name, printable(source.resolve().name), holdout, limited)
+        holdout, limited = None, None
+        if split_from is not None:
+            listing = split_as(listing, split_from)
+        else:
+            listing, holdout = _with_test_split(listing, test_share, seed)
+            listing, limited = _limited(listing, limit_per_class, fraction, seed)
+        origin = Origin(
+            name,
+            printable(source.resolve().name),
+            holdout,
+            limited,
+            None if split_from is None else printable(split_from.name),
+            choices.chosen(),
+        )
         pack(files, listing, origin, size, folder / "packed", max_broken, workers)
         if not publish(folder / "packed", name, force):
             _check_free(name, force=False)

@@ -82,6 +82,12 @@ class Meta(_Frozen):
     multi_label: bool = False
     #: Superclasses that the source itself has, by name the classes in each; or none.
     superclasses: dict[str, tuple[str, ...]] = {}
+    #: What to know about how the source was read.
+    notes: tuple[str, ...] = ()
+    #: Name of the manifest that the split was taken from.
+    split_from: str | None = None
+    #: How the source was told to be read, by option of `data add`.
+    choices: dict[str, str] = {}
 
 
 def content_hash(

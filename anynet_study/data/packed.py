@@ -18,6 +18,7 @@ from anynet_study.data.meta import (
     damaged,
     read_meta,
 )
+from anynet_study.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,11 @@ class PackedDataset:
         """Whether an image can have several classes."""
         return self.meta.multi_label
 
+    @property
+    def test_only(self) -> bool:
+        """Whether there are no training images."""
+        return self.meta.train.images == 0
+
     def counts(self, split: Split) -> SplitCounts:
         """Images of `split`, in total and by class."""
         return self.meta.train if split == "train" else self.meta.test
@@ -95,6 +101,8 @@ class PackedDataset:
         so that normalising it gives zeros.
         """
         moments = self.moments(split)
+        if not len(moments):
+            raise UserError(f"dataset {self.name!r} has no {split} images")
         chosen = moments if index is None else moments[index]
         pixels = len(chosen) * self.size**2
         sums, squares = chosen.sum(axis=0).tolist()

@@ -1,6 +1,5 @@
 """Writing packed datasets: every image is decoded once, straight into the arrays on disk."""
 
-import csv
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,8 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.data.decoding import Block, Encoded, decoder
+from anynet_study.data.decoding import Block, decoder
 from anynet_study.data.labels import class_counts, label_array
+from anynet_study.data.manifest import BETWEEN, FILE, Row, write_manifest
 from anynet_study.data.meta import (
     SCHEMA_VERSION,
     SPLITS,
@@ -25,6 +25,7 @@ from anynet_study.data.meta import (
     printable,
 )
 from anynet_study.data.readers.listing import Example, Listing
+from anynet_study.data.same_split import check_contents
 from anynet_study.data.source import Source
 from anynet_study.data.split_writer import SplitWriter
 from anynet_study.errors import UserError
@@ -40,6 +41,10 @@ class Origin:
     source: str
     holdout: Holdout | None = None
     limit: Limit | None = None
+    #: Name of the manifest that says the split, if one does.
+    split_from: str | None = None
+    #: How it was told to be read, by option.
+    choices: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ class _Packed:
 
     examples: list[Example]
     digests: NDArray[np.uint64]
+    #: (N, 16) uint8, see `Block.contents`.
+    contents: NDArray[np.uint8]
     hashes: tuple[bytes, bytes]
 
 
@@ -63,6 +70,8 @@ class _Quarantine:
         """The examples that could be decoded; UserError when too many could not."""
         for place, reason in block.broken.items():
             image = printable(examples[place].name)
+            if examples[place].content:
+                raise UserError(f"{image}: the manifest has it, but it is unreadable ({reason})")
             self.found.append(Broken(split=split, image=image, reason=printable(reason)))
         if len(self.found) > self.share * self.total:
             first = self.found[0]
@@ -101,26 +110,15 @@ def pack(
         for split in SPLITS:
             width = len(listing.classes), listing.multi_label
             with SplitWriter(folder, split, size, *width) as writer:
-                blocks = decode(_encoded(source, listing, examples[split]))
+                blocks = decode(listing.encoded(source, image) for image in examples[split])
                 packed[split] = _write(
                     writer, split, examples[split], width, blocks, quarantine, report
                 )
     for split in SPLITS:
-        _check_classes(listing, split, packed[split].examples)
+        _check_classes(listing, split, examples[split], packed[split].examples)
     meta = _describe(listing, origin, size, packed, quarantine)
-    _write_manifest(folder / "split.csv", listing.classes, packed)
+    write_manifest(folder / FILE, _rows(listing, packed))
     write_text(folder / "meta.json", meta.model_dump_json(indent=1) + "\n")
-
-
-def _encoded(
-    source: Source | None, listing: Listing, examples: Sequence[Example]
-) -> Iterator[Encoded]:
-    for example in examples:
-        if example.pixels is not None:
-            yield example.pixels
-        else:
-            assert source is not None
-            yield source.member(listing.path(example))
 
 
 def _write(
@@ -137,11 +135,12 @@ def _write(
     done = 0
     for count, block in blocks:
         readable = quarantine.readable(split, examples[done : done + count], block)
+        check_contents(readable, block.contents)
         writer.append(block, label_array(readable, *width))
         written += readable
         done += count
         report(before + done)
-    return _Packed(written, writer.digests, writer.hashes)
+    return _Packed(written, writer.digests, writer.contents, writer.hashes)
 
 
 def _check_space(folder: Path, needed: int) -> None:
@@ -153,9 +152,14 @@ def _check_space(folder: Path, needed: int) -> None:
         )
 
 
-def _check_classes(listing: Listing, split: Split, examples: Sequence[Example]) -> None:
-    for name, images in zip(listing.classes, _counts(listing, examples), strict=True):
-        if not images:
+def _check_classes(
+    listing: Listing, split: Split, given: Sequence[Example], readable: Sequence[Example]
+) -> None:
+    """UserError for a class without a readable image; an official test split may lack one."""
+    may_lack = split == "test" or not given
+    counts = zip(_counts(listing, given), _counts(listing, readable), strict=True)
+    for name, (before, after) in zip(listing.classes, counts, strict=True):
+        if not after and (before or not may_lack):
             raise UserError(f"class {name!r} has no readable image in the {split} split")
 
 
@@ -188,6 +192,9 @@ def _describe(
         ignored=listing.ignored,
         multi_label=listing.multi_label,
         superclasses=dict(listing.superclasses),
+        notes=listing.notes,
+        split_from=origin.split_from,
+        choices=origin.choices,
     )
 
 
@@ -206,12 +213,10 @@ def _duplicates(train: NDArray[np.uint64], test: NDArray[np.uint64]) -> Duplicat
     )
 
 
-def _write_manifest(path: Path, classes: Sequence[str], packed: dict[Split, _Packed]) -> None:
-    """Which image is where: one row an image, in the order of the arrays."""
-    with path.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("split", "class", "image"))
-        for split, part in packed.items():
-            for example in part.examples:
-                names = [classes[label] for label in (example.label, *example.also)]
-                writer.writerow((split, "|".join(names), example.name))
+def _rows(listing: Listing, packed: dict[Split, _Packed]) -> Iterator[Row]:
+    """The manifest, in the order of the arrays."""
+    for split, part in packed.items():
+        for example, content in zip(part.examples, part.contents, strict=True):
+            names = [listing.classes[label] for label in (example.label, *example.also)]
+            label = BETWEEN.join(names)
+            yield Row(example.name, content.tobytes().hex(), split, label, example.group)

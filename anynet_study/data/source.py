@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from anynet_study.data.archives import spool
+from anynet_study.data.choices import DEFAULTS, Choices
 from anynet_study.data.member import Member
 from anynet_study.data.tree import Folder, tree_of_folder, tree_of_names
 
@@ -19,6 +20,8 @@ class Source:
     #: Of an archive: the one file that holds the bytes of all members, and where each one's are.
     spool: Path | None = None
     spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    #: How it is to be read.
+    choices: Choices = DEFAULTS
 
     def member(self, name: str) -> Member:
         """The bytes of the file `name`, a path from the source."""
@@ -32,14 +35,14 @@ class Source:
 
 
 @contextmanager
-def opened(path: Path, workspace: Path) -> Iterator[Source]:
+def opened(path: Path, workspace: Path, choices: Choices = DEFAULTS) -> Iterator[Source]:
     """The folder or archive at `path` as a source; an archive is unpacked into `workspace`."""
     if path.is_dir():
-        yield Source(path, tree_of_folder(path))
+        yield Source(path, tree_of_folder(path), choices=choices)
         return
     file = workspace / "unpacked"
     spans = spool(path, file)
     try:
-        yield Source(path, tree_of_names(spans), file, spans)
+        yield Source(path, tree_of_names(spans), file, spans, choices)
     finally:
         file.unlink()

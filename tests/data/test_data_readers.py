@@ -10,16 +10,14 @@ import numpy as np
 import pytest
 from miniatures import HAM, WRITERS, binary_to_python, dump, picture, save, write_miniature
 
-from anynet_study.data.readers import Listing, recognise
+from anynet_study.data.readers import Listing, read_source
 from anynet_study.data.source import Source
 from anynet_study.data.tree import tree_of_folder, tree_of_names
 from anynet_study.errors import UserError
 
 
 def read(path: Path) -> Listing:
-    source = Source(path, tree_of_folder(path))
-    reader, root = recognise(source)
-    return reader.read(source, root)
+    return read_source(Source(path, tree_of_folder(path)))
 
 
 def counts(listing: Listing, split: str) -> dict[str, int]:

@@ -1,6 +1,8 @@
 """Readers of datasets as they are downloaded, one module a layout."""
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import NamedTuple
 
 from anynet_study.data.readers import (
@@ -17,50 +19,93 @@ from anynet_study.data.source import Source
 from anynet_study.data.tree import Folder, is_image
 from anynet_study.errors import UserError
 
-__all__ = ["READERS", "Example", "Listing", "Reader", "recognise"]
+__all__ = ["READERS", "Example", "Listing", "Reader", "read_source"]
 
 
 class Reader(NamedTuple):
     """One layout: its name, whether a folder has it, and what is in such a folder."""
 
+    #: What `--layout` calls it.
+    key: str
     layout: str
     recognises: Callable[[Folder], bool]
     read: Callable[[Source, Folder], Listing]
+    #: Which of the source's choices it heeds.
+    choices: tuple[str, ...] = ()
+
+
+def _reader(module: ModuleType) -> Reader:
+    key = module.__name__.rpartition(".")[2].replace("_", "-")
+    choices = getattr(module, "CHOICES", ())
+    return Reader(key, module.LAYOUT, module.recognises, module.read, choices)
 
 
 #: From the most to the least specific: the first that recognises a folder reads it.
 READERS = tuple(
-    Reader(module.LAYOUT, module.recognises, module.read)
-    for module in (
-        cifar_binary,
-        cifar_python,
-        imagenet_kaggle,
-        ham10000,
-        powerline,
-        split_folders,
-        class_folders,
+    map(
+        _reader,
+        (
+            cifar_binary,
+            cifar_python,
+            imagenet_kaggle,
+            ham10000,
+            powerline,
+            split_folders,
+            class_folders,
+        ),
     )
 )
 
 
-def recognise(source: Source) -> tuple[Reader, Folder]:
-    """The reader for `source`, and the folder in it that the reader applies to.
+def read_source(source: Source) -> Listing:
+    """What is in `source`, by the reader that recognises it or that its choices name.
 
-    Folders that hold nothing but one folder are passed through. UserError in one line, saying
-    what was seen and which layouts are known, if no reader recognises any of them.
+    Where others recognise it too, a note of the listing says how to choose them. UserError in
+    one line, saying what was seen and which layouts are known, if no reader does.
+    """
+    readers = _chosen_readers(source.choices.layout)
+    fitting, root = _recognise(source, readers)
+    if not fitting:
+        raise _unknown(source, root, readers)
+    reader = fitting[0]
+    source.choices.require_known(reader.layout, reader.choices)
+    listing = reader.read(source, root)
+    if len(fitting) == 1:
+        return listing
+    others = ", ".join(f"--layout {other.key} ({other.layout})" for other in fitting[1:])
+    note = f"read as {reader.layout}; it could also be read by {others}"
+    return dataclasses.replace(listing, notes=(*listing.notes, note))
+
+
+def _chosen_readers(layout: str | None) -> tuple[Reader, ...]:
+    if layout is None:
+        return READERS
+    chosen = [reader for reader in READERS if layout.lower() in (reader.key, reader.layout.lower())]
+    if not chosen:
+        legal = ", ".join(reader.key for reader in READERS)
+        raise UserError(f"--layout {layout!r}: no such layout; legal: {legal}")
+    return tuple(chosen)
+
+
+def _recognise(source: Source, readers: Sequence[Reader]) -> tuple[list[Reader], Folder]:
+    """The readers that recognise `source`, and the folder in it that they apply to.
+
+    Folders that hold nothing but one folder are passed through.
     """
     root = source.tree
     while True:
-        for reader in READERS:
-            if reader.recognises(root):
-                return reader, root
-        if len(root.folders) != 1 or root.first_image() is not None:
-            break
+        fitting = [reader for reader in readers if reader.recognises(root)]
+        if fitting or len(root.folders) != 1 or root.first_image() is not None:
+            return fitting, root
         root = next(iter(root.folders.values()))
-    known = ", ".join(reader.layout for reader in READERS)
-    raise UserError(
-        f"{source.where(root.path)}: layout not recognised: {_seen(root)}; known layouts: {known}"
-    )
+
+
+def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> UserError:
+    where = source.where(root.path)
+    if len(readers) == 1:
+        return UserError(f"{where}: not of layout {readers[0].layout!r}: {_seen(root)}")
+    known = ", ".join(reader.layout for reader in readers)
+    return UserError(f"{where}: layout not recognised: {_seen(root)}; known layouts: {known}")
 
 
 def _seen(root: Folder) -> str:

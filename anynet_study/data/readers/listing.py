@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.data.encoded import Area, Encoded, Part, Stains
+from anynet_study.data.source import Source
+
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -22,6 +25,15 @@ class Example:
     #: Further classes of an image of a multi-label dataset. `label`, by which splits are
     #: stratified, is best its rarest.
     also: tuple[int, ...] = ()
+    #: Which part of the file it is; None: all of it.
+    area: Area | None = None
+    #: Grey files, paths from the listing's root, that are the channels of the image (see
+    #: `Stains`); empty: the file of its name.
+    channels: tuple[str, ...] = ()
+    #: The file that it is a part of, a path from the listing's root; empty: that of its name.
+    file: str = ""
+    #: The hash that its content must have, as in a manifest; empty: any.
+    content: str = ""
 
 
 @dataclass(frozen=True)
@@ -33,6 +45,7 @@ class Listing:
     #: The folder that the examples' names are relative to, as a path from the source.
     root: str
     classes: tuple[str, ...]
+    #: Empty: a test set only.
     train: list[Example]
     #: None: no official test split.
     test: list[Example] | None
@@ -42,7 +55,19 @@ class Listing:
     multi_label: bool = False
     #: Superclasses that the source itself has, by name the classes in each; or none.
     superclasses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: What the user should know about how it was read, a line each.
+    notes: tuple[str, ...] = ()
 
-    def path(self, example: Example) -> str:
-        """The path of an example from the source."""
-        return f"{self.root}/{example.name}" if self.root else example.name
+    def encoded(self, source: Source | None, example: Example) -> Encoded:
+        """What `example` is decoded from; `source` may be None where it is an array."""
+        if example.pixels is not None:
+            return example.pixels
+        assert source is not None
+        if example.channels:
+            return Stains(tuple(source.member(self._path(name)) for name in example.channels))
+        member = source.member(self._path(example.file or example.name))
+        return member if example.area is None else Part(member, example.area)
+
+    def _path(self, name: str) -> str:
+        """From the source."""
+        return f"{self.root}/{name}" if self.root else name
