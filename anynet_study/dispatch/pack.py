@@ -1,7 +1,8 @@
 """Packing runs into jobs by predicted cost."""
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from anynet_study.dispatch.planned import PlannedRun
 
@@ -21,36 +22,35 @@ def pack_for_workers(runs: Sequence[PlannedRun], workers: int) -> list[list[Plan
     return lists
 
 
-def pack_by_length(runs: Sequence[PlannedRun], seconds: float) -> list[list[PlannedRun]]:
-    """Consecutive units of runs in jobs of about `seconds`; a longer one is a job of its own."""
-    jobs: list[list[PlannedRun]] = []
+def pack_by_length(runs: Iterable[PlannedRun], seconds: float) -> Iterator[list[PlannedRun]]:
+    """Consecutive units of runs in jobs of about `seconds`; a longer one is a job of its own.
+
+    One job after the other: of a million runs those of one are in memory.
+    """
+    job: list[PlannedRun] = []
     filled = 0.0
     for unit in units(runs):
-        if not jobs or filled + _seconds(unit) > seconds:
-            jobs.append([])
-            filled = 0.0
-        jobs[-1] += unit
+        if job and filled + _seconds(unit) > seconds:
+            yield job
+            job, filled = [], 0.0
+        job += unit
         filled += _seconds(unit)
-    return jobs
+    if job:
+        yield job
 
 
-def units(runs: Sequence[PlannedRun]) -> Iterator[list[PlannedRun]]:
+def units(runs: Iterable[PlannedRun]) -> Iterator[list[PlannedRun]]:
     """What one worker does in order: a run, and after it those that start from its weights.
 
-    Where the run that others start from is not among `runs`, its weights are on disk, and those
-    others are units by themselves.
+    Runs come by architecture and seed, as they are planned. Where the run that others start from
+    is not among them, its weights are on disk, and those others are units by themselves.
     """
-    here = {run.run_id for run in runs}
-    followers: dict[str, list[PlannedRun]] = {}
-    leaders = []
-    for run in runs:
-        start = run.spec.pretrained.run_id if run.spec.pretrained else None
-        if start in here:
-            followers.setdefault(str(start), []).append(run)
-        else:
-            leaders.append(run)
-    for run in leaders:
-        yield [run, *followers.get(run.run_id, [])]
+    for _, row in groupby(runs, lambda run: (run.spec.architecture, run.replicate)):
+        leaders: dict[str, list[PlannedRun]] = {}
+        for run in row:
+            start = run.spec.pretrained.run_id if run.spec.pretrained else None
+            leaders.setdefault(start if start in leaders else run.run_id, []).append(run)
+        yield from leaders.values()
 
 
 def _seconds(runs: Sequence[PlannedRun]) -> float:

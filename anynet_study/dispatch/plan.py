@@ -51,7 +51,8 @@ def plan(
     again = first if repeated is None else min(first, repeated)
     counts = [again if seed else first for seed in range(sweep.replicates.count)]
     rows = np.array([(it, seed) for seed, count in enumerate(counts) for it in range(count)])
-    planned = Plan(population, settings, rows, _ids(population, settings, rows), np.empty((0, 0)))
+    ids = _ids(population, settings, rows)
+    planned = Plan(population, settings, rows, ids, np.empty((0, 0)), np.arange(ids.size))
     return planned.priced(views, rate or expected_cost(sweep.launch.cluster, sweep.launch.slurm))
 
 

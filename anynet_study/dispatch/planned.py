@@ -1,6 +1,6 @@
 """The runs of a study in order, held as columns: a million of them take some dozen megabytes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, overload
@@ -60,11 +60,11 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Plan(Sequence[PlannedRun]):
-    """Every run of a study: a row for each architecture and seed, a column for each setting.
+    """The runs of a study, or some of them, in the order in which they are trained.
 
-    Row by row they are in the order in which they are trained: first seeds before replicates, an
-    architecture in all settings before the next, so that what has finished at any time can be
-    analysed. A PlannedRun is made when it is asked for.
+    A row for each architecture and seed, a column for each setting. Row by row: first seeds before
+    replicates, an architecture in all settings before the next, so that what has finished at any
+    time can be analysed. A PlannedRun is made when it is asked for.
     """
 
     population: Population
@@ -72,36 +72,38 @@ class Plan(Sequence[PlannedRun]):
     #: Of each row: the architecture's place in the population, and the seed. Shape (rows, 2).
     rows: npt.NDArray[np.int64]
     #: Run ids, shape (rows, settings).
-    ids: npt.NDArray[np.bytes_]
+    table: npt.NDArray[np.bytes_]
     #: Predicted lengths on one worker, shape (architectures, settings).
-    seconds: npt.NDArray[np.float64]
+    lengths: npt.NDArray[np.float64]
+    #: Places in `table`, read row by row, of the runs of this part, shape (runs,).
+    places: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
-        return self.ids.size
+        return len(self.places)
 
     @overload
     def __getitem__(self, place: int) -> PlannedRun: ...
     @overload
-    def __getitem__(self, place: slice) -> list[PlannedRun]: ...
-    def __getitem__(self, place: int | slice) -> PlannedRun | list[PlannedRun]:
+    def __getitem__(self, place: slice) -> "Plan": ...
+    def __getitem__(self, place: int | slice) -> "PlannedRun | Plan":
         if isinstance(place, slice):
-            return [self._run(each) for each in range(*place.indices(len(self)))]
-        return self._run(range(len(self))[place])
+            return replace(self, places=self.places[place])
+        return self._run(int(self.places[place]))
 
     def __iter__(self) -> Iterator[PlannedRun]:
-        return map(self._run, range(len(self)))
+        return map(self._run, self.places.tolist())
 
     def _run(self, place: int) -> PlannedRun:
         row, column = divmod(place, len(self.settings))
         architecture, seed = self.rows[row].tolist()
         it = self.settings[column]
         return PlannedRun(
-            self.ids[row, column].decode(),
+            self.table[row, column].decode(),
             self._spec(architecture, column, seed),
             it.dataset,
             it.recipe,
             seed,
-            float(self.seconds[architecture, column]),
+            float(self.lengths[architecture, column]),
             it.evaluations,
         )
 
@@ -110,31 +112,44 @@ class Plan(Sequence[PlannedRun]):
         start = None if it.start is None else self._spec(architecture, it.start, seed)
         return RunSpec(self.population[architecture], it.data, it.resolved, seed, start)
 
-    def find(self, run_ids: Iterable[str]) -> list[PlannedRun]:
-        """The planned runs among `run_ids`, in the plan's order."""
-        return [self._run(place) for place in sorted(self.places(run_ids)) if place >= 0]
+    def ids(self) -> list[str]:
+        """The ids of the runs, in order."""
+        ids: list[str] = self.table.reshape(-1)[self.places].astype(str).tolist()
+        return ids
 
-    def starts_others(self, run: PlannedRun) -> bool:
-        """Whether other planned runs start from its weights."""
-        starts = [self.settings[it.start] for it in self.settings if it.start is not None]
-        return (run.dataset, run.recipe) in {(it.dataset, it.recipe) for it in starts}
+    def seconds(self) -> npt.NDArray[np.float64]:
+        """The predicted lengths of the runs, in order."""
+        row, column = np.divmod(self.places, len(self.settings))
+        lengths: npt.NDArray[np.float64] = self.lengths[self.rows[row, 0], column]
+        return lengths
 
-    def places(self, run_ids: Iterable[str]) -> list[int]:
-        """The place of each run in the plan; -1 where it is not planned."""
-        wanted = np.array(list(run_ids), self.ids.dtype)
-        ids = self.ids.reshape(-1)
-        near = np.minimum(np.searchsorted(ids, wanted, sorter=self._order), len(ids) - 1)
-        places = self._order[near]
-        found: list[int] = np.where(ids[places] == wanted, places, -1).tolist()
-        return found
+    def where(self, wanted: Callable[[str, Setting], bool]) -> "Plan":
+        """The runs whose id and setting are `wanted`."""
+        columns = (self.places % len(self.settings)).tolist()
+        pairs = zip(self.ids(), columns, strict=True)
+        chosen = [wanted(run_id, self.settings[column]) for run_id, column in pairs]
+        return replace(self, places=self.places[np.array(chosen, bool)])
+
+    def find(self, run_ids: Iterable[str]) -> "Plan":
+        """Those with these ids of all runs of the study; others are left out."""
+        wanted = np.array(list(run_ids), self.table.dtype)
+        ids = self.table.reshape(-1)
+        near = np.minimum(np.searchsorted(ids, wanted, sorter=self._by_id), len(ids) - 1)
+        places = self._by_id[near]
+        return replace(self, places=np.unique(places[ids[places] == wanted]))
 
     @cached_property
-    def _order(self) -> npt.NDArray[np.int64]:
-        return np.argsort(self.ids, axis=None)
+    def _by_id(self) -> npt.NDArray[np.int64]:
+        return np.argsort(self.table, axis=None)
+
+    def starts_others(self, run: PlannedRun) -> bool:
+        """Whether other runs of the study start from its weights."""
+        starts = [self.settings[it.start] for it in self.settings if it.start is not None]
+        return (run.dataset, run.recipe) in {(it.dataset, it.recipe) for it in starts}
 
     def priced(self, views: Mapping[str, DatasetView], cost: CostModel) -> "Plan":
         """The same runs, with lengths predicted by `cost`; `views` by the sweep's labels."""
         groups = self.population.groups
         works = [Workload.on(views[it.dataset], it.resolved) for it in self.settings]
         columns = [cost.seconds(run_features(groups, work)) for work in works]
-        return replace(self, seconds=np.stack(columns, axis=1))
+        return replace(self, lengths=np.stack(columns, axis=1))

@@ -3,7 +3,7 @@
 import io
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from dataclasses import dataclass
 from itertools import islice
@@ -100,7 +100,7 @@ def start_worker(
     return LocalWorker(job, runs, number)
 
 
-def slurm_jobs(sweep: Sweep, runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
+def slurm_jobs(sweep: Sweep, runs: Iterable[PlannedRun]) -> Iterator[list[PlannedRun]]:
     """The runs of each Slurm job."""
     return pack_by_length(runs, 60.0 * sweep.launch.job_minutes)
 
@@ -117,7 +117,7 @@ def submit_to_slurm(
     Raises WorkFailedError with Slurm's words where it takes no (more) jobs.
     """
     executor = slurm_executor(study, sweep, avoid)
-    packed = iter(slurm_jobs(sweep, runs))
+    packed = slurm_jobs(sweep, runs)
     submitted: list[submitit.Job[int]] = []
     while parts := list(islice(packed, ARRAY_SIZE)):
         with _refusals_told(queued=len(submitted)), huge_pages(), executor.batch():

@@ -12,9 +12,9 @@ lengths = st.lists(st.floats(0.1, 1000), max_size=60)
 
 
 def runs(seconds: list[float]) -> Any:
-    scratch = SimpleNamespace(pretrained=None)
+    scratch = SimpleNamespace(pretrained=None, architecture=None)
     return [
-        SimpleNamespace(run_id=str(n), seconds=length, spec=scratch)
+        SimpleNamespace(run_id=str(n), seconds=length, spec=scratch, replicate=0)
         for n, length in enumerate(seconds)
     ]
 
@@ -36,7 +36,7 @@ def test_no_worker_is_busy_much_longer_than_needed(seconds: list[float], workers
 
 @given(lengths, st.floats(1, 500))
 def test_jobs_are_consecutive_and_not_too_long(seconds: list[float], target: float) -> None:
-    packed = pack_by_length(runs(seconds), target)
+    packed = list(pack_by_length(runs(seconds), target))
     assert [run.run_id for part in packed for run in part] == [str(n) for n in range(len(seconds))]
     for part in packed:
         assert len(part) == 1 or sum(run.seconds for run in part) <= target + 1e-6

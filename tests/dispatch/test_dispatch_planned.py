@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tiny_study import TINY
 
+from anynet_study.dispatch.pack import units
 from anynet_study.dispatch.plan import load_views, plan
 from anynet_study.dispatch.planned import Plan
 from anynet_study.sweep import Sweep
@@ -71,9 +72,27 @@ def test_runs_start_from_those_of_their_row_and_seed(planned: Plan) -> None:
 def test_runs_are_found_by_id_in_order(planned: Plan) -> None:
     chosen = [planned[30], planned[2], planned[17]]
     ids = [run.run_id for run in chosen]
-    assert planned.places([*ids, "f" * 16, "0" * 16]) == [30, 2, 17, -1, -1]
-    assert planned.find([*ids, "f" * 16]) == [planned[2], planned[17], planned[30]]
-    assert planned.find([]) == []
+    assert list(planned.find([*ids, "f" * 16, ids[0]])) == [planned[2], planned[17], planned[30]]
+    assert list(planned.find([])) == []
     assert planned[-1] == list(planned)[-1]
     with pytest.raises(IndexError):
         planned[len(planned)]
+
+
+def test_a_part_of_a_plan_is_a_plan(planned: Plan) -> None:
+    part = planned.where(lambda run_id, setting: setting.recipe == "basic")[2:9]
+    runs = [run for run in planned if run.recipe == "basic"][2:9]
+    assert list(part) == runs
+    assert part.ids() == [run.run_id for run in runs]
+    assert part.seconds().tolist() == [run.seconds for run in runs]
+    assert list(part.find([planned[0].run_id])) == [planned[0]]  # of all runs of the study
+
+
+def test_a_run_and_those_that_start_from_it_are_one_piece_of_work(planned: Plan) -> None:
+    packs = [[(run.dataset, run.recipe) for run in unit] for unit in units(planned)]
+    assert len(packs) == 7 * 3
+    assert packs[0][0] == ("digits", "basic")
+    assert set(packs[0][1:]) == {("blobs", "tuned"), ("digits-2", "tuned")}
+    assert packs[1:3] == [[("digits-2", "basic")], [("blobs", "basic")]]
+    without = planned.where(lambda _, setting: setting.recipe == "tuned")
+    assert [len(unit) for unit in units(without)] == [1] * 14
