@@ -2,9 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from anynet_study.data import PackedDataset
 
 data_app = typer.Typer(
     no_args_is_help=True,
@@ -102,6 +105,10 @@ def info(
     verify: Annotated[
         bool, typer.Option("--verify", help="Read all data and check them against their hash.")
     ] = False,
+    variant: Annotated[
+        str | None,
+        typer.Option(metavar="KEY=VALUE,...", help="Show a view of it, with a sweep's keys."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show a dataset's classes, counts, statistics and faults.
@@ -109,8 +116,10 @@ def info(
     Faults are duplicates, between the splits too, and unreadable images.
 
     \b
-    Example:
+    Examples:
       anynet-study data info digits --verify
+      anynet-study data info digits --variant classes=5,class_seed=1
+      anynet-study data info digits --variant "groups={even: [0, 2], odd: [1, 3]},label_noise=0.2"
     """
     from anynet_study.data import load_dataset
     from anynet_study.data.describe import details, summary
@@ -118,6 +127,9 @@ def info(
     dataset = load_dataset(name)
     if verify:
         dataset.verify()
+    if variant is not None:
+        _print_view(dataset, variant, as_json)
+        return
     if as_json:
         print(json.dumps(details(dataset), indent=1))
         return
@@ -130,6 +142,25 @@ def info(
         strict=True,
     )
     _print_table(("class", "train", "test"), list(counts))
+
+
+def _print_view(dataset: "PackedDataset", text: str, as_json: bool) -> None:
+    from anynet_study.cli.variant_text import parse_variant
+    from anynet_study.data import make_view
+    from anynet_study.data.describe_view import view_details, view_rows, view_summary
+
+    variant = parse_variant(dataset.name, text)
+    view = make_view(dataset, variant)
+    if as_json:
+        print(json.dumps(view_details(view, variant), indent=1))
+        return
+    for line in view_summary(view):
+        print(line)
+    rows: list[tuple[object, ...]] = list(view_rows(view))
+    if any(row[1] for row in rows):
+        _print_table(("class", "of", "train", "test"), rows)
+    else:
+        _print_table(("class", "train", "test"), [(row[0], *row[2:]) for row in rows])
 
 
 def _print_table(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> None:
