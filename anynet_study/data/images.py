@@ -5,8 +5,10 @@ import warnings
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
+#: A JPEG of more pixels is decoded at 1/2, 1/4 or 1/8 where that leaves twice what is needed.
+LARGE_PIXELS = 1 << 22
 #: What the decoder may try, whatever the file is called (ImageNet has a PNG named .JPEG).
 FORMATS = ("JPEG", "PNG", "BMP", "WEBP", "TIFF", "PPM")
 WHITE = (255, 255, 255, 255)
@@ -16,29 +18,44 @@ class UnreadableImageError(Exception):
     """An image that cannot be decoded whole; the message says why."""
 
 
-def decode_image(content: bytes, size: int) -> NDArray[np.uint8]:
+def decode_image(content: bytes, size: int, resize: int | None = None) -> NDArray[np.uint8]:
     """Decode the bytes of an image file and fit it: (size, size, 3) uint8, see `to_rgb`, `fit`.
 
     Raises UnreadableImageError for anything that is not a whole, sane image of `FORMATS`.
     """
-    return fit(open_image(content), size)
+    return fit(open_image(content, resize or size), size, resize)
 
 
-def open_image(content: bytes) -> Image.Image:
-    """Decode the bytes of an image file to RGB, the right way up; see `decode_image`."""
+def open_image(content: bytes, needed: int | None = None) -> Image.Image:
+    """Decode the bytes of an image file to RGB, the right way up; see `decode_image`.
+
+    `needed`: pixels that the shorter side will be scaled to. JPEGs above `LARGE_PIXELS` are
+    then decoded at a fraction: a photo of 24 megapixels in a quarter of the time and memory.
+    """
     with warnings.catch_warnings():
         # A damaged tag is no reason to refuse an image, a decompression bomb is.
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
             with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+                if needed is not None and image.width * image.height > LARGE_PIXELS:
+                    image.draft(image.mode, (2 * needed, 2 * needed))
                 image.load()
-                return to_rgb(ImageOps.exif_transpose(image))
+                return to_rgb(_upright(image))
         except UnidentifiedImageError as error:
             raise UnreadableImageError("not an image of a known format") from error
         except Exception as error:  # decoders raise nearly anything on hostile bytes
             reason = str(error).partition("\n")[0] or type(error).__name__
             raise UnreadableImageError(reason) from error
+
+
+def is_upright(image: Image.Image) -> bool:
+    """Whether its EXIF data, if it has any, leave it as it is."""
+    return bool(image.getexif().get(ExifTags.Base.Orientation, 1) == 1)
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    return image if is_upright(image) else ImageOps.exif_transpose(image)
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
@@ -53,7 +70,9 @@ def to_rgb(image: Image.Image) -> Image.Image:
     if image.has_transparency_data:
         canvas = Image.new("RGBA", image.size, WHITE)
         return Image.alpha_composite(canvas, image.convert("RGBA")).convert("RGB")
-    if image.mode in ("RGB", "L", "1", "P", "CMYK", "YCbCr", "RGBX"):
+    if image.mode == "RGB":
+        return image
+    if image.mode in ("L", "1", "P", "CMYK", "YCbCr", "RGBX"):
         return image.convert("RGB")
     raise UnreadableImageError(f"pixels of mode {image.mode}")
 
@@ -65,15 +84,22 @@ def _from_16_bit(image: Image.Image) -> Image.Image:
     return Image.fromarray(((values * 255 + 32767) // 65535).astype(np.uint8)).convert("RGB")
 
 
-def fit(image: Image.Image, size: int) -> NDArray[np.uint8]:
-    """Scale the shorter side to `size` and crop the centre: (size, size, 3) uint8.
+def fit(image: Image.Image, size: int, resize: int | None = None) -> NDArray[np.uint8]:
+    """Scale the shorter side to `resize` and crop the centre: (size, size, 3) uint8."""
+    return np.asarray(fitted(image, size, resize))
+
+
+def fitted(image: Image.Image, size: int, resize: int | None = None) -> Image.Image:
+    """Scale the shorter side to `resize`, at least `size` (the default), and crop the centre.
 
     Both in one step (bilinear, antialiased), so that a sliver of 1 x 100,000 pixels never
-    becomes a huge intermediate image. An image of that size already is returned unchanged.
+    becomes a huge intermediate image. Where the shorter side is right, pixels are unchanged.
     """
+    resize = resize or size
     short = min(image.size)
-    left, top = ((side - short) / 2 for side in image.size)
-    if short == size:
-        return np.asarray(image.crop((int(left), int(top), int(left) + size, int(top) + size)))
-    box = (left, top, left + short, top + short)
-    return np.asarray(image.resize((size, size), Image.Resampling.BILINEAR, box=box))
+    cut = short * size / resize
+    left, top = ((side - cut) / 2 for side in image.size)
+    if short == resize:
+        return image.crop((int(left), int(top), int(left) + size, int(top) + size))
+    box = (left, top, left + cut, top + cut)
+    return image.resize((size, size), Image.Resampling.BILINEAR, box=box)

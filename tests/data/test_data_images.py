@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from anynet_study.data import images
 from anynet_study.data.images import UnreadableImageError, decode_image, fit
 
 
@@ -97,6 +98,33 @@ def test_equal_to_resize_then_crop_where_both_are_whole_pixels():
     inner = (slice(None), slice(1, -1))
     expected = np.asarray(resized.crop((8, 0, 24, 16)))
     np.testing.assert_array_equal(fit(image, 16)[inner], expected[inner])
+
+
+@pytest.mark.parametrize("resize", [20, 24])
+def test_the_shorter_side_may_be_larger_than_the_cut(resize):
+    """The middle of what the fit without a cut gives, which sees beyond each border."""
+    pixels = np.random.default_rng(0).integers(0, 256, (48, 48, 3), np.uint8)
+    image = Image.fromarray(pixels)
+    margin = (resize - 16) // 2
+    whole = fit(image, resize)[margin : margin + 16, margin : margin + 16].astype(int)
+    difference = abs(fit(image, 16, resize) - whole)[1:-1, 1:-1]
+    assert difference.max() <= 1  # the filter's coefficients are rounded
+    assert fit(image.resize((resize, resize)), 16, resize).shape == (16, 16, 3)
+
+
+def test_large_photos_are_decoded_at_a_fraction(monkeypatch):
+    """Twice the resolution needed is left: the result is that of the whole but for rounding."""
+    low = np.random.default_rng(0).integers(0, 256, (6, 8, 3), np.uint8)
+    photo = Image.fromarray(low).resize((2560, 1920), Image.Resampling.BICUBIC)
+    file = io.BytesIO()
+    photo.save(file, "JPEG", quality=95)
+    sizes = []
+    monkeypatch.setattr(images, "to_rgb", lambda image: sizes.append(image.size) or image)
+    small = decode_image(file.getvalue(), 48).astype(int)
+    monkeypatch.setattr(images, "LARGE_PIXELS", 2560 * 1920)
+    whole = decode_image(file.getvalue(), 48).astype(int)
+    assert sizes == [(320, 240), (2560, 1920)]
+    assert abs(small - whole).max() <= 4
 
 
 def test_a_sliver_needs_little_memory(tmp_path):
