@@ -43,6 +43,7 @@ def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
                 "epochs": len(epoch_lengths(recipe, steps)),
                 "content_hash": view.dataset.content_hash,
                 "variant": entry.variant.model_dump_json(exclude_defaults=True),
+                "class_names": json.dumps(view.classes),
             }
         )
     return pa.Table.from_pylist(rows)

@@ -38,7 +38,9 @@ TABLES  A group whose attribute `columns` lists its columns in order, all of one
                 these columns. The attribute `sampling` is JSON: how the population was drawn.
 /datasets       one row a dataset: label `dataset`; base; role (source, family, target, extra);
                 classes, train_images, test_images (counts); metric (top1, top5); chance (error of
-                guessing the most frequent class); epochs; content_hash; variant (JSON).
+                guessing the most frequent class); epochs; content_hash; variant (JSON); and
+                class_names, a JSON list in the order of the classes' numbers, missing from older
+                stores.
 /journals       one row a journal, or an imported file, that the store was made from: journal (file
                 name), records, duplicates (records set aside), bytes, problem ("" if none).
 /runs           one row a run, ordered by architecture, dataset, recipe, replicate, run_id:

@@ -5,6 +5,7 @@ import csv
 import numpy as np
 import pytest
 
+from anynet_study.data import Variant, make_view
 from anynet_study.data.meta import read_meta
 from anynet_study.data.packed import PackedDataset
 from anynet_study.data.packing import Origin, pack
@@ -53,3 +54,42 @@ def test_meta_data_of_before_there_were_several_labels_can_be_read(tmp_path):
     (tmp_path / "meta.json").write_text(old)
     read = read_meta(tmp_path / "meta.json")
     assert (read.multi_label, read.superclasses) == (False, {})
+
+
+@pytest.fixture
+def cells(tmp_path) -> PackedDataset:
+    made = listing((0,), (1, 2), (2, 0, 1), (2,), (1,), (0, 2))
+    pack(None, made, Origin("cells", "made"), 4, tmp_path / "cells")
+    return PackedDataset.open(tmp_path / "cells")
+
+
+def variant(**fields: object) -> Variant:
+    return Variant(base="cells", **fields)
+
+
+def test_views_of_several_labels_have_their_columns(cells):
+    view = make_view(cells, variant(classes=["nucleus", "cytosol"]))
+    assert view.multi_label
+    assert view.train_index.tolist() == [0, 1, 2, 3, 5]  # the image of membrane alone is left out
+    assert view.train_labels.tolist() == [[1, 0], [0, 1], [1, 1], [0, 1], [1, 1]]
+    assert view.test_labels.tolist() == [[1, 0], [0, 1]]
+
+
+def test_an_image_of_any_of_its_classes_has_the_group(cells):
+    groups = {"outside": ["membrane", "cytosol"], "inside": ["nucleus"]}
+    view = make_view(cells, variant(groups=groups))
+    assert view.classes == ("inside", "outside")
+    assert view.train_labels.tolist() == [[1, 0], [0, 1], [1, 1], [0, 1], [0, 1], [1, 1]]
+
+
+@pytest.mark.parametrize("fields", [{"balanced": True}, {"per_class": 1}, {"label_noise": 0.1}])
+def test_what_needs_one_class_an_image_is_refused(cells, fields):
+    with pytest.raises(UserError, match="the images of this dataset have several classes each"):
+        make_view(cells, variant(**fields))
+
+
+def test_a_share_of_all_images_is_nested(cells):
+    third, half = (make_view(cells, variant(fraction=f)).train_index for f in (1 / 3, 0.5))
+    assert len(third) == 2
+    assert len(half) == 3
+    assert set(third) <= set(half)

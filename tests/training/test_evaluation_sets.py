@@ -51,6 +51,17 @@ def chosen(spec: EvaluationSpec, trained: DatasetView) -> list[str]:
     return np.array(trained.classes)[make_evaluation_set(spec, trained).allowed].tolist()
 
 
+def test_classes_of_groups_are_found_in_another_test_set() -> None:
+    trained = view(groups={"low": ["0", "1", "2"], "odd": ["3", "7"], "rest": ["5"]})
+    made = make_evaluation_set(EvaluationSpec(test_set="shifted"), trained)
+    names = np.array(made.dataset.classes)[made.dataset.labels("test")[made.index]]
+    assert sorted(names) == ["0", "3", "3", "3", "3", "7", "7", "7"]
+    assert [trained.classes[label] for label in made.labels] == [
+        "low" if name == "0" else "odd" for name in names
+    ]
+    assert chosen(EvaluationSpec(test_set="shifted"), trained) == ["low", "odd"]
+
+
 def test_without_another_test_set_it_is_the_run_s_own() -> None:
     trained = view(classes=6)
     made = make_evaluation_set(EvaluationSpec(transform="blur"), trained)

@@ -65,6 +65,7 @@ MEANINGS = {
     "chance": "error of guessing the most frequent class, percent",
     "content_hash": "hash of the images",
     "variant": "JSON: how it was selected from its base",
+    "class_names": "JSON: the classes in the order of their numbers",
 }
 STAGES = {
     "d": "depth",

@@ -26,6 +26,7 @@ COLUMNS = pa.schema(
         ("epochs", pa.int32()),
         ("content_hash", pa.string()),
         ("variant", pa.string()),
+        ("class_names", pa.string()),
     ]
 )
 COUNTS = ("classes", "train_images", "test_images", "epochs")
