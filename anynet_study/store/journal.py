@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from sys import intern
 from typing import Any, BinaryIO, Generic, TypeVar
 
 import pyarrow as pa
@@ -106,7 +107,7 @@ def finished_runs(folder: Path) -> dict[str, str]:
             ids, statuses = columns.texts("run_id"), columns.texts("status")
             for run_id, status in zip(ids.to_pylist(), statuses.to_pylist(), strict=True):
                 if finished.get(run_id, "failed") == "failed":
-                    finished[run_id] = status
+                    finished[run_id] = intern(status)  # of a million runs, a few texts
     return finished
 
 
