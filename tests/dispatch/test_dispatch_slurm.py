@@ -1,4 +1,4 @@
-"""A study through a real Slurm (`.ci/slurm.sh` starts one) whose nodes see the test's folder."""
+"""A study through a real Slurm (`tests/slurm.sh` starts one) whose nodes see the test's folder."""
 
 import json
 import os
@@ -40,7 +40,8 @@ def _cluster() -> None:
     try:
         subprocess.run(["sinfo"], capture_output=True, check=True, timeout=10)
     except (OSError, subprocess.SubprocessError) as error:
-        reason = f"no Slurm can be reached (export SLURM_CONF=$(.ci/slurm.sh) starts one): {error}"
+        how = "export SLURM_CONF=$(tests/slurm.sh) starts one"
+        reason = f"no Slurm can be reached ({how}): {error}"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
