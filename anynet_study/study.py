@@ -53,7 +53,12 @@ class Study:
 
     @property
     def jobs_file(self) -> Path:
-        return self.folder / "jobs.jsonl"
+        return self.jobs
+
+    @property
+    def jobs(self) -> Path:
+        """What was submitted: a file a launcher."""
+        return self.folder / "jobs"
 
     @property
     def results(self) -> Path:

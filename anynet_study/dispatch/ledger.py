@@ -1,24 +1,22 @@
-"""Which jobs were submitted for which runs: one line a job, appended by the launcher."""
+"""The jobs of a study: which were submitted, and which of them live."""
 
-import json
-import os
 import socket
 import time
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import psutil
 
 from anynet_study.dispatch.squeue import WAITING, Queued, queued_jobs
-from anynet_study.files import naming
+from anynet_study.dispatch.submissions import Submission, record, settle, submissions
 
 #: Slack when comparing a process's start time with the recorded one, in seconds.
 CLOCK_SLACK = 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SubmittedJob:
     """A job as it was submitted."""
 
@@ -32,7 +30,7 @@ class SubmittedJob:
     runs: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LiveJob:
     """A job that is queued or running, as Slurm or this machine has it now."""
 
@@ -53,51 +51,85 @@ def local_job(job_id: str, runs: Iterable[str]) -> SubmittedJob:
 
 
 def slurm_job(job_id: str, runs: Iterable[str]) -> SubmittedJob:
-    """The entry of a job just queued."""
+    """The entry of a single job just queued."""
     return SubmittedJob(job_id, "slurm", socket.gethostname(), time.time(), tuple(runs))
 
 
-def append(path: Path, jobs: Iterable[SubmittedJob]) -> None:
+def append(folder: Path, jobs: Iterable[SubmittedJob]) -> None:
     """Record submitted jobs durably."""
-    with naming(path), path.open("a", encoding="utf-8") as file:
-        file.writelines(json.dumps(asdict(job)) + "\n" for job in jobs)
-        file.flush()
-        os.fsync(file.fileno())
+    for job in jobs:
+        record(folder, job.cluster, job.host, job.started, job.job_id, " ".join(job.runs))
 
 
-def read(path: Path) -> Iterator[SubmittedJob]:
-    """All jobs ever submitted; a line torn by a kill is skipped."""
-    if not path.exists():
-        return
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            fields = json.loads(line)
-            yield SubmittedJob(**fields | {"runs": tuple(fields["runs"])})
-        except (ValueError, TypeError, KeyError):
-            continue
+def read(folder: Path) -> Iterator[SubmittedJob]:
+    """All jobs ever submitted whose ids are known."""
+    for entry in submissions(folder):
+        if entry.job_id:
+            yield from (_task(entry, number) for number in range(len(entry.tasks)))
 
 
-def live_jobs(path: Path, recorded: Collection[str] = ()) -> list[LiveJob]:
+def live_jobs(folder: Path, recorded: Collection[str] = ()) -> list[LiveJob]:
     """The jobs that are queued or running now; one call of squeue however many there are.
 
     Jobs whose runs are all among `recorded` are not asked after: a finished study needs no Slurm.
     Local jobs of another machine cannot be seen from here and count as ended.
     """
-    jobs = [job for job in read(path) if not set(job.runs) <= set(recorded)]
-    queued = queued_jobs() if any(job.cluster == "slurm" for job in jobs) else {}
-    live = [
-        _in_queue(job, queued[job.job_id])
-        for job in jobs
-        if job.cluster == "slurm" and job.job_id in queued
-    ]
-    here = [job for job in jobs if job.cluster != "slurm" and _runs(job)]
-    return live + [LiveJob(job, "running", job.started, job.host) for job in here]
+    ended = frozenset(recorded)
+    entries = [it for it in submissions(folder) if not _all_among(it.tasks, ended)]
+    here = [_task(it, 0) for it in entries if it.cluster != "slurm"]
+    live = [LiveJob(job, "running", job.started, job.host) for job in here if _runs(job)]
+    elsewhere = [it for it in entries if it.cluster == "slurm"]
+    return live + (_in_queue(elsewhere, queued_jobs(), ended) if elsewhere else [])
 
 
-def _in_queue(job: SubmittedJob, queued: Queued) -> LiveJob:
-    if queued.state in WAITING:
-        return LiveJob(job, "pending", None, reason=queued.reason)
-    return LiveJob(job, "running", queued.started, queued.host)
+def adopt(folder: Path) -> None:
+    """Record the ids of jobs that Slurm has, though their launcher was killed before it knew."""
+    unknown = {it.token for it in submissions(folder) if not it.job_id}
+    if unknown:
+        for token, job_id in _ids_by_token(queued_jobs()).items():
+            if token in unknown:
+                settle(folder, token, job_id)
+
+
+def _in_queue(
+    entries: Sequence[Submission], queued: Mapping[str, Queued], ended: Collection[str]
+) -> list[LiveJob]:
+    """The tasks that squeue lists, but for those whose runs are all recorded."""
+    tokens = _ids_by_token(queued)
+    arrays: dict[str, list[int]] = {}
+    for job_id in queued:
+        array, _, number = job_id.partition("_")
+        if number.isdigit():
+            arrays.setdefault(array, []).append(int(number))
+    live = []
+    for entry in entries:
+        known = replace(entry, job_id=entry.job_id or tokens.get(entry.token, ""))
+        listed = arrays.get(known.job_id, ()) if known.is_array else (0,)
+        for number in listed:
+            line = queued.get(known.id_of(number))
+            if line and number < len(known.tasks) and not _all_among([known.tasks[number]], ended):
+                live.append(_live(_task(known, number), line))
+    return live
+
+
+def _live(job: SubmittedJob, line: Queued) -> LiveJob:
+    if line.state in WAITING:
+        return LiveJob(job, "pending", None, reason=line.reason)
+    return LiveJob(job, "running", line.started, line.host)
+
+
+def _task(entry: Submission, number: int) -> SubmittedJob:
+    runs = tuple(entry.tasks[number].split())
+    return SubmittedJob(entry.id_of(number), entry.cluster, entry.host, entry.at, runs)
+
+
+def _ids_by_token(queued: Mapping[str, Queued]) -> dict[str, str]:
+    """The ids of the arrays and jobs that carry a token, by it."""
+    return {line.token: job_id.split("_")[0] for job_id, line in queued.items() if line.token}
+
+
+def _all_among(tasks: Iterable[str], recorded: Collection[str]) -> bool:
+    return all(run in recorded for task in tasks for run in task.split())
 
 
 def _runs(job: SubmittedJob) -> bool:

@@ -1,6 +1,7 @@
 """What squeue lists: one call for all jobs of this user."""
 
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 
@@ -10,11 +11,13 @@ from anynet_study.errors import WorkFailedError
 WAITING = frozenset(
     {"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
 )
-#: Id, state, start, nodes, reason, name.
-FORMAT = "%i|%T|%S|%N|%r|%j"
+#: Id, state, start, nodes, reason, comment.
+FORMAT = "%i|%T|%S|%N|%r|%k"
+#: How a job's comment says which submission it is of.
+TOKEN = re.compile(r"\banynet-study:([0-9a-f]+)")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Queued:
     """A line of squeue."""
 
@@ -23,7 +26,13 @@ class Queued:
     started: float | None
     host: str
     reason: str
-    name: str
+    #: Of the submission that it is of; "" of a job that is not ours.
+    token: str
+
+
+def comment_of(token: str) -> str:
+    """What a job of a submission carries as its comment."""
+    return f"anynet-study:{token}"
 
 
 def queued_jobs() -> dict[str, Queued]:
@@ -46,6 +55,7 @@ def queued_jobs() -> dict[str, Queued]:
 
 
 def _parsed(line: str) -> tuple[str, Queued]:
-    job_id, state, started, host, reason, name = line.split("|", 5)
-    known = started.strip().isdigit()
-    return job_id.strip(), Queued(state, float(started) if known else None, host, reason, name)
+    job_id, state, started, host, reason, comment = line.split("|", 5)
+    known = float(started) if started.strip().isdigit() else None
+    token = TOKEN.search(comment)
+    return job_id.strip(), Queued(state, known, host, reason, token[1] if token else "")

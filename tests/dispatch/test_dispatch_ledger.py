@@ -2,13 +2,13 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import psutil
 import pytest
 
-from anynet_study.dispatch import ledger
+from anynet_study.dispatch import ledger, submissions
 from anynet_study.errors import WorkFailedError
 
 
@@ -20,7 +20,7 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_a_process_is_alive_until_it_ends(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
-    path = tmp_path / "jobs.jsonl"
+    path = tmp_path / "jobs"
     job = ledger.local_job(str(sleeper.pid), ["a", "b"])
     ledger.append(path, [job])
     (live,) = ledger.live_jobs(path)
@@ -33,18 +33,17 @@ def test_a_process_is_alive_until_it_ends(tmp_path: Path, sleeper: subprocess.Po
 def test_a_reused_process_id_is_not_the_job(
     tmp_path: Path, sleeper: subprocess.Popen[bytes]
 ) -> None:
-    path = tmp_path / "jobs.jsonl"
+    path = tmp_path / "jobs"
     job = ledger.local_job(str(sleeper.pid), ["a"])
     ledger.append(path, [ledger.SubmittedJob(job.job_id, "local", job.host, 1.0, ("a",))])
     assert ledger.live_jobs(path) == []
 
 
 def test_torn_lines_are_skipped(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
-    path = tmp_path / "jobs.jsonl"
+    path = tmp_path / "jobs"
     job = ledger.local_job(str(sleeper.pid), ["a"])
     ledger.append(path, [job])
-    with path.open("a") as file:
-        file.write('{"job_id": "1", "clu')
+    (path / "0-elsewhere-7.jsonl").write_text('\n3\n{"job": 3, "runs": 1}\n{"job": "1", "clu')
     assert list(ledger.read(path)) == [job]
 
 
@@ -52,19 +51,36 @@ def test_no_ledger_no_jobs(tmp_path: Path) -> None:
     assert ledger.live_jobs(tmp_path / "none") == []
 
 
-def test_slurm_jobs_are_those_squeue_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "jobs.jsonl"
+Squeue = Callable[..., None]
+
+
+@pytest.fixture
+def squeue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Squeue:
+    """Sets what squeue lists: lines of id|state|start|nodes|reason|comment."""
+
+    def lists(*lines: str) -> None:
+        (tmp_path / "listed").write_text("".join(f"{line}\n" for line in lines))
+
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "squeue"
+    program.write_text(f'#!/bin/sh\ntest "$SLURM_TIME_FORMAT" = %s && cat {tmp_path}/listed\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    return lists
+
+
+def ids(live: Sequence[ledger.LiveJob]) -> list[tuple[str, tuple[str, ...]]]:
+    return [(each.job.job_id, each.job.runs) for each in live]
+
+
+def test_slurm_jobs_are_those_squeue_lists(tmp_path: Path, squeue: Squeue) -> None:
+    path = tmp_path / "jobs"
     ledger.append(path, [ledger.slurm_job(f"7_{n}", [str(n)]) for n in range(3)])
-    squeue = tmp_path / "squeue"
-    squeue.write_text(
-        "#!/bin/sh\n"
-        'test "$SLURM_TIME_FORMAT" = %s || exit 1\n'
-        "echo '7_1|PENDING|N/A||Resources|anynet-a|b'\n"
-        "echo '7_2|RUNNING|1795317349|node7|None|anynet-a|b'\n"
-        "echo '99|RUNNING|1795317349|node8|None|other'\n"
+    squeue(
+        "7_1|PENDING|N/A||Resources|a|b",
+        "7_2|RUNNING|1795317349|node7|None|",
+        "99|RUNNING|1795317349|node8|None|",
     )
-    squeue.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     waits, runs = ledger.live_jobs(path)
     assert (waits.job.job_id, waits.state, waits.started) == ("7_1", "pending", None)
     assert waits.reason == "Resources"
@@ -72,10 +88,59 @@ def test_slurm_jobs_are_those_squeue_lists(tmp_path: Path, monkeypatch: pytest.M
     assert runs.host == "node7"
 
 
+def test_tasks_of_an_array_have_its_id(tmp_path: Path, squeue: Squeue) -> None:
+    path = tmp_path / "jobs"
+    token = submissions.intend(path, ["a b", "c", "d e f"])
+    submissions.settle(path, token, "12")
+    assert [job.job_id for job in ledger.read(path)] == ["12_0", "12_1", "12_2"]
+    squeue("12_2|PENDING|N/A||Priority|", "12_0|RUNNING|7|n1|None|", "13_1|RUNNING|7|n1|None|")
+    assert ids(ledger.live_jobs(path)) == [("12_2", ("d", "e", "f")), ("12_0", ("a", "b"))]
+    assert ids(ledger.live_jobs(path, recorded=["a", "b", "e"])) == [("12_2", ("d", "e", "f"))]
+
+
+@pytest.mark.parametrize("is_array", [True, False])
+def test_an_intention_whose_launcher_was_killed_is_found_by_its_token(
+    tmp_path: Path, squeue: Squeue, is_array: bool
+) -> None:
+    path = tmp_path / "jobs"
+    submitted = submissions.intend(path, ["a b"], is_array)
+    submissions.intend(path, ["c"], is_array)  # its launcher died before sbatch
+    job_id = "5_0" if is_array else "5"
+    squeue(f"{job_id}|PENDING|N/A||Priority|mine, anynet-study:{submitted}")
+    assert list(ledger.read(path)) == []
+    assert ids(ledger.live_jobs(path)) == [(job_id, ("a", "b"))]
+    ledger.adopt(path)
+    assert [job.job_id for job in ledger.read(path)] == [job_id]
+    squeue()
+    assert ledger.live_jobs(path) == []
+
+
+def test_what_slurm_refused_is_no_job(tmp_path: Path, squeue: Squeue) -> None:
+    path = tmp_path / "jobs"
+    token = submissions.intend(path, ["a"])
+    submissions.settle(path, token, "")
+    assert list(submissions.submissions(path)) == []
+
+
+def test_launchers_at_the_same_time_write_files_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "jobs"
+    script = (
+        "import sys; from pathlib import Path; from anynet_study.dispatch import submissions\n"
+        "for n in range(50):\n"
+        "    run = f'{sys.argv[1]}-{n}'\n"
+        "    token = submissions.intend(Path(sys.argv[2]), [run] * 200)\n"
+        "    submissions.settle(Path(sys.argv[2]), token, run)\n"
+    )
+    both = [subprocess.Popen([sys.executable, "-c", script, name, path]) for name in "xy"]
+    assert [each.wait(60) for each in both] == [0, 0]
+    told = {entry.job_id: entry.tasks for entry in submissions.submissions(path)}
+    assert told == {f"{name}-{n}": (f"{name}-{n}",) * 200 for name in "xy" for n in range(50)}
+
+
 def test_jobs_whose_runs_are_recorded_are_not_asked_after(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "jobs.jsonl"
+    path = tmp_path / "jobs"
     ledger.append(path, [ledger.slurm_job("7_0", ["0", "1"])])
     monkeypatch.setenv("PATH", "")  # no squeue
     assert ledger.live_jobs(path, recorded={"0", "1", "2"}) == []
@@ -86,7 +151,7 @@ def test_jobs_whose_runs_are_recorded_are_not_asked_after(
 def test_a_silent_squeue_is_not_taken_for_an_empty_queue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "jobs.jsonl"
+    path = tmp_path / "jobs"
     ledger.append(path, [ledger.slurm_job("7_0", ["0"])])
     squeue = tmp_path / "squeue"
     squeue.write_text("#!/bin/sh\nexit 1\n")
