@@ -5,10 +5,19 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
+#: Beside this module in a copy of the package: the version of what was copied.
+VERSION_FILE = "VERSION"
+
 
 @cache
 def code_version() -> str:
-    """The package's version, and the commit where it runs from a checkout (`+dirty` if edited)."""
+    """The package's version, and the commit where it runs from a checkout (`+dirty` if edited).
+
+    Of a copy (`dispatch.snapshot`), the version of what was copied.
+    """
+    told = Path(__file__).with_name(VERSION_FILE)
+    if told.exists():
+        return told.read_text(encoding="utf-8")
     checkout = Path(__file__).parents[1]
     release = version("anynet-study")
     if not (checkout / ".git").exists():

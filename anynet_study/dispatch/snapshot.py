@@ -1,0 +1,98 @@
+"""The package's source as it was at launch: what workers import, whatever is edited later."""
+
+import hashlib
+import os
+import secrets
+import shlex
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from anynet_study import provenance
+
+PACKAGE = Path(provenance.__file__).parent
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A copy of the package, in a folder named by its content."""
+
+    #: What is put before all else on Python's path; it holds the folder `anynet_study`.
+    folder: Path
+
+    @property
+    def setup(self) -> list[str]:
+        """Lines of a shell script after which Python imports the package from here.
+
+        Neither from what was on its path before, nor from the current folder.
+        """
+        folder = shlex.quote(str(self.folder.absolute()))
+        return [
+            f'export PYTHONPATH={folder}"${{PYTHONPATH:+:$PYTHONPATH}}"',
+            "export PYTHONSAFEPATH=1",
+        ]
+
+    @contextmanager
+    def imported(self) -> Iterator[None]:
+        """Processes started inside import the package from here, as after `setup`."""
+        path = filter(None, [str(self.folder.absolute()), os.environ.get("PYTHONPATH")])
+        ours = {"PYTHONPATH": os.pathsep.join(path), "PYTHONSAFEPATH": "1"}
+        before = {name: os.environ.get(name) for name in ours}
+        os.environ.update(ours)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+
+
+def snapshot(folder: Path, package: Path = PACKAGE) -> Snapshot:
+    """Where in `folder` the snapshot of the package as it is now is, or will be."""
+    digest = hashlib.sha256(provenance.code_version().encode())
+    for path in _sources(package):
+        content = path.read_bytes()
+        digest.update(f"\0{path.relative_to(package)}\0{len(content)}\0".encode())
+        digest.update(content)
+    return Snapshot(folder / digest.hexdigest()[:16])
+
+
+def take(folder: Path, package: Path = PACKAGE) -> Snapshot:
+    """Copy the package as it is now, unless that was done before; complete once it is there."""
+    made = snapshot(folder, package)
+    if made.folder.exists():
+        return made
+    temporary = folder / f".{made.folder.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    try:
+        copy = temporary / package.name
+        for path in _sources(package):
+            target = copy / path.relative_to(package)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+        (copy / provenance.VERSION_FILE).write_text(provenance.code_version(), encoding="utf-8")
+        try:
+            temporary.rename(made.folder)
+        except OSError:
+            if not made.folder.exists():  # no other launcher was faster
+                raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return made
+
+
+def remove_others(folder: Path, kept: Snapshot) -> None:
+    """Remove all snapshots but one; only while no job is alive, which may import from its own."""
+    for path in folder.iterdir():
+        if path.name != kept.folder.name:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _sources(package: Path) -> list[Path]:
+    """The files that make the package, in an order of their own."""
+    files = (path for path in package.rglob("*") if path.is_file())
+    made_from_others = {".pyc", ".tmp"}
+    return sorted(path for path in files if path.suffix not in made_from_others)

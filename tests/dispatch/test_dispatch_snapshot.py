@@ -1,0 +1,110 @@
+"""The snapshot of the code: what workers import, whatever is edited after the launch."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from anynet_study.dispatch.snapshot import PACKAGE, Snapshot, remove_others, snapshot, take
+from anynet_study.provenance import code_version
+
+SAYS = "import anynet_study.provenance as it; print(it.__file__, it.code_version())"
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package that is edited: its own provenance, and a file that is no Python."""
+    folder = tmp_path / "checkout" / "anynet_study"
+    (folder / "pages").mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    (folder / "pages" / "page.html").write_text("page")
+    (folder / "provenance.py").write_bytes((PACKAGE / "provenance.py").read_bytes())
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "provenance.pyc").write_bytes(b"no source")
+    return folder
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_it_is_the_package_as_it_is_and_is_taken_once(tmp_path: Path, package: Path) -> None:
+    code = tmp_path / "code"
+    assert not snapshot(code, package).folder.exists()
+    taken = take(code, package)
+    assert taken == snapshot(code, package) == take(code, package)
+    names = ["VERSION", "__init__.py", "pages/page.html", "provenance.py"]
+    assert files(taken.folder / "anynet_study") == names
+    assert [path.name for path in code.iterdir()] == [taken.folder.name]
+
+
+def test_an_edit_makes_another_and_leaves_the_first(tmp_path: Path, package: Path) -> None:
+    code = tmp_path / "code"
+    first = take(code, package)
+    (package / "pages" / "page.html").write_text("other")
+    second = take(code, package)
+    assert second != first
+    assert (first.folder / "anynet_study/pages/page.html").read_text() == "page"
+    (package / "pages" / "page.html").rename(package / "page.html")
+    assert snapshot(code, package) not in (first, second)
+    remove_others(code, second)
+    assert [path.name for path in code.iterdir()] == [second.folder.name]
+
+
+def python_in(folder: Path, environment: dict[str, str], shell: str = "") -> str:
+    command = f"{shell}\n{sys.executable} -c '{SAYS}'"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("other", ["", "/some/where:/else"])
+def test_workers_import_it_wherever_they_are(
+    tmp_path: Path, package: Path, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = take(tmp_path / "with a space", package)
+    expected = f"{taken.folder}/anynet_study/provenance.py {code_version()}\n"
+    monkeypatch.setenv("PYTHONPATH", other)
+    plain = dict(os.environ)
+    assert python_in(package.parent, plain, "\n".join(taken.setup)) == expected
+    with taken.imported():
+        assert python_in(package.parent, dict(os.environ)) == expected
+    assert dict(os.environ) == plain
+    # Without the snapshot it is the checkout that is current.
+    assert str(package) in python_in(package.parent, plain)
+
+
+def test_of_two_launchers_at_once_one_publishes_it(
+    tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, copy = tmp_path / "code", shutil.copyfile
+
+    def while_another_does(source: Path, target: Path) -> None:
+        monkeypatch.setattr("anynet_study.dispatch.snapshot.shutil.copyfile", copy)
+        take(code, package)
+        copy(source, target)
+
+    monkeypatch.setattr("anynet_study.dispatch.snapshot.shutil.copyfile", while_another_does)
+    taken = take(code, package)
+    assert [path.name for path in code.iterdir()] == [taken.folder.name]
+
+
+def test_a_full_disk_leaves_nothing_that_counts(
+    tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = tmp_path / "code"
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("anynet_study.dispatch.snapshot.shutil.copyfile", full)
+        with pytest.raises(OSError, match="No space"):
+            take(code, package)
+    assert list(code.iterdir()) == []
+    assert isinstance(take(code, package), Snapshot)
