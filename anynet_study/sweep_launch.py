@@ -16,6 +16,8 @@ class Launch(Strict):
     workers: int | None = Field(None, ge=1)
     #: Runs are packed into Slurm jobs of about this length.
     job_minutes: float = Field(120.0, gt=0)
+    #: How often a run is tried that fails for want of memory, of time, or with its node.
+    attempts: int = Field(3, ge=1)
     #: Time between two checkpoints of a run.
     checkpoint_seconds: float = Field(300.0, ge=0)
     #: fast, or the plain loop that defines what a run is: the same results up to rounding.
