@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from anynet_study.training.recipe import ResolvedRecipe
+from anynet_study.training.resized_crops import BoxResizer
 
 
 class Preprocessor:
@@ -22,19 +23,25 @@ class Preprocessor:
         self.flip = recipe.flip
         self.scale = 1.0 / (255.0 * std)
         self.shift = -mean / std
+        #: Made for the first images, whose size it needs.
+        self._resize: BoxResizer | None = None
         self._span = torch.arange(self.resolution, device=mean.device)
 
     def train(self, pixels: Tensor, rows: Tensor, draws: Tensor) -> Tensor:
         """A random crop and flip of the images at `rows` (B,) of `pixels`.
 
-        `draws`: (3, B) in [0, 1) for top, left and flip; a flip is a draw below one half.
+        `draws`: (3, B) in [0, 1) for top, left and flip; a flip is a draw below one half. Of
+        resized crops (5, B), as in `EpochTables`.
         """
+        flip = draws[2] < 0.5 if self.flip else None
         if self.crop == "none":
-            return self.test(pixels, rows, draws[2] < 0.5 if self.flip else None)
+            return self.test(pixels, rows, flip)
+        if self.crop == "resized":
+            return self._resized(pixels, rows, draws, flip)
         margin = self._margin(pixels)
         top = (draws[0] * (margin + 1)).long().clamp_(max=margin)
         left = (draws[1] * (margin + 1)).long().clamp_(max=margin)
-        return self._cut(pixels, rows, top, left, draws[2] < 0.5 if self.flip else None)
+        return self._cut(pixels, rows, top, left, flip)
 
     def test(
         self, pixels: Tensor, rows: Tensor | None = None, flip: Tensor | None = None
@@ -47,6 +54,13 @@ class Preprocessor:
 
     def _margin(self, pixels: Tensor) -> int:
         return pixels.shape[1] + 2 * self.padding - self.resolution
+
+    def _resized(self, pixels: Tensor, rows: Tensor, draws: Tensor, flip: Tensor | None) -> Tensor:
+        if self._resize is None or self._resize.size != pixels.shape[1]:
+            self._resize = BoxResizer(pixels.shape[1], self.resolution, pixels.device)
+        top, left, _, height, width = draws
+        cut = self._resize(pixels, rows, torch.stack([top, left, height, width]), flip)
+        return cut.mul_(self.scale).add_(self.shift).permute(0, 3, 1, 2)
 
     def _cut(
         self, pixels: Tensor, rows: Tensor, top: Tensor, left: Tensor, flip: Tensor | None

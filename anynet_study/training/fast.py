@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from anynet_study.data import DatasetView
 from anynet_study.training.arrangement import arrange
 from anynet_study.training.augment import preprocessor
-from anynet_study.training.batches import epoch_tables
+from anynet_study.training.batches import draws_an_image, epoch_tables
 from anynet_study.training.graphs import Program
 from anynet_study.training.initial import Weights, initial_network, training_mode
 from anynet_study.training.metrics import Tally
@@ -53,7 +53,7 @@ class FastTrainer:
         steps, batch, device = self.steps, self.batch, self.device
         self.feed = source.feed(self.view, "train", steps, batch, options.resident)
         self.labels = torch.zeros(steps, batch, dtype=torch.int64, device=device)
-        self.draws = torch.zeros(steps, 3, batch, device=device)
+        self.draws = torch.zeros(steps, draws_an_image(self.recipe), batch, device=device)
         self.rates = torch.zeros(steps, device=device)
         self.counter = torch.zeros(1, dtype=torch.int64, device=device)
         self.tally = Tally(device)
@@ -61,7 +61,7 @@ class FastTrainer:
         self._truth = torch.from_numpy(self.view.train_labels)
 
     def begin_epoch(self, epoch: int, steps_done: int = 0) -> None:
-        tables = epoch_tables(self.spec, len(self.view.train_index), epoch)
+        tables = epoch_tables(self.spec, len(self.view.train_index), self.view.size, epoch)
         self.feed.begin(self._index[tables.order])
         self.labels.copy_(self._truth[tables.order])
         self.draws.copy_(tables.draws)

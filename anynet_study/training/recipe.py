@@ -2,7 +2,15 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from anynet_study.errors import UserError
 
@@ -18,6 +26,10 @@ def _ascending(milestones: tuple[float, ...]) -> tuple[float, ...]:
 
 
 Fraction = Annotated[float, Field(gt=0, lt=1)]
+Share = Annotated[float, Field(gt=0, le=1)]
+Ratio = Annotated[float, Field(gt=0)]
+#: Keys that came after the first runs, and the crop with which alone they mean something.
+OF_RESIZED_CROPS = ("crop_area", "crop_ratio")
 
 
 class Recipe(BaseModel):
@@ -59,10 +71,15 @@ class Recipe(BaseModel):
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     #: Mirror half of the training images left to right.
     flip: bool = True
-    #: pad: pad by `padding`, then cut at a random place; random: cut at a random place; none.
-    crop: Literal["pad", "random", "none"] = "pad"
+    #: pad: pad by `padding`, then cut at a random place; random: cut at a random place; resized:
+    #: cut out a random box and resize it; none. But for pad, tests see the central cut.
+    crop: Literal["pad", "random", "resized", "none"] = "pad"
     #: Pixels added on each side before a padded crop (value: the dataset's mean colour).
     padding: int = Field(4, ge=0)
+    #: Of resized crops: the box's share of the image, drawn evenly from this range.
+    crop_area: tuple[Share, Share] = (0.08, 1.0)
+    #: Of resized crops: the box's width over its height, drawn evenly in logarithms.
+    crop_ratio: tuple[Ratio, Ratio] = (3 / 4, 4 / 3)
     #: Side of the network's input in pixels; None: the size at which the dataset is packed.
     resolution: int | None = Field(None, ge=4)
     #: Which error is *the* error of a run; None: top5 with 100 classes or more, else top1.
@@ -92,6 +109,10 @@ class Recipe(BaseModel):
                 f"accumulation {self.accumulation} must divide batch_size {self.batch_size} into "
                 "parts of at least 2 images"
             )
+        for name in OF_RESIZED_CROPS:
+            low, high = getattr(self, name)
+            if low > high:
+                raise ValueError(f"{name} [{low:g}, {high:g}]: the lowest comes first")
         if self.nesterov and not (self.optimizer == "sgd" and self.momentum > 0):
             raise ValueError("nesterov: only with optimizer sgd and a momentum above 0")
         return self
@@ -116,8 +137,10 @@ class Recipe(BaseModel):
 
     def _unused(self) -> list[str]:
         """Keys without effect, which must not tell equal runs apart."""
-        other = ["betas"] if self.optimizer == "sgd" else ["momentum", "nesterov"]
-        return other if self.schedule == "multistep" else [*other, "milestones", "gamma"]
+        unused = ["betas"] if self.optimizer == "sgd" else ["momentum", "nesterov"]
+        if self.schedule != "multistep":
+            unused += ["milestones", "gamma"]
+        return unused if self.crop == "resized" else [*unused, *OF_RESIZED_CROPS]
 
 
 class ResolvedRecipe(Recipe):
@@ -125,3 +148,10 @@ class ResolvedRecipe(Recipe):
 
     resolution: int = Field(ge=4)
     metric: Metric
+
+    @model_serializer(mode="wrap")
+    def _of_effect(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without later keys where they mean nothing: runs of before they came keep their ids."""
+        content: dict[str, Any] = dump(self)
+        unused = () if self.crop == "resized" else OF_RESIZED_CROPS
+        return {key: value for key, value in content.items() if key not in unused}

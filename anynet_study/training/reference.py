@@ -34,7 +34,8 @@ class ReferenceTrainer:
 
     def begin_epoch(self, epoch: int, steps_done: int = 0) -> None:
         self.epoch, self.number = epoch, steps_done
-        self.tables = epoch_tables(self.spec, len(self.view.train_index), epoch)
+        images = len(self.view.train_index)
+        self.tables = epoch_tables(self.spec, images, self.view.size, epoch)
         if steps_done == 0:
             self.sums, self.images = np.zeros(3), 0
 
@@ -101,7 +102,12 @@ class ReferenceTrainer:
         image = self._normalised(self.view.images("train")[self.view.train_index[position]])
         side = self.recipe.resolution
         cut = self._centre(image)
-        if self.recipe.crop != "none":
+        if self.recipe.crop == "resized":
+            top, left, _, height, width = (int(number) for number in draw)
+            box = image[None, :, top : top + height, left : left + width].double()
+            # Bilinear, and averaging where it is made smaller: of no pixel outside the box.
+            cut = F.interpolate(box, (side, side), mode="bilinear", antialias=True)[0].float()
+        elif self.recipe.crop != "none":
             places = image.shape[1] - side + 1
             top = min(int(draw[0] * places), places - 1)
             left = min(int(draw[1] * places), places - 1)

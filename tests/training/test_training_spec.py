@@ -1,5 +1,6 @@
 """The identity of a run: everything that matters and nothing else."""
 
+import json
 import subprocess
 import sys
 
@@ -49,6 +50,36 @@ def test_id_is_the_same_in_every_process_and_version() -> None:
 
 
 GOLDEN = "500932adee7f18c5"
+
+
+@pytest.mark.parametrize(
+    ("recipe", "run_id"),
+    [
+        ({"crop": "none", "metric": "top5"}, "e727c181e44d7ced"),
+        ({"crop": "random", "resolution": 28, "steps": 100, "epochs": None}, "31dfa6609964a44e"),
+        (
+            {"optimizer": "adamw", "lr": 0.001, "schedule": "multistep", "label_smoothing": 0.1},
+            "0136f6b71d134601",
+        ),
+    ],
+)
+def test_recipes_of_before_keep_their_ids(recipe: dict[str, object], run_id: str) -> None:
+    """Keys that came later are no part of runs on which they have no effect."""
+    assert spec(**recipe).run_id == run_id
+    assert spec(**recipe, crop_area=(0.5, 1.0)).run_id == run_id
+
+
+def test_the_keys_of_resized_crops_are_part_of_runs_that_have_them() -> None:
+    ids = {spec(crop="resized", **keys).run_id for keys in RESIZED}
+    assert len(ids) == len(RESIZED)
+    assert json.loads(spec(crop="resized").canonical())["recipe"]["crop_area"] == [0.08, 1.0]
+
+
+RESIZED: list[dict[str, object]] = [
+    {},
+    {"crop_area": (0.25, 1.0)},
+    {"crop_ratio": (1.0, 1.0)},
+]
 
 
 def test_randomness_is_independent_by_purpose() -> None:
