@@ -18,6 +18,7 @@ SLOW = [
     "recipes.basic.epochs=4",
     "population.count=2",
     "launch.workers=1",
+    "launch.attempts=1",
 ]
 
 

@@ -91,6 +91,7 @@ def launch(
     from anynet_study.cli.prepared import prepare
     from anynet_study.dispatch.ledger import live_jobs
     from anynet_study.dispatch.recorded import Recorded
+    from anynet_study.dispatch.retries import EVERY_KIND, retries
     from anynet_study.dispatch.submit import slurm_executor, submit_locally, submit_to_slurm
 
     changes = [*(overrides or []), *([f"launch.cluster={cluster}"] if cluster else [])]
@@ -101,12 +102,14 @@ def launch(
     study, sweep = prepared.study, prepared.sweep
     if sweep.launch.cluster == "slurm":
         slurm_executor(study, sweep)  # refuses options before anything is written
+    attempts = sweep.launch.attempts
     with _alone(study):
         recorded = Recorded.read(study.journals)
-        todo = recorded.todo(prepared.learned().planned, retry_failed)
+        again = retries(recorded, *((None, EVERY_KIND) if retry_failed else (attempts,)))
+        todo = recorded.todo(prepared.learned().planned, again)
         # A worker that has brought all of its runs to an end is only about to exit; one whose runs
         # failed may be a retry that is at work.
-        left = {run.run_id for run in recorded.todo(prepared.planned)}
+        left = set(recorded.todo(prepared.planned).ids())
         ended = [
             run for run, status in recorded.runs.items() if status != "failed" and run not in left
         ]
@@ -120,9 +123,9 @@ def launch(
             )
         study.begin(sweep, prepared.population)
         if sweep.launch.cluster == "slurm":
-            jobs = submit_to_slurm(study, sweep, new, retry_failed)
+            jobs = submit_to_slurm(study, sweep, new, again)
         else:
-            jobs = submit_locally(study, sweep, new, attached=False, retry_failed=retry_failed)
+            jobs = submit_locally(study, sweep, new, attached=False, retries=again)
     print(
         f"{len(prepared.planned)} runs: {len(prepared.planned) - len(todo)} recorded, "
         f"{len(todo) - len(new)} under way, {len(new)} submitted in {len(jobs)} jobs; "

@@ -3,39 +3,26 @@
 import os
 import shutil
 import signal
-import socket
 import sys
-import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
+from anynet_study.dispatch.endings import BEGINS, LOST
 from anynet_study.dispatch.planned import PlannedRun
-from anynet_study.provenance import code_version
-from anynet_study.store import JournalWriter, RunRecord
 from anynet_study.study import Study
 
 #: A disk with less room than this, in bytes, is full: not even a journal could begin.
 FULL = 64 << 10
-#: How a worker's log ends while it is at a run: after the run's id.
-BEGINS = "begins"
 
 
 def last_words(study: Study, since: float) -> str:
     """Why workers ended, in a line; `since` (unix time) tells this launch's logs."""
-    if _disk_is_full(study):
+    if disk_is_full(study):
         return f"the disk that holds {study.folder} is full"
     logs = [path for path in study.logs.glob("*_log.err") if path.stat().st_mtime >= since]
     said = (line for path in sorted(logs, key=_age) if (line := _last_line(path)))
     words = next(said, "the workers were ended").removeprefix("anynet_study.errors.UserError: ")
     return f"{words} (logs: {study.logs})"
-
-
-def interrupted_run(study: Study, job_id: str) -> str | None:
-    """The run at which a worker was killed; None if it ended otherwise, with a word on it."""
-    words = _last_line(study.logs / f"{job_id}_0_log.out").split()
-    killed = bool(words) and words[-1] == BEGINS and not _disk_is_full(study)
-    return words[0] if killed else None
 
 
 def say_begins(run: PlannedRun) -> None:
@@ -46,31 +33,13 @@ def say_begins(run: PlannedRun) -> None:
 def end_worker_at(run: PlannedRun, error: Exception) -> NoReturn:
     """End this worker as if it was killed at `run`: nothing works any more in its process."""
     print(error, file=sys.stderr, flush=True)
-    say_begins(run)
+    print(run.run_id, LOST, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
     raise SystemExit(1)  # not reached
 
 
-def record_death(study: Study, run: PlannedRun) -> None:
-    """Record that `run` failed because workers were killed at it."""
-    record = RunRecord(
-        **run.named(),
-        status="failed",
-        failure_kind="node",
-        message="its workers were killed, perhaps for want of memory",
-        error=float("nan"),
-        seconds=0.0,
-        started=time.time(),
-        host=socket.gethostname(),
-        device="",
-        torch_version=version("torch"),
-        code_version=code_version(),
-    )
-    with JournalWriter(study.new_journal()) as journal:
-        journal.append(record)
-
-
-def _disk_is_full(study: Study) -> bool:
+def disk_is_full(study: Study) -> bool:
+    """Whether the disk that holds a study has no room left."""
     return shutil.disk_usage(study.folder).free < FULL
 
 

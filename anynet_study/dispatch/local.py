@@ -1,14 +1,24 @@
 """Training a whole plan on this machine, watched to its end."""
 
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 from anynet_study.dispatch import ledger
-from anynet_study.dispatch.last_words import interrupted_run, last_words, record_death
-from anynet_study.dispatch.planned import PlannedRun
-from anynet_study.dispatch.recorded import Recorded
+from anynet_study.dispatch.deaths import (
+    Death,
+    deaths_in,
+    fatal,
+    out_of_memory_kills,
+    record_deaths,
+)
+from anynet_study.dispatch.endings import ending
+from anynet_study.dispatch.journal_reader import JournalReader
+from anynet_study.dispatch.last_words import disk_is_full, last_words
+from anynet_study.dispatch.planned import Plan, PlannedRun
+from anynet_study.dispatch.recorded import Recorded, Retries
+from anynet_study.dispatch.retries import EVERY_KIND, retries
 from anynet_study.dispatch.submit import LocalWorker, start_worker, submit_locally
 from anynet_study.errors import WorkFailedError
 from anynet_study.progress import Report, progress
@@ -18,34 +28,32 @@ from anynet_study.sweep import Sweep
 #: Longest share of the time spent on looking at the journals.
 LOOK_SHARE = 0.02
 SHORTEST_LOOK = 0.5
-#: A run at which so many workers were killed is not tried again.
-MOST_DEATHS = 2
 
 
-def train_all(
-    study: Study, sweep: Sweep, planned: Sequence[PlannedRun], retry_failed: bool = False
-) -> None:
+def train_all(study: Study, sweep: Sweep, planned: Plan, retry_failed: bool = False) -> None:
     """Train what is missing with local workers, after following those that are at it already.
 
-    A worker that ends early is replaced, unless it got nowhere. Raises WorkFailedError with what
-    is known of the reason where runs are left. On Ctrl-C the workers are ended.
+    A worker that ends early is replaced, unless it got nowhere; runs that failed in a way that
+    another try may not meet are tried again, `launch.attempts` times in all. Raises
+    WorkFailedError with what is known of the reason where runs are left. On Ctrl-C the workers are
+    ended.
     """
     began = time.time()
-    recorded = Recorded.read(study.journals)
-    todo = recorded.todo(planned, retry_failed)
+    here = _Here(study, sweep, planned, JournalReader(study.journals))
+    recorded = here.reader.read()
+    here.again = retries(recorded, None, EVERY_KIND) if retry_failed else here.another_try(recorded)
+    todo = recorded.todo(planned, here.again)
     alive = ledger.live_jobs(study.jobs_file)
     if not alive:  # of this sweep's runs, and those of an earlier form of it
-        unfinished = {run.run_id for run in recorded.todo(planned)}
-        study.remove_litter(set(recorded.runs) - unfinished)
+        study.remove_litter(set(recorded.runs) - set(recorded.todo(planned).ids()))
     if not todo:
         return
     with progress("training", len(planned), start=len(planned) - len(todo)) as report:
         if alive:
-            _follow_others(study, planned, report)
-            todo = _todo(study, planned, retry_failed)
-        look = partial(_look, study, planned, report, retry_failed)
-        _train(study, sweep, todo, retry_failed, look)
-    left = _todo(study, planned)
+            _follow_others(here, report)
+            todo = here.reader.read().todo(planned, here.again)
+        _in_rounds(here, todo, report)
+    left = here.reader.read().todo(planned)
     if left:
         raise WorkFailedError(
             f"{len(left)} of {len(planned)} runs did not finish and none more do: "
@@ -53,61 +61,85 @@ def train_all(
         )
 
 
-def _todo(
-    study: Study, planned: Sequence[PlannedRun], retry_failed: bool = False
-) -> list[PlannedRun]:
-    return Recorded.read(study.journals).todo(planned, retry_failed)
+@dataclass
+class _Here:
+    """A plan that is trained on this machine."""
+
+    study: Study
+    sweep: Sweep
+    planned: Plan
+    reader: JournalReader
+    #: Failed runs that are being tried again.
+    again: Retries = field(default_factory=dict)
+    deaths: list[Death] = field(default_factory=list)
+    #: Processes that this machine had killed for want of memory, when that was last looked at.
+    killed: int = field(default_factory=out_of_memory_kills)
+
+    def another_try(self, recorded: Recorded) -> Retries:
+        return retries(recorded, self.sweep.launch.attempts, deaths=self.deaths)
+
+    def with_less_memory(self) -> Retries:
+        """What is tried again, and the runs at which a worker was killed with less memory."""
+        died = self.another_try(self.reader.read()).items()
+        self.again = {**self.again, **{run_id: it for run_id, it in died if not it.failures}}
+        return self.again
 
 
-def _train(
-    study: Study,
-    sweep: Sweep,
-    todo: Sequence[PlannedRun],
-    retry_failed: bool,
-    look: Callable[[], None],
-) -> None:
+def _in_rounds(here: _Here, todo: Plan, report: Report) -> None:
+    """Train, and then once more what failed in a way that may pass, as long as that leads on."""
+    while todo:
+        known = len(here.reader.ended)
+        _train(here, todo, lambda: _look(here, report))
+        recorded = here.reader.read()
+        if len(here.reader.ended) == known:
+            return
+        here.again = here.another_try(recorded)
+        todo = recorded.todo(here.planned, here.again)
+
+
+def _train(here: _Here, todo: Plan, look: Callable[[], None]) -> None:
     """Keep this machine's workers at `todo` until it is done or those left get nowhere."""
-    crew = submit_locally(study, sweep, todo, attached=True, retry_failed=retry_failed)
-    deaths: Counter[str] = Counter()
+    study, sweep = here.study, here.sweep
+    crew = deque(submit_locally(study, sweep, todo, attached=True, retries=here.again))
     try:
         while crew:
             look()
             for worker in [worker for worker in crew if worker.job.done()]:
                 crew.remove(worker)
-                left = _left_by(worker, study, deaths)
-                if left:
-                    crew.append(start_worker(study, sweep, left, worker.number, attached=True))
+                if left := _left_by(worker, here):
+                    again = here.with_less_memory()
+                    crew.append(start_worker(study, sweep, left, worker.number, True, again))
     finally:
         for worker in crew:
             worker.job.cancel(check=False)
     look()
 
 
-def _left_by(worker: LocalWorker, study: Study, deaths: Counter[str]) -> list[PlannedRun]:
+def _left_by(worker: LocalWorker, here: _Here) -> list[PlannedRun]:
     """What another worker should go on with; a run at which workers die is recorded as failed."""
-    left = _todo(study, worker.runs)
-    fatal = interrupted_run(study, worker.job.job_id)
-    if fatal is None:
+    study = here.study
+    left = here.reader.read().left(worker.runs, here.again)
+    end = ending(study.logs, worker.job.job_id)
+    if end is None or not end.runs or not end.kind or disk_is_full(study):
         return left if len(left) < len(worker.runs) else []
-    deaths[fatal] += 1
-    for run in left:
-        if run.run_id == fatal and deaths[fatal] == MOST_DEATHS:
-            record_death(study, run)
-    return _todo(study, left)
+    killed, here.killed = here.killed, out_of_memory_kills()
+    if here.killed > killed:
+        end = replace(end, kind="oom", words="killed for want of memory")
+    here.deaths += deaths_in(study, [replace(end, attached=False)])
+    record_deaths(study, here.planned, fatal(here.deaths, here.reader.read().failures))
+    return here.reader.read().left(left, here.again)
 
 
-def _follow_others(study: Study, planned: Sequence[PlannedRun], report: Report) -> None:
-    while ledger.live_jobs(study.jobs_file):
-        _look(study, planned, report)
+def _follow_others(here: _Here, report: Report) -> None:
+    while ledger.live_jobs(here.study.jobs_file):
+        _look(here, report)
 
 
-def _look(
-    study: Study, planned: Sequence[PlannedRun], report: Report, retry_failed: bool = False
-) -> None:
+def _look(here: _Here, report: Report) -> None:
     """Report how far it is; a failed run that is to be tried again is not done."""
     began = time.monotonic()
-    recorded = Recorded.read(study.journals)
-    failed = sum(recorded.runs.get(run.run_id) == "failed" for run in planned)
-    done = len(planned) - len(recorded.todo(planned, retry_failed))
+    recorded = here.reader.read()
+    failed = sum(recorded.runs.get(run_id) == "failed" for run_id in here.planned.ids())
+    done = len(here.planned) - len(recorded.todo(here.planned, here.again))
     report(done, note=f"{failed} failed" if failed else "")
     time.sleep(max(SHORTEST_LOOK, (time.monotonic() - began) / LOOK_SHARE))

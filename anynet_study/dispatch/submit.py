@@ -19,6 +19,7 @@ from anynet_study.dispatch import ledger
 from anynet_study.dispatch.pack import pack_by_length, pack_for_workers
 from anynet_study.dispatch.planned import PlannedRun
 from anynet_study.dispatch.process import huge_pages
+from anynet_study.dispatch.recorded import NO_RETRIES, Retries
 from anynet_study.dispatch.terminal import deaf_to_the_terminal, without_our_streams
 from anynet_study.dispatch.worker import Job
 from anynet_study.errors import UserError, WorkFailedError
@@ -65,12 +66,12 @@ def submit_locally(
     sweep: Sweep,
     runs: Sequence[PlannedRun],
     attached: bool,
-    retry_failed: bool = False,
+    retries: Retries = NO_RETRIES,
 ) -> list[LocalWorker]:
     """Start this machine's workers; attached ones end with this process, others outlive it."""
     packed = pack_for_workers(runs, local_workers(sweep))
     return [
-        start_worker(study, sweep, part, number, attached, retry_failed)
+        start_worker(study, sweep, part, number, attached, retries)
         for number, part in enumerate(packed)
     ]
 
@@ -81,7 +82,7 @@ def start_worker(
     runs: list[PlannedRun],
     number: int,
     attached: bool,
-    retry_failed: bool = False,
+    retries: Retries = NO_RETRIES,
 ) -> LocalWorker:
     """Start one worker of this machine, on its `number`-th GPU if it has GPUs."""
     gpus = gpus_here()
@@ -91,7 +92,7 @@ def start_worker(
         gpus_per_node=1 if gpus else 0,
         visible_gpus=(_device(number),) if gpus else (),
     )
-    work = _job(study, sweep, runs, retry_failed, launcher=os.getpid() if attached else None)
+    work = _job(study, sweep, runs, retries, launcher=os.getpid() if attached else None)
     apart = nullcontext() if attached else deaf_to_the_terminal()
     with naming(study.logs), without_our_streams(), huge_pages(), apart:
         job = executor.submit(work)
@@ -109,7 +110,7 @@ def submit_to_slurm(
     study: Study,
     sweep: Sweep,
     runs: Sequence[PlannedRun],
-    retry_failed: bool = False,
+    retries: Retries = NO_RETRIES,
     avoid: Collection[str] = (),
 ) -> list[submitit.Job[int]]:
     """Queue the runs as job arrays and return at once; `avoid`: nodes they must not get.
@@ -122,7 +123,7 @@ def submit_to_slurm(
     while parts := list(islice(packed, ARRAY_SIZE)):
         with _refusals_told(queued=len(submitted)), huge_pages(), executor.batch():
             jobs = [
-                executor.submit(_job(study, sweep, part, retry_failed, launcher=None))
+                executor.submit(_job(study, sweep, part, retries, launcher=None))
                 for part in parts
             ]
         entries = [
@@ -177,15 +178,16 @@ def _job(
     study: Study,
     sweep: Sweep,
     runs: Sequence[PlannedRun],
-    retry_failed: bool,
+    retries: Retries,
     launcher: int | None,
 ) -> Job:
+    ids = [run.run_id for run in runs]
     return Job(
         study_folder=str(study.folder.absolute()),
         data_root=str(data_root().absolute()),
         sweep_yaml=sweep.to_yaml(),
-        run_ids=tuple(run.run_id for run in runs),
-        retry_failed=retry_failed,
+        run_ids=tuple(ids),
+        retries={run_id: retries[run_id] for run_id in ids if run_id in retries},
         launcher=launcher,
     )
 

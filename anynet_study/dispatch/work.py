@@ -59,18 +59,20 @@ class Bench:
     ) -> None:
         self.given, self.options, self.journals, self.stop = given, options, journals, stop
         self._begin = options
-        self._worked: dict[tuple[str, str], Options] = {}
+        self._worked: dict[tuple[str, str, Options], Options] = {}
         self.source = Source(given.device)
 
-    def train(self, cohort: Iterable[PlannedRun]) -> None:
+    def train(self, cohort: Iterable[PlannedRun], begin: Options | None = None) -> None:
         """Bring runs of one dataset and recipe to their end, as many at a time as fit.
 
         A run that does not fit, or meets what its device cannot do, is tried again in a slower
-        way. Raises InterruptedRunError when told to stop, once all are saved.
+        way, beginning with the options `begin`, or else this worker's own. Raises
+        InterruptedRunError when told to stop, once all are saved.
         """
         runs = list(cohort)
-        kind = (runs[0].dataset, runs[0].recipe)
-        self.options = self._worked.get(kind, self._begin)
+        begin = begin or self._begin
+        kind = (runs[0].dataset, runs[0].recipe, begin)
+        self.options = self._worked.get(kind, begin)
         pending = [run for run in runs if not self._evaluated_from_weights(run)]
         while pending:
             tried, now = self.options, pending[: self.options.at_once]
@@ -175,7 +177,7 @@ class Bench:
         """Whether all that was missing of `run` is now had from its weights on disk."""
         if run.run_id not in self.given.recorded.runs:
             return False
-        if not self.given.recorded.missing_evaluations(run):
+        if not self.given.recorded.missing_evaluations(run.run_id, run.evaluations):
             return False
         weights = load_weights(self.given.study.weights(run.run_id), run.run_id)
         if weights is None:
@@ -188,7 +190,7 @@ class Bench:
         return True
 
     def _evaluate(self, run: PlannedRun, network: torch.nn.Module) -> None:
-        missing = set(self.given.recorded.missing_evaluations(run))
+        missing = set(self.given.recorded.missing_evaluations(run.run_id, run.evaluations))
         for name, evaluation_set in self.given.evaluations.get(run.dataset, {}).items():
             if evaluation_set.evaluation_id in missing:
                 view, device = self.given.views[run.dataset], self.given.device

@@ -1,8 +1,8 @@
 """A worker: trains the runs of its job and journals each as it finishes."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,12 @@ import yaml
 
 from anynet_study.design_space import Population
 from anynet_study.dispatch.capacity import gpu_capacity
+from anynet_study.dispatch.endings import ATTACHED
+from anynet_study.dispatch.journal_reader import JournalReader
 from anynet_study.dispatch.plan import evaluations_by_dataset, load_views, plan
-from anynet_study.dispatch.planned import PlannedRun
+from anynet_study.dispatch.planned import Plan, PlannedRun
 from anynet_study.dispatch.process import end_with, keep_freed_memory
-from anynet_study.dispatch.recorded import Recorded
+from anynet_study.dispatch.recorded import Recorded, Retries
 from anynet_study.dispatch.signals import Interruption
 from anynet_study.study import Study
 from anynet_study.sweep import Sweep
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     import torch
 
     from anynet_study.dispatch.work import Assignment
+
+#: Longest share of its time that a worker spends on looking at others' journals.
+LOOK_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,8 @@ class Job:
     #: The sweep as it was at launch: later edits of the file change nothing.
     sweep_yaml: str
     run_ids: tuple[str, ...]
-    retry_failed: bool
+    #: Those of them that were tried before.
+    retries: Retries = field(default_factory=dict)
     #: Process whose end ends the worker; None: the worker outlives its launcher.
     launcher: int | None = None
 
@@ -41,6 +47,7 @@ class Job:
         """Train what is not finished yet; the number of runs that something was to do of."""
         interruption = Interruption()
         if self.launcher is not None:
+            print(ATTACHED, self.launcher, flush=True)
             end_with(self.launcher, interruption)
         keep_freed_memory()
         os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
@@ -65,25 +72,43 @@ def work(job: Job, interruption: Interruption) -> int:
     from anynet_study.dispatch.journals import Journals
     from anynet_study.dispatch.work import Bench
     from anynet_study.training.checkpoint import InterruptedRunError
+    from anynet_study.training.fallback import with_less_memory
     from anynet_study.training.options import Options
 
     torch.set_num_threads(1)
     study = Study(Path(job.study_folder))
     sweep = Sweep.model_validate(yaml.safe_load(job.sweep_yaml))
-    given = assignment(study, sweep, torch.device("cuda" if torch.cuda.is_available() else "cpu"))
-    todo = given.recorded.todo(given.planned.find(job.run_ids), job.retry_failed)
-    options = Options(at_once=_at_once(given, todo))
-    with Journals(given.study) as journals:
-        bench = Bench(given, options, journals, interruption.requested)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    reader = JournalReader(study.journals)
+    given = assignment(study, sweep, device, reader.read())
+    todo = given.recorded.todo(given.planned.find(job.run_ids), job.retries)
+    begin = Options(at_once=_at_once(given, todo))
+    with Journals(study) as journals:
+        bench = Bench(given, begin, journals, interruption.requested)
         try:
-            for cohort in cohorts(todo, options.at_once):
-                bench.train(cohort)
+            for smaller, runs in _by_memory(todo, job.retries):
+                options = with_less_memory(begin, smaller)
+                for cohort in cohorts(runs, options.at_once):
+                    # Another job may have been given the same by mistake, or be faster.
+                    left = reader.look(LOOK_SHARE).left(cohort, job.retries)
+                    if left:
+                        bench.train(left, options)
         except InterruptedRunError as stopped:
             print(f"{stopped}: saved on {interruption.signal!r}", flush=True)
     return len(todo)
 
 
-def assignment(study: Study, sweep: Sweep, device: "torch.device") -> "Assignment":
+def _by_memory(todo: Plan, retries: Retries) -> Iterator[tuple[int, Plan]]:
+    """The runs by how many steps less memory they are given: those that were not short first."""
+    steps = {run_id: again.smaller for run_id, again in retries.items()}
+    ids = todo.ids()
+    for smaller in sorted({steps.get(run_id, 0) for run_id in ids}):
+        yield smaller, todo.find(run_id for run_id in ids if steps.get(run_id, 0) == smaller)
+
+
+def assignment(
+    study: Study, sweep: Sweep, device: "torch.device", recorded: Recorded | None = None
+) -> "Assignment":
     """What a worker must know, from the study's files as they are now."""
     from anynet_study.dispatch.work import Assignment
 
@@ -95,7 +120,7 @@ def assignment(study: Study, sweep: Sweep, device: "torch.device") -> "Assignmen
         views=views,
         evaluations=evaluations_by_dataset(sweep, views),
         planned=planned,
-        recorded=Recorded.read(study.journals),
+        recorded=recorded or Recorded.read(study.journals),
         device=device,
     )
 

@@ -73,6 +73,18 @@ def step_down(options: Options, error: Exception, device_type: str) -> tuple[Opt
     return None
 
 
+def with_less_memory(options: Options, steps: int) -> Options:
+    """What to begin with after a run was killed for want of memory so many times.
+
+    One run at a time at first, then datasets streamed and activations computed twice as well.
+    """
+    if steps:
+        options = dataclasses.replace(options, at_once=1)
+    if steps > 1:
+        options = dataclasses.replace(options, resident=False, recompute=True)
+    return options
+
+
 SAID = {
     "at_once": "{} at a time",
     "resident": "datasets streamed",

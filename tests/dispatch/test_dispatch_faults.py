@@ -207,7 +207,7 @@ def test_a_lost_device_ends_the_worker_at_the_run_that_met_it(
         place.work("lost", fault)
     told = capsys.readouterr()
     last = told.out.splitlines()[-1].split()
-    assert (last[0], last[-1]) == (seen[0], "begins")
+    assert (last[0], last[-1]) == (seen[0], "lost")
     assert told.err.splitlines()[-1] == "CUDA error: an illegal memory access"
     assert not list((place.folder / "lost").rglob("*.arrow"))  # nothing is recorded as failed
 

@@ -28,7 +28,7 @@ study = Study(folder / "study")
 study.begin(sweep, sample(sweep.population))
 runs = plan(sweep, study.population(), load_views(sweep))
 ids = tuple(run.run_id for run in runs)
-job = Job(str(study.folder), str(folder / "data"), sweep.to_yaml(), ids, False)
+job = Job(str(study.folder), str(folder / "data"), sweep.to_yaml(), ids)
 print("done", job())
 """
 LONG = """

@@ -9,7 +9,7 @@ import torch
 import yaml
 
 from anynet_study.dispatch.journals import Journals
-from anynet_study.dispatch.recorded import Recorded
+from anynet_study.dispatch.recorded import Again, Failure, Recorded
 from anynet_study.dispatch.work import Bench
 from anynet_study.dispatch.worker import assignment
 from anynet_study.store import EvaluationRecord, RunRecord, read_evaluations, read_journal
@@ -175,13 +175,17 @@ def test_told_to_stop_it_saves_and_goes_on_as_if_nothing_was(place: Place, steps
 
 def test_recorded_says_what_is_left(place: Place) -> None:
     given = assignment(place.study, place.sweep, torch.device("cpu"))
-    runs = list(given.planned)
-    ids = {run.run_id: "completed" for run in runs}
-    done = frozenset((run.run_id, one) for run in runs for one in run.evaluations)
-    assert Recorded(ids, done).todo(runs) == []
-    assert Recorded(ids, frozenset()).todo(runs) == runs
-    failed = Recorded(ids | {runs[0].run_id: "failed"}, done)
-    assert (failed.todo(runs), failed.todo(runs, retry_failed=True)) == ([], runs[:1])
+    plan, runs = given.planned, given.planned.ids()
+    ids = dict.fromkeys(runs, "completed")
+    done = frozenset((run.run_id, one) for run in plan for one in run.evaluations)
+    assert Recorded(ids, done).todo(plan).ids() == []
+    assert Recorded(ids, frozenset()).todo(plan).ids() == runs
+    failures = {runs[0]: [Failure("node", "n1", 0.0)]}
+    failed = Recorded(ids | {runs[0]: "failed"}, done, failures)
+    assert failed.todo(plan).ids() == []
+    assert failed.todo(plan, {runs[0]: Again(1)}).ids() == runs[:1]
+    assert [run.run_id for run in failed.left(plan, {runs[0]: Again(1)})] == runs[:1]
+    assert failed.todo(plan, {runs[0]: Again(0)}).ids() == []  # it failed once more since
     diverged = Recorded(dict.fromkeys(ids, "diverged"), frozenset())
-    assert diverged.todo(runs) == []
+    assert diverged.todo(plan).ids() == []
     assert dataclasses.replace(given, recorded=diverged).recorded is diverged

@@ -1,0 +1,94 @@
+"""Reading the journals of a study again and again: each record once."""
+
+import time
+from array import array
+from dataclasses import dataclass, field
+from pathlib import Path
+from sys import intern
+from typing import Any
+
+from anynet_study.dispatch.recorded import Failure, Recorded
+from anynet_study.store.decoding import Columns
+from anynet_study.store.evaluations.record import EVALUATION
+from anynet_study.store.frames import Reading
+from anynet_study.store.journal import journal_blocks
+from anynet_study.store.kind import RecordKind
+from anynet_study.store.run_kind import RUN
+
+TEXTS = ("run_id", "status", "failure_kind", "host", "device")
+
+
+@dataclass
+class _Read:
+    """How far a journal was read, and how long it was then."""
+
+    reading: Reading = field(default_factory=Reading)
+    size: int = 0
+
+
+class JournalReader:
+    """What the journals in a folder hold; each look reads only what was written since the last.
+
+    Raises as `store.finished_runs`.
+    """
+
+    def __init__(self, journals: Path) -> None:
+        self._folder = journals
+        self._read: dict[Path, _Read] = {}
+        self._runs: dict[str, str] = {}
+        self._evaluations: set[tuple[str, str]] = set()
+        self._failures: dict[str, list[Failure]] = {}
+        self._recorded: Recorded | None = None
+        self._next = 0.0
+        #: Seconds that recorded tries of runs took, by device: `cpu`, or the GPU's name.
+        self.spent: dict[str, float] = {}
+        #: When each record's run ended, in no order (seconds since 1970).
+        self.ended = array("d")
+
+    def read(self) -> Recorded:
+        """All that is recorded by now. What an earlier call gave grows with it."""
+        for path in self._grown(RUN):
+            for _, columns in journal_blocks(RUN, path, self._read[path].reading):
+                self._note_runs(columns)
+        for path in self._grown(EVALUATION):
+            for _, columns in journal_blocks(EVALUATION, path, self._read[path].reading):
+                ids = (columns.texts(name).to_pylist() for name in ("run_id", "evaluation_id"))
+                self._evaluations.update(zip(*ids, strict=True))
+        self._recorded = Recorded(self._runs, self._evaluations, self._failures)
+        return self._recorded
+
+    def look(self, share: float) -> Recorded:
+        """As `read`, but nothing new where reading would take more than a `share` of the time."""
+        began = time.monotonic()
+        if self._recorded is not None and began < self._next:
+            return self._recorded
+        recorded = self.read()
+        now = time.monotonic()
+        self._next = now + (now - began) / share
+        return recorded
+
+    def _grown(self, kind: RecordKind[Any]) -> list[Path]:
+        """The journals of a kind that are longer than when they were read."""
+        grown = []
+        for path in kind.paths(self._folder):
+            size, known = path.stat().st_size, self._read.setdefault(path, _Read())
+            if size != known.size:
+                known.size = size
+                known.reading.tail = ""
+                grown.append(path)
+        return grown
+
+    def _note_runs(self, columns: Columns) -> None:
+        texts = [columns.texts(name).to_pylist() for name in TEXTS]
+        numbers = [columns.numbers(name).tolist() for name in ("started", "seconds")]
+        for run_id, status, kind, host, device, started, seconds in zip(
+            *texts, *numbers, strict=True
+        ):
+            if self._runs.get(run_id, "failed") == "failed":
+                self._runs[run_id] = intern(status)  # of a million runs, a few texts
+            if status == "failed":
+                failures = self._failures.setdefault(run_id, [])
+                failures.append(Failure(kind, host, started + seconds))
+                failures.sort(key=lambda failure: failure.ended)
+            self.spent[device] = self.spent.get(device, 0.0) + seconds
+            self.ended.append(started + seconds)
