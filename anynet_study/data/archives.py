@@ -1,7 +1,7 @@
 """Unpacking zip and tar archives that may be hostile.
 
-Only regular files with plain relative names come out, each name once, and no more
-of them or of their bytes than `Limits` allows, counted as they are written.
+Only regular files with plain relative names come out, each name once, and no more of them or of
+their bytes than `Limits` allows, counted as they are written. See also `member_names`.
 """
 
 import bz2
@@ -13,10 +13,13 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Any, NamedTuple, Self
+from pathlib import Path, PurePath
+from typing import IO, Any, Literal, NamedTuple
 
+from anynet_study.data.member import Member
 from anynet_study.data.member_names import MemberNames
+from anynet_study.data.tar_headers import StrictTarInfo
+from anynet_study.data.window import Window
 from anynet_study.errors import UserError
 from anynet_study.progress import progress
 
@@ -34,6 +37,8 @@ COMPRESSED: dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"BZh": bz2.open,
     b"\xfd7zXZ\0": lzma.open,
 }
+#: Endings of the names of archives.
+SUFFIXES = (".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".tbz2", ".txz", ".tar", ".zip")
 CHUNK = 1 << 20
 #: What may follow the end of a tar: padding to a record, 10 KiB by default.
 TAIL_BYTES = 16 << 20
@@ -51,129 +56,149 @@ class Limits:
     free_bytes: int = 256 << 20
 
 
-class _Member(NamedTuple):
+DEFAULTS = Limits()
+
+
+class Budget:
+    """What may still be unpacked of archives of `archived` bytes, those inside them included."""
+
+    def __init__(self, archived: int, limits: Limits = DEFAULTS) -> None:
+        self._members = limits.members
+        self._limits = limits
+        most = max(limits.free_bytes, int(limits.ratio * archived))
+        self._bytes = min(limits.total_bytes, most)
+
+    def take_member(self, archive: str) -> None:
+        """Count one more member; UserError if it is one too many."""
+        self._members -= 1
+        if self._members < 0:
+            raise UserError(f"{archive}: more than {self._limits.members} members")
+
+    def take_bytes(self, count: int, archive: str, member: str) -> None:
+        """Count bytes that will be written; UserError if they are too many."""
+        self._bytes -= count
+        if self._bytes < 0:
+            raise UserError(f"{archive}: {member!r} makes it too large when unpacked")
+
+
+class _Entry(NamedTuple):
     name: str
     #: None for a folder.
     content: IO[bytes] | None
     #: How far the archive has been read, in bytes.
     position: int
+    #: Where the bytes are in the archive, where they are there as they are; else -1.
+    offset: int
+    size: int
 
 
-def spool(archive: Path, target: Path, limits: Limits = Limits()) -> dict[str, tuple[int, int]]:
-    """Write the contents of all files in `archive` one after the other to the new file `target`.
+def is_archive(name: str) -> bool:
+    """Whether a file is called like an archive that is read."""
+    return archive_stem(name) != name
 
-    Returns offset and size of each by its name. One file, not one a member: nothing in an
-    archive can choose where it is written, and creating a million files takes longer than
-    decoding them. Read are zip, tar, and tar compressed by gzip, bzip2 or xz.
+
+def archive_stem(name: str) -> str:
+    """The name of an archive without what makes it one."""
+    lower = name.lower()
+    return next((name[: -len(end)] for end in SUFFIXES if lower.endswith(end)), name)
+
+
+def unpack(archive: Member, name: str, target: Path, budget: Budget) -> dict[str, Member]:
+    """Where the contents of all files in `archive` are, by their names.
+
+    Of a plain tar they stay where they are. Else they are written one after the other to the new
+    file `target`: not one file a member, so nothing in an archive can choose where it is written,
+    and because creating a million files takes longer than decoding them. Read are zip, tar, and
+    tar compressed by gzip, bzip2 or xz. `name` is what messages call the archive.
 
     UserError, naming the member, for links, devices, names that leave the archive, occur twice
-    or differ in case only, and for more than `limits`; also if the archive is damaged.
+    or differ in case only, and for more than `budget`; also if the archive is damaged.
     """
-    with archive.open("rb") as file:
-        magic = file.read(4)
+    with Window(archive).buffered() as file:
+        magic = file.read(6)
         file.seek(0)
-        if magic == b"Rar!":
-            raise UserError(f"{archive}: RAR archives are not read; give the extracted folder")
-        members = _zip_members if magic == b"PK\3\4" else _tar_members
+        if magic.startswith(b"Rar!"):
+            raise UserError(f"{name}: RAR archives are not read; give the extracted folder")
+        if magic.startswith(b"PK\3\4"):
+            entries = _zip_entries(name, file)
+        else:
+            entries = _tar_entries(name, file, magic)
         try:
-            return _write_members(members(archive, file), archive, target, limits)
+            return _collect(entries, archive, name, target, budget)
         except DAMAGE as error:
-            raise UserError(f"{archive}: not a whole zip or tar archive ({error})") from error
+            raise UserError(f"{name}: not a whole zip or tar archive ({error})") from error
 
 
-def _write_members(
-    members: Iterator[_Member], archive: Path, target: Path, limits: Limits
-) -> dict[str, tuple[int, int]]:
-    size = archive.stat().st_size
-    megabytes = max(1, round(size / 1e6))
-    budget = min(limits.total_bytes, max(limits.free_bytes, int(limits.ratio * size)))
-    names = MemberNames(archive)
-    spans: dict[str, tuple[int, int]] = {}
+def _collect(
+    entries: Iterator[_Entry], archive: Member, name: str, target: Path, budget: Budget
+) -> dict[str, Member]:
+    megabytes = max(1, round(archive.length() / 1e6))
+    names = MemberNames(name)
+    members: dict[str, Member] = {}
     with (
         target.open("xb") as file,
-        progress(f"unpacking {archive.name} (MB)", megabytes) as report,
+        progress(f"unpacking {PurePath(name).name} (MB)", megabytes) as report,
     ):
-        for count, member in enumerate(members, start=1):
-            if count > limits.members:
-                raise UserError(f"{archive}: more than {limits.members} members")
-            name = names.check(member.name, member.content is None)
-            if member.content is not None:
+        for entry in entries:
+            budget.take_member(name)
+            path = names.check(entry.name, entry.content is None)
+            if entry.content is not None and entry.offset >= 0:
+                members[path] = Member(archive.file, archive.offset + entry.offset, entry.size)
+            elif entry.content is not None:
                 start = file.tell()
-                _copy(member, file, budget, archive)
-                spans[name] = (start, file.tell() - start)
-            report(min(round(member.position / 1e6), megabytes - 1))
+                _copy(entry, file, budget, name)
+                members[path] = Member(str(target), start, file.tell() - start)
+            report(min(round(entry.position / 1e6), megabytes - 1))
         report(megabytes)
-    return spans
+    return members
 
 
-def _copy(member: _Member, file: IO[bytes], budget: int, archive: Path) -> None:
-    assert member.content is not None
-    while chunk := member.content.read(CHUNK):
-        if file.tell() + len(chunk) > budget:
-            raise UserError(f"{archive}: {member.name!r} makes it too large when unpacked")
+def _copy(entry: _Entry, file: IO[bytes], budget: Budget, name: str) -> None:
+    assert entry.content is not None
+    while chunk := entry.content.read(CHUNK):
+        budget.take_bytes(len(chunk), name, entry.name)
         file.write(chunk)
 
 
-def _zip_members(archive: Path, file: IO[bytes]) -> Iterator[_Member]:
+def _zip_entries(name: str, file: IO[bytes]) -> Iterator[_Entry]:
     with zipfile.ZipFile(file) as opened:
         for info in opened.infolist():
             kind = stat.S_IFMT(info.external_attr >> 16)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR) or info.flag_bits & 1:
-                raise _refused(archive, info.filename, "a link, device or encrypted")
+                raise _refused(name, info.filename, "a link, device or encrypted")
             if info.is_dir():
-                yield _Member(info.filename, None, info.header_offset)
+                yield _Entry(info.filename, None, info.header_offset, -1, 0)
             else:
-                with _open_zipped(opened, info, archive) as content:
-                    yield _Member(info.filename, content, info.header_offset)
+                with _open_zipped(opened, info, name) as content:
+                    yield _Entry(info.filename, content, info.header_offset, -1, info.file_size)
 
 
-def _open_zipped(opened: zipfile.ZipFile, info: zipfile.ZipInfo, archive: Path) -> IO[bytes]:
+def _open_zipped(opened: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> IO[bytes]:
     try:
         return opened.open(info)
     except (NotImplementedError, RuntimeError) as error:
-        raise _refused(archive, info.filename, str(error)) from error
+        raise _refused(name, info.filename, str(error)) from error
 
 
-def _tar_members(archive: Path, file: IO[bytes]) -> Iterator[_Member]:
-    magic = file.read(6)
-    file.seek(0)
+def _tar_entries(name: str, file: IO[bytes], magic: bytes) -> Iterator[_Entry]:
+    make = next((make for start, make in COMPRESSED.items() if magic.startswith(start)), None)
     # Not the library's own decompression of streams: it does not notice a truncated archive.
-    stream = next(
-        (make(file) for start, make in COMPRESSED.items() if magic.startswith(start)), file
-    )
-    with tarfile.open(fileobj=stream, mode="r|", tarinfo=_TarInfo) as opened:
+    stream: IO[bytes] = file if make is None else make(file)
+    mode: Literal["r:", "r|"] = "r:" if make is None else "r|"
+    with tarfile.open(fileobj=stream, mode=mode, tarinfo=StrictTarInfo) as opened:
         while info := opened.next():
             opened.members.clear()  # type: ignore[attr-defined]  # or it keeps every one
             if info.isdir():
-                yield _Member(info.name, None, file.tell())
+                yield _Entry(info.name, None, file.tell(), -1, 0)
             elif info.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not info.issparse():
-                yield _Member(info.name, opened.extractfile(info), file.tell())
+                offset = info.offset_data if make is None else -1
+                content = opened.extractfile(info)
+                yield _Entry(info.name, content, file.tell(), offset, info.size)
             else:
-                raise _refused(archive, info.name, "a link, device or sparse file")
-    stream.read(TAIL_BYTES)  # up to the checksum of the compressed stream
+                raise _refused(name, info.name, "a link, device or sparse file")
+    if make is not None:
+        stream.read(TAIL_BYTES)  # up to the checksum of the compressed stream
 
 
-class _TarInfo(tarfile.TarInfo):
-    """Refuses what the library takes for the end of the archive, and headers of absurd size."""
-
-    #: Extended headers are read into memory whole.
-    HEADER_BYTES = 1 << 20
-
-    @classmethod
-    def fromtarfile(cls, opened: tarfile.TarFile) -> Self:
-        try:
-            return super().fromtarfile(opened)
-        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # the proper end
-            raise
-        except tarfile.HeaderError as error:
-            raise tarfile.ReadError(f"{error} at byte {opened.offset}") from error
-
-    def _proc_member(self, opened: tarfile.TarFile) -> tarfile.TarInfo:
-        plain = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.CONTTYPE)
-        if self.type not in plain and self.size > self.HEADER_BYTES:
-            raise tarfile.ReadError(f"header of {self.size} bytes")
-        return super()._proc_member(opened)  # type: ignore[misc,no-any-return]
-
-
-def _refused(archive: Path, member: str, reason: str) -> UserError:
+def _refused(archive: str, member: str, reason: str) -> UserError:
     return UserError(f"{archive}: member {member!r} refused: {reason}")

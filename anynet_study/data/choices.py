@@ -17,6 +17,8 @@ class Choices:
     test_part: str | None = None
     #: Height and width in pixels of what is cut out around annotated points.
     patch_size: int | None = None
+    #: The packed dataset in whose order a test set numbers its classes.
+    classes_of: str | None = None
     #: Of a table of images: its file, and its columns.
     table: str | None = None
     image_column: str | None = None

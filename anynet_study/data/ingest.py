@@ -53,7 +53,7 @@ def add_dataset(
     if split_from is not None and (limit_per_class is not None or fraction is not None):
         raise UserError("--split-from: the manifest says which images; no limit goes with it")
     with workspace(name) as folder, opened(source, folder, choices) as files:
-        listing = read_source(files)
+        files, listing = read_source(files)
         listing = dataclasses.replace(listing, classes=tuple(map(printable, listing.classes)))
         holdout, limited = None, None
         if split_from is not None:

@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from pathlib import Path
 
 from anynet_study.errors import UserError
 
@@ -12,7 +11,7 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 class MemberNames:
     """Checks the names of an archive's members one after the other."""
 
-    def __init__(self, archive: Path) -> None:
+    def __init__(self, archive: str) -> None:
         self._archive = archive
         #: Case-folded path of every file and folder so far: its spelling, and whether a folder.
         self._seen: dict[str, tuple[str, bool]] = {}

@@ -1,14 +1,18 @@
-"""A downloaded dataset as a tree of files, whether it is a folder or an archive."""
+"""A downloaded dataset as a tree of files, whether it is a folder, an archive, or has archives."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from anynet_study.data.archives import spool
+from anynet_study.data.archives import Budget, archive_stem, is_archive, unpack
 from anynet_study.data.choices import DEFAULTS, Choices
 from anynet_study.data.member import Member
 from anynet_study.data.tree import Folder, tree_of_folder, tree_of_names
+
+#: Archives inside archives are opened so deep: ImageNet's, in a zip of its own, need two.
+MOST_NESTED = 3
 
 
 @dataclass(frozen=True)
@@ -17,32 +21,68 @@ class Source:
 
     path: Path
     tree: Folder
-    #: Of an archive: the one file that holds the bytes of all members, and where each one's are.
-    spool: Path | None = None
-    spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    #: Files that are inside archives: where their bytes are, by path from the source.
+    members: Mapping[str, Member] = field(default_factory=dict)
     #: How it is to be read.
     choices: Choices = DEFAULTS
+    #: Where archives may be unpacked; None: those inside it stay closed.
+    workspace: Path | None = None
+    #: How often the archives inside were opened.
+    depth: int = 0
 
     def member(self, name: str) -> Member:
         """The bytes of the file `name`, a path from the source."""
-        if self.spool is None:
-            return Member(f"{self.path}/{name}")
-        return Member(str(self.spool), *self.spans[name])
+        return self.members.get(name) or Member(f"{self.path}/{name}")
 
     def where(self, name: str) -> str:
         """What to call the file or folder `name` in a message."""
         return f"{self.path}/{name}" if name else str(self.path)
 
+    def archives(self) -> list[str]:
+        """Archives in it, by path; without those whose extracted folder is beside them."""
+        return [
+            folder.join(name)
+            for folder in self.tree.walk()
+            for name in folder.files
+            if is_archive(name) and archive_stem(name) not in folder.folders
+        ]
+
+    def with_archives_open(self) -> "Source | None":
+        """The same with its archives as folders of their stems; None if it has none.
+
+        UserError if an archive is hostile or damaged; archives too deep inside others stay closed.
+        """
+        archives = self.archives()
+        if not archives or self.workspace is None or self.depth == MOST_NESTED:
+            return None
+        budget = Budget(self._archived(archives))
+        members = dict(self.members)
+        for number, name in enumerate(archives):
+            target = self.workspace / f"unpacked-{self.depth}-{number}"
+            inside = unpack(self.member(name), self.where(name), target, budget)
+            members |= {f"{archive_stem(name)}/{path}": m for path, m in inside.items()}
+            members.pop(name, None)
+        closed = set(archives)
+        files = (folder.join(name) for folder in self.tree.walk() for name in folder.files)
+        names = {name for name in files if name not in closed} | members.keys()
+        tree = tree_of_names(names, self.tree.called)
+        return dataclasses.replace(self, tree=tree, members=members, depth=self.depth + 1)
+
+    def _archived(self, archives: list[str]) -> int:
+        """Bytes on the user's disk that the contents of `archives` come from."""
+        if self.path.is_file():
+            return self.path.stat().st_size
+        return sum(self.member(name).length() for name in archives if name not in self.members)
+
 
 @contextmanager
 def opened(path: Path, workspace: Path, choices: Choices = DEFAULTS) -> Iterator[Source]:
-    """The folder or archive at `path` as a source; an archive is unpacked into `workspace`."""
+    """The folder or archive at `path` as a source; archives are unpacked into `workspace`."""
+    called = archive_stem(path.resolve().name)
     if path.is_dir():
-        yield Source(path, tree_of_folder(path), choices=choices)
+        yield Source(path, tree_of_folder(path, called), choices=choices, workspace=workspace)
         return
-    file = workspace / "unpacked"
-    spans = spool(path, file)
-    try:
-        yield Source(path, tree_of_names(spans), file, spans, choices)
-    finally:
-        file.unlink()
+    file = Member(str(path))
+    members = unpack(file, str(path), workspace / "unpacked", Budget(file.length()))
+    tree = tree_of_names(members, called)
+    yield Source(path, tree, members, choices, workspace)

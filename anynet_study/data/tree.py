@@ -28,10 +28,12 @@ class Folder:
     folders: dict[str, "Folder"] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
     litter: int = 0
+    #: Of the source itself: what it is called, an archive without its suffix.
+    called: str = field(default="", compare=False)
 
     @property
     def name(self) -> str:
-        return self.path.rpartition("/")[2]
+        return self.path.rpartition("/")[2] or self.called
 
     def join(self, name: str) -> str:
         """The path from the source of `name` in this folder."""
@@ -68,9 +70,9 @@ class Folder:
             folder.folders = dict(sorted(folder.folders.items()))
 
 
-def tree_of_names(names: Iterable[str]) -> Folder:
-    """The tree of files with these paths."""
-    root = Folder("")
+def tree_of_names(names: Iterable[str], called: str = "") -> Folder:
+    """The tree of files with these paths in a source that is `called` so."""
+    root = Folder("", called=called)
     for name in names:
         *parents, file = name.split("/")
         if any(map(is_litter, parents)):
@@ -88,9 +90,9 @@ def tree_of_names(names: Iterable[str]) -> Folder:
     return root
 
 
-def tree_of_folder(path: Path) -> Folder:
+def tree_of_folder(path: Path, called: str = "") -> Folder:
     """The tree of what is in the folder `path`; links are followed, but never in a circle."""
-    root = Folder("")
+    root = Folder("", called=called)
     _scan(root, str(path), frozenset())
     root.sort()
     return root

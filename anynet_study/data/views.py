@@ -11,9 +11,11 @@ from anynet_study.data.label_noise import with_noise
 from anynet_study.data.labels import Labels
 from anynet_study.data.meta import Split
 from anynet_study.data.packed import PackedDataset
+from anynet_study.data.stored_images import Images
 from anynet_study.data.variants import Variant
 from anynet_study.data.view_classes import Members, view_classes
 from anynet_study.data.view_images import Indices, of_classes, selected
+from anynet_study.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class DatasetView:
         number |= {name: place for place, name in enumerate(self.classes)}
         return np.array([number.get(name, -1) for name in names], np.int64)
 
-    def images(self, split: Split) -> NDArray[np.uint8]:
+    def images(self, split: Split) -> Images:
         """All images of the packed dataset, memory-mapped: index them with this view's index."""
         return self.dataset.images(split)
 
@@ -63,6 +65,11 @@ def make_view(dataset: PackedDataset, variant: Variant) -> DatasetView:
     UserError for classes that do not exist, for more classes or images than there are, and for
     what makes no sense where images have several classes.
     """
+    if dataset.test_only:
+        raise UserError(
+            f"dataset {dataset.name!r} is a test set only, nothing can be trained on it; name it "
+            "as test_set of an evaluation"
+        )
     members = view_classes(dataset, variant)
     classes = tuple(members)
     numbers = _numbers(dataset, members)

@@ -6,13 +6,29 @@ from types import ModuleType
 from typing import NamedTuple
 
 from anynet_study.data.readers import (
+    aptos,
+    cassava,
+    cct20,
+    cifar10_1,
     cifar_binary,
     cifar_python,
     class_folders,
+    concrete,
+    csv_table,
+    eurosat,
     ham10000,
+    hpa,
+    imagenet_devkit,
     imagenet_kaggle,
+    imagenet_v2,
+    insects,
+    mlc_patches,
+    mlc_points,
+    objectnet,
     powerline,
+    siim_isic,
     split_folders,
+    wnid_shift,
 )
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.source import Source
@@ -28,7 +44,7 @@ class Reader(NamedTuple):
     #: What `--layout` calls it.
     key: str
     layout: str
-    recognises: Callable[[Folder], bool]
+    recognises: Callable[[Source, Folder], bool]
     read: Callable[[Source, Folder], Listing]
     #: Which of the source's choices it heeds.
     choices: tuple[str, ...] = ()
@@ -47,22 +63,57 @@ READERS = tuple(
         (
             cifar_binary,
             cifar_python,
+            cifar10_1,
             imagenet_kaggle,
+            imagenet_devkit,
+            imagenet_v2,
+            wnid_shift,
+            objectnet,
             ham10000,
+            siim_isic,
+            cassava,
+            aptos,
+            hpa,
+            cct20,
             powerline,
+            mlc_points,
+            mlc_patches,
+            eurosat,
+            concrete,
+            insects,
             split_folders,
+            csv_table,
             class_folders,
         ),
     )
 )
 
 
-def read_source(source: Source) -> Listing:
+def read_source(source: Source) -> tuple[Source, Listing]:
     """What is in `source`, by the reader that recognises it or that its choices name.
 
-    Where others recognise it too, a note of the listing says how to choose them. UserError in
-    one line, saying what was seen and which layouts are known, if no reader does.
+    Archives in it are opened if it cannot be read without; the source returned is the one that
+    the listing is of. Where other readers recognise it too, a note says how to choose them.
+    UserError in one line, saying what was seen and which layouts are known, if none does.
     """
+    try:
+        return source, _read(source)
+    except UserError as error:
+        opened = source.with_archives_open()
+        if opened is None:
+            raise
+        closed = error
+    try:
+        return read_source(opened)
+    except UnknownLayoutError:
+        raise closed from None
+
+
+class UnknownLayoutError(UserError):
+    """No reader recognises the source."""
+
+
+def _read(source: Source) -> Listing:
     readers = _chosen_readers(source.choices.layout)
     fitting, root = _recognise(source, readers)
     if not fitting:
@@ -94,18 +145,22 @@ def _recognise(source: Source, readers: Sequence[Reader]) -> tuple[list[Reader],
     """
     root = source.tree
     while True:
-        fitting = [reader for reader in readers if reader.recognises(root)]
+        fitting = [reader for reader in readers if reader.recognises(source, root)]
         if fitting or len(root.folders) != 1 or root.first_image() is not None:
             return fitting, root
         root = next(iter(root.folders.values()))
 
 
-def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> UserError:
+def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> UnknownLayoutError:
     where = source.where(root.path)
     if len(readers) == 1:
-        return UserError(f"{where}: not of layout {readers[0].layout!r}: {_seen(root)}")
+        return UnknownLayoutError(f"{where}: not of layout {readers[0].layout!r}: {_seen(root)}")
     known = ", ".join(reader.layout for reader in readers)
-    return UserError(f"{where}: layout not recognised: {_seen(root)}; known layouts: {known}")
+    packed = [name for name in root.files if name.lower().endswith((".rar", ".7z"))]
+    extract = f"; extract {packed[0]} yourself" if packed else ""
+    return UnknownLayoutError(
+        f"{where}: layout not recognised: {_seen(root)}{extract}; known layouts: {known}"
+    )
 
 
 def _seen(root: Folder) -> str:

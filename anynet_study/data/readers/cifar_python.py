@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from anynet_study.data.readers.cifar import PIXELS, examples
+from anynet_study.data.readers.cifar import (
+    PIXELS,
+    chosen_labels,
+    examples,
+    group_classes,
+    no_choice_of_labels,
+)
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.readers.safe_pickle import byte_rows, load_dictionary
 from anynet_study.data.source import Source
@@ -10,23 +16,26 @@ from anynet_study.data.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "CIFAR (python)"
+CHOICES = ("labels",)
 #: The largest official file has 155 MB.
 MAX_BYTES = 256 << 20
 
 
-def recognises(root: Folder) -> bool:
+def recognises(source: Source, root: Folder) -> bool:
     """`data_batch_1` and `batches.meta`, or the files `train`, `test` and `meta`."""
     return _is_10(root) or {"train", "test", "meta"} <= set(root.files)
 
 
 def read(source: Source, root: Folder) -> Listing:
-    """CIFAR-100 with its fine labels."""
+    """CIFAR-100 with its fine labels unless coarse is chosen."""
     if _is_10(root):
+        no_choice_of_labels(source)
         train = [f"data_batch_{n}" for n in range(1, 6) if f"data_batch_{n}" in root.files]
         test, meta, names, key = "test_batch", "batches.meta", b"label_names", b"labels"
     else:
         train, test, meta = ["train"], "test", "meta"
-        names, key = b"fine_label_names", b"fine_labels"
+        kind = chosen_labels(source).encode()
+        names, key = kind + b"_label_names", kind + b"_labels"
     if test not in root.files:
         raise UserError(f"{source.where(root.join(test))}: the file is missing")
     classes = _class_names(source, root.join(meta), names)
@@ -35,7 +44,28 @@ def read(source: Source, root: Folder) -> Listing:
         for files in (train, [test])
     )
     ignored = root.count() - len(train) - 2
-    return Listing(LAYOUT, root.path, classes, training, testing, ignored)
+    superclasses = _superclasses(source, root, classes) if key == b"fine_labels" else {}
+    return Listing(
+        LAYOUT, root.path, classes, training, testing, ignored, superclasses=superclasses
+    )
+
+
+def _superclasses(
+    source: Source, root: Folder, classes: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
+    """The fine classes of each coarse one; none where the file does not say."""
+    content, meta = _load(source, root.join("train")), _load(source, root.join("meta"))
+    coarse, fine = content.get(b"coarse_labels"), content.get(b"fine_labels")
+    if b"coarse_label_names" not in meta or not (_is_labels(coarse) and _is_labels(fine)):
+        return {}
+    if len(coarse) != len(fine):
+        return {}
+    names = _class_names(source, root.join("meta"), b"coarse_label_names")
+    return group_classes(coarse, fine, names, classes)
+
+
+def _is_labels(value: object) -> bool:
+    return isinstance(value, list) and all(type(label) is int for label in value)
 
 
 def _is_10(root: Folder) -> bool:
@@ -64,7 +94,7 @@ def _read_file(source: Source, name: str, key: bytes, classes: tuple[str, ...]) 
     except ValueError as error:
         raise UserError(f"{where}: {error}") from error
     labels = content.get(key)
-    if not isinstance(labels, list) or not all(type(label) is int for label in labels):
+    if not _is_labels(labels):
         raise UserError(f"{where}: no list of labels under {key.decode()!r}")
     if len(labels) != len(rows):
         raise UserError(f"{where}: {len(labels)} labels for {len(rows)} images")

@@ -9,11 +9,12 @@ from anynet_study.errors import UserError
 
 LAYOUT = "class/image"
 NOT_A_CLASS = re.compile(
-    r"(train(ing)?|test(ing)?|val(id|idation)?)([ _-]?images?)?|.*_part_?\d+", re.IGNORECASE
+    r"(train(ing)?|test(ing)?|val(id|idation)?)([ _-]?images?)?|.*_part_?\d+|ilsvrc2012_img_.*",
+    re.IGNORECASE,
 )
 
 
-def recognises(root: Folder) -> bool:
+def recognises(source: Source, root: Folder) -> bool:
     """Two folders or more, one at least with images directly in it."""
     return len(root.folders) >= 2 and any(map(Folder.first_image, root.folders.values()))
 
@@ -59,10 +60,4 @@ def _refuse_unlabelled(source: Source, root: Folder) -> None:
             raise UserError(
                 f"{source.where(folder.path)}: its name says part of a dataset, not a class, so "
                 f"its images have no labels; legal: {LAYOUT} or split/class/image"
-            )
-        image = folder.first_image()
-        if image is not None and f"{image}.txt" in folder.files:
-            raise UserError(
-                f"{source.where(folder.join(image))}.txt: photos with annotated points; crop the "
-                "points into one folder a class first"
             )

@@ -14,7 +14,7 @@ IMAGES = ("ILSVRC", "Data", "CLS-LOC")
 SOLUTION = "LOC_val_solution.csv"
 
 
-def recognises(root: Folder) -> bool:
+def recognises(source: Source, root: Folder) -> bool:
     """`ILSVRC/Data/CLS-LOC/{train,val}` with `LOC_val_solution.csv` beside `ILSVRC`."""
     return SOLUTION in root.files and {"train", "val"} <= _images(root).folders.keys()
 

@@ -17,7 +17,7 @@ NAME = re.compile(
 )
 
 
-def recognises(root: Folder) -> bool:
+def recognises(source: Source, root: Folder) -> bool:
     """Folders (or this folder) whose first image has such a name."""
     firsts = [folder.first_image() for folder in (root, *root.folders.values())]
     return any(image is not None and NAME.match(image) for image in firsts)

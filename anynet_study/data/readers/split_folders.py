@@ -1,5 +1,7 @@
 """`split/class/image`: official splits as folders, also doubled (`seg_train/seg_train/...`)."""
 
+from dataclasses import replace
+
 from anynet_study.data.readers import class_folders
 from anynet_study.data.readers.listing import Listing
 from anynet_study.data.source import Source
@@ -12,7 +14,7 @@ TEST = ("test", "testing", "seg_test")
 VALIDATION = ("val", "valid", "validation")
 
 
-def recognises(root: Folder) -> bool:
+def recognises(source: Source, root: Folder) -> bool:
     """A training folder with class folders."""
     return any(map(class_folders.has_classes, _named(root, TRAIN)))
 
@@ -29,11 +31,23 @@ def read(source: Source, root: Folder) -> Listing:
     if test is None:
         listing = class_folders.read(source, train)
         ignored = root.count() - len(listing.train)
-        return Listing(listing.layout, listing.root, listing.classes, listing.train, None, ignored)
+        return replace(listing, ignored=ignored, notes=_unread(root, (train,)))
     classes, training = class_folders.read_classes(source, train, root)
     _, testing = class_folders.read_classes(source, test, root, classes)
     ignored = root.count() - len(training) - len(testing)
-    return Listing(LAYOUT, root.path, classes, training, testing, ignored)
+    notes = _unread(root, (train, test))
+    return Listing(LAYOUT, root.path, classes, training, testing, ignored, notes=notes)
+
+
+def _unread(root: Folder, read: tuple[Folder, ...]) -> tuple[str, ...]:
+    """A note on each folder of images that is neither split."""
+    outer = {folder.path.removeprefix(root.join("")).partition("/")[0] for folder in read}
+    counts = {n: len(folder.images()) for n, folder in root.folders.items() if n not in outer}
+    return tuple(
+        f"{name}: {images} images not read, neither of train nor of test"
+        for name, images in counts.items()
+        if images
+    )
 
 
 def _test_split(source: Source, root: Folder) -> Folder | None:

@@ -3,10 +3,14 @@
 import csv
 import io
 
+from anynet_study.data.member import Member
 from anynet_study.data.source import Source
 from anynet_study.errors import UserError
 
-MAX_BYTES = 256 << 20
+#: Parsed it takes several times as much memory.
+MAX_BYTES = 64 << 20
+#: The first line of a table is shorter.
+HEADER_BYTES = 64 << 10
 
 
 def read_table(source: Source, name: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
@@ -14,7 +18,7 @@ def read_table(source: Source, name: str, columns: tuple[str, ...]) -> list[dict
     where = source.where(name)
     try:
         text = source.member(name).read(MAX_BYTES).decode("utf-8-sig")
-        delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
+        delimiter = _delimiter(text.partition("\n")[0])
         rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         missing = [column for column in columns if column not in (rows.fieldnames or [])]
         if missing:
@@ -25,6 +29,21 @@ def read_table(source: Source, name: str, columns: tuple[str, ...]) -> list[dict
     if not table:
         raise UserError(f"{where}: the table has no rows")
     return table
+
+
+def columns_of(source: Source, name: str) -> list[str]:
+    """The column names of a comma- or tab-separated file; none if it is not one."""
+    member = source.member(name)
+    try:
+        start = Member(member.file, member.offset, min(HEADER_BYTES, member.length()))
+        line = start.read(HEADER_BYTES).decode("utf-8-sig", errors="replace").partition("\n")[0]
+        return next(csv.reader([line.rstrip("\r")], delimiter=_delimiter(line)), [])
+    except (OSError, csv.Error):
+        return []
+
+
+def _delimiter(line: str) -> str:
+    return "\t" if "\t" in line else ","
 
 
 def checked_id(where: str, identifier: str) -> str:

@@ -1,0 +1,87 @@
+"""Which columns of somebody's table say what: as chosen, or guessed by their names."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from anynet_study.data.choices import Choices
+from anynet_study.errors import UserError
+
+#: Names, in lower case, the surest first.
+IMAGE = (
+    "image_path",
+    "img_path",
+    "file_path",
+    "filepath",
+    "path",
+    "file_name",
+    "filename",
+    "file",
+    "image_id",
+    "image_name",
+    "image",
+    "img",
+    "id_code",
+    "id",
+    "name",
+)
+LABEL = (
+    "label",
+    "class",
+    "class_name",
+    "category",
+    "target",
+    "diagnosis",
+    "dx",
+    "species",
+    "labels",
+)
+GROUP = ("group", "group_id", "patient_id", "patient", "lesion_id", "subject_id", "subject")
+SPLIT = ("split", "subset", "set", "partition")
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns of a table of images; None: it has no such column."""
+
+    image: str
+    label: str
+    group: str | None
+    split: str | None
+
+    def names(self) -> tuple[str, ...]:
+        """Those that there are."""
+        return tuple(name for name in (self.image, self.label, self.group, self.split) if name)
+
+    def words(self) -> str:
+        """For the user."""
+        told = [f"images in column {self.image!r}", f"classes in {self.label!r}"]
+        told += [f"groups in {self.group!r}"] if self.group else []
+        told += [f"splits in {self.split!r}"] if self.split else []
+        return ", ".join(told)
+
+
+def guess_columns(header: Sequence[str], choices: Choices) -> TableColumns | None:
+    """The columns of a table with this `header`; None where those needed cannot be told.
+
+    Of two columns one of which holds the images, the other holds the labels. UserError for a
+    chosen column that is not there.
+    """
+    image = _one(header, choices.image_column, IMAGE, "--image-column")
+    label = _one(header, choices.label_column, LABEL, "--label-column")
+    if label is None and len(header) == 2 and image is not None:
+        label = next(name for name in header if name != image)
+    if image is None or label is None or image == label:
+        return None
+    group = _one(header, choices.group_column, GROUP, "--group-column")
+    return TableColumns(image, label, group, _one(header, None, SPLIT, ""))
+
+
+def _one(
+    header: Sequence[str], chosen: str | None, names: tuple[str, ...], option: str
+) -> str | None:
+    if chosen is not None:
+        if chosen not in header:
+            raise UserError(f"{option} {chosen!r}: the table has {', '.join(header)}")
+        return chosen
+    by_name = {name.strip().lower(): name for name in reversed(header)}
+    return next((by_name[name] for name in names if name in by_name), None)

@@ -1,0 +1,145 @@
+"""Somebody's table of images and classes, with the images somewhere below it."""
+
+from collections import defaultdict
+from pathlib import PurePosixPath
+
+from anynet_study.data.readers.csv_columns import TableColumns, guess_columns
+from anynet_study.data.readers.listing import Example, Listing
+from anynet_study.data.readers.tables import columns_of, read_table
+from anynet_study.data.source import Source
+from anynet_study.data.tree import Folder
+from anynet_study.errors import UserError
+
+LAYOUT = "table of images"
+CHOICES = ("table", "image_column", "label_column", "group_column")
+TABLES = (".csv", ".tsv")
+#: What the values of a column of splits, or names of tables, mean.
+PARTS = {
+    "train": "train",
+    "training": "train",
+    "test": "test",
+    "testing": "test",
+    "val": "validation",
+    "valid": "validation",
+    "validation": "validation",
+}
+
+
+def recognises(source: Source, root: Folder) -> bool:
+    """A CSV or TSV file whose columns of images and classes can be told, and images."""
+    return root.holds_images() and bool(_tables(source, root))
+
+
+def read(source: Source, root: Folder) -> Listing:
+    """The images that the table names, by path, or by name with or without suffix.
+
+    Tables called train and test, or a column of splits, make the splits; a validation part is
+    the test split where there is no other. UserError for an image that is missing, that two
+    files could be, or whose path leads elsewhere.
+    """
+    tables = _chosen_tables(source, root)
+    finder = _Finder(source, root)
+    parts: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
+    notes = []
+    for name, columns in tables.items():
+        rows = read_table(source, root.join(name), columns.names())
+        notes.append(f"{name}: {columns.words()}; --image-column and so on choose others")
+        for row in rows:
+            image = finder.find(name, row[columns.image])
+            if any(image in part for part in parts.values()):
+                raise UserError(f"{source.where(root.join(name))}: {image} is listed twice")
+            group = row[columns.group] if columns.group else ""
+            parts[_part(name, row, columns, len(tables))][image] = (row[columns.label], group)
+    return _listing(source, root, parts, tuple(notes))
+
+
+def _listing(
+    source: Source,
+    root: Folder,
+    parts: dict[str, dict[str, tuple[str, str]]],
+    notes: tuple[str, ...],
+) -> Listing:
+    labels = {label for part in parts.values() for label, _ in part.values()}
+    if "" in labels:
+        raise UserError(f"{source.where(root.path)}: an image of the table has no class")
+    classes = tuple(sorted(labels, key=_in_order(labels)))
+    number = {label: place for place, label in enumerate(classes)}
+    examples = {
+        part: [
+            Example(image, number[label], group) for image, (label, group) in sorted(found.items())
+        ]
+        for part, found in parts.items()
+    }
+    train = examples.get("train", [])
+    test = examples.get("test") or examples.get("validation")
+    if not train:
+        raise UserError(f"{source.where(root.path)}: the table has no training image")
+    ignored = root.count() - len(train) - len(test or [])
+    return Listing(LAYOUT, root.path, classes, train, test, ignored, notes=notes)
+
+
+def _in_order(labels: set[str]) -> "type[str] | type[int]":
+    """Numbers in their order, anything else as text."""
+    return int if all(label.isascii() and label.isdigit() for label in labels) else str
+
+
+def _part(name: str, row: dict[str, str], columns: TableColumns, tables: int) -> str:
+    if tables > 1:
+        return PARTS[PurePosixPath(name).stem.lower()]
+    if columns.split is None:
+        return "train"
+    value = row[columns.split].strip().lower()
+    if value not in PARTS:
+        raise UserError(
+            f"{name}: column {columns.split!r} says {value!r}; legal: {', '.join(PARTS)}"
+        )
+    return PARTS[value]
+
+
+def _chosen_tables(source: Source, root: Folder) -> dict[str, TableColumns]:
+    """The one table, or those called train and test; UserError where they are any others."""
+    tables = _tables(source, root)
+    parts = {PARTS.get(PurePosixPath(name).stem.lower()) for name in tables}
+    if len(tables) > 1 and (None in parts or len(parts) < len(tables)):
+        raise UserError(
+            f"{source.where(root.path)}: {', '.join(tables)} could all be the table of images; "
+            "choose one with --table"
+        )
+    return tables
+
+
+def _tables(source: Source, root: Folder) -> dict[str, TableColumns]:
+    """The tables whose columns can be told, by name."""
+    chosen = source.choices.table
+    if chosen is not None and chosen not in root.files:
+        return {}
+    names = [name for name in root.files if name.lower().endswith(TABLES)]
+    guessed = {
+        name: guess_columns(columns_of(source, root.join(name)), source.choices)
+        for name in ([chosen] if chosen is not None else names)
+    }
+    return {name: columns for name, columns in guessed.items() if columns is not None}
+
+
+class _Finder:
+    """The images below a folder by path, by name, and by either without its suffix."""
+
+    def __init__(self, source: Source, root: Folder) -> None:
+        self._where = source.where(root.path)
+        self._found: dict[str, set[str]] = defaultdict(set)
+        prefix = len(root.join(""))
+        for path in root.images():
+            image = PurePosixPath(path[prefix:])
+            for key in (image, image.with_suffix(""), image.name, image.stem):
+                self._found[str(key)].add(str(image))
+
+    def find(self, table: str, value: str) -> str:
+        """The path from the root of the one image that `value` can mean."""
+        path = PurePosixPath(value)
+        if not value or path.is_absolute() or ".." in path.parts or set(value) & set("\\\0"):
+            raise UserError(f"{self._where}/{table}: {value!r} is not an image of this folder")
+        found = self._found.get(str(path), set())
+        if len(found) != 1:
+            many = "more than one image" if found else "no image"
+            raise UserError(f"{self._where}/{table}: there is {many} {value!r} below the folder")
+        return next(iter(found))

@@ -1,0 +1,111 @@
+"""MLC as photos with annotated points: patches around them, grouped by photo.
+
+A photo `X.jpg` has a file `X.jpg.txt` of lines `row; column; label` in a folder of its year.
+"""
+
+import re
+from dataclasses import replace
+
+from anynet_study.data.encoded import Around
+from anynet_study.data.readers.listing import Example, Listing
+from anynet_study.data.readers.mlc import CLASSES, NUMBERS
+from anynet_study.data.source import Source
+from anynet_study.data.tree import Folder, is_image
+from anynet_study.errors import UserError
+
+LAYOUT = "MLC (photos with points)"
+CHOICES = ("patch_size",)
+YEAR = "2008"
+POINT = re.compile(r"(\d{1,6})(?:\.\d*)?\s*;\s*(\d{1,6})(?:\.\d*)?\s*;\s*(\S.*)")
+#: Height and width in the study (paper 1, Table 1), in pixels of the photo.
+PATCH_SIZE = 312
+MAX_PATCH = 4096
+MAX_BYTES = 16 << 20
+
+
+def recognises(source: Source, root: Folder) -> bool:
+    """Photos with `.txt` beside them, here or in folders."""
+    return any(_photos(folder) for folder in (root, *root.folders.values()))
+
+
+def read(source: Source, root: Folder) -> Listing:
+    """The points of the nine classes, case ignored; of several years those of 2008.
+
+    A patch that would leave its photo is moved inside. Points of other labels are left out and
+    counted in a note; of several points at one place the first is taken.
+    """
+    side = _patch_size(source)
+    years = [root.folders[YEAR]] if YEAR in root.folders else list(root.folders.values())
+    photos = [folder.join(photo) for folder in (root, *years) for photo in _photos(folder)]
+    prefix = len(root.join(""))
+    examples: list[Example] = []
+    others = 0
+    for photo in photos:
+        points = _points(source, f"{photo}.txt")
+        found = _patches(photo[prefix:], points, side)
+        examples += found
+        others += len(points) - len(found)
+    if not examples:
+        raise UserError(f"{source.where(root.path)}: no point of the classes {', '.join(CLASSES)}")
+    examples.sort(key=lambda example: example.name)
+    notes = [f"patches of {side}x{side} px around the points of {len(photos)} photos"]
+    notes += [f"left out: {others} points of other labels"] if others else []
+    unread = [name for name in root.folders if root.folders[name] not in years]
+    notes += [f"not read: {', '.join(unread)}; the study uses {YEAR}"] if unread else []
+    classes, examples = _of_classes_present(examples)
+    ignored = root.count() - 2 * len(photos)
+    return Listing(LAYOUT, root.path, classes, examples, None, ignored, notes=tuple(notes))
+
+
+def _photos(folder: Folder) -> list[str]:
+    """The images of `folder` that have a file of points."""
+    files = set(folder.files)
+    return [name for name in folder.files if is_image(name) and f"{name}.txt" in files]
+
+
+def _patch_size(source: Source) -> int:
+    side = source.choices.patch_size
+    if side is None:
+        return PATCH_SIZE
+    if not 1 <= side <= MAX_PATCH:
+        raise UserError(f"--patch-size {side}: legal are 1..{MAX_PATCH} pixels")
+    return side
+
+
+def _points(source: Source, name: str) -> dict[tuple[int, int], str]:
+    """Labels by row and column; UserError naming file and line for what is no point."""
+    where = source.where(name)
+    try:
+        lines = source.member(name).read(MAX_BYTES).decode("utf-8-sig").splitlines()
+    except ValueError as error:
+        raise UserError(f"{where}: not a readable list of points ({error})") from error
+    points: dict[tuple[int, int], str] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = POINT.fullmatch(line.strip())
+        if match is None:
+            raise UserError(f"{where}: line {number} is not 'row; column; label'")
+        points.setdefault((int(match[1]), int(match[2])), match[3])
+    return points
+
+
+def _patches(photo: str, points: dict[tuple[int, int], str], side: int) -> list[Example]:
+    """The points of `photo` that are of the nine classes."""
+    return [
+        Example(
+            f"{photo}/{row:05d}_{column:05d}",
+            NUMBERS[label.casefold()],
+            group=photo,
+            file=photo,
+            area=Around(row, column, side),
+        )
+        for (row, column), label in points.items()
+        if label.casefold() in NUMBERS
+    ]
+
+
+def _of_classes_present(examples: list[Example]) -> tuple[tuple[str, ...], list[Example]]:
+    present = sorted({example.label for example in examples})
+    classes = tuple(CLASSES[label] for label in present)
+    return classes, [replace(example, label=present.index(example.label)) for example in examples]

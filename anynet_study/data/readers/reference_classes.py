@@ -1,0 +1,23 @@
+"""The classes of a dataset that test sets refer to by number."""
+
+from anynet_study.data.meta import read_meta
+from anynet_study.data.root import dataset_folder
+from anynet_study.data.source import Source
+from anynet_study.errors import UserError
+
+DEFAULT = "imagenet"
+
+
+def reference_classes(source: Source, layout: str) -> tuple[str, ...]:
+    """The classes, in order, of the packed dataset that `--classes-of` names; imagenet by default.
+
+    UserError where it is not there.
+    """
+    name = source.choices.classes_of or DEFAULT
+    path = dataset_folder(name) / "meta.json"
+    if not path.is_file():
+        raise UserError(
+            f"{layout} numbers its classes as ImageNet does: add ImageNet first, as {DEFAULT} or "
+            f"with --classes-of NAME; there is no dataset {name!r}"
+        )
+    return read_meta(path).classes
