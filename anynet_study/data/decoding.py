@@ -1,152 +1,91 @@
-"""Decoding many images on all cores, in order, with a bounded number of them in memory."""
+"""Decoding a block of images, the unit of work of a process, into memory that others share."""
 
-import hashlib
-import multiprocessing
-import os
-import signal
-import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
-from anynet_study.data.encoded import CONTENT_BYTES, Decoder, Encoded
+from anynet_study.data.encoded import CONTENT_BYTES, Decoded, Decoder, Encoded
+from anynet_study.data.form import Form
 from anynet_study.data.images import UnreadableImageError
-from anynet_study.errors import WorkFailedError
+from anynet_study.data.moments import moments_of
+from anynet_study.data.stamps import stamp_of
+from anynet_study.data.stored_jpeg import stored_jpeg
 
-#: Decoded bytes of one block, the unit of work of a process.
+#: Decoded bytes of one block.
 BLOCK_BYTES = 4 << 20
-#: Starting a process pays from about this many images on.
-IMAGES_PER_WORKER = 1000
+#: Most images of one block.
+BLOCK_IMAGES = 256
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some images in order, decoded."""
+    """What is known of some images in order; their bytes are elsewhere."""
 
-    #: (n, size, size, 3) uint8, the readable ones.
-    images: NDArray[np.uint8]
-    #: (n, 2, 3) int64: per image and channel the sum and the sum of squares of its bytes.
+    #: (n,) int64: bytes of each readable image as it is stored.
+    lengths: NDArray[np.int64]
+    #: (n, 2, 3) int64: per image and channel the sum and the sum of squares of its pixels.
     moments: NDArray[np.int64]
-    #: (n,) uint64: a hash of each image's bytes.
-    digests: NDArray[np.uint64]
     #: (n, 16) uint8: a hash of what each was made from, such as the bytes of its file.
     contents: NDArray[np.uint8]
     #: Position in the block and reason of each unreadable image.
     broken: dict[int, str]
+    #: Tells whether the files are still the same, see `stamps`.
+    stamp: bytes
+
+    @property
+    def count(self) -> int:
+        """Images, the unreadable ones included."""
+        return len(self.lengths) + len(self.broken)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the readable images."""
+        return int(self.lengths.sum())
 
 
-def decode_block(images: Sequence[Encoded], size: int) -> Block:
-    """Decode images to `size` x `size` pixels."""
-    decoded = np.empty((len(images), size, size, 3), np.uint8)
+def images_of_a_block(form: Form) -> int:
+    """How many images make a block: a matter of the form only."""
+    return max(1, min(BLOCK_IMAGES, BLOCK_BYTES // form.image_bytes))
+
+
+def block_bytes(form: Form) -> int:
+    """The most that a block of images takes."""
+    return images_of_a_block(form) * form.image_bytes
+
+
+def decode_block(images: Sequence[Encoded], form: Form, out: NDArray[np.uint8]) -> Block:
+    """Decode images to `form` and write them one after the other into `out` (bytes,)."""
+    stamp = stamp_of(images)
+    decoder = Decoder(form.size, form.resize)
+    readable: list[Decoded] = []
+    lengths: list[int] = []
     broken: dict[int, str] = {}
-    contents = []
-    decoder = Decoder(size)
+    end = 0
     for place, image in enumerate(images):
         try:
-            decoded[place - len(broken)], content = decoder.decode(image)
-            contents.append(content)
+            decoded, stored = _stored(decoder.decode(image), form)
         except (UnreadableImageError, OSError, ValueError) as error:
             broken[place] = str(error)
-    decoded = decoded[: len(images) - len(broken)]
-    digests = [hashlib.blake2b(image.data, digest_size=8).digest() for image in decoded]
+            continue
+        out[end : end + len(stored)] = stored
+        end += len(stored)
+        lengths.append(len(stored))
+        readable.append(decoded._replace(file=None))
+    contents = np.frombuffer(b"".join(decoded.content for decoded in readable), np.uint8)
     return Block(
-        decoded,
-        _moments(decoded),
-        np.frombuffer(b"".join(digests), np.uint64),
-        np.frombuffer(b"".join(contents), np.uint8).reshape(-1, CONTENT_BYTES),
+        np.array(lengths, np.int64),
+        moments_of([decoded.image for decoded in readable]),
+        contents.reshape(-1, CONTENT_BYTES),
         broken,
+        stamp,
     )
 
 
-def _moments(images: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """(n, 2, 3) sums and sums of squares, by way of histograms: exact, and fast on bytes."""
-    counts = [Image.fromarray(image).histogram() for image in images]
-    histograms = np.array(counts, np.int64).reshape(len(images), 3, 256)
-    values = np.arange(256)
-    return np.stack([histograms @ values, histograms @ values**2], axis=1)
-
-
-#: Yields, in order, how many of the images it is given come next, and what they decode to.
-Decode = Callable[[Iterable[Encoded]], Iterator[tuple[int, Block]]]
-
-
-@contextmanager
-def decoder(size: int, images: int, workers: int | None = None) -> Iterator[Decode]:
-    """Yield a function that decodes images block by block, in order, on `workers` processes.
-
-    The default is a process for each core, but none for fewer than `IMAGES_PER_WORKER` of the
-    `images` to come.
-    """
-    if workers is None:
-        workers = min(cores(), images // IMAGES_PER_WORKER)
-    length = max(1, min(256, BLOCK_BYTES // (size * size * 3)))
-    if workers <= 1:
-        yield lambda encoded: (
-            (len(block), decode_block(block, size)) for block in _blocks(encoded, length)
-        )
-        return
-    # Spawned, not forked: a fork of a process with threads can hang.
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker)
-    try:
-        yield lambda encoded: _in_order(
-            (
-                (len(block), pool.submit(decode_block, block, size))
-                for block in _blocks(encoded, length)
-            ),
-            ahead=3 * workers,
-        )
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _blocks(encoded: Iterable[Encoded], length: int) -> Iterator[Sequence[Encoded]]:
-    remaining = iter(encoded)
-    while block := list(islice(remaining, length)):
-        yield block
-
-
-def _in_order(
-    submitted: Iterable[tuple[int, Future[Block]]], ahead: int
-) -> Iterator[tuple[int, Block]]:
-    """The results of futures that are submitted as they are drawn, `ahead` at most at a time."""
-    waiting: deque[tuple[int, Future[Block]]] = deque()
-    remaining = iter(submitted)
-    try:
-        while True:
-            waiting.extend(islice(remaining, ahead - len(waiting)))
-            if not waiting:
-                return
-            count, future = waiting.popleft()
-            yield count, future.result()
-    except BrokenProcessPool as error:
-        raise WorkFailedError(
-            "a decoding process died, perhaps for want of memory; run the same command again"
-        ) from error
-
-
-def _start_worker() -> None:
-    """Leave Ctrl-C to the parent, and do not outlive it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def follow() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=follow, daemon=True).start()
+def _stored(decoded: Decoded, form: Form) -> tuple[Decoded, NDArray[np.uint8]]:
+    """The bytes to store, and the image that they will be decoded to."""
+    if form.store == "raw":
+        return decoded, np.asarray(decoded.image).reshape(-1)
+    image, file = stored_jpeg(decoded, form)
+    return decoded._replace(image=image), np.frombuffer(file, np.uint8)

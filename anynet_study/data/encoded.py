@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from anynet_study.data.images import UnreadableImageError, fit, open_image
+from anynet_study.data.images import UnreadableImageError, fitted, open_image
 from anynet_study.data.member import Member
 
 #: A larger file is not read into memory: it counts as unreadable.
@@ -75,37 +75,61 @@ class Stains:
 Encoded = Member | Part | Stains | NDArray[np.uint8]
 
 
-class Decoder:
-    """Decodes images of one size; remembers the last file, of which the next may be a part."""
+def members_of(image: Member | Part | Stains) -> tuple[Member, ...]:
+    """The files that an image is made from."""
+    if isinstance(image, Stains):
+        return image.members
+    return (image.member,) if isinstance(image, Part) else (image,)
 
-    def __init__(self, size: int) -> None:
-        self._size = size
+
+class Decoded(NamedTuple):
+    """A decoded image."""
+
+    #: RGB, square.
+    image: Image.Image
+    #: Hash of what it was made from, `CONTENT_BYTES` long.
+    content: bytes
+    #: The bytes of its file, if it is the whole of one.
+    file: bytes | None = None
+
+
+class Decoder:
+    """Decodes images to one size; remembers the last file, of which the next may be a part."""
+
+    def __init__(self, size: int, resize: int | None = None) -> None:
+        """`size` and `resize` as of `images.fitted`."""
+        self._size, self._resize = size, resize
         self._last: tuple[Member, Image.Image, bytes] | None = None
 
-    def decode(self, encoded: Encoded) -> tuple[NDArray[np.uint8], bytes]:
-        """(size, size, 3) uint8, and the hash of what it was made from, `CONTENT_BYTES` long.
+    def decode(self, encoded: Encoded) -> Decoded:
+        """The (size, size) image.
 
         UnreadableImageError, OSError or ValueError for what is not whole.
         """
         if isinstance(encoded, Member):
             content = encoded.read(MAX_FILE_BYTES)
-            return fit(open_image(content), self._size), _digest(content)
+            image = open_image(content, self._resize or self._size)
+            return Decoded(self._fitted(image), _digest(content), content)
         if isinstance(encoded, Part):
             return self._part(encoded)
         if isinstance(encoded, Stains):
             return self._stains(encoded)
         pixels = np.ascontiguousarray(encoded)
-        return fit(Image.fromarray(pixels), self._size), _digest(pixels.tobytes())
+        return Decoded(self._fitted(Image.fromarray(pixels)), _digest(pixels.tobytes()))
 
-    def _part(self, part: Part) -> tuple[NDArray[np.uint8], bytes]:
+    def _fitted(self, image: Image.Image) -> Image.Image:
+        return fitted(image, self._size, self._resize)
+
+    def _part(self, part: Part) -> Decoded:
         if self._last is None or self._last[0] != part.member:
             content = part.member.read(MAX_FILE_BYTES)
             self._last = part.member, open_image(content), _digest(content)
         _, image, digest = self._last
         cut = image.crop(part.area.box(*image.size))
-        return fit(cut, self._size), _digest(digest + repr(tuple(part.area)).encode())
+        content = _digest(digest + repr(tuple(part.area)).encode())
+        return Decoded(self._fitted(cut), content)
 
-    def _stains(self, stains: Stains) -> tuple[NDArray[np.uint8], bytes]:
+    def _stains(self, stains: Stains) -> Decoded:
         contents = [member.read(MAX_FILE_BYTES) for member in stains.members]
         channels = [np.asarray(open_image(content).convert("L")) for content in contents]
         if len({channel.shape for channel in channels}) > 1:
@@ -114,8 +138,8 @@ class Decoder:
         for yellow in channels[3:]:
             merged[..., :2] += (yellow // 2)[..., None]
         image = Image.fromarray(np.minimum(merged, 255).astype(np.uint8))
-        return fit(image, self._size), _digest(b"".join(map(_digest, contents)))
+        return Decoded(self._fitted(image), _digest(b"".join(map(_digest, contents))))
 
 
 def _digest(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=CONTENT_BYTES).digest()
+    return hashlib.sha256(content).digest()[:CONTENT_BYTES]

@@ -26,7 +26,8 @@ class Row(NamedTuple):
 
     #: Its path from the folder that was recognised.
     image: str
-    #: Hexadecimal BLAKE2b, 16 bytes: of its file, or of what the source has in place of one.
+    #: Hexadecimal, the first 16 bytes of the SHA-256 of its file, or of what the source has in
+    #: place of one.
     content: str
     split: str
     #: Its class; several are in the order of the listing, `BETWEEN` them.

@@ -1,6 +1,6 @@
 """Where the bytes of one file are: in a file of its own, or inside an archive."""
 
-from pathlib import Path
+import os
 from typing import NamedTuple
 
 
@@ -14,13 +14,13 @@ class Member(NamedTuple):
 
     def length(self) -> int:
         """Bytes."""
-        return Path(self.file).stat().st_size if self.size is None else self.size
+        return os.stat(self.file).st_size if self.size is None else self.size
 
     def read(self, most: int) -> bytes:
         """All bytes; ValueError if they are more than `most`."""
         length = self.length()
         if length > most:
             raise ValueError(f"{length} bytes, more than {most} are not read")
-        with open(self.file, "rb") as file:
+        with open(self.file, "rb", buffering=0) as file:
             file.seek(self.offset)
             return file.read(length)

@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from anynet_study.data.form import Form, Store
 from anynet_study.errors import UserError
 
 SCHEMA_VERSION = 1
@@ -50,7 +52,7 @@ class Broken(_Frozen):
 
 
 class Duplicates(_Frozen):
-    """Images whose packed pixels are equal to those of an earlier one, by 64-bit hash."""
+    """Images whose packed pixels are equal to those of an earlier one."""
 
     test_in_train: int
     within_train: int
@@ -65,6 +67,10 @@ class Meta(_Frozen):
     classes: tuple[str, ...]
     #: Height and width in pixels.
     size: int
+    #: What the shorter side was scaled to before the centre was cut out; None: to `size`.
+    resize: int | None = None
+    #: How images are kept, see `Form`.
+    store: Store = "raw"
     #: Of size, classes, labels and pixels of both splits; see `content_hash`.
     content_hash: str
     layout: str
@@ -91,15 +97,18 @@ class Meta(_Frozen):
 
 
 def content_hash(
-    size: int, classes: tuple[str, ...], splits: dict[Split, tuple[bytes, bytes]]
+    form: Form, classes: tuple[str, ...], splits: Mapping[Split, tuple[bytes, bytes]]
 ) -> str:
     """The identity of a dataset's content, 64 hexadecimal digits.
 
-    `splits` are the SHA-256 digests of each split's labels (int64) and pixels (uint8). Names of
-    files and of the dataset, times and the layout do not enter.
+    `splits` are the SHA-256 digests of each split's labels and images, see `ImageWriter.digest`.
+    Names of files and of the dataset, times and the layout do not enter; `resize` only where
+    images are files that are fitted when they are decoded.
     """
-    header = json.dumps([size, list(classes)], ensure_ascii=True)
-    whole = hashlib.sha256(header.encode())
+    header: list[object] = [form.size, list(classes)]
+    if form.store != "raw":
+        header += [form.store, form.resize]
+    whole = hashlib.sha256(json.dumps(header, ensure_ascii=True).encode())
     for split in SPLITS:
         for digest in splits[split]:
             whole.update(digest)

@@ -17,19 +17,36 @@ class NpyAppender:
     length does not depend on the number of rows.
     """
 
-    def __init__(self, path: Path, row_shape: tuple[int, ...], dtype: DTypeLike) -> None:
+    def __init__(
+        self, path: Path, row_shape: tuple[int, ...], dtype: DTypeLike, rows: int = 0
+    ) -> None:
+        """`rows`: keep so many of the file that an earlier appender left; by default begin anew.
+
+        ValueError where it left fewer.
+        """
         self._dtype = np.dtype(dtype)
         self._row_shape = row_shape
-        self._rows = 0
-        self._file = path.open("wb")
+        self._rows = rows
+        # Unbuffered: what was appended is in the file, and its number can be synced.
+        self._file = path.open("r+b" if rows else "wb", buffering=0)
         self._write_header()
+        end = self._file.tell() + rows * self._dtype.itemsize * int(np.prod(row_shape))
+        if self._file.seek(0, os.SEEK_END) < end:
+            self._file.close()
+            raise ValueError(f"{path}: less than {rows} rows")
+        self._file.truncate(end)
+        self._file.seek(end)
 
     def append(self, rows: NDArray[Any]) -> None:
         """Append `rows` of shape (n, *row_shape)."""
         if rows.shape[1:] != self._row_shape or rows.dtype != self._dtype:
             raise ValueError(f"rows of shape {rows.shape} and type {rows.dtype}")
-        self._file.write(np.ascontiguousarray(rows).data)
+        self._write(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
         self._rows += len(rows)
+
+    def sync(self) -> None:
+        """Wait until what was appended so far would outlive the machine. Any thread may."""
+        os.fsync(self._file.fileno())
 
     def __enter__(self) -> Self:
         return self
@@ -44,8 +61,7 @@ class NpyAppender:
             if kind is None:
                 self._file.seek(0)
                 self._write_header()
-                self._file.flush()
-                os.fsync(self._file.fileno())
+                self.sync()
 
     def _write_header(self) -> None:
         header = {
@@ -54,3 +70,8 @@ class NpyAppender:
             "shape": (self._rows, *self._row_shape),
         }
         npy_format.write_array_header_1_0(self._file, header)
+
+    def _write(self, rest: memoryview) -> None:
+        """All of it: a single write may take less, as of a disk that is nearly full."""
+        while len(rest):
+            rest = rest[self._file.write(rest) :]

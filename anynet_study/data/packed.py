@@ -2,12 +2,15 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.data.form import Form
+from anynet_study.data.jpeg_images import JpegImages
 from anynet_study.data.labels import Labels, label_layout
 from anynet_study.data.meta import (
     SPLITS,
@@ -18,12 +21,16 @@ from anynet_study.data.meta import (
     damaged,
     read_meta,
 )
+from anynet_study.data.stored_images import Images
 from anynet_study.errors import UserError
 
 
 @dataclass(frozen=True)
 class PackedDataset:
-    """A dataset folder: `meta.json`, and for each split images, labels and moments as .npy."""
+    """A dataset folder: `meta.json`, and for each split images, labels and moments.
+
+    All are .npy files, but images may be JPEG files in Arrow files (see `jpeg_writer`).
+    """
 
     folder: Path
     meta: Meta
@@ -36,14 +43,16 @@ class PackedDataset:
         label_shape, label_type = label_layout(len(dataset.classes), dataset.multi_label)
         for split in SPLITS:
             images = dataset.counts(split).images
-            for kind, shape, dtype in (
-                ("images", (images, size, size, 3), np.uint8),
-                ("labels", (images, *label_shape), label_type),
-                ("moments", (images, 2, 3), np.int64),
+            for kind, read, shape, dtype in (
+                ("images", dataset.images, (images, size, size, 3), np.uint8),
+                ("labels", dataset.labels, (images, *label_shape), label_type),
+                ("moments", dataset.moments, (images, 2, 3), np.int64),
             ):
-                array = dataset._array(split, kind)
+                array = read(split)
                 if array.shape != shape or array.dtype != dtype:
-                    raise damaged(folder / f"{split}_{kind}.npy", "not what meta.json says")
+                    many = kind == "images" and dataset.form.store == "jpeg"
+                    file = f"{split}_{kind}{'-*.arrow' if many else '.npy'}"
+                    raise damaged(folder / file, "not what meta.json says")
         return dataset
 
     @property
@@ -58,6 +67,11 @@ class PackedDataset:
     def size(self) -> int:
         """Height and width in pixels."""
         return self.meta.size
+
+    @property
+    def form(self) -> Form:
+        """How images were fitted and are stored."""
+        return Form(self.size, self.meta.resize or self.size, self.meta.store)
 
     @property
     def content_hash(self) -> str:
@@ -77,9 +91,24 @@ class PackedDataset:
         """Images of `split`, in total and by class."""
         return self.meta.train if split == "train" else self.meta.test
 
-    def images(self, split: Split) -> NDArray[np.uint8]:
-        """(N, size, size, 3) uint8 RGB, memory-mapped and read-only."""
-        return self._array(split, "images")
+    def images(self, split: Split) -> Images:
+        """(N, size, size, 3) uint8 RGB, memory-mapped and read-only.
+
+        An array, or where they are stored as JPEG files what is indexed like one and decodes then.
+        """
+        if self.form.store == "raw":
+            return self._array(split, "images")
+        if split not in self._jpeg_images:
+            try:
+                self._jpeg_images[split] = JpegImages(self.folder, split, self.form)
+            except (OSError, ValueError) as error:
+                raise damaged(self.folder, str(error)) from error
+        return self._jpeg_images[split]
+
+    @cached_property
+    def _jpeg_images(self) -> dict[Split, JpegImages]:
+        """Those that were opened: it takes a while."""
+        return {}
 
     def labels(self, split: Split) -> Labels:
         """(N,) int64 indices into `classes`, memory-mapped and read-only.
@@ -114,23 +143,19 @@ class PackedDataset:
 
     def verify(self) -> None:
         """Read all the data; UserError if they are not what they were when they were packed."""
-        hashes = {
-            split: (
-                hashlib.sha256(np.ascontiguousarray(self.labels(split)).data),
-                hashlib.sha256(np.ascontiguousarray(self.images(split)).data),
-            )
-            for split in SPLITS
-        }
-        found = content_hash(
-            self.size,
-            self.classes,
-            {
-                split: (labels.digest(), pixels.digest())
-                for split, (labels, pixels) in hashes.items()
-            },
-        )
+        hashes = {split: (self._label_digest(split), self._digest(split)) for split in SPLITS}
+        found = content_hash(self.form, self.classes, hashes)
         if found != self.content_hash:
             raise damaged(self.folder, "the data do not have the content hash of meta.json")
+
+    def _label_digest(self, split: Split) -> bytes:
+        return hashlib.sha256(np.ascontiguousarray(self.labels(split)).data).digest()
+
+    def _digest(self, split: Split) -> bytes:
+        images = self.images(split)
+        if isinstance(images, JpegImages):
+            return images.digest()
+        return hashlib.sha256(np.ascontiguousarray(images).data).digest()
 
     def _array(self, split: Split, kind: str) -> NDArray[Any]:
         path = self.folder / f"{split}_{kind}.npy"

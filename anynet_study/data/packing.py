@@ -1,85 +1,61 @@
 """Writing packed datasets: every image is decoded once, straight into the arrays on disk."""
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from anynet_study.data.decoding import Block, decoder
-from anynet_study.data.labels import class_counts, label_array
-from anynet_study.data.manifest import BETWEEN, FILE, Row, write_manifest
-from anynet_study.data.meta import (
-    SCHEMA_VERSION,
-    SPLITS,
-    Broken,
-    Duplicates,
-    Holdout,
-    Limit,
-    Meta,
-    Split,
-    SplitCounts,
-    content_hash,
-    printable,
+from anynet_study.data.decoding_pool import decoder
+from anynet_study.data.duplicates import count_duplicates
+from anynet_study.data.form import Form
+from anynet_study.data.manifest import FILE as MANIFEST
+from anynet_study.data.manifest import write_manifest
+from anynet_study.data.marks import FILE as MARK
+from anynet_study.data.marks import Mark, MarkKeeper, read_mark
+from anynet_study.data.meta import SPLITS, Split
+from anynet_study.data.packed_meta import (
+    Origin,
+    Packed,
+    check_classes,
+    describe_packed,
+    manifest_rows,
 )
+from anynet_study.data.packing_key import packing_key
+from anynet_study.data.quarantine import Quarantine
 from anynet_study.data.readers.listing import Example, Listing
-from anynet_study.data.same_split import check_contents
 from anynet_study.data.source import Source
-from anynet_study.data.split_writer import SplitWriter
-from anynet_study.errors import UserError
+from anynet_study.data.split_packing import SplitPacking
+from anynet_study.data.split_writer import contents_file
+from anynet_study.data.store_choice import StoreOption, check_space, choose_store
+from anynet_study.data.stored_images import stored_images
 from anynet_study.files import write_text
-from anynet_study.progress import Report, progress
+from anynet_study.progress import progress
+
+__all__ = ["Origin", "pack"]
 
 
 @dataclass(frozen=True)
-class Origin:
-    """Where a dataset comes from, for its meta data."""
+class _Packing:
+    """What is packed to where."""
 
-    name: str
-    source: str
-    holdout: Holdout | None = None
-    limit: Limit | None = None
-    #: Name of the manifest that says the split, if one does.
-    split_from: str | None = None
-    #: How it was told to be read, by option.
-    choices: dict[str, str] = field(default_factory=dict)
+    source: Source | None
+    listing: Listing
+    folder: Path
+    form: Form
+    key: str
+    quarantine: Quarantine
 
+    @property
+    def images(self) -> int:
+        return sum(map(len, self.quarantine.examples.values()))
 
-@dataclass(frozen=True)
-class _Packed:
-    """What was written of one split."""
-
-    examples: list[Example]
-    digests: NDArray[np.uint64]
-    #: (N, 16) uint8, see `Block.contents`.
-    contents: NDArray[np.uint8]
-    hashes: tuple[bytes, bytes]
-
-
-@dataclass
-class _Quarantine:
-    """Unreadable images, against the share of `total` that is allowed."""
-
-    total: int
-    share: float
-    found: list[Broken] = field(default_factory=list)
-
-    def readable(self, split: Split, examples: Sequence[Example], block: Block) -> list[Example]:
-        """The examples that could be decoded; UserError when too many could not."""
-        for place, reason in block.broken.items():
-            image = printable(examples[place].name)
-            if examples[place].content:
-                raise UserError(f"{image}: the manifest has it, but it is unreadable ({reason})")
-            self.found.append(Broken(split=split, image=image, reason=printable(reason)))
-        if len(self.found) > self.share * self.total:
-            first = self.found[0]
-            raise UserError(
-                f"{first.image}: unreadable image ({first.reason}); {len(self.found)} of "
-                f"{self.total} so far, and --max-broken allows a share of {self.share:g}"
-            )
-        return [example for place, example in enumerate(examples) if place not in block.broken]
+    def mark(self, splits: Mapping[Split, SplitPacking]) -> Mark:
+        """How far it has come."""
+        settled = {split: part.mark() for split, part in splits.items() if part.writer.settled}
+        return Mark(key=self.key, store=self.form.store, splits=settled)
 
 
 def pack(
@@ -90,133 +66,97 @@ def pack(
     folder: Path,
     max_broken: float = 0.01,
     workers: int | None = None,
+    resize: int | None = None,
+    store: StoreOption = "auto",
 ) -> None:
-    """Write `listing`, which has both splits, to the new `folder` at `size` x `size` pixels.
+    """Write `listing`, which has both splits, to `folder` at `size` x `size` pixels.
 
+    The shorter side is scaled to `resize`, by default `size`, before the centre is cut out.
     `source` holds the files of the examples; None where all of them are arrays. Memory is
     bounded by a few blocks of images. Unreadable images are left out and listed in the meta
     data; UserError if they are more than the share `max_broken` of all.
+
+    Where `folder` holds the beginning of the same packing, as an interruption leaves it, this
+    goes on from there; whatever else it holds is removed.
     """
-    examples = {"train": listing.train, "test": listing.test or []}
+    resize = resize or size
+    key = packing_key(source, listing, size, resize, store)
+    mark = read_mark(folder, key)
+    if mark is None:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+    examples: dict[Split, list[Example]] = {"train": listing.train, "test": listing.test or []}
     total = sum(map(len, examples.values()))
-    folder.mkdir()
-    _check_space(folder, total * size * size * 3)
-    quarantine = _Quarantine(total, max_broken)
-    with (
-        decoder(size, total, workers) as decode,
-        progress(f"packing {origin.name}", total) as report,
-    ):
-        packed: dict[Split, _Packed] = {}
-        for split in SPLITS:
-            width = len(listing.classes), listing.multi_label
-            with SplitWriter(folder, split, size, *width) as writer:
-                blocks = decode(listing.encoded(source, image) for image in examples[split])
-                packed[split] = _write(
-                    writer, split, examples[split], width, blocks, quarantine, report
-                )
-    for split in SPLITS:
-        _check_classes(listing, split, examples[split], packed[split].examples)
-    meta = _describe(listing, origin, size, packed, quarantine)
-    write_manifest(folder / FILE, _rows(listing, packed))
-    write_text(folder / "meta.json", meta.model_dump_json(indent=1) + "\n")
+    kept = choose_store(store, total * size**2 * 3, folder) if mark is None else mark.store
+    form = Form(size, resize, kept)
+    packing = _Packing(source, listing, folder, form, key, Quarantine(examples, max_broken))
+    with ExitStack() as files:
+        splits = _opened(packing, mark)
+        for part in splits.values():
+            files.enter_context(part)
+        _pack_splits(packing, splits, origin.name, workers)
+        packed = {split: _packed(packing, part) for split, part in splits.items()}
+    _publishable(packing, origin, packed)
 
 
-def _write(
-    writer: SplitWriter,
-    split: Split,
-    examples: Sequence[Example],
-    width: tuple[int, bool],
-    blocks: Iterable[tuple[int, Block]],
-    quarantine: _Quarantine,
-    report: Report,
-) -> _Packed:
-    written: list[Example] = []
-    before = 0 if split == "train" else quarantine.total - len(examples)
-    done = 0
-    for count, block in blocks:
-        readable = quarantine.readable(split, examples[done : done + count], block)
-        check_contents(readable, block.contents)
-        writer.append(block, label_array(readable, *width))
-        written += readable
-        done += count
-        report(before + done)
-    return _Packed(written, writer.digests, writer.contents, writer.hashes)
+def _opened(packing: _Packing, mark: Mark | None) -> dict[Split, SplitPacking]:
+    """The splits from `mark` on; from their beginning where the files are not what it says."""
+    with ExitStack() as opened:
+        splits: dict[Split, SplitPacking] = {}
+        try:
+            for split in SPLITS:
+                place = packing.folder, split, packing.source, packing.listing, packing.form
+                begun = None if mark is None else mark.splits.get(split)
+                part = SplitPacking(*place, packing.quarantine, begun)
+                splits[split] = opened.enter_context(part)
+        except (OSError, ValueError) as error:
+            if mark is None:
+                raise
+            opened.__exit__(type(error), error, None)
+            packing.quarantine.clear()
+            return _opened(packing, None)
+        opened.pop_all()
+    return splits
 
 
-def _check_space(folder: Path, needed: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if needed > free:
-        raise UserError(
-            f"{folder.parent.parent}: {needed / 1e6:,.2f} MB needed, {free / 1e6:,.2f} MB free; "
-            "free some, or use another disk ($ANYNET_DATA) or a smaller --size"
-        )
-
-
-def _check_classes(
-    listing: Listing, split: Split, given: Sequence[Example], readable: Sequence[Example]
+def _pack_splits(
+    packing: _Packing, splits: Mapping[Split, SplitPacking], name: str, workers: int | None
 ) -> None:
-    """UserError for a class without a readable image; an official test split may lack one."""
-    may_lack = split == "test" or not given
-    counts = zip(_counts(listing, given), _counts(listing, readable), strict=True)
-    for name, (before, after) in zip(listing.classes, counts, strict=True):
-        if not after and (before or not may_lack):
-            raise UserError(f"class {name!r} has no readable image in the {split} split")
+    done = sum(part.done for part in splits.values())
+    rest = packing.images - done
+    check_space(packing.form.store, rest * packing.form.image_bytes, packing.folder)
+    with (
+        decoder(packing.form, rest, workers) as decode,
+        progress(f"packing {name}", packing.images, done) as report,
+        MarkKeeper(packing.folder) as keeper,
+    ):
+        for part in splits.values():
+            for block, data in decode(part.encoded()):
+                part.append(block, data)
+                done += block.count
+                report(done)
+                if part.writer.settled:
+                    keeper.offer(lambda: packing.mark(splits), part.writer.sync)
+            part.writer.finish()
 
 
-def _describe(
-    listing: Listing,
-    origin: Origin,
-    size: int,
-    packed: dict[Split, _Packed],
-    quarantine: _Quarantine,
-) -> Meta:
-    counts = {}
-    for split, part in packed.items():
-        per_class = tuple(_counts(listing, part.examples))
-        counts[split] = SplitCounts(images=len(part.examples), per_class=per_class)
-    hashes = {split: part.hashes for split, part in packed.items()}
-    return Meta(
-        schema_version=SCHEMA_VERSION,
-        name=origin.name,
-        classes=listing.classes,
-        size=size,
-        content_hash=content_hash(size, listing.classes, hashes),
-        layout=listing.layout,
-        source=origin.source,
-        train=counts["train"],
-        test=counts["test"],
-        holdout=origin.holdout,
-        limit=origin.limit,
-        duplicates=_duplicates(packed["train"].digests, packed["test"].digests),
-        quarantined=tuple(quarantine.found),
-        ignored=listing.ignored,
-        multi_label=listing.multi_label,
-        superclasses=dict(listing.superclasses),
-        notes=listing.notes,
-        split_from=origin.split_from,
-        choices=origin.choices,
-    )
+def _packed(packing: _Packing, part: SplitPacking) -> Packed:
+    readable = packing.quarantine.readable(part.split, 0, part.done)
+    check_classes(packing.listing, part.split, part.examples, readable)
+    return Packed(readable, part.writer.hashes)
 
 
-def _counts(listing: Listing, examples: Sequence[Example]) -> list[int]:
-    """Images of each class."""
-    labels = label_array(examples, len(listing.classes), listing.multi_label)
-    counts: list[int] = class_counts(labels, len(listing.classes)).tolist()
-    return counts
-
-
-def _duplicates(train: NDArray[np.uint64], test: NDArray[np.uint64]) -> Duplicates:
-    return Duplicates(
-        test_in_train=int(np.isin(test, train).sum()),
-        within_train=len(train) - len(np.unique(train)),
-        within_test=len(test) - len(np.unique(test)),
-    )
-
-
-def _rows(listing: Listing, packed: dict[Split, _Packed]) -> Iterator[Row]:
-    """The manifest, in the order of the arrays."""
-    for split, part in packed.items():
-        for example, content in zip(part.examples, part.contents, strict=True):
-            names = [listing.classes[label] for label in (example.label, *example.also)]
-            label = BETWEEN.join(names)
-            yield Row(example.name, content.tobytes().hex(), split, label, example.group)
+def _publishable(packing: _Packing, origin: Origin, packed: Mapping[Split, Packed]) -> None:
+    """Write what a dataset has beside its arrays, and remove what it does not have."""
+    folder, form = packing.folder, packing.form
+    moments = {split: np.load(folder / f"{split}_moments.npy") for split in SPLITS}
+    images = {split: stored_images(folder, split, form) for split in SPLITS}
+    duplicates = count_duplicates(moments, images)
+    broken = packing.quarantine.found()
+    meta = describe_packed(packing.listing, origin, form, packed, broken, duplicates)
+    contents = {split: np.load(contents_file(folder, split)) for split in SPLITS}
+    write_manifest(folder / MANIFEST, manifest_rows(packing.listing, packed, contents))
+    write_text(folder / "meta.json", meta.model_dump_json(indent=1) + "\n")
+    for split in SPLITS:
+        contents_file(folder, split).unlink()
+    (folder / MARK).unlink(missing_ok=True)

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from anynet_study.data.stored_images import Images
+
 #: Batches read ahead of the step that needs them.
 AHEAD = 4
 
@@ -50,7 +52,7 @@ class BatchStream:
     that has fallen far behind reads for itself again.
     """
 
-    def __init__(self, images: np.ndarray, pinned: bool) -> None:
+    def __init__(self, images: Images, pinned: bool) -> None:
         """`pinned`: in memory from which a GPU copies by itself."""
         self.side = images.shape[1]
         #: Batches read so far.

@@ -10,16 +10,20 @@ from torch import Tensor
 
 from anynet_study.data import DatasetView
 from anynet_study.data.meta import Split
+from anynet_study.data.stored_images import Images
 from anynet_study.training.feeds import BatchStream, Feed, ResidentFeed, StreamedFeed
 
 #: Share of a GPU's free memory that datasets may take; the rest is for the networks.
 RESIDENT_SHARE = 0.5
+#: Images copied at a time.
+CHUNK = 1024
 Key = tuple[Path, Split]
 
 
 class Source:
     """On a CPU the memory-mapped files, whose pages all processes of a machine share; on a GPU
-    copies of whole splits where they fit, else streams of batches.
+    copies of whole splits where they fit. Else streams of batches, and so on a CPU for images
+    that are decoded as they are read.
     """
 
     def __init__(self, device: torch.device, budget: int | None = None) -> None:
@@ -54,14 +58,14 @@ class Source:
         self._resident.clear()
         self._streams.clear()
 
-    def _whole(self, key: Key, images: np.ndarray) -> Tensor | None:
+    def _whole(self, key: Key, images: Images) -> Tensor | None:
         if self._mapped:
-            return as_tensor(images)
+            return as_tensor(images) if isinstance(images, np.ndarray) else None
         pixels = self._resident.pop(key, None)
         if pixels is None:
             if not self._make_room(images.nbytes):
                 return None
-            pixels = as_tensor(images).to(self.device, copy=True)
+            pixels = _copied(images, self.device)
         self._resident[key] = pixels
         return pixels
 
@@ -81,6 +85,14 @@ class Source:
                 break
             free += self._resident.pop(key).nbytes
         return True
+
+
+def _copied(images: Images, device: torch.device) -> Tensor:
+    """All images on `device`, some at a time: they may be decoded as they are read."""
+    pixels = torch.empty(images.shape, dtype=torch.uint8, device=device)
+    for start in range(0, len(images), CHUNK):
+        pixels[start : start + CHUNK] = as_tensor(images[start : start + CHUNK])
+    return pixels
 
 
 def as_tensor(images: np.ndarray) -> Tensor:

@@ -1,0 +1,40 @@
+"""Whether the files of a source are still those that were packed."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from anynet_study.data.encoded import Encoded, members_of
+from anynet_study.data.member import Member
+
+
+def stamp_of(images: Sequence[Encoded]) -> bytes:
+    """A hash of what tells a changed file: its size and time; of an array, its bytes."""
+    stamp = hashlib.sha256()
+    for image in images:
+        if isinstance(image, np.ndarray):
+            stamp.update(np.ascontiguousarray(image).data)
+        else:
+            for member in members_of(image):
+                stamp.update(_stamp_of_file(member))
+    return stamp.digest()
+
+
+def chained(chain: bytes, stamps: Iterable[bytes]) -> bytes:
+    """The stamp of blocks of images that follow those of the stamp `chain`."""
+    for stamp in stamps:
+        chain = hashlib.sha256(chain + stamp).digest()
+    return chain
+
+
+def _stamp_of_file(member: Member) -> bytes:
+    """Of a stretch of an unpacked archive, its place: the archive's own stamp is kept with it."""
+    if member.size is not None:
+        return b"%d+%d;" % (member.offset, member.size)
+    try:
+        status = os.stat(member.file)
+    except OSError:
+        return b"missing;"
+    return b"%d@%d;" % (status.st_size, status.st_mtime_ns)

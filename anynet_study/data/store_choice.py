@@ -1,0 +1,48 @@
+"""Whether images are kept as pixels or as JPEG files, and whether there is room for them."""
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Literal
+
+from anynet_study.data.form import Store
+from anynet_study.errors import UserError
+
+StoreOption = Literal["auto", "raw", "jpeg"]
+#: Of itself, only a dataset with more bytes of pixels is stored as JPEG files.
+RAW_BYTES = 100 << 30
+#: A JPEG file takes about this share of its pixels, at least.
+JPEG_SHARE = 0.1
+
+
+def choose_store(option: StoreOption, pixel_bytes: int, folder: Path) -> Store:
+    """`option`, or for auto raw unless that is too large; then says so."""
+    if option != "auto":
+        return option
+    free = shutil.disk_usage(folder).free
+    if pixel_bytes <= min(RAW_BYTES, free) or JPEG_SHARE * pixel_bytes > free:
+        return "raw"
+    why = f"only {_gigabytes(free)} are free"
+    if pixel_bytes > RAW_BYTES:
+        why = f"more than {_gigabytes(RAW_BYTES)}"
+    print(
+        f"{_gigabytes(pixel_bytes)} of pixels, {why}: stored as JPEG files "
+        "(--store raw keeps pixels)",
+        file=sys.stderr,
+    )
+    return "jpeg"
+
+
+def check_space(store: Store, pixel_bytes: int, folder: Path) -> None:
+    """UserError where images that have `pixel_bytes` to come will not fit."""
+    needed = pixel_bytes if store == "raw" else int(JPEG_SHARE * pixel_bytes)
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise UserError(
+            f"{folder.parent.parent}: {needed / 1e6:,.2f} MB needed, {free / 1e6:,.2f} MB free; "
+            "free some, or use another disk ($ANYNET_DATA) or a smaller --size"
+        )
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB"
