@@ -28,19 +28,58 @@ def add(
     fraction: Annotated[
         float | None, typer.Option(help="Take this share of each class of each split.")
     ] = None,
+    split_from: Annotated[
+        Path | None,
+        typer.Option(metavar="MANIFEST", help="Make the split of this manifest (split.csv) again."),
+    ] = None,
+    layout: Annotated[
+        str | None, typer.Option(help="Read it as this layout, such as class-folders.")
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Of CIFAR-100: fine (default) or coarse.")
+    ] = None,
+    test_part: Annotated[
+        str | None, typer.Option(help="Of CCT-20: cis_test or trans_test; of CIFAR-10.1: v4, v6.")
+    ] = None,
+    patch_size: Annotated[
+        int | None, typer.Option(help="Of MLC's photos: pixels cut out around a point.")
+    ] = None,
+    classes_of: Annotated[
+        str | None, typer.Option(help="Of ImageNetV2, ObjectNet: the dataset that numbers classes.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The table of images, where it is not plain.")
+    ] = None,
+    image_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its column of paths or names of images.")
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its column of classes.")
+    ] = None,
+    group_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its column of groups, kept whole.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a dataset of this name.")] = False,
 ) -> None:
     """Recognise, decode and pack a dataset as it was downloaded.
 
+    The layout is recognised: those of `anynet-study data list`, split/class/image,
+    class/image, a table (CSV) with paths and classes, and zip and tar archives of any of these.
+    What was taken is said, and --layout takes another.
+
     Images are resized, the shorter side to SIZE, and cut to their centre. Unreadable ones are
-    left out and listed.
+    left out and listed. Which image is where is written to split.csv: with it, others make the
+    same split.
 
     \b
     Examples:
       anynet-study data add cifar10 --from cifar10-images.tar.gz
       anynet-study data add signs --from sign-language-digits.tar.gz --size 32
+      anynet-study data add ham10000 --from downloads/ham --split-from their-split.csv
+      anynet-study data add leaves --from leaves.zip --size 64 --label-column species
     """
     from anynet_study.data import add_dataset
+    from anynet_study.data.choices import Choices
     from anynet_study.data.describe import summary
 
     dataset = add_dataset(
@@ -52,6 +91,18 @@ def add(
         max_broken=max_broken,
         limit_per_class=limit_per_class,
         fraction=fraction,
+        split_from=split_from,
+        choices=Choices(
+            layout=layout,
+            labels=labels,
+            test_part=test_part,
+            patch_size=patch_size,
+            classes_of=classes_of,
+            table=table,
+            image_column=image_column,
+            label_column=label_column,
+            group_column=group_column,
+        ),
         force=force,
     )
     for line in summary(dataset):
