@@ -20,18 +20,14 @@ def build(
     is drawn from. Any side from 1 pixel works; in training mode a batch of one image fails on
     maps of one pixel, where batch norm has nothing to normalise over.
     """
-    # Built without memory first: torch's own initialisation would be thrown away, and would draw
-    # from the global generator.
-    with torch.device("meta"):
-        network = AnyNet(architecture, classes)
-    network.to_empty(device="cpu")
+    network = AnyNet(architecture, classes)
     for module in network.modules():
         _initialise(module, generator)
     return network
 
 
 class AnyNet(nn.Module):
-    """Stem, stages of blocks, head; see `Architecture`."""
+    """Stem, stages of blocks, head; see `Architecture`. `build` gives the weights values."""
 
     def __init__(self, architecture: Architecture, classes: int) -> None:
         super().__init__()
@@ -41,11 +37,18 @@ class AnyNet(nn.Module):
             *(_stage(architecture, stage, widths[stage]) for stage in range(len(widths) - 1))
         )
         self.pool: nn.Module = Average()
-        self.head = nn.Linear(widths[-1], classes)
+        self.head = Linear(widths[-1], classes)
 
     def forward(self, images: Tensor) -> Tensor:
         logits: Tensor = self.head(self.pool(self.stages(self.stem(images))))
         return logits
+
+
+class Linear(nn.Linear):
+    """With weights of any values, as `blocks.Convolution`."""
+
+    def reset_parameters(self) -> None:
+        """Do nothing."""
 
 
 class Average(nn.Module):

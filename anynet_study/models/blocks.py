@@ -69,8 +69,8 @@ class SqueezeExcitation(nn.Module):
 
     def __init__(self, width: int, w_inside: int) -> None:
         super().__init__()
-        self.reduce = nn.Conv2d(width, w_inside, kernel_size=1)
-        self.expand = nn.Conv2d(w_inside, width, kernel_size=1)
+        self.reduce = Convolution(width, w_inside, kernel_size=1)
+        self.expand = Convolution(w_inside, width, kernel_size=1)
 
     def forward(self, x: Tensor) -> Tensor:
         means = x.mean(dim=(2, 3), keepdim=True)
@@ -78,12 +78,23 @@ class SqueezeExcitation(nn.Module):
         return x * scale.sigmoid_()
 
 
+class Convolution(nn.Conv2d):
+    """With weights of any values until `models.build` draws them.
+
+    Torch's own initialisation would be thrown away, takes most of the time of building a network,
+    and draws from the global generator.
+    """
+
+    def reset_parameters(self) -> None:
+        """Do nothing."""
+
+
 def convolution(
     w_in: int, w_out: int, kernel: int, stride: int = 1, groups: int = 1
 ) -> nn.Sequential:
     """Return a convolution that keeps the map's size (over stride), and its batch norm."""
     padding = kernel // 2
-    layer = nn.Conv2d(w_in, w_out, kernel, stride, padding, groups=groups, bias=False)
+    layer = Convolution(w_in, w_out, kernel, stride, padding, groups=groups, bias=False)
     return nn.Sequential(layer, nn.BatchNorm2d(w_out))
 
 
