@@ -77,9 +77,9 @@ def add_dataset(
 
 def _checked_size(name: str, size: int | None) -> int:
     if size is None:
-        if name not in catalog.STUDY:
-            raise UserError(f"--size is needed: {name!r} is not in the catalog of the study")
-        return catalog.STUDY[name].size
+        if name not in catalog.CATALOG:
+            raise UserError(f"--size is needed: {name!r} is not in the catalog (data list)")
+        return catalog.CATALOG[name].size
     if not 1 <= size <= MAX_SIZE:
         raise UserError(f"--size {size}: legal are 1..{MAX_SIZE} pixels")
     return size
