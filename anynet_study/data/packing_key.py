@@ -1,8 +1,6 @@
 """What decides the bytes of a packing, in one hash: only the same packing is gone on with."""
 
 import hashlib
-import os
-from pathlib import Path
 
 import PIL
 from PIL import features
@@ -15,10 +13,7 @@ VERSION = 1
 
 
 def packing_key(source: Source | None, listing: Listing, *options: object) -> str:
-    """A hash of the decoder, the options, the source and every example, but not of their bytes.
-
-    Those are told by `stamps`; of an archive, by its size and time, which are part of this.
-    """
+    """A hash of the decoder, the options, the source and every example; see also `stamps`."""
     header = (
         VERSION,
         PIL.__version__,
@@ -28,7 +23,7 @@ def packing_key(source: Source | None, listing: Listing, *options: object) -> st
         listing.root,
         listing.classes,
         listing.multi_label,
-        None if source is None else _stamp_of(source.path),
+        None if source is None else str(source.path.resolve()),
     )
     key = hashlib.sha256(repr(header).encode("utf-8", "surrogateescape"))
     for examples in (listing.train, listing.test or []):
@@ -36,11 +31,6 @@ def packing_key(source: Source | None, listing: Listing, *options: object) -> st
         for example in examples:
             key.update(_stamp_of_example(example))
     return key.hexdigest()
-
-
-def _stamp_of(path: Path) -> tuple[object, ...]:
-    status = os.stat(path)
-    return str(path.resolve()), None if path.is_dir() else (status.st_size, status.st_mtime_ns)
 
 
 def _stamp_of_example(example: Example) -> bytes:

@@ -4,15 +4,17 @@ import errno
 import os
 import re
 import shutil
-import socket
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
+from anynet_study.data.leftovers import claim, has_marks
+from anynet_study.errors import UserError, WorkFailedError
 
-from anynet_study.errors import UserError
+
+class NoRoomError(UserError):
+    """The disk is too full for what is to come; what is done is kept."""
+
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -34,37 +36,45 @@ def dataset_folder(name: str) -> Path:
 
 @contextmanager
 def workspace(name: str) -> Iterator[Path]:
-    """A fresh hidden folder in the data directory to prepare `name` in; removed at the end.
+    """A hidden folder in the data directory to prepare `name` in; removed at the end.
 
-    What a killed process of this machine left behind for the same name is removed first. Where
-    the disk is full or read-only, the OSError names the data directory.
+    Work that was interrupted, if by a kill or a full disk, leaves its folder, and the next one
+    for the same name gets it: marks in it say what can be used. A `UserError` ends the work.
+    Where the disk is full or read-only, the OSError names the data directory.
     """
     dataset_folder(name)
     root = data_root()
     if root.exists() and not root.is_dir():
         raise UserError(f"{root}: the data directory is no folder; name another in $ANYNET_DATA")
     root.mkdir(parents=True, exist_ok=True)
-    ours = f".{name}~{socket.gethostname()}~"
-    for left in root.glob(f"{ours}*"):
-        pid = left.name.removeprefix(ours).split("~")[0]
-        if not (pid.isdigit() and psutil.pid_exists(int(pid))):
-            shutil.rmtree(left, ignore_errors=True)
     try:
-        folder = Path(tempfile.mkdtemp(prefix=f"{ours}{os.getpid()}~", dir=root))
+        folder = claim(root, name)
     except OSError as error:
         raise _naming(root, error) from error
+    ended = True
     try:
         yield folder
+    except NoRoomError:
+        ended = False
+        raise
     except OSError as error:
+        ended = False
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _naming(root, error) from error
         raise
+    except (KeyboardInterrupt, WorkFailedError, MemoryError):
+        ended = False
+        raise
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if ended or not has_marks(folder):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _naming(root: Path, error: OSError) -> OSError:
-    return OSError(error.errno, error.strerror, str(root))
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        reason += "; make room and run the same command again, which goes on where it was"
+    return OSError(error.errno, reason, str(root))
 
 
 def publish(finished: Path, name: str, replace: bool = False) -> bool:

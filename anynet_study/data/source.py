@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from anynet_study.data.archives import Budget, archive_stem, is_archive, unpack
+from anynet_study.data.archives import Budget, archive_stem, is_archive
 from anynet_study.data.choices import DEFAULTS, Choices
 from anynet_study.data.member import Member
 from anynet_study.data.tree import Folder, tree_of_folder, tree_of_names
+from anynet_study.data.unpacking import unpack_once
 
 #: Archives inside archives are opened so deep: ImageNet's, in a zip of its own, need two.
 MOST_NESTED = 3
@@ -59,7 +60,7 @@ class Source:
         members = dict(self.members)
         for number, name in enumerate(archives):
             target = self.workspace / f"unpacked-{self.depth}-{number}"
-            inside = unpack(self.member(name), self.where(name), target, budget)
+            inside = unpack_once(self.member(name), self.where(name), target, budget)
             members |= {f"{archive_stem(name)}/{path}": m for path, m in inside.items()}
             members.pop(name, None)
         closed = set(archives)
@@ -83,6 +84,6 @@ def opened(path: Path, workspace: Path, choices: Choices = DEFAULTS) -> Iterator
         yield Source(path, tree_of_folder(path, called), choices=choices, workspace=workspace)
         return
     file = Member(str(path))
-    members = unpack(file, str(path), workspace / "unpacked", Budget(file.length()))
+    members = unpack_once(file, str(path), workspace / "unpacked", Budget(file.length()))
     tree = tree_of_names(members, called)
     yield Source(path, tree, members, choices, workspace)

@@ -30,11 +30,9 @@ def chained(chain: bytes, stamps: Iterable[bytes]) -> bytes:
 
 
 def _stamp_of_file(member: Member) -> bytes:
-    """Of a stretch of an unpacked archive, its place: the archive's own stamp is kept with it."""
-    if member.size is not None:
-        return b"%d+%d;" % (member.offset, member.size)
     try:
         status = os.stat(member.file)
     except OSError:
         return b"missing;"
-    return b"%d@%d;" % (status.st_size, status.st_mtime_ns)
+    place = member.offset, status.st_size if member.size is None else member.size
+    return repr((*place, status.st_size, status.st_mtime_ns)).encode()

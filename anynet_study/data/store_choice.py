@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from anynet_study.data.form import Store
-from anynet_study.errors import UserError
+from anynet_study.data.root import NoRoomError
 
 StoreOption = Literal["auto", "raw", "jpeg"]
 #: Of itself, only a dataset with more bytes of pixels is stored as JPEG files.
@@ -34,13 +34,14 @@ def choose_store(option: StoreOption, pixel_bytes: int, folder: Path) -> Store:
 
 
 def check_space(store: Store, pixel_bytes: int, folder: Path) -> None:
-    """UserError where images that have `pixel_bytes` to come will not fit."""
+    """NoRoomError where images that have `pixel_bytes` to come will not fit."""
     needed = pixel_bytes if store == "raw" else int(JPEG_SHARE * pixel_bytes)
     free = shutil.disk_usage(folder).free
     if needed > free:
-        raise UserError(
+        raise NoRoomError(
             f"{folder.parent.parent}: {needed / 1e6:,.2f} MB needed, {free / 1e6:,.2f} MB free; "
-            "free some, or use another disk ($ANYNET_DATA) or a smaller --size"
+            "free some and run the same command again, or use another disk ($ANYNET_DATA) or a "
+            "smaller --size"
         )
 
 
