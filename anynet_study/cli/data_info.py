@@ -1,6 +1,7 @@
 """`anynet-study data info`: one dataset, or a variant of it."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,24 +23,39 @@ def info(
         str | None,
         typer.Option(metavar="KEY=VALUE,...", help="Show a view of it, with a sweep's keys."),
     ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a PNG of some images, a row a class."),
+    ] = None,
+    manifest: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the manifest of its split, for --split-from."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show a dataset's classes, counts, statistics and faults.
+    """Show a dataset's classes, counts, split, statistics and faults.
 
     Faults are duplicates, between the splits too, and unreadable images.
 
     \b
     Examples:
       anynet-study data info digits --verify
+      anynet-study data info digits --picture digits.png --manifest split.csv
       anynet-study data info digits --variant classes=5,class_seed=1
       anynet-study data info digits --variant "groups={even: [0, 2], odd: [1, 3]},label_noise=0.2"
     """
     from anynet_study.data import load_dataset
+    from anynet_study.data.contact_sheet import save_contact_sheet
     from anynet_study.data.describe import details, summary
+    from anynet_study.data.same_split import copy_manifest
 
     dataset = load_dataset(name)
     if verify:
         dataset.verify()
+    if picture is not None:
+        save_contact_sheet(dataset, picture)
+    if manifest is not None:
+        copy_manifest(dataset, manifest)
     if variant is not None:
         _print_view(dataset, variant, as_json)
         return

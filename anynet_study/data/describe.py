@@ -1,100 +1,76 @@
-"""What is in the data directory and in a dataset, in words and as JSON-able values."""
+"""A dataset in words and as JSON-able values."""
 
 from typing import Any
 
-from anynet_study.data.builtin import BUILT_IN
-from anynet_study.data.catalog import STUDY
-from anynet_study.data.library import present
+from anynet_study.data.catalog import CATALOG
+from anynet_study.data.inventory import stored_bytes
+from anynet_study.data.meta import Split
 from anynet_study.data.packed import PackedDataset
-from anynet_study.data.root import dataset_folder
-from anynet_study.errors import UserError
+from anynet_study.data.repeats import Repeat, repeated_images
 
 #: Unreadable images shown by name; all of them are in the JSON.
 SHOWN = 20
-
-
-def inventory() -> list[dict[str, Any]]:
-    """The study's datasets, the built-in ones and all others present, one dictionary each.
-
-    `state` is present, missing, built-in (made on first use) or damaged; `source` says where to
-    get a missing one. Counts of missing ones are None, their classes and size the study's.
-    """
-    there = present()
-    names = [*STUDY, *BUILT_IN, *(name for name in there if name not in {*STUDY, *BUILT_IN})]
-    return [_present_row(name) if name in there else _absent_row(name) for name in names]
-
-
-def _absent_row(name: str) -> dict[str, Any]:
-    row: dict[str, Any] = {"name": name, "train": None, "test": None}
-    if name in BUILT_IN:
-        return row | {
-            "state": "built-in",
-            "classes": None,
-            "size": None,
-            "source": "made on first use",
-            "licence": None,
-        }
-    entry = STUDY[name]
-    return row | {
-        "state": "missing",
-        "classes": entry.classes,
-        "size": entry.size,
-        "source": entry.source,
-        "licence": entry.licence,
-    }
-
-
-def _present_row(name: str) -> dict[str, Any]:
-    row: dict[str, Any] = {"name": name, "licence": STUDY[name].licence if name in STUDY else None}
-    try:
-        dataset = PackedDataset.open(dataset_folder(name))
-    except UserError as error:
-        unknown = dict.fromkeys(("classes", "train", "test", "size"))
-        return row | unknown | {"state": "damaged", "source": str(error)}
-    return row | {
-        "state": "present",
-        "classes": len(dataset.classes),
-        "train": dataset.meta.train.images,
-        "test": dataset.meta.test.images,
-        "size": dataset.size,
-        "source": dataset.meta.source,
-    }
+#: Repeated images shown by name.
+REPEATS_SHOWN = 5
 
 
 def details(dataset: PackedDataset) -> dict[str, Any]:
-    """The meta data with folder and training statistics, JSON-able."""
-    mean, std = dataset.statistics()
+    """The meta data with folder and statistics, JSON-able; repeated images by name."""
+    mean, std = dataset.statistics(_described(dataset))
     return {
         "folder": str(dataset.folder),
+        "bytes": stored_bytes(dataset),
+        "split": split_kind(dataset),
         **dataset.meta.model_dump(mode="json"),
         "mean": mean.tolist(),
         "std": std.tolist(),
+        "repeated": [repeat._asdict() for repeat in repeated_images(dataset)],
     }
 
 
 def summary(dataset: PackedDataset) -> list[str]:
     """A dataset in a few lines."""
     meta = dataset.meta
-    mean, std = dataset.statistics()
+    split = _described(dataset)
+    mean, std = dataset.statistics(split)
+    counted = f"{meta.train.images} training and {meta.test.images} test images"
+    if dataset.test_only:
+        counted = f"{meta.test.images} test images"
     lines = [
-        f"{meta.name}: {len(meta.classes)} classes, {meta.train.images} training and "
-        f"{meta.test.images} test images of {meta.size}x{meta.size} px",
+        f"{meta.name}: {len(meta.classes)} classes, {counted} of {meta.size}x{meta.size} px",
         f"from {meta.source} ({meta.layout}), in {dataset.folder}",
-        f"training mean {_numbers(mean)}, standard deviation {_numbers(std)}",
-        f"content {meta.content_hash}",
+        f"{'training' if split == 'train' else split} mean {_numbers(mean)}, standard deviation "
+        f"{_numbers(std)}",
+        f"content {meta.content_hash}, {stored_bytes(dataset) / 1e6:,.1f} MB",
+        split_kind(dataset),
     ]
-    if meta.holdout is not None:
-        grouped = ", whole groups" if meta.holdout.grouped else ""
-        lines.append(
-            f"test split: {meta.holdout.share:.0%} of each class held out with seed "
-            f"{meta.holdout.seed}{grouped} (split.csv)"
-        )
     if meta.limit is not None:
         per_class, fraction = meta.limit.per_class, meta.limit.fraction
         parts = [f"at most {per_class} images a class"] if per_class else []
         parts += [f"a share of {fraction:g} of each class"] if fraction else []
         lines.append(f"part of the source: {', '.join(parts)}, with seed {meta.limit.seed}")
-    return lines + _warnings(dataset)
+    return lines + [f"note: {note}" for note in meta.notes] + _warnings(dataset)
+
+
+def _described(dataset: PackedDataset) -> Split:
+    """The split whose statistics are told."""
+    return "test" if dataset.test_only else "train"
+
+
+def split_kind(dataset: PackedDataset) -> str:
+    """Where the split comes from, in words."""
+    meta = dataset.meta
+    if dataset.test_only:
+        return "test set only: nothing to train on (evaluations take it as test_set)"
+    if meta.split_from is not None:
+        return f"test split: as in the manifest {meta.split_from}"
+    if meta.holdout is None:
+        return "test split: official"
+    grouped = ", whole groups" if meta.holdout.grouped else ""
+    return (
+        f"test split: {meta.holdout.share:.0%} of each class held out with seed "
+        f"{meta.holdout.seed}{grouped} (split.csv)"
+    )
 
 
 def _warnings(dataset: PackedDataset) -> list[str]:
@@ -106,6 +82,10 @@ def _warnings(dataset: PackedDataset) -> list[str]:
             f"duplicates: {duplicates.test_in_train} test images are also in train, "
             f"{duplicates.within_train} repeat within train, {duplicates.within_test} within test"
         )
+        repeats = repeated_images(dataset)
+        lines += [f"  {one.image} is {one.first}{_whose(one)}" for one in repeats[:REPEATS_SHOWN]]
+        if len(repeats) > REPEATS_SHOWN:
+            lines.append(f"  and {len(repeats) - REPEATS_SHOWN} more, all in --json")
     if meta.ignored:
         lines.append(f"ignored: {meta.ignored} files that are no labelled image")
     if meta.quarantined:
@@ -113,10 +93,16 @@ def _warnings(dataset: PackedDataset) -> list[str]:
         lines += [f"  {broken.image}: {broken.reason}" for broken in meta.quarantined[:SHOWN]]
         if len(meta.quarantined) > SHOWN:
             lines.append(f"  and {len(meta.quarantined) - SHOWN} more, all in meta.json")
-    entry = STUDY.get(meta.name)
+    entry = CATALOG.get(meta.name)
     if entry is not None and len(meta.classes) != entry.classes:
-        lines.append(f"note: the study's {meta.name} has {entry.classes} classes")
+        owner = "the study's" if entry.kind == "study" else "the known"
+        lines.append(f"note: {owner} {meta.name} has {entry.classes} classes")
     return lines
+
+
+def _whose(repeat: Repeat) -> str:
+    across = " in train" if (repeat.split, repeat.first_split) == ("test", "train") else ""
+    return across + ("" if repeat.same_class else ", of another class")
 
 
 def _numbers(values: Any) -> str:

@@ -1,16 +1,19 @@
 """Making a split again from its manifest: the same images in the same order, or an error."""
 
 import dataclasses
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.data.manifest import BETWEEN, Row, read_manifest
+from anynet_study.data.manifest import BETWEEN, FILE, Row, read_manifest
 from anynet_study.data.meta import printable
+from anynet_study.data.packed import PackedDataset
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.errors import UserError
+from anynet_study.files import replacing
 
 
 def split_as(listing: Listing, path: Path) -> Listing:
@@ -65,6 +68,14 @@ def _as_in(row: Row, example: Example, listing: Listing, number: dict[str, int])
     return dataclasses.replace(
         example, label=label, also=tuple(also), group=row.group, content=row.content
     )
+
+
+def copy_manifest(dataset: PackedDataset, path: Path) -> None:
+    """Write the manifest of `dataset` to `path`, byte for byte; UserError if it is damaged."""
+    own = dataset.folder / FILE
+    read_manifest(own)
+    with replacing(path) as temporary:
+        shutil.copyfile(own, temporary)
 
 
 def check_contents(examples: Sequence[Example], contents: NDArray[np.uint8]) -> None:

@@ -51,12 +51,18 @@ def test_list_shows_the_catalog_and_what_is_there(data_home, tmp_path):
     assert listed["root"] == str(data_home)
     rows = {row["name"]: row for row in listed["datasets"]}
     assert list(rows)[:9] == list(STUDY)
+    assert {row["kind"] for row in rows.values()} == {
+        *("study", "transfer", "test set"),
+        *("built-in", "own"),
+    }
     assert rows["imagenet"]["state"] == "missing"
     assert rows["imagenet"]["classes"] == 1000
     assert rows["digits"]["state"] == "built-in"
     assert rows["damaged"]["state"] == "damaged"
+    assert 24 * 8 * 8 * 3 < rows["mine"].pop("bytes") < 20_000
     assert rows["mine"] == {
         "name": "mine",
+        "kind": "own",
         "state": "present",
         "classes": 2,
         "train": 24,
@@ -67,6 +73,7 @@ def test_list_shows_the_catalog_and_what_is_there(data_home, tmp_path):
     }
     output = data("list")
     assert all(name in output for name in rows)
+    assert max(map(len, output.splitlines())) <= 80
 
 
 def test_info_shows_classes_and_statistics(data_home):

@@ -1,0 +1,88 @@
+"""A picture of a dataset: a row a class, with some of its images."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from anynet_study.data.meta import Split
+from anynet_study.data.ordering import seeded_order
+from anynet_study.data.packed import PackedDataset
+from anynet_study.files import replacing
+
+#: Images a class, and classes at most: of more, so many evenly spread.
+COLUMNS, ROWS = 10, 40
+#: Side of an image, gap between two, height of the title, most room for a class's name, in pixels.
+SIDE, GAP, TITLE, LABEL = 64, 4, 28, 180
+FONT_SIZE = 14
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+INK, PAPER = (20, 20, 20), (255, 255, 255)
+
+
+def save_contact_sheet(dataset: PackedDataset, path: Path) -> None:
+    """Write the contact sheet of `dataset` to the PNG file `path`."""
+    with replacing(path) as temporary:
+        contact_sheet(dataset).save(temporary, format="PNG")
+
+
+def contact_sheet(dataset: PackedDataset) -> Image.Image:
+    """Up to `COLUMNS` images of each class, drawn with a fixed seed, from training if there are.
+
+    Images keep their pixels where they are small: a pixel becomes a whole number of pixels.
+    """
+    split: Split = "test" if dataset.test_only else "train"
+    chosen = _spread(len(dataset.classes), ROWS)
+    step = SIDE + GAP
+    font = ImageFont.load_default(FONT_SIZE)
+    widths = [font.getlength(dataset.classes[label]) for label in chosen]
+    left = min(LABEL, int(max(font.getlength("10000 images"), *widths))) + 3 * GAP
+    sheet = Image.new("RGB", (left + COLUMNS * step, TITLE + len(chosen) * step), PAPER)
+    draw = ImageDraw.Draw(sheet)
+    images, labels = dataset.images(split), dataset.labels(split)
+    draw.text((GAP, GAP), _title(dataset, split, len(chosen)), INK, font)
+    for row, label in enumerate(chosen):
+        top = TITLE + row * step
+        name = dataset.classes[label]
+        members = _members(labels, label)
+        draw.text((GAP, top + GAP), _shortened(name, font), INK, font)
+        draw.text((GAP, top + GAP + FONT_SIZE + 4), f"{len(members)} images", INK, font)
+        order = seeded_order(len(members), "contact sheet", name)[:COLUMNS]
+        for column, place in enumerate(np.sort(members[order])):
+            picture = _thumbnail(np.asarray(images[int(place)]))
+            corner = (SIDE - picture.width) // 2
+            sheet.paste(picture, (left + column * step + corner, top + corner))
+    return sheet
+
+
+def _title(dataset: PackedDataset, split: Split, shown: int) -> str:
+    some = f", {shown} of {len(dataset.classes)} classes" if shown < len(dataset.classes) else ""
+    return f"{dataset.name}: {split} images of {dataset.size}x{dataset.size} px{some}"
+
+
+def _spread(count: int, most: int) -> list[int]:
+    """At most `most` of the numbers below `count`, evenly spread, the first and last included."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int)).tolist()
+
+
+def _members(labels: NDArray[np.generic], label: int) -> NDArray[np.int64]:
+    """Rows of the images of a class, also where an image has several."""
+    has = labels[:, label] == 1 if labels.ndim == 2 else labels == label
+    return np.flatnonzero(has)
+
+
+def _shortened(text: str, font: Font) -> str:
+    """The beginning of `text` that fits beside the images."""
+    if font.getlength(text) <= LABEL:
+        return text
+    while font.getlength(f"{text}...") > LABEL:
+        text = text[:-1]
+    return f"{text}..."
+
+
+def _thumbnail(pixels: NDArray[np.uint8]) -> Image.Image:
+    image = Image.fromarray(pixels)
+    if image.width <= SIDE:
+        times = SIDE // image.width
+        return image.resize((times * image.width,) * 2, Image.Resampling.NEAREST)
+    return image.resize((SIDE, SIDE), Image.Resampling.LANCZOS)
