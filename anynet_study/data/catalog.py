@@ -68,7 +68,7 @@ STUDY = _by_name(
             50_000,
             256,
             "ILSVRC 2012: its tars with the kit, as on Kaggle, or wnid folders",
-            "non-commercial research, on registration",
+            "research, on registration",
         ),
         CatalogEntry(
             "ham10000",
