@@ -56,20 +56,24 @@ def waited_for(process: "subprocess.Popen[str]", found: Callable[[], str]) -> st
 
 
 def worker_at(
-    folder: Path, process: "subprocess.Popen[str]", dataset: str, killed: set[str]
-) -> psutil.Process:
-    """A worker, none of those `killed`, as soon as it is at a run on `dataset`."""
+    folder: Path, process: "subprocess.Popen[str]", wanted: str, killed: set[str]
+) -> tuple[psutil.Process, str]:
+    """A worker, none of those `killed`, as soon as it is at a run on a dataset, or at a run.
+
+    With the id of the run.
+    """
 
     def log() -> str:
         for path in folder.glob("studies/tiny/logs/*_0_log.out"):
             words = (path.read_text().splitlines() or [""])[-1].split()
-            if words[1:2] == [dataset] and words[-1] == "begins" and path.name not in killed:
-                return path.name
+            if wanted in words[:2] and words[-1] == "begins" and path.name not in killed:
+                return f"{path.name} {words[0]}"
         return ""
 
-    killed.add(found := waited_for(process, log))
-    (worker,) = psutil.Process(int(found.split("_")[0])).children()
-    return worker
+    name, run = waited_for(process, log).split()
+    killed.add(name)
+    (worker,) = psutil.Process(int(name.split("_")[0])).children()
+    return worker, run
 
 
 def failures(folder: Path) -> list[dict[str, str]]:
@@ -105,13 +109,20 @@ def test_data_damaged_under_way_fail_the_runs_that_need_them(folder: Path) -> No
 def test_a_killed_worker_is_replaced_and_a_run_that_kills_is_given_up(folder: Path) -> None:
     with under_way(folder) as process:
         killed: set[str] = set()
-        for dataset in ("digits", "blobs", "blobs"):
-            worker_at(folder, process, dataset, killed).kill()
+        worker_at(folder, process, "digits", killed)[0].kill()
+        worker, run = worker_at(folder, process, "blobs", killed)
+        worker.kill()
+        worker_at(folder, process, run, killed)[0].kill()
         _, said = process.communicate(timeout=300)
     assert process.returncode == 1
     assert said.splitlines()[-1].startswith("failed: 1 of 4 runs failed")
     (row,) = failures(folder)
     assert (row["dataset"], row["failure_kind"]) == ("blobs", "node")
+    assert row["message"] == "its workers were killed, perhaps for want of memory"
+    # Another try is one more than launch.attempts, unless more are allowed.
+    done = anynet_study(folder, "run", "tiny.yaml", *SLOW, "launch.attempts=2", "--resamples", 100)
+    assert "training: 3/4" in done.stderr
+    assert failures(folder) == []
 
 
 def test_a_dataset_of_other_content_is_other_data(folder: Path) -> None:

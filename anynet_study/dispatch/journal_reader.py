@@ -1,5 +1,6 @@
 """Reading the journals of a study again and again: each record once."""
 
+import math
 import time
 from array import array
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from sys import intern
 from typing import Any
 
 from anynet_study.dispatch.recorded import Failure, Recorded
+from anynet_study.dispatch.throughput import Pace
 from anynet_study.store.decoding import Columns
 from anynet_study.store.evaluations.record import EVALUATION
 from anynet_study.store.frames import Reading
@@ -44,6 +46,8 @@ class JournalReader:
         self.spent: dict[str, float] = {}
         #: When each record's run ended, in no order (seconds since 1970).
         self.ended = array("d")
+        #: When the first of them began.
+        self.began = math.inf
 
     def read(self) -> Recorded:
         """All that is recorded by now. What an earlier call gave grows with it."""
@@ -92,3 +96,8 @@ class JournalReader:
                 failures.sort(key=lambda failure: failure.ended)
             self.spent[device] = self.spent.get(device, 0.0) + seconds
             self.ended.append(started + seconds)
+            self.began = min(self.began, started)
+
+    def pace(self) -> Pace:
+        """How fast runs ended that are recorded by now."""
+        return Pace(self.ended, self.began, self.spent)

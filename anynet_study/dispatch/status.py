@@ -1,14 +1,29 @@
 """How far a study is, from its own files and at most one call of squeue."""
 
-import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from anynet_study.dispatch.cost import CostModel
-from anynet_study.dispatch.ledger import SubmittedJob
-from anynet_study.dispatch.measured import MeasuredRun
-from anynet_study.dispatch.planned import PlannedRun
+import numpy as np
+import numpy.typing as npt
+
+from anynet_study.dispatch.deaths import unfinished_jobs
+from anynet_study.dispatch.eta import eta
+from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
+from anynet_study.dispatch.measured import Learned
+from anynet_study.dispatch.planned import Plan, Setting
+from anynet_study.dispatch.recorded import Recorded
+from anynet_study.dispatch.throughput import Pace
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """A study's jobs: of `submitted`, all that ever were, the live ones."""
+
+    live: Sequence[LiveJob] = ()
+    submitted: Iterable[SubmittedJob] = ()
+    #: Why it is not known which jobs live; "" if it is.
+    unknown: str = ""
 
 
 @dataclass(frozen=True)
@@ -20,6 +35,12 @@ class Status:
     diverged: int
     failed: int
     missing: int
+    #: Failed runs by kind: oom, data, timeout, node, code.
+    failures: dict[str, int]
+    #: Runs of which something is left to do, in jobs that run and in jobs that wait; and in none.
+    running: int
+    queued: int
+    unassigned: int
     #: Architectures with a record for every one of their runs.
     rows_complete: int
     rows: int
@@ -28,72 +49,149 @@ class Status:
     evaluations_planned: int
     #: dataset -> (recorded, planned) runs.
     datasets: dict[str, tuple[int, int]]
+    #: Jobs that run or wait.
     jobs: int
-    #: Until the live jobs are done, by the predicted lengths of their runs; None without jobs.
+    jobs_running: int
+    jobs_queued: int
+    #: Why most of the queued ones wait, in Slurm's words.
+    queue_reason: str
+    #: Jobs that ended with runs left that no live job has: launch again.
+    jobs_lost: int
+    #: Why it is not known which jobs live; "" if it is.
+    jobs_unknown: str
+    #: Recorded runs an hour, over the last hour (or since the first began, if that is less).
+    runs_per_hour: float | None
+    #: Until the live jobs are done; None where that cannot be told.
     eta_seconds: float | None
-    #: What the lengths are predicted by; "" if not said.
+    #: What the ETA assumes, and what the lengths of runs are predicted by; "" if not said.
+    eta_assumes: str
     eta_basis: str
+    #: Hours that recorded runs took, by device: of a core (`cpu`), or of a GPU by its name.
+    hours: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether anything may still change by itself."""
+        return bool(self.jobs or self.jobs_unknown)
 
 
 def study_status(
-    planned: Sequence[PlannedRun],
-    finished: Mapping[str, str],
-    jobs: Sequence[SubmittedJob],
-    now: float | None = None,
-    cost: CostModel | None = None,
-    measured: Sequence[MeasuredRun] = (),
-    evaluated: Collection[tuple[str, str]] = (),
+    planned: Plan,
+    recorded: Recorded,
+    jobs: Jobs,
+    pace: Pace,
+    now: float,
+    learned: Learned | None = None,
 ) -> Status:
-    """Summarise the records of the planned runs and the jobs that are alive.
+    """Summarise the records of the planned runs and the jobs, at `now` (seconds since 1970).
 
-    `evaluated` are the pairs of run and evaluation that are recorded. `cost` is what the runs'
-    lengths were predicted by, `measured` tells when a job's last run ended: see `measured.learn`.
+    `learned` is what the study's finished runs say of the others' lengths.
     """
-    statuses = Counter(finished.get(run.run_id, "missing") for run in planned)
-    row_size = Counter(run.spec.architecture.id for run in planned)
-    row_done = Counter(run.spec.architecture.id for run in planned if run.run_id in finished)
-    columns = Counter(run.dataset for run in planned)
-    column_done = Counter(run.dataset for run in planned if run.run_id in finished)
-    evaluations = [(run.run_id, each) for run in planned for each in run.evaluations]
+    ids = planned.ids()
+    statuses = [recorded.runs.get(run_id, "missing") for run_id in ids]
+    counts = Counter(statuses)
+    done = np.array([status != "missing" for status in statuses], bool)
+    evaluations = sum(len(it.evaluations) * count for it, count in _by_setting(planned))
+    todo = _under_way(planned, recorded, jobs.live)
+    states = Counter(job.state for job in jobs.live)
+    running = {run_id for job in jobs.live if job.state == "running" for run_id in job.job.runs}
+    assigned = {run_id for job in jobs.live for run_id in job.job.runs}
+    lost = [] if jobs.unknown else _lost(jobs, recorded, assigned)
+    lengths = (learned.planned if learned else planned).seconds().tolist()
+    left = {run_id: it for run_id, it in zip(ids, lengths, strict=True) if run_id in todo}
+    ended = {run.run_id: run.ended for run in learned.measured} if learned else {}
+    when = eta(jobs.live, left, ended, now)
+    rows_done, rows = _rows(planned, done)
     return Status(
-        planned=len(planned),
-        completed=statuses["completed"],
-        diverged=statuses["diverged"],
-        failed=statuses["failed"],
-        missing=statuses["missing"],
-        rows_complete=sum(row_done[row] == size for row, size in row_size.items()),
-        rows=len(row_size),
-        evaluations=sum(each in evaluated for each in evaluations),
-        evaluations_planned=len(evaluations),
-        datasets={name: (column_done[name], total) for name, total in columns.items()},
-        jobs=len(jobs),
-        eta_seconds=_eta(planned, finished, jobs, measured, time.time() if now is None else now),
-        eta_basis=cost.told if cost else "",
+        planned=len(ids),
+        completed=counts["completed"],
+        diverged=counts["diverged"],
+        failed=counts["failed"],
+        missing=counts["missing"],
+        failures=_failures(recorded, ids),
+        running=len(todo & running),
+        queued=len((todo & assigned) - running),
+        unassigned=len(todo - assigned),
+        rows_complete=rows_done,
+        rows=rows,
+        evaluations=_evaluated(planned, recorded) if evaluations else 0,
+        evaluations_planned=evaluations,
+        datasets=_datasets(planned, done),
+        jobs=len(jobs.live),
+        jobs_running=states["running"],
+        jobs_queued=states["pending"],
+        queue_reason=_most_common(job.reason for job in jobs.live if job.state == "pending"),
+        jobs_lost=len(lost),
+        jobs_unknown=jobs.unknown,
+        runs_per_hour=pace.runs_per_hour(now),
+        eta_seconds=when.seconds if when else None,
+        eta_assumes=when.assumes if when else "",
+        eta_basis=learned.cost.told if learned else "",
+        hours=pace.hours(),
     )
 
 
-def _eta(
-    planned: Sequence[PlannedRun],
-    finished: Mapping[str, str],
-    jobs: Sequence[SubmittedJob],
-    measured: Sequence[MeasuredRun],
-    now: float,
-) -> float | None:
-    """Seconds until the last job has trained its list; all of them are at it, each by itself."""
-    left = {run.run_id: run.seconds for run in planned if run.run_id not in finished}
-    ended = {run.run_id: run.ended for run in measured}
-    return max((_left_of(job, left, ended, now) for job in jobs), default=None)
+def _under_way(planned: Plan, recorded: Recorded, live: Iterable[LiveJob]) -> set[str]:
+    """The runs of which something is left: those that failed, if a job submitted since has them."""
+    todo = set(recorded.todo(planned).ids())
+    failed = recorded.failed()
+    for job in live:
+        for run_id in job.job.runs:
+            if run_id in failed and failed[run_id].ended < job.job.started:
+                todo.add(run_id)
+    return todo
 
 
-def _left_of(
-    job: SubmittedJob, left: Mapping[str, float], ended: Mapping[str, float], now: float
-) -> float:
-    """Predicted seconds of a job's runs that are left, but those that the first has been at it."""
-    lengths = [left[run_id] for run_id in job.runs if run_id in left]
-    if not lengths:
-        return 0.0
-    begins = [ended[run_id] for run_id in job.runs if run_id in ended]
-    if job.cluster == "local":  # a Slurm job may have been waiting since
-        begins.append(job.started)
-    been_at_it = max(0.0, now - max(begins)) if begins else 0.0
-    return sum(lengths) - min(been_at_it, lengths[0])
+def _lost(jobs: Jobs, recorded: Recorded, assigned: Collection[str]) -> list[SubmittedJob]:
+    """Jobs that ended with runs without a record, which no live job has."""
+    alive = {live.job.job_id for live in jobs.live}
+    return [
+        job
+        for job in unfinished_jobs(jobs.submitted, recorded, alive)
+        if any(run_id not in recorded.runs and run_id not in assigned for run_id in job.runs)
+    ]
+
+
+def _by_setting(planned: Plan) -> list[tuple[Setting, int]]:
+    counts = np.bincount(planned.places % len(planned.settings), minlength=len(planned.settings))
+    return list(zip(planned.settings, counts.tolist(), strict=True))
+
+
+def _datasets(planned: Plan, done: npt.NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
+    columns = planned.places % len(planned.settings)
+    size = len(planned.settings)
+    recorded = np.bincount(columns[done], minlength=size).tolist()
+    table: dict[str, tuple[int, int]] = {}
+    for (it, count), there in zip(_by_setting(planned), recorded, strict=True):
+        before = table.get(it.dataset, (0, 0))
+        table[it.dataset] = (before[0] + there, before[1] + count)
+    return table
+
+
+def _rows(planned: Plan, done: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    """Architectures with all their runs recorded, and all."""
+    architectures = planned.rows[planned.places // len(planned.settings), 0]
+    every = np.bincount(architectures)
+    there = np.bincount(architectures[done], minlength=len(every))
+    return int(((every == there) & (every > 0)).sum()), int((every > 0).sum())
+
+
+def _evaluated(planned: Plan, recorded: Recorded) -> int:
+    """The further evaluations that the sweep asks for and that are recorded."""
+    found = 0
+    columns = (planned.places % len(planned.settings)).tolist()
+    for run_id, column in zip(planned.ids(), columns, strict=True):
+        asked = planned.settings[column].evaluations
+        found += sum((run_id, each) in recorded.evaluations for each in asked)
+    return found
+
+
+def _failures(recorded: Recorded, ids: Iterable[str]) -> dict[str, int]:
+    failed = recorded.failed()
+    kinds = Counter(failed[run_id].kind for run_id in ids if run_id in failed)
+    return dict(kinds.most_common())
+
+
+def _most_common(words: Iterable[str]) -> str:
+    counts: Mapping[str, int] = Counter(filter(None, words))
+    return max(counts, key=lambda word: counts[word], default="")

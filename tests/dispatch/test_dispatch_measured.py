@@ -14,7 +14,6 @@ from anynet_study.data import DatasetView
 from anynet_study.design_space import Population
 from anynet_study.dispatch.cost import CPU_CORE, H100, V100, CostModel
 from anynet_study.dispatch.cost_features import Features
-from anynet_study.dispatch.ledger import SubmittedJob
 from anynet_study.dispatch.measured import (
     MeasuredRun,
     features_of,
@@ -24,7 +23,6 @@ from anynet_study.dispatch.measured import (
 )
 from anynet_study.dispatch.plan import load_views, plan
 from anynet_study.dispatch.planned import Plan, PlannedRun
-from anynet_study.dispatch.status import study_status
 from anynet_study.store import JournalWriter, RunRecord
 from anynet_study.sweep import Sweep
 
@@ -176,42 +174,6 @@ def test_runs_of_the_latest_device_and_engine_count_alone(
     assert by_itself.prices == cost.prices
     unknown = [replace(run, run_id="0" * 16) for run in runs]
     assert learned_cost(planned, views, unknown, H100) is H100
-
-
-def job(runs: Sequence[PlannedRun], started: float, cluster: str = "local") -> SubmittedJob:
-    return SubmittedJob("1", cluster, "node", started, tuple(run.run_id for run in runs))
-
-
-def lengths(planned: Plan, *seconds: float) -> list[PlannedRun]:
-    return [replace(run, seconds=it) for run, it in zip(planned, seconds, strict=False)]
-
-
-def test_the_time_left_is_that_of_the_worker_with_most_to_do(planned: Plan):
-    runs = lengths(planned, 10, 20, 30, 40, 50, 60)
-    finished = {runs[0].run_id: "completed", runs[3].run_id: "failed"}
-    jobs = [job(runs[:3], 1000.0), job(runs[3:6], 1000.0)]
-    measured = [MeasuredRun(runs[0].run_id, 9.0, 1009.0, "cpu", "", first=True)]
-    now = study_status(runs, finished, jobs, 1014.0, CPU_CORE, measured)
-    # The second worker's failed run is not measured: it may have been at the next since 1000.
-    assert now.eta_seconds == 50 + 60 - 14
-    assert now.eta_basis == CPU_CORE.told
-    assert (now.planned, now.completed, now.failed, now.missing, now.jobs) == (6, 1, 1, 4, 2)
-    one = study_status(runs, finished, jobs[:1], 1014.0, CPU_CORE, measured)
-    assert one.eta_seconds == 20 + 30 - 5
-    late = study_status(runs, finished, jobs[:1], 9999.0, CPU_CORE, measured)
-    assert late.eta_seconds == 30  # the one under way could end at any moment, as far as is known
-
-
-def test_a_job_of_slurm_may_not_have_begun(planned: Plan):
-    runs = lengths(planned, 10, 20)
-    assert study_status(runs, {}, [job(runs, 0.0, "slurm")], 1e9).eta_seconds == 30
-
-
-def test_without_jobs_no_time_is_told(planned: Plan):
-    runs = lengths(planned, 10, 20)
-    assert study_status(runs, {}, [], 1e9).eta_seconds is None
-    done = {run.run_id: "completed" for run in runs}
-    assert study_status(runs, done, [job(runs, 0.0)], 1e9).eta_seconds == 0
 
 
 def test_the_dry_run_says_what_predicted_it(

@@ -1,0 +1,97 @@
+"""A study's status for people: as a table with a few lines, and as one line."""
+
+import time
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from anynet_study.dispatch.status import Status
+from anynet_study.progress import duration
+
+
+def status_text(name: str, status: Status) -> Group:
+    """Counts by dataset, and what is under way."""
+    table = Table(title=f"study {name}", title_justify="left")
+    table.add_column("dataset", overflow="fold")
+    table.add_column("recorded", justify="right")
+    table.add_column("planned", justify="right")
+    for dataset, (done, planned) in status.datasets.items():
+        table.add_row(dataset, str(done), str(planned))
+    return Group(table, *(Text(line, overflow="fold") for line in _lines(status) if line))
+
+
+def status_line(status: Status) -> str:
+    """The time, and the counts that change."""
+    parts = [
+        f"{time.strftime('%H:%M:%S')}  {status.planned - status.missing}/{status.planned} recorded",
+        f"{status.failed} failed" if status.failed else "",
+        status.jobs_unknown or f"{status.jobs_running} jobs run, {status.jobs_queued} wait",
+        f"ETA {duration(status.eta_seconds)}" if status.eta_seconds is not None else "",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _lines(status: Status) -> list[str]:
+    return [
+        f"runs: {status.completed} completed, {status.diverged} diverged, {_failed(status)}, "
+        f"{status.missing} missing of {status.planned}",
+        f"further evaluations: {status.evaluations} of {status.evaluations_planned}"
+        if status.evaluations_planned
+        else "",
+        f"architectures with all their runs: {status.rows_complete} of {status.rows}",
+        _jobs(status),
+        _left(status),
+        _pace(status),
+        _eta(status),
+    ]
+
+
+def _failed(status: Status) -> str:
+    kinds = ", ".join(f"{kind} {count}" for kind, count in status.failures.items())
+    return f"{status.failed} failed" + (f" ({kinds})" if kinds else "")
+
+
+def _jobs(status: Status) -> str:
+    if status.jobs_unknown:
+        return f"jobs: {status.jobs_unknown}"
+    if not status.jobs:
+        return "jobs: none runs or waits"
+    parts = []
+    if status.jobs_running:
+        parts.append(f"{status.running} runs in {_count(status.jobs_running, 'job')} that run")
+    if status.jobs_queued:
+        why = f" ({status.queue_reason})" if status.queue_reason else ""
+        parts.append(f"{status.queued} in {_count(status.jobs_queued, 'job')} that wait{why}")
+    return f"jobs: {', '.join(parts)}"
+
+
+def _left(status: Status) -> str:
+    """What no job has, where that is known."""
+    if status.jobs_unknown or not status.unassigned:
+        return ""
+    lost = f"; {_count(status.jobs_lost, 'job')} ended early" if status.jobs_lost else ""
+    return f"in no job: {status.unassigned} runs{lost}; launch again, or run, to go on"
+
+
+def _pace(status: Status) -> str:
+    if status.runs_per_hour is None:
+        return ""
+    cost = ", ".join(_hours(device, hours) for device, hours in status.hours.items())
+    return f"pace: {status.runs_per_hour:.3g} runs an hour; cost so far: {cost or 'none'}"
+
+
+def _hours(device: str, hours: float) -> str:
+    unit = "core-hours" if device == "cpu" else f"GPU-hours ({device})"
+    return f"{hours:.3g} {unit}"
+
+
+def _eta(status: Status) -> str:
+    if not status.eta_assumes:
+        return ""
+    when = "not known" if status.eta_seconds is None else duration(status.eta_seconds)
+    return f"ETA: {when}; {status.eta_assumes}; lengths {status.eta_basis}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
