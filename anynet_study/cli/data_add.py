@@ -1,7 +1,7 @@
 """`anynet-study data add`: a dataset as it was downloaded becomes a packed one."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -15,6 +15,14 @@ def add(
         int | None,
         typer.Option(help="Height and width in pixels. Default: the study's, if NAME is its."),
     ] = None,
+    resize: Annotated[
+        int | None,
+        typer.Option(help="Scale the shorter side to so many pixels. Default: SIZE."),
+    ] = None,
+    store: Annotated[
+        Literal["auto", "raw", "jpeg"],
+        typer.Option(help="Keep images as raw pixels or as jpeg files; auto: raw up to 100 GB."),
+    ] = "auto",
     test_share: Annotated[
         float, typer.Option(help="Share of each class held out where there is no test split.")
     ] = 0.2,
@@ -67,15 +75,17 @@ def add(
     class/image, a table (CSV) with paths and classes, and zip and tar archives of any of these.
     What was taken is said, and --layout takes another.
 
-    Images are resized, the shorter side to SIZE, and cut to their centre. Unreadable ones are
-    left out and listed. Which image is where is written to split.csv: with it, others make the
-    same split.
+    Images are resized, the shorter side to SIZE (or --resize), and cut to their centre, SIZE x
+    SIZE. Unreadable ones are left out and listed. What is interrupted goes on where it was when
+    the same command is run again. Which image is where is written to split.csv: with it, others
+    make the same split.
 
     \b
     Examples:
       anynet-study data add cifar10 --from cifar10-images.tar.gz
       anynet-study data add signs --from sign-language-digits.tar.gz --size 32
       anynet-study data add ham10000 --from downloads/ham --split-from their-split.csv
+      anynet-study data add imagenet --from ILSVRC --size 224 --resize 256 --store jpeg
       anynet-study data add leaves --from leaves.zip --size 64 --label-column species
     """
     from anynet_study.data import add_dataset
@@ -86,6 +96,8 @@ def add(
         name,
         source,
         size=size,
+        resize=resize,
+        store=store,
         test_share=test_share,
         seed=seed,
         max_broken=max_broken,

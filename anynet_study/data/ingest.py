@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import get_args
 
 from anynet_study.data import catalog
 from anynet_study.data.builtin import BUILT_IN
@@ -14,6 +15,7 @@ from anynet_study.data.readers import Listing, read_source
 from anynet_study.data.root import dataset_folder, publish, workspace
 from anynet_study.data.same_split import split_as
 from anynet_study.data.source import opened
+from anynet_study.data.store_choice import StoreOption
 from anynet_study.errors import UserError
 
 MAX_SIZE = 1024
@@ -31,6 +33,8 @@ def add_dataset(
     fraction: float | None = None,
     split_from: Path | None = None,
     choices: Choices = DEFAULTS,
+    resize: int | None = None,
+    store: StoreOption = "auto",
     force: bool = False,
     workers: int | None = None,
 ) -> PackedDataset:
@@ -40,8 +44,12 @@ def add_dataset(
     and `seed` make the test split where there is no official one. `max_broken`: share of
     unreadable images that is tolerated. `limit_per_class` and `fraction` keep a seeded part of
     each class of each split. `split_from`: the manifest of a split to make again, in place of
-    these. `choices`: how to read the source. `force` replaces a dataset of that name.
-    `workers`: decoding processes, default one a core.
+    these. `choices`: how to read the source. `resize`: pixels that the shorter side is scaled to
+    before the central square of `size` is cut out; default: `size`. `store`: raw keeps pixels, jpeg
+    files (see `stored_jpeg`), auto pixels unless they are too many (see `store_choice`). `force`
+    replaces a dataset of that name. `workers`: decoding processes, default one a core.
+
+    Interrupted work is gone on with by the same call (see `root.workspace`).
 
     Raises UserError in one line for everything that is wrong with the input.
     """
@@ -49,6 +57,10 @@ def add_dataset(
     if not source.exists():
         raise UserError(f"{source}: no such file or folder")
     size = _checked_size(name, size)
+    if resize is not None and not size <= resize <= MAX_SIZE:
+        raise UserError(f"--resize {resize}: legal are {size} (the size) to {MAX_SIZE} pixels")
+    if store not in get_args(StoreOption):
+        raise UserError(f"--store {store}: legal are {', '.join(get_args(StoreOption))}")
     _check_ranges(test_share, max_broken, limit_per_class, fraction)
     if split_from is not None and (limit_per_class is not None or fraction is not None):
         raise UserError("--split-from: the manifest says which images; no limit goes with it")
@@ -69,8 +81,9 @@ def add_dataset(
             None if split_from is None else printable(split_from.name),
             choices.chosen(),
         )
-        pack(files, listing, origin, size, folder / "packed", max_broken, workers)
-        if not publish(folder / "packed", name, force):
+        packed = folder / "packed"
+        pack(files, listing, origin, size, packed, max_broken, workers, resize, store)
+        if not publish(packed, name, force):
             _check_free(name, force=False)
     return PackedDataset.open(dataset_folder(name))
 

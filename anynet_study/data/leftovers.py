@@ -42,6 +42,13 @@ def claim(root: Path, name: str) -> Path:
     return mine
 
 
+def release(folder: Path) -> None:
+    """Leave the folder of this process to the next, which may be this one."""
+    name, host, _, token = folder.name.split("~", 3)
+    with suppress(OSError):
+        folder.rename(folder.with_name(f"{name}~{host}~left~{token}"))
+
+
 def has_marks(folder: Path) -> bool:
     """Whether some of the work in `folder` is done for good."""
     marks = (*folder.glob(f"*{SUFFIX}"), *folder.glob(f"*/{PACKING_MARK}"))

@@ -85,6 +85,8 @@ def pack(
     if mark is None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
+    for torn in folder.glob(".*"):  # a mark that was being written
+        torn.unlink()
     examples: dict[Split, list[Example]] = {"train": listing.train, "test": listing.test or []}
     total = sum(map(len, examples.values()))
     kept = choose_store(store, total * size**2 * 3, folder) if mark is None else mark.store

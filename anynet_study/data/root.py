@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from anynet_study.data.leftovers import claim, has_marks
+from anynet_study.data.leftovers import claim, has_marks, release
 from anynet_study.errors import UserError, WorkFailedError
 
 
@@ -68,6 +68,8 @@ def workspace(name: str) -> Iterator[Path]:
     finally:
         if ended or not has_marks(folder):
             shutil.rmtree(folder, ignore_errors=True)
+        else:
+            release(folder)
 
 
 def _naming(root: Path, error: OSError) -> OSError:

@@ -10,7 +10,7 @@ from anynet_study.data.root import NoRoomError
 
 StoreOption = Literal["auto", "raw", "jpeg"]
 #: Of itself, only a dataset with more bytes of pixels is stored as JPEG files.
-RAW_BYTES = 100 << 30
+RAW_BYTES = 100 * 10**9
 #: A JPEG file takes about this share of its pixels, at least.
 JPEG_SHARE = 0.1
 
