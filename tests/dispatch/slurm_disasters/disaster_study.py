@@ -1,0 +1,198 @@
+"""A small study on a real Slurm, and what a test must know to strike at the right moment."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+from unittest.mock import patch
+
+import psutil
+import pytest
+from tiny_study import Told
+
+from anynet_study.cli import main
+from anynet_study.store import ResultStore, finished_runs, stores_equal
+
+Found = TypeVar("Found")
+
+#: 2 architectures x 4 datasets: first a run of a second or more, then some of ms.
+SWEEP = """
+population:
+  space: {base: anynetx, depths: [1, 2], widths: [8, 32], stem: cifar, stem_width: 8}
+  count: 2
+  flops: [5.0e4, 2.0e5]
+  resolution: 8
+  classes: 10
+source: digits
+datasets:
+  digits: {per_class: 50}
+  digits-2: {base: digits, classes: 2, per_class: 9}
+  gratings: {per_class: 4}
+  blobs: {per_class: 4}
+recipes:
+  basic:
+    {epochs: 1, batch_size: 16, crop: none, flip: false, overrides: {digits: {epochs: 8}}}
+launch: {cluster: slurm, checkpoint_seconds: 0.3}
+"""
+RUNS = 8
+#: A job is to begin while other tests load the machine.
+LONGEST_WAIT = 120.0
+#: More launches than a disaster may cost.
+LAUNCHES = 4
+
+
+def slurm(*command: object) -> str:
+    """What a command of Slurm says."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, f"{words}: {done.stderr}"
+    return done.stdout
+
+
+def waited_for(found: Callable[[], Found], what: str, seconds: float = LONGEST_WAIT) -> Found:
+    """What `found` gives as soon as that is something."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if there := found():
+            return there
+        time.sleep(0.05)
+    pytest.fail(f"waited in vain for {what}\n{slurm('squeue')}")
+
+
+@dataclass(frozen=True)
+class DisasterStudy:
+    """A study in a folder of its own, commanded in this process as the shell would."""
+
+    above: Path
+    name: str
+    data: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.above / "studies" / self.name
+
+    @property
+    def sweep(self) -> Path:
+        return self.above / "sweep.yaml"
+
+    def write(self, sweep: str = SWEEP) -> None:
+        """Write the sweep file; later keys win, so tests append theirs."""
+        self.above.mkdir(exist_ok=True)
+        self.sweep.write_text(f"name: {self.name}\n{sweep}")
+
+    def tell(self, *arguments: object) -> Told:
+        """Run a command of `anynet-study` to its end, in this process."""
+        typed = ["anynet-study", *map(str, arguments)]
+        out, err = (io.TextIOWrapper(io.BytesIO(), write_through=True) for _ in range(2))
+        with (
+            chdir(self.above),
+            patch.dict(os.environ, ANYNET_DATA=str(self.data)),
+            patch.object(sys, "argv", typed),
+            redirect_stdout(out),
+            redirect_stderr(err),
+            pytest.raises(SystemExit) as ended,
+        ):
+            main()
+        return Told(int(ended.value.code or 0), *(_written(stream) for stream in (out, err)))
+
+    def launch(self, *options: object) -> int:
+        """Launch what is missing; how many runs were submitted."""
+        return submitted(self.tell("launch", "sweep.yaml", *options))
+
+    def jobs(self, states: str = "all") -> list[str]:
+        """Ids of the study's jobs that Slurm has in some states; `all` that are not over."""
+        chosen = [] if states == "all" else ["--states", states]
+        listed = ["--noheader", "--array", "--format=%i", "--name", f"anynet-{self.name}"]
+        return slurm("squeue", *listed, *chosen).split()
+
+    def recorded(self) -> dict[str, str]:
+        """Statuses by run id."""
+        return dict(finished_runs(self.folder / "journals"))
+
+    def at_a_run(self) -> list[Path]:
+        """Checkpoints of runs that are not finished: some are under way."""
+        recorded = self.recorded()
+        found = (self.folder / "checkpoints").glob("*.pt")
+        return [path for path in found if path.stem not in recorded]
+
+    def wait_for_a_run(self) -> None:
+        """Until a run is under way, with a checkpoint to go on from."""
+        waited_for(self.at_a_run, f"a run of {self.name}\n{self.logs()}")
+
+    def workers(self) -> list[psutil.Process]:
+        """The processes that train, without what started them."""
+        found = self.processes("submitit.core._submit")
+        return [process for process in found if "python" in process.name()]
+
+    def processes(self, program: str) -> list[psutil.Process]:
+        """The processes of the study's jobs with `program` in their command line."""
+        return [
+            process
+            for process in psutil.process_iter()
+            if _job_name(process) == f"anynet-{self.name}" and program in _command_line(process)
+        ]
+
+    def logs(self) -> str:
+        """What its jobs wrote to stderr."""
+        return "\n".join(path.read_text() for path in self.folder.glob("logs/*.err"))
+
+    def wait_for_its_jobs(self) -> None:
+        """Until Slurm has none of its jobs."""
+        waited_for(lambda: not self.jobs(), f"the jobs of {self.name} to end")
+
+    def finish(self, *options: object) -> None:
+        """Launch until every run is recorded, as a user would."""
+        for _ in range(LAUNCHES):
+            self.wait_for_its_jobs()
+            if len(self.recorded()) == RUNS:
+                return
+            self.launch(*options)
+        pytest.fail(f"not done by {LAUNCHES} launches: {self.recorded()}\n{self.logs()}")
+
+    def collect(self) -> Path:
+        """Collect; the store."""
+        collected = self.tell("collect", self.name)
+        assert collected.code == 0, collected.err
+        return self.folder / "results.h5"
+
+    def check(self, undisturbed: "DisasterStudy") -> None:
+        """Every run is exactly once in the store, with the numbers of an undisturbed study."""
+        store = self.collect()
+        with ResultStore(store) as results:
+            ids = results.runs(["run_id"])["run_id"]
+        assert len(ids) == len(set(ids)) == RUNS
+        assert stores_equal(store, undisturbed.folder / "results.h5") == []
+
+
+def submitted(told: Told) -> int:
+    """How many runs a launch says that it submitted."""
+    counts = re.search(r"(\d+) submitted", told.out)
+    assert told.code == 0, told.err
+    assert counts is not None, told.out
+    return int(counts[1])
+
+
+def _written(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
+
+
+def _job_name(process: psutil.Process) -> str:
+    try:
+        return process.environ().get("SLURM_JOB_NAME", "")
+    except psutil.Error:
+        return ""
+
+
+def _command_line(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
