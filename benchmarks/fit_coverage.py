@@ -1,11 +1,12 @@
 """How often 95% intervals of a linear fit hold the population's values, by simulation.
 
-    python benchmarks/fit_coverage.py          (about 3 minutes)
+    python benchmarks/fit_coverage.py          (about 5 minutes)
 
-Each row: a population of points, and for n = 6 to 200 of them the share of 1,000 samples whose
-BCa (1,000 resamples) and Student's t intervals hold the population's slope and R squared, and the
-line at the mean of x. "even": scatter of one size; "fanning": scatter that grows with x; "weak":
-R squared 0.2. The standard error of a share is 0.7 points.
+Each row: a population of points, a method, and for n = 6 to 200 points the share of 1,000 samples
+whose intervals (of 1,000 resamples) hold the population's slope and R squared, and the line at the
+mean of x. "even": scatter of one size; "fanning": scatter that grows with x; "weak": R squared 0.2;
+"skewed": x is exponential; "heavy": scatter of Student's t with 3 degrees of freedom. The standard
+error of a share is 0.7 points.
 """
 
 from typing import get_args
@@ -35,6 +36,16 @@ def weak(n: int, generator: np.random.Generator) -> Floats:
     return np.array([x, 0.5 * x + generator.normal(0, 6, n)])
 
 
+def skewed(n: int, generator: np.random.Generator) -> Floats:
+    x = 65 + generator.exponential(5, n)
+    return np.array([x, 1.1 * x - 20 + generator.normal(0, 2, n)])
+
+
+def heavy(n: int, generator: np.random.Generator) -> Floats:
+    x = generator.normal(70, 6, n)
+    return np.array([x, 1.1 * x - 20 + 2 * generator.standard_t(3, n)])
+
+
 def coverage(population, n: int, method: Method) -> tuple[float, ...]:  # type: ignore[no-untyped-def]
     x, y = population(2_000_000, np.random.default_rng(0))
     slope, intercept = np.polyfit(x, y, 1)
@@ -51,11 +62,11 @@ def coverage(population, n: int, method: Method) -> tuple[float, ...]:  # type: 
 
 
 if __name__ == "__main__":
-    print("slope / R squared / line at 70")
-    for population in (even, fanning, weak):
-        for n in SIZES:
-            shares = [coverage(population, n, method) for method in get_args(Method)]
-            cells = (" / ".join(f"{share:4.1f}" for share in each) for each in shares)
-            print(
-                f"{population.__name__:8} n={n:<4} BCa {next(cells)}   t {next(cells)}", flush=True
-            )
+    print("slope, R squared, line at 70" + "".join(f"   n={n:<13}" for n in SIZES))
+    for population in (even, fanning, weak, skewed, heavy):
+        for method in get_args(Method):
+            line = f"{population.__name__:10}{method:18}"
+            for n in SIZES:
+                shares = coverage(population, n, method)
+                line += "   " + " ".join(f"{share:4.1f}" for share in shares) + "  "
+            print(line, flush=True)

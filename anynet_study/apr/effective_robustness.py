@@ -9,18 +9,15 @@ import numpy as np
 import pandas as pd
 
 from anynet_study.apr.binomial import binomial_interval
-from anynet_study.apr.edf_sample import check_seed
-from anynet_study.apr.fit_estimates import expanded
+from anynet_study.apr.fit_estimates import student
 from anynet_study.apr.fit_lines import LinearFit, linear_fit
-from anynet_study.apr.fit_scales import Scale, from_scale, to_scale
+from anynet_study.apr.fit_robust import reaches, residuals, variances
+from anynet_study.apr.fit_scales import Scale, from_scale, slope_of, to_scale
 from anynet_study.apr.gaps import image_count
-from anynet_study.apr.intervals import Resampled, check_level
+from anynet_study.apr.intervals import check_level
 from anynet_study.apr.ranks import Floats
 from anynet_study.apr.robustness import AVERAGE, checked_table, what_is_missing
 from anynet_study.errors import UserError
-
-#: Base accuracies at which lines are resampled; between more of them they are interpolated.
-PLACES = 512
 
 
 def effective_robustness(
@@ -30,8 +27,6 @@ def effective_robustness(
     baseline: Collection[str] | None = None,
     scale: Scale = "logit",
     images: Mapping[str, int] | None = None,
-    resamples: int = 10_000,
-    seed: int = 0,
     level: float = 0.95,
 ) -> pd.DataFrame:
     """Accuracy on each shift beyond what baseline models of the same base accuracy have.
@@ -42,17 +37,15 @@ def effective_robustness(
     shift "average".
 
     Returns long DataFrame[architecture, shift, base, accuracy, expected, effective, effective_low,
-    effective_high, baseline, note]. The interval is of the fit, by the bootstrap over the baseline
-    architectures (BCa, the same resamples for every shift); with `images` also of the sampling
-    error of the accuracy on the shift (Clopper-Pearson, squared and added), though not for
-    "average". Architectures that lack an accuracy, and those at 0% or 100% of the base, which have
-    no place on the scale, keep their rows with NaN and a note; they are no part of the fit.
-    Accuracies of 0% or 100% on a shift are moved in by half an image for the fit where `images` are
-    given, else their architectures are left out of all fits. Raises UserError where a fit is
-    impossible.
+    effective_high, baseline, note]. The interval is of the fit (Student's t with the standard error
+    HC3: `fit_robust`; of "average" by the delta method); with `images` also of the sampling error
+    of the accuracy on the shift (Clopper-Pearson, squared and added), though not for "average".
+    Architectures that lack an accuracy, and those at 0% or 100% of the base, which have no place
+    on the scale, keep their rows with NaN and a note; they are no part of the fit. Accuracies of 0%
+    or 100% on a shift are moved in by half an image for the fit where `images` are given, else
+    their architectures are left out of all fits. Raises UserError where a fit is impossible.
     """
-    check_level(level, resamples)
-    check_seed(seed)
+    check_level(level)
     table, names = checked_table(accuracies, base, shifts)
     chosen = table.index if baseline is None else pd.Index(list(dict.fromkeys(baseline)))
     unknown = chosen.difference(table.index, sort=False)
@@ -68,18 +61,14 @@ def effective_robustness(
         # The same architectures for all shifts, so that their lines can be averaged.
         fitted = fitted[((fitted[names] > 0) & (fitted[names] < 100)).all(axis=1)]
     bases = whole[base].to_numpy()
-    grid = np.unique(bases)
-    if len(grid) > PLACES:
-        grid = np.linspace(grid[0], grid[-1], PLACES)
-    parts, lines = [], []
-    for shift in names:
-        fit = _fit(fitted, base, shift, scale, images, resamples, seed, level)
-        lines.append(_expected(fit, grid))
-        region = _region(lines[-1], grid, bases, expanded(level, fit.n))
+    fits = [_fit(fitted, base, shift, scale, images, level) for shift in names]
+    parts = []
+    for shift, fit in zip(names, fits, strict=True):
+        region = _region(fit, bases, level)
         size = None if images is None else image_count(images, shift)
         parts.append(_rows(whole[shift].to_numpy(), region, level, size))
     if len(names) > 1:
-        region = _region(_mean(lines), grid, bases, expanded(level, len(fitted)))
+        region = _mean_region(fits, bases, level)
         parts.append(_rows(whole[names].mean(axis=1).to_numpy(), region, level, None))
     shown = [*names, AVERAGE][: len(parts)]
     long = [
@@ -100,33 +89,41 @@ def _fit(
     shift: str,
     scale: Scale,
     images: Mapping[str, int] | None,
-    resamples: int,
-    seed: int,
     level: float,
 ) -> LinearFit:
     sizes = None
     if images is not None:
         sizes = image_count(images, base), image_count(images, shift)
     try:
-        return linear_fit(fitted[base], fitted[shift], scale, resamples, seed, level, images=sizes)
+        # The line alone is wanted, which takes no resamples.
+        return linear_fit(
+            fitted[base], fitted[shift], scale, level=level, method="student", images=sizes
+        )
     except UserError as error:
         text = str(error).removeprefix("fit: ")
         raise UserError(f"baseline: no fit of {shift} on {base}: {text}") from None
 
 
-def _expected(fit: LinearFit, base: Floats) -> Resampled:
-    """Accuracies (m,) that the line expects at base accuracies, with those of its resamples."""
-    assert fit.lines is not None
-    at = to_scale(base, fit.scale)
-    parts = (fit.lines.estimate[:, None], fit.lines.draws, fit.lines.jackknife)
-    heights = [from_scale(each[1] + at[:, None] * each[0], fit.scale) for each in parts]
-    return Resampled(heights[0].ravel(), heights[1], heights[2])
+def _region(fit: LinearFit, bases: Floats, level: float) -> Floats:
+    """(3, m) what a line expects at base accuracies (m,), and the ends of its interval."""
+    at = to_scale(bases, fit.scale)
+    height, reach = fit.intercept + fit.slope * at, reaches(fit.x, fit.y, at, level)
+    return from_scale(np.array([height, height - reach, height + reach]), fit.scale)
 
 
-def _region(line: Resampled, grid: Floats, bases: Floats, level: float) -> Floats:
-    """(3, m) the expected accuracy and the ends of its interval at base accuracies (m,)."""
-    low, high = line.interval(level)
-    return np.array([np.interp(bases, grid, each) for each in (line.estimate, low, high)])
+def _mean_region(fits: list[LinearFit], bases: Floats, level: float) -> Floats:
+    """(3, m) the mean of the lines at base accuracies (m,), and the ends of its interval.
+
+    The lines rest on the same architectures, whose distances from them go together.
+    """
+    first = fits[0]
+    at = to_scale(bases, first.scale)
+    heights = np.array([fit.intercept + fit.slope * at for fit in fits])
+    left = np.array([residuals(fit.x, fit.y) for fit in fits])
+    error = np.sqrt(variances(first.x, left, slope_of(heights, first.scale).T / len(fits), at))
+    mean = from_scale(heights, first.scale).mean(axis=0)
+    reach = student(first.n, level) * error
+    return np.array([mean, mean - reach, mean + reach])
 
 
 def _rows(accuracy: Floats, region: Floats, level: float, images: int | None) -> pd.DataFrame:
@@ -145,13 +142,4 @@ def _rows(accuracy: Floats, region: Floats, level: float, images: int | None) ->
             "effective_low": effective - below,
             "effective_high": effective + above,
         }
-    )
-
-
-def _mean(lines: list[Resampled]) -> Resampled:
-    """The mean over the shifts, resample by resample."""
-    return Resampled(
-        np.mean([line.estimate for line in lines], axis=0),
-        np.mean([line.draws for line in lines], axis=0),
-        np.mean([line.jackknife for line in lines], axis=0),
     )

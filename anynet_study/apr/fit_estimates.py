@@ -94,7 +94,7 @@ def student_intervals(x: Floats, y: Floats, level: float) -> Estimates:
     n = len(x)
     estimate = least_squares(x, y, np.ones((1, n), dtype=np.int32)).ravel()
     squares = ((x - x.mean()) ** 2).sum()
-    slope_reach = _student(n, level) * residual_error(x, y) / np.sqrt(squares)
+    slope_reach = student(n, level) * residual_error(x, y) / np.sqrt(squares)
     away = np.array([slope_reach, reaches(x, y, np.array([0.0]), level)[0]])
     # A perfect correlation has no width: its transformation is infinite.
     inner = np.clip(estimate[2], -1 + 1e-15, 1 - 1e-15)
@@ -109,7 +109,7 @@ def reaches(x: Floats, y: Floats, at: Floats, level: float) -> Floats:
     """(k,) half the width of the line's pointwise Student's t region at each place `at`."""
     squares = ((x - x.mean()) ** 2).sum()
     error = residual_error(x, y) * np.sqrt(1 / len(x) + (at - x.mean()) ** 2 / squares)
-    reach: Floats = _student(len(x), level) * error
+    reach: Floats = student(len(x), level) * error
     return reach
 
 
@@ -120,5 +120,6 @@ def residual_error(x: Floats, y: Floats) -> float:
     return float(np.sqrt((residuals**2).sum() / (len(x) - 2)))
 
 
-def _student(n: int, level: float) -> float:
+def student(n: int, level: float) -> float:
+    """The quantile of Student's t for a line through n points."""
     return float(stats.t.ppf((1 + level) / 2, n - 2))

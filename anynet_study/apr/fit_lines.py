@@ -26,6 +26,7 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 
+from anynet_study.apr import fit_robust
 from anynet_study.apr.edf_sample import check_seed
 from anynet_study.apr.fit_estimates import (
     Estimates,
@@ -40,7 +41,7 @@ from anynet_study.apr.ranks import Floats
 from anynet_study.apr.scores import Values, matched, why_no_fit
 from anynet_study.errors import UserError
 
-Method = Literal["bootstrap", "student"]
+Method = Literal["robust", "bootstrap", "student"]
 #: Points of a fitted line where none are asked for.
 POINTS = 51
 
@@ -81,7 +82,7 @@ class LinearFit:
     #: (n,) the points, on the scale.
     x: Floats = field(repr=False, compare=False)
     y: Floats = field(repr=False, compare=False)
-    #: Slope, intercept and correlation of resamples; None with method "student".
+    #: Slope, intercept and correlation of resamples, with method "bootstrap".
     lines: Resampled | None = field(repr=False, compare=False)
 
     def row(self) -> dict[str, float]:
@@ -99,7 +100,7 @@ class LinearFit:
         """DataFrame[x, y, low, high]: the line and its pointwise confidence region.
 
         x in percent (or its unit) is by default 51 points from the smallest to the largest. The
-        region is of the line, not of further points: bootstrap (BCa), or Student's t.
+        region is of the line, not of further points, by the method of the fit.
         """
         if x is None:
             first, last = from_scale(np.array([self.x.min(), self.x.max()]), self.scale)
@@ -110,7 +111,7 @@ class LinearFit:
             raise UserError(
                 f"x: {raw[~np.isfinite(at)][0]:g} has no place on the {self.scale} scale"
             )
-        low, high = self._student_region(at) if self.lines is None else self._resampled_region(at)
+        low, high = self._even_region(at) if self.lines is None else self._resampled_region(at)
         ends = {name: from_scale(end, self.scale) for name, end in (("low", low), ("high", high))}
         return pd.DataFrame({"x": raw, "y": self.predict(raw), **ends})
 
@@ -126,9 +127,11 @@ class LinearFit:
         low, high = (np.concatenate(ends) for ends in zip(*parts, strict=True))
         return low, high
 
-    def _student_region(self, at: Floats) -> tuple[Floats, Floats]:
+    def _even_region(self, at: Floats) -> tuple[Floats, Floats]:
+        """As far above the line as below."""
         height = self.intercept + self.slope * at
-        reach = reaches(self.x, self.y, at, self.level)
+        reaching = fit_robust.reaches if self.method == "robust" else reaches
+        reach = reaching(self.x, self.y, at, self.level)
         return height - reach, height + reach
 
 
@@ -139,7 +142,7 @@ def linear_fit(
     resamples: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
-    method: Method = "bootstrap",
+    method: Method = "robust",
     images: int | tuple[int, int] | None = None,
 ) -> LinearFit:
     """The least-squares line of y on x, one point an architecture, with intervals.
@@ -149,11 +152,12 @@ def linear_fit(
     score of 0 or 100 has no place there: with `images`, of both test sets or (of x, of y), it is
     moved in by half an image, without them its architecture is left out and counted (`excluded`).
 
-    Intervals are BCa bootstrap intervals over architectures (pairs are resampled: right also where
-    the scatter is uneven), widened for small samples as Student's t is; or with method="student"
-    the textbook's, which take the scatter as even and normal: Student's t for slope, intercept and
-    line, Fisher's transformation for the correlation. R squared has the square of the correlation's
-    interval, from 0 where that holds 0. How often they hold the truth: benchmarks/fit_coverage.py.
+    Intervals are "robust" to uneven scatter and made for few points: Student's t with the standard
+    error HC3 for slope, intercept and line, a studentised bootstrap over architectures on Fisher's
+    z for the correlation (`fit_robust`). "bootstrap": BCa intervals, architectures being resampled,
+    widened for small samples as Student's t is. "student": the textbook's, which take the scatter
+    as even and normal. R squared has the square of the correlation's interval, from 0 where that
+    holds 0. How often they hold the truth: above, and benchmarks/fit_coverage.py.
 
     Raises UserError for fewer than 4 points, a constant column (also but for one point), infinite
     values, fractions on a scale for percent, and illegal options.
@@ -173,7 +177,9 @@ def linear_fit(
     if problem:
         raise UserError(f"fit: {problem}")
     lines = None
-    if method == "student":
+    if method == "robust":
+        estimates = fit_robust.robust_intervals(used_x, used_y, resamples, seed, level)
+    elif method == "student":
         estimates = student_intervals(used_x, used_y, level)
     else:
         lines = resampled_lines(used_x, used_y, resamples, seed)

@@ -42,6 +42,18 @@ def from_scale(values: Floats, scale: Scale) -> Floats:
     return result
 
 
+def slope_of(values: Floats, scale: Scale) -> Floats:
+    """By how many percent points `from_scale` grows for each unit of the scale, at its values."""
+    check_scale(scale)
+    if scale == "linear":
+        return np.ones_like(values)
+    if scale == "logit":
+        logistic: Floats = 100 * expit(values) * expit(-values)
+        return logistic
+    normal: Floats = 100 * np.exp(-(values**2) / 2) / np.sqrt(2 * np.pi)
+    return normal
+
+
 def check_percent(values: Floats, what: str) -> None:
     """Raise UserError unless all values (NaN aside) are from 0 to 100 and some above 1."""
     known = values[~np.isnan(values)]

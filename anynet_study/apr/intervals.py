@@ -69,12 +69,12 @@ class Resampled:
         return self.estimate, self.draws, self.jackknife
 
 
-def check_level(level: float, resamples: int) -> None:
-    """Raise UserError unless an interval of this level can be had from so many resamples."""
+def check_level(level: float, resamples: int | None = None) -> None:
+    """Raise UserError unless an interval of this level can be had from the resamples, if any."""
     if not 0 < level < 1:
         raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
     fewest = int(np.ceil(2 / (1 - level)))
-    if resamples < fewest:
+    if resamples is not None and resamples < fewest:
         raise UserError(
             f"resamples: {resamples} is too few for intervals of level {level}; "
             f"at least {fewest}, 10000 is usual"

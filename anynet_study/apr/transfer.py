@@ -32,7 +32,7 @@ def transfer_fits(
     resamples: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
-    method: Method = "bootstrap",
+    method: Method = "robust",
 ) -> pd.DataFrame:
     """Linear fits of each target on the source, of all models and of those above a threshold.
 
@@ -72,7 +72,7 @@ def fit_row(
     resamples: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
-    method: Method = "bootstrap",
+    method: Method = "robust",
 ) -> dict[str, object]:
     """A `linear_fit` as a row of a table.
 

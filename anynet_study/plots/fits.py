@@ -102,7 +102,7 @@ def transfer_grid(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     spline: bool = False,
     scale: Scale = "linear",
-    method: Method = "bootstrap",
+    method: Method = "robust",
     resamples: int = 2_000,
     columns: int = 3,
 ) -> Figure:

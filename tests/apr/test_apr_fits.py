@@ -12,7 +12,7 @@ from scipy.interpolate import make_smoothing_spline
 
 from anynet_study.apr import linear_fit, spline_fit
 from anynet_study.apr.bootstrap import draw
-from anynet_study.apr.fit_estimates import expanded, resampled_lines
+from anynet_study.apr.fit_lines import Method
 from anynet_study.apr.scores import why_no_fit
 from anynet_study.errors import UserError
 
@@ -50,7 +50,7 @@ def test_estimates_are_scipys(points: Floats, scale: str) -> None:
 
 def test_resamples_are_those_drawn() -> None:
     x, y = cloud(12)
-    fit = linear_fit(x, y, resamples=300)
+    fit = linear_fit(x, y, resamples=300, method="bootstrap")
     assert fit.lines is not None
     for resample, counts in enumerate(draw(12, 256, 0, 0)):
         rows = np.repeat(np.arange(12), counts)
@@ -183,15 +183,23 @@ def test_scales_for_percent_refuse_what_is_none() -> None:
     )
 
 
-def test_intervals_cover() -> None:
+@pytest.mark.parametrize(
+    ("method", "fan"), [("robust", 0.0), ("robust", 1 / 12), ("bootstrap", 0.0)]
+)
+def test_intervals_cover(method: Method, fan: float) -> None:
+    """The robust ones also where the scatter grows with x."""
     generator = np.random.default_rng(7)
-    truth = 1.1, -20, 1.1 * 6 / np.hypot(1.1 * 6, 2)
+    x = generator.normal(70, 6, 1_000_000)
+    noise = generator.normal(0, 2 if not fan else 1, x.size) * np.exp(fan * (x - 70))
+    y = 1.1 * x - 20 + noise
+    truth = 1.1, -20, np.corrcoef(x, y)[0, 1]
     held = np.zeros((1000, 3), dtype=bool)
     for sample in range(1000):
-        x = generator.normal(70, 6, 15)
-        y = 1.1 * x - 20 + generator.normal(0, 2, 15)
-        low, high = resampled_lines(x, y, 400, sample).interval(expanded(0.95, 15))
-        held[sample] = (low <= truth) & (truth <= high)
+        part = slice(15 * sample, 15 * (sample + 1))
+        fit = linear_fit(x[part], y[part], resamples=400, seed=sample, method=method)
+        low = fit.slope_low, fit.intercept_low, fit.correlation_low
+        high = fit.slope_high, fit.intercept_high, fit.correlation_high
+        held[sample] = (np.array(low) <= truth) & (truth <= np.array(high))
     assert ((held.mean(axis=0) >= 0.93) & (held.mean(axis=0) <= 0.97)).all(), held.mean(axis=0)
 
 

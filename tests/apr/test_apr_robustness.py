@@ -47,7 +47,7 @@ def test_average_and_ratio() -> None:
 def test_effective_robustness_is_what_lies_above_the_line() -> None:
     known = accuracies(extra=10.0)
     baseline = list(known.index[:-1])
-    table = apr.effective_robustness(known, "base", baseline=baseline, resamples=FEW)
+    table = apr.effective_robustness(known, "base", baseline=baseline)
     logits = special.logit(known / 100)
     for shift in ("sketch", "v2"):
         line = stats.linregress(logits.loc[baseline, "base"], logits.loc[baseline, shift])
@@ -61,7 +61,7 @@ def test_effective_robustness_is_what_lies_above_the_line() -> None:
     assert (rows["effective_low"] > 5).all()
     assert table["baseline"].sum() == 29 * 3
     wider = apr.effective_robustness(
-        known, "base", baseline=baseline, resamples=FEW, images=dict.fromkeys(known, 1000)
+        known, "base", baseline=baseline, images=dict.fromkeys(known, 1000)
     )
     width = [t["effective_high"] - t["effective_low"] for t in (wider, table)]
     shifts = table["shift"] != "average"
@@ -71,7 +71,7 @@ def test_effective_robustness_is_what_lies_above_the_line() -> None:
 def test_what_effective_robustness_leaves_out() -> None:
     known = accuracies()
     known.iloc[0, 1], known.iloc[1, 0] = np.nan, 100.0
-    table = apr.effective_robustness(known, "base", resamples=FEW)
+    table = apr.effective_robustness(known, "base")
     notes = table.groupby("architecture", sort=False)["note"].first()
     assert notes.iloc[:3].tolist() == [
         "no accuracy on sketch",
@@ -81,10 +81,10 @@ def test_what_effective_robustness_leaves_out() -> None:
     assert (table["effective"].isna() == (table["note"] != "")).all()
     assert not table.loc[table["note"] != "", "baseline"].any()
     known.iloc[2, 1] = 0.0
-    fewer = apr.effective_robustness(known, "base", resamples=FEW)
+    fewer = apr.effective_robustness(known, "base")
     assert fewer["baseline"].sum() == 27 * 3  # on the scale on both shifts
     assert fewer.groupby("architecture")["effective"].count()["m2"] == 3
-    one = apr.effective_robustness(known, "base", ["v2"], resamples=FEW)
+    one = apr.effective_robustness(known, "base", ["v2"])
     assert set(one["shift"]) == {"v2"}
 
 
@@ -93,7 +93,7 @@ def test_clip_is_robust_beyond_standard_models(shared_data: Path) -> None:
     testbed = pd.read_csv(shared_data / "imagenet-testbed-top1.csv", index_col=0)
     standard = ["alexnet", "densenet121", "densenet161", "densenet169", "resnet18", "resnet34"]
     standard += ["resnet50", "resnet101", "resnet152", "vgg11", "vgg13", "vgg16", "vgg19"]
-    table = apr.effective_robustness(testbed, "val", shifts, standard, resamples=FEW)
+    table = apr.effective_robustness(testbed, "val", shifts, standard)
     means = table[table["shift"] == "average"].set_index("architecture")
     assert means.loc["vit_b_32_clip_zeroshot", "effective_low"] > 15
     assert means.loc[standard, "effective"].abs().max() < 3

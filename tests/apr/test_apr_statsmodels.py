@@ -36,6 +36,32 @@ def test_ordinary_least_squares(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
+def test_errors_of_uneven_scatter(seed: int) -> None:
+    known = ties_and_gaps(seed, 2)
+    fit = apr.linear_fit(known[0], known[1], resamples=40)
+    x, y = known.dropna().to_numpy().T
+    expected = OLS(y, np.column_stack([np.ones(len(x)), x])).fit(cov_type="HC3", use_t=True)
+    ends = [[fit.intercept_low, fit.intercept_high], [fit.slope_low, fit.slope_high]]
+    assert np.allclose(ends, expected.conf_int())
+    at = np.array([60.0, 70.0, 85.0])
+    line = expected.get_prediction(np.column_stack([np.ones(3), at])).conf_int()
+    assert np.allclose(fit.region(at)[["low", "high"]], line)
+
+
+def test_errors_of_a_mean_of_lines() -> None:
+    """On the plain scale the mean of the lines is the line through the means."""
+    known = ties_and_gaps(0, 4).dropna().rename(columns=str)
+    table = apr.effective_robustness(known, "0", scale="linear")
+    rows = table[table["shift"] == "average"]
+    design = np.column_stack([np.ones(len(known)), known["0"]])
+    fit = OLS(known[["1", "2", "3"]].mean(axis=1).to_numpy(), design)
+    expected = fit.fit(cov_type="HC3", use_t=True).get_prediction(design)
+    assert np.allclose(rows["expected"], expected.predicted_mean)
+    ends = rows["accuracy"].to_numpy()[:, None] - expected.conf_int()[:, ::-1]
+    assert np.allclose(rows[["effective_low", "effective_high"]], ends)
+
+
+@pytest.mark.parametrize("seed", range(5))
 def test_nested_models(seed: int) -> None:
     known = ties_and_gaps(seed, 4)
     table = apr.explained_beyond(known, 0, average="scores")  # type: ignore[arg-type]

@@ -69,9 +69,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         apr.transform_ranks(100 - accuracies(42), resamples=FEW)
     ),
     "robustness": lambda: plots.robustness_grid(
-        apr.effective_robustness(
-            accuracies(), "base", baseline=accuracies().index[:9], resamples=FEW
-        )
+        apr.effective_robustness(accuracies(), "base", baseline=accuracies().index[:9])
     ),
     "bins": lambda: plots.bin_chart(bins(accuracies(30)), "parameters", "accuracy (%)"),
     "labels": lambda: plots.label_set_chart(labelled(3)),
@@ -131,6 +129,6 @@ def test_a_panel_without_a_line_says_why() -> None:
 def test_what_is_left_out_is_counted() -> None:
     table = accuracies()
     table.iloc[0, 1] = np.nan
-    known = apr.effective_robustness(table, "base", resamples=FEW)
+    known = apr.effective_robustness(table, "base")
     titles = {axes.get_title() for axes in plots.robustness_grid(known).axes}
     assert titles == {"n = 19 (1 left out)"}

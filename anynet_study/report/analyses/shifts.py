@@ -79,7 +79,7 @@ def effective(tables: StudyTables, options: Options) -> pd.DataFrame:
             table,
             "test",
             images=_counts(tables, dataset, table),
-            **intervals(options),
+            level=options.level,
         )
         for dataset, table in accuracies(tables).items()
     }

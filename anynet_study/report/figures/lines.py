@@ -33,8 +33,8 @@ def _targets(analysis: Analysis) -> tuple[pd.DataFrame, str, list[str]]:
 
 KINDS: dict[str, FigureKind] = {
     "transfer": FigureKind(
-        "Accuracy on each target against that on the source, with a line and its 95% bootstrap "
-        "region.",
+        "Accuracy on each target against that on the source, with a line and its 95% "
+        "confidence region.",
         lambda a: plots.transfer_grid(*_targets(a)),
         lambda a: a["transfer"],
         needs=("transfer",),
@@ -48,7 +48,7 @@ KINDS: dict[str, FigureKind] = {
     ),
     "shifts": FigureKind(
         "Accuracy on further test sets against that on the dataset's own, with a line and its 95% "
-        "bootstrap region; dotted: equal accuracy.",
+        "confidence region; dotted: equal accuracy.",
         lambda a: plots.fit_grid(_evaluated(a)[1], "test", list(_evaluated(a)[1].columns[1:])),
         lambda a: plots.fit_data(_evaluated(a)[1], "test", list(_evaluated(a)[1].columns[1:])),
         needs=("shifts",),
