@@ -1,6 +1,7 @@
 """The folder of a study: where each file is, and how a study is begun and found again."""
 
 import os
+import shutil
 import socket
 import time
 from collections.abc import Collection
@@ -61,6 +62,11 @@ class Study:
         return self.folder / "jobs"
 
     @property
+    def code(self) -> Path:
+        """Snapshots of the package, as it was at each launch."""
+        return self.folder / "code"
+
+    @property
     def results(self) -> Path:
         return self.folder / "results.h5"
 
@@ -100,12 +106,19 @@ class Study:
             write_text(self.sweep_file, text)
 
     def remove_litter(self, finished: Collection[str]) -> None:
-        """Remove what a kill left behind: half-written files, checkpoints of finished runs.
+        """Remove what is of no use any more: what a kill left half-written, checkpoints of finished
+        runs, what ended jobs had to do, and all snapshots of the code but the last.
 
         Only while nobody else is at this study.
         """
         for path in self.folder.rglob(".*.tmp"):
-            path.unlink(missing_ok=True)
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        for pattern in ("*.pkl", "*.save_tmp", "*.sh", ".*.sh"):
+            for path in self.logs.glob(pattern):
+                path.unlink(missing_ok=True)
+        snapshots = sorted(self.code.glob("*"), key=lambda path: path.stat().st_mtime)
+        for path in snapshots[:-1]:
+            shutil.rmtree(path, ignore_errors=True)
         for path in self.checkpoints.glob("*.pt"):
             if path.stem in finished:
                 path.unlink(missing_ok=True)

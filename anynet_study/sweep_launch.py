@@ -2,9 +2,10 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from anynet_study.sweep_population import Strict
+from anynet_study.sweep_slurm import checked_options
 from anynet_study.training.options import Engine
 
 
@@ -27,5 +28,12 @@ class Launch(Strict):
     #: Whether final weights stay in the study's folder, for evaluations added later. Those that
     #: other runs start from always do.
     keep: Literal["nothing", "weights"] = "nothing"
-    #: submitit's own names, without the `slurm_` prefix: partition, account, qos, gres, setup...
+    #: submitit's own names, without the `slurm_` prefix: partition, account, qos, gres, constraint,
+    #: timeout_min, mem_gb, setup, python (the command that starts Python, as in a container), ...
+    #: Without array_parallelism all jobs may run at once; with it, so many of one launch.
     slurm: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("slurm")
+    @classmethod
+    def _known_options(cls, options: dict[str, Any]) -> dict[str, Any]:
+        return checked_options(options) if options else options

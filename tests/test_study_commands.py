@@ -73,7 +73,7 @@ class Home:
 
     def jobs(self, name: str) -> list[ledger.SubmittedJob]:
         """Every job that the study ever had."""
-        return list(ledger.read(self.study(name).jobs_file))
+        return list(ledger.read(self.study(name).jobs))
 
     def status(self, name: str) -> dict[str, Any]:
         told: dict[str, Any] = json.loads(
@@ -84,7 +84,7 @@ class Home:
     def finish(self, name: str) -> dict[str, str]:
         """Wait for the workers of a launched study; its finished runs."""
         end = time.monotonic() + LONGEST_WAIT
-        while ledger.live_jobs(self.study(name).jobs_file):
+        while ledger.live_jobs(self.study(name).jobs):
             assert time.monotonic() < end
             time.sleep(0.2)
         return finished_runs(self.study(name).journals)

@@ -8,11 +8,13 @@ from anynet_study.cli.complexity import complexity
 from anynet_study.cli.data import data_app
 from anynet_study.cli.exporting import export
 from anynet_study.cli.importing import import_
+from anynet_study.cli.launch import launch
 from anynet_study.cli.plot import plot
 from anynet_study.cli.query import query
 from anynet_study.cli.report import report
 from anynet_study.cli.sample import sample
-from anynet_study.cli.study import collect, launch, run, status
+from anynet_study.cli.status import status
+from anynet_study.cli.study import collect, run
 from anynet_study.cli.verify import verify
 
 app = typer.Typer(

@@ -1,6 +1,7 @@
 """The dry run: how many runs and jobs, and what they cost."""
 
 import math
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -13,7 +14,14 @@ from anynet_study.dispatch.price import Item, price
 from anynet_study.errors import UserError
 from anynet_study.progress import duration
 from anynet_study.study import Study
+from anynet_study.study import sample as draw
 from anynet_study.sweep import Sweep
+
+
+def print_dry_run(sweep_file: Path, overrides: list[str], as_json: bool) -> None:
+    """Print what a sweep would cost, by its file and changes to it."""
+    sweep = Sweep.load(sweep_file, overrides)
+    print_price(sweep, draw(sweep.population))
 
 
 def print_price(sweep: Sweep, population: Population) -> None:

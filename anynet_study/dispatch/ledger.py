@@ -104,7 +104,7 @@ def _in_queue(
     live = []
     for entry in entries:
         known = replace(entry, job_id=entry.job_id or tokens.get(entry.token, ""))
-        listed = arrays.get(known.job_id, ()) if known.is_array else (0,)
+        listed: Iterable[int] = arrays.get(known.job_id, ()) if known.is_array else (0,)
         for number in listed:
             line = queued.get(known.id_of(number))
             if line and number < len(known.tasks) and not _all_among([known.tasks[number]], ended):

@@ -43,7 +43,7 @@ def train_all(study: Study, sweep: Sweep, planned: Plan, retry_failed: bool = Fa
     recorded = here.reader.read()
     here.again = retries(recorded, None, EVERY_KIND) if retry_failed else here.another_try(recorded)
     todo = recorded.todo(planned, here.again)
-    alive = ledger.live_jobs(study.jobs_file)
+    alive = ledger.live_jobs(study.jobs)
     if not alive:  # of this sweep's runs, and those of an earlier form of it
         study.remove_litter(set(recorded.runs) - set(recorded.todo(planned).ids()))
     if not todo:
@@ -108,7 +108,8 @@ def _train(here: _Here, todo: Plan, look: Callable[[], None]) -> None:
                 crew.remove(worker)
                 if left := _left_by(worker, here):
                     again = here.with_less_memory()
-                    crew.append(start_worker(study, sweep, left, worker.number, True, again))
+                    code, number = worker.code, worker.number
+                    crew.append(start_worker(study, sweep, code, left, number, True, again))
     finally:
         for worker in crew:
             worker.job.cancel(check=False)
@@ -131,7 +132,7 @@ def _left_by(worker: LocalWorker, here: _Here) -> list[PlannedRun]:
 
 
 def _follow_others(here: _Here, report: Report) -> None:
-    while ledger.live_jobs(here.study.jobs_file):
+    while ledger.live_jobs(here.study.jobs):
         _look(here, report)
 
 

@@ -62,9 +62,13 @@ def snapshot(folder: Path, package: Path = PACKAGE) -> Snapshot:
 
 
 def take(folder: Path, package: Path = PACKAGE) -> Snapshot:
-    """Copy the package as it is now, unless that was done before; complete once it is there."""
+    """Copy the package as it is now, unless that was done before; complete once it is there.
+
+    Of several snapshots, the one taken last has changed last (`Study.remove_litter`).
+    """
     made = snapshot(folder, package)
     if made.folder.exists():
+        os.utime(made.folder)
         return made
     temporary = folder / f".{made.folder.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
     try:
@@ -82,13 +86,6 @@ def take(folder: Path, package: Path = PACKAGE) -> Snapshot:
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return made
-
-
-def remove_others(folder: Path, kept: Snapshot) -> None:
-    """Remove all snapshots but one; only while no job is alive, which may import from its own."""
-    for path in folder.iterdir():
-        if path.name != kept.folder.name:
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def _sources(package: Path) -> list[Path]:

@@ -52,4 +52,4 @@ def overhead(folder: Path) -> Overhead:
     assert len(starts) == RUNS
     between = [later - earlier for earlier, later in pairwise(starts)]
     # The ledger gets its line as soon as the worker is submitted.
-    return Overhead(starts[0] - study.jobs_file.stat().st_mtime, median(between))
+    return Overhead(starts[0] - study.jobs.stat().st_mtime, median(between))

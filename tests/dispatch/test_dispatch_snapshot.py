@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from anynet_study.dispatch.snapshot import PACKAGE, Snapshot, remove_others, snapshot, take
+from anynet_study.dispatch.snapshot import PACKAGE, Snapshot, snapshot, take
 from anynet_study.provenance import code_version
+from anynet_study.study import Study
 
 SAYS = "import anynet_study.provenance as it; print(it.__file__, it.code_version())"
 
@@ -50,8 +51,18 @@ def test_an_edit_makes_another_and_leaves_the_first(tmp_path: Path, package: Pat
     assert (first.folder / "anynet_study/pages/page.html").read_text() == "page"
     (package / "pages" / "page.html").rename(package / "page.html")
     assert snapshot(code, package) not in (first, second)
-    remove_others(code, second)
-    assert [path.name for path in code.iterdir()] == [second.folder.name]
+
+
+def test_the_one_taken_last_is_kept(tmp_path: Path, package: Path) -> None:
+    study = Study(tmp_path / "study")
+    first = take(study.code, package)
+    (package / "more.py").touch()
+    second = take(study.code, package)
+    (package / "more.py").unlink()
+    os.utime(second.folder, (1.0, 1.0))
+    assert take(study.code, package) == first
+    study.remove_litter([])
+    assert [path.name for path in study.code.iterdir()] == [first.folder.name]
 
 
 def python_in(folder: Path, environment: dict[str, str], shell: str = "") -> str:
