@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Population
-from anynet_study.dispatch.plan import evaluations_by_dataset, resolve
+from anynet_study.dispatch.plan import evaluations_by_dataset, resolve_on
 from anynet_study.dispatch.planned import PlannedRun
 from anynet_study.files import write_text
+from anynet_study.metrics import chance_error
 from anynet_study.provenance import code_version
 from anynet_study.store import CollectReport, collect
 from anynet_study.study import Study
 from anynet_study.sweep import Sweep
-from anynet_study.training.chance import chance_error
 from anynet_study.training.schedule import epoch_lengths, steps_per_epoch
 
 
@@ -28,7 +28,7 @@ def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
     for label, view in views.items():
         entry, images = sweep.datasets[label], len(view.train_index)
         stated = main.for_dataset(label)
-        recipe = resolve(stated, label, len(view.classes), images, view.size)
+        recipe = resolve_on(view, stated, label)
         steps = steps_per_epoch(images, recipe.batch_size)
         rows.append(
             {

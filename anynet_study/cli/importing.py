@@ -42,7 +42,7 @@ def import_(
     ] = None,
     describe: Annotated[str, typer.Option(help="Columns that describe the models.")] = "",
     ignore: Annotated[str, typer.Option(help="Columns to leave out.")] = "",
-    metric: Annotated[str, typer.Option(help="top1 or top5: what the values are on.")] = "",
+    metric: Annotated[str, typer.Option(help="What the values are on: top1, macro_f1, ...")] = "",
     recipe: Annotated[str, typer.Option(help="Name of how the models were trained.")] = "imported",
     separator: Annotated[str, typer.Option(help="Of CSV files; else found out.")] = "",
     encoding: Annotated[str, typer.Option(help="Of CSV files; else UTF-8 or UTF-16.")] = "",
@@ -158,7 +158,7 @@ def _names(text: str) -> tuple[str, ...]:
 def _metric(name: str) -> str | None:
     from typing import get_args
 
-    from anynet_study.store.record import Metric
+    from anynet_study.metrics import Metric
 
     if name and name not in get_args(Metric):
         raise UserError(f"--metric: no {name!r}; legal: {', '.join(get_args(Metric))}")

@@ -60,7 +60,7 @@ Recipe = Annotated[
 ]
 Metric = Annotated[
     str | None,
-    typer.Option("--metric", help="Of a store: top1 or top5 error; default: each dataset's own."),
+    typer.Option("--metric", help="Of a store: top1, top5, ...; default: each dataset's own."),
 ]
 Replicates = Annotated[
     str | None,
@@ -164,12 +164,13 @@ def parse_roles(source: str, family: Sequence[str], targets: Sequence[str]) -> "
 
 def parse_choice(recipe: str | None, metric: str | None, replicates: str | None) -> "Choice | None":
     """The runs that --recipe, --metric and --replicates ask for; None where none is given."""
+    from anynet_study.metrics import SHOWN
     from anynet_study.report import Choice
 
     if recipe is None and metric is None and replicates is None:
         return None
-    if metric not in (None, "top1", "top5"):
-        raise UserError(f"--metric: no {metric!r}; legal: top1, top5")
+    if metric not in (None, *SHOWN):
+        raise UserError(f"--metric: no {metric!r}; legal: {', '.join(SHOWN)}")
     if replicates not in (None, "mean", "first"):
         raise UserError(f"--replicates: no {replicates!r}; legal: mean, first")
     return Choice(recipe, metric, "first" if replicates == "first" else "mean")

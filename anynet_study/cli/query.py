@@ -68,7 +68,7 @@ def query(
             "min, max, sum of a column."
         ),
     ] = "",
-    metric: Annotated[str, typer.Option(help="Of --table errors: top1 or top5.")] = "",
+    metric: Annotated[str, typer.Option(help="Of --table errors: top1, auroc, ...")] = "",
     recipe: Annotated[str, typer.Option(help="Of --table errors; default: the main one.")] = "",
     replicates: Annotated[str, typer.Option(help="Of --table errors: mean, first or each.")] = "",
     evaluations: Annotated[

@@ -12,10 +12,12 @@ from anynet_study.data.labels import Labels
 from anynet_study.data.meta import Split
 from anynet_study.data.packed import PackedDataset
 from anynet_study.data.stored_images import Images
+from anynet_study.data.usual_metrics import USUAL
 from anynet_study.data.variants import Variant
 from anynet_study.data.view_classes import Members, view_classes
 from anynet_study.data.view_images import Indices, of_classes, selected
 from anynet_study.errors import UserError
+from anynet_study.metrics import Metric
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,11 @@ class DatasetView:
     def multi_label(self) -> bool:
         """Whether an image can have several classes."""
         return self.dataset.multi_label
+
+    @property
+    def metric(self) -> Metric | None:
+        """On what networks are usually judged on this dataset; None: nothing special."""
+        return USUAL.get(self.dataset.meta.layout)
 
     def numbers_of(self, names: Sequence[str]) -> Indices:
         """(names,) the number in this view of classes of the dataset, or of groups; -1: none."""

@@ -11,6 +11,7 @@ from anynet_study.design_space import Population
 from anynet_study.dispatch.cost import CostModel, expected_cost
 from anynet_study.dispatch.planned import Plan, Setting
 from anynet_study.errors import UserError
+from anynet_study.metrics import Metric
 from anynet_study.sweep import Sweep
 from anynet_study.training.evaluation import EvaluationSet, evaluation_sets
 from anynet_study.training.recipe import Recipe, ResolvedRecipe
@@ -66,8 +67,7 @@ def _settings(sweep: Sweep, views: Mapping[str, DatasetView]) -> tuple[Setting, 
     settings = []
     for label, name in pairs:
         spec, view = sweep.recipes[name], views[label]
-        size = len(view.classes), len(view.train_index), view.size
-        resolved = resolve(spec.for_dataset(label), label, *size)
+        resolved = resolve_on(view, spec.for_dataset(label), label)
         evaluations = tuple(each.evaluation_id for each in asked.get(label, {}).values())
         start = None
         if spec.pretrained:
@@ -111,13 +111,26 @@ def evaluations_by_dataset(
     return asked
 
 
+def resolve_on(view: DatasetView, recipe: Recipe, label: str) -> ResolvedRecipe:
+    """The recipe as used on a view; UserError where they do not fit."""
+    size = len(view.classes), len(view.train_index), view.size
+    return resolve(recipe, label, *size, view.multi_label, view.metric)
+
+
 def resolve(
-    recipe: Recipe, label: str, classes: int, train_images: int, side: int
+    recipe: Recipe,
+    label: str,
+    classes: int,
+    train_images: int,
+    side: int,
+    multi_label: bool = False,
+    metric: Metric | None = None,
 ) -> ResolvedRecipe:
-    """The recipe as used on a dataset, with all its keys; UserError where they do not fit."""
+    """The recipe as used on a dataset, with all its keys; UserError where they do not fit.
+
+    `metric`: the dataset's own, where it has one.
+    """
     with naming(label):
-        if recipe.metric == "top5" and classes <= 5:
-            raise UserError(f"metric top5 needs more than 5 classes, it has {classes}")
         if train_images < 2:
             raise UserError(f"{train_images} training images are too few")
         warmup = recipe.warmup_epochs * steps_per_epoch(train_images, recipe.batch_size)
@@ -127,7 +140,7 @@ def resolve(
             raise UserError(
                 f"accumulation: {train_images} training images make no {recipe.accumulation} parts"
             )
-        return recipe.resolved(side, classes)
+        return recipe.resolved(side, classes, multi_label, metric)
 
 
 def _refuse_twins(settings: Sequence[Setting]) -> None:

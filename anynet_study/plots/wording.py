@@ -2,6 +2,8 @@
 
 import math
 
+from anynet_study.metrics import SHOWN
+
 
 def shorten(text: str, limit: int) -> str:
     """Put `text` on one line and cut it in the middle to at most `limit` characters."""
@@ -14,11 +16,11 @@ def shorten(text: str, limit: int) -> str:
 
 def metric_name(metric: str) -> str:
     """Write "top1" as people do, "top-1", with a space after it; nothing for an unknown metric."""
-    return f"{metric.replace('top', 'top-')} " if metric else ""
+    return f"{SHOWN.get(metric, metric)} " if metric else ""
 
 
 def error_label(dataset: str, metric: str = "", limit: int = 18) -> str:
-    """Label an axis of final test errors in percent; `metric` is "top1", "top5" or unknown ("")."""
+    """Label an axis of final test errors in percent; `metric` as in `SHOWN`, or unknown ("")."""
     return f"{metric_name(metric)}error on {shorten(dataset, limit)} (%)"
 
 

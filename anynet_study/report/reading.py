@@ -63,8 +63,8 @@ def curves_of(store: ResultStore, datasets: pd.DataFrame, recipe: str) -> pd.Dat
     """Errors after every epoch, of the first planned replicate of a recipe.
 
     Returns a long table with columns dataset, architecture, epoch, error (on test images, percent,
-    on the dataset's own metric) and train_top1, in the order of the datasets. Diverged runs are in
-    it while they last.
+    on the dataset's own metric; NaN where there are no curves of that) and train_top1, in the order
+    of the datasets. Diverged runs are in it while they last.
     """
     runs = store.runs(["run_id", "dataset", "architecture", "recipe", "replicate", "planned"])
     main = runs[runs["planned"] & (runs["recipe"] == recipe)] if len(runs) else runs
@@ -73,8 +73,10 @@ def curves_of(store: ResultStore, datasets: pd.DataFrame, recipe: str) -> pd.Dat
     )
     curves = store.curves(metrics=("test_top1", "test_top5", "train_top1"))
     curves = curves[curves["run_id"].isin(set(first["run_id"]))]
-    top5 = set(datasets.loc[datasets["metric"] == "top5", "dataset"])
-    by_metric = np.where(curves["dataset"].isin(top5), curves["test_top5"], curves["test_top1"])
+    metric = curves["dataset"].map(datasets.set_index("dataset")["metric"])
+    by_metric = np.select(
+        [metric == "top1", metric == "top5"], [curves["test_top1"], curves["test_top5"]], np.nan
+    )
     curves = curves.assign(error=by_metric.astype(float))[CURVE_COLUMNS]
     order = {name: number for number, name in enumerate(datasets["dataset"])}
     return curves.sort_values("dataset", key=lambda names: names.map(order), kind="stable")
@@ -117,7 +119,7 @@ def shifted_of(store: ResultStore, choice: Choice, recipe: str) -> dict[str, pd.
     """Errors on further test sets, of the datasets whose runs were evaluated on any."""
     evaluated = store.evaluations(["dataset", "recipe", "planned"])
     evaluated = evaluated[evaluated["planned"] & (evaluated["recipe"] == recipe)]
-    metric = choice.metric or "top1"
+    metric = "top5" if choice.metric == "top5" else "top1"
     tables = {
         name: store.evaluation_errors(name, metric, choice.recipe, choice.replicates)
         for name in dict.fromkeys(evaluated["dataset"])

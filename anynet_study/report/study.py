@@ -15,7 +15,7 @@ class Choice:
 
     #: None: the main one.
     recipe: str | None = None
-    #: "top1" or "top5"; None: each dataset's own.
+    #: One of `metrics.SHOWN`; None: each dataset's own.
     metric: str | None = None
     replicates: Reduction = "mean"
 
@@ -33,7 +33,7 @@ class StudyTables:
     replicates: pd.DataFrame | None = None
     #: Long: dataset, architecture, epoch, error; the first replicate's test error on its metric.
     curves: pd.DataFrame | None = None
-    #: "top1" or "top5" of each dataset.
+    #: Of each dataset, such as "top1".
     metrics: dict[str, str] = field(default_factory=dict)
     #: As `ResultStore.datasets()`.
     datasets: pd.DataFrame | None = None

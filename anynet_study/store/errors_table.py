@@ -9,8 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
+from anynet_study.metrics import Metric
 from anynet_study.store.columns import read_column
-from anynet_study.store.record import Metric
+from anynet_study.store.record import CURVES
 
 #: How the runs of one architecture on one dataset become one number, or stay several.
 Reduction = Literal["mean", "first", "each"]
@@ -144,8 +145,14 @@ def recipe_code(file: h5py.File, recipe: str | None) -> int:
 
 
 def _on_metric(file: h5py.File, metric: str) -> NDArray[np.float64]:
-    """Every run's error on `metric`: stated, or the end of its curve, or of uniform guessing."""
+    """Every run's error on `metric`: stated, or the end of its curve, or of uniform guessing.
+
+    On another metric than its own a run has an error where there is a curve of it.
+    """
     runs, metrics = file["runs"], list(read_column(file["labels"], "metric"))
+    own = np.array(metrics, object)[runs["metric"][()]] == metric
+    if f"test_{metric}" not in CURVES:
+        return np.where(own, runs["error"][()], np.nan)
     statuses = list(read_column(file["labels"], "status"))
     offsets = file["curves/offsets"][()]
     curve = np.append(file["curves"][f"test_{metric}"][()].astype(np.float64), np.nan)
@@ -157,5 +164,4 @@ def _on_metric(file: h5py.File, metric: str) -> NDArray[np.float64]:
     guessing = np.maximum(0.0, 100.0 * (1.0 - guesses / classes[dataset]))
     status = np.array(statuses, object)[runs["status"][()]]
     other = np.select([status == "completed", status == "diverged"], [final, guessing], np.nan)
-    own = np.array(metrics, object)[runs["metric"][()]] == metric
     return np.asarray(np.where(own, runs["error"][()], other))

@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study.metrics import Metric
+
 RECORD_VERSION = 2
 
 #: Per-epoch curves; losses in nats, errors in percent.
 CURVES = ("train_loss", "train_top1", "train_top5", "test_loss", "test_top1", "test_top5")
 Status = Literal["completed", "diverged", "failed"]
 FailureKind = Literal["", "oom", "data", "timeout", "node", "code"]
-Metric = Literal["top1", "top5"]
 #: The training engine; "": not known, as of all runs before there were two.
 Engine = Literal["", "reference", "fast"]
 

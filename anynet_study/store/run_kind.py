@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anynet_study.metrics import Metric
 from anynet_study.store.decoding import Columns
 from anynet_study.store.kind import SUFFIX, RecordKind
 from anynet_study.store.record import (
@@ -16,7 +17,6 @@ from anynet_study.store.record import (
     SCHEMAS,
     Engine,
     FailureKind,
-    Metric,
     Status,
     from_batch,
     to_batch,

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from anynet_study.data import DatasetView
-from anynet_study.training.chance import chance_error
+from anynet_study.metrics import chance_error
+from anynet_study.metrics.label_words import to_words
 from anynet_study.training.checkpoint import Checkpoint
 from anynet_study.training.fast import FastTrainer
 from anynet_study.training.initial import Weights
@@ -33,7 +34,8 @@ class Outcome:
     #: Per epoch: mean loss and errors in percent. Training values are running averages over the
     #: augmented batches, as the weights moved; test values are taken after the epoch.
     curves: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in CURVES})
-    #: Predicted class of each test image, (n_test,) uint16; empty if diverged.
+    #: Predicted class of each test image, (n_test,) uint16; of several an image `label_words`;
+    #: empty if diverged.
     predictions: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint16))
 
 
@@ -78,14 +80,15 @@ def steps(
         # Both wait for the device: not before all that it is to do has been said.
         tested = yield from trainer.test()
         trained = trainer.trained()
-        outcome.predictions = tested.predictions
+        outcome.predictions = storable(tested.predictions)
+        outcome.error = tested.error
         for name, value in zip(CURVES, trained + tested.values, strict=True):
             outcome.curves[name].append(value)
         if not np.isfinite([trained[0], tested.values[0]]).all():
             return _diverged(outcome, spec, view)
     if first == len(lengths):  # killed after the last test, before the record
-        outcome.predictions = (yield from trainer.test()).predictions
-    outcome.error = outcome.curves[f"test_{spec.recipe.metric}"][-1]
+        tested = yield from trainer.test()
+        outcome.predictions, outcome.error = storable(tested.predictions), tested.error
     return outcome
 
 
@@ -110,6 +113,11 @@ def train(
     if isinstance(ended.result, Exception):
         raise ended.result
     return ended.result
+
+
+def storable(predictions: np.ndarray) -> np.ndarray:
+    """Predictions (`trainer.Tested`) as records have them, (n,) uint16."""
+    return to_words(predictions) if predictions.ndim == 2 else predictions
 
 
 def _diverged(outcome: Outcome, spec: RunSpec, view: DatasetView) -> Outcome:

@@ -2,7 +2,6 @@
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from anynet_study.data import DatasetView
 from anynet_study.training.arrangement import arrange
@@ -10,6 +9,7 @@ from anynet_study.training.augment import preprocessor
 from anynet_study.training.batches import draws_an_image, epoch_tables
 from anynet_study.training.graphs import Program
 from anynet_study.training.initial import Weights, initial_network, training_mode
+from anynet_study.training.losses import training_loss
 from anynet_study.training.metrics import Tally
 from anynet_study.training.options import Options
 from anynet_study.training.schedule import learning_rate, steps_per_epoch
@@ -47,18 +47,27 @@ class FastTrainer:
         self.preprocess = preprocessor(self.recipe, view.mean, view.std, device)
         self._make_tables(source, options)
         self.program = Program(options.records_graphs(device.type))
-        self.tests = TestPass(view, self.model, self.preprocess, source, options, self.program)
+        self.tests = TestPass(
+            view,
+            self.recipe.metric,
+            self.model,
+            self.preprocess,
+            source,
+            options,
+            self.program,
+        )
 
     def _make_tables(self, source: Source, options: Options) -> None:
         steps, batch, device = self.steps, self.batch, self.device
         self.feed = source.feed(self.view, "train", steps, batch, options.resident)
-        self.labels = torch.zeros(steps, batch, dtype=torch.int64, device=device)
+        self._index = torch.from_numpy(self.view.train_index)
+        self._truth = torch.from_numpy(self.view.train_labels)
+        shape = (steps, batch, *self._truth.shape[1:])
+        self.labels = torch.zeros(shape, dtype=self._truth.dtype, device=device)
         self.draws = torch.zeros(steps, draws_an_image(self.recipe), batch, device=device)
         self.rates = torch.zeros(steps, device=device)
         self.counter = torch.zeros(1, dtype=torch.int64, device=device)
         self.tally = Tally(device)
-        self._index = torch.from_numpy(self.view.train_index)
-        self._truth = torch.from_numpy(self.view.train_labels)
 
     def begin_epoch(self, epoch: int, steps_done: int = 0) -> None:
         tables = epoch_tables(self.spec, len(self.view.train_index), self.view.size, epoch)
@@ -97,7 +106,7 @@ class FastTrainer:
     def _gradients(self, pixels: Tensor, rows: Tensor, draws: Tensor, labels: Tensor) -> None:
         batch = self.preprocess.train(pixels, rows, draws)
         logits = self.model(batch.contiguous() if self.contiguous else batch).float()
-        loss = F.cross_entropy(logits, labels, label_smoothing=self.recipe.label_smoothing)
+        loss = training_loss(logits, labels, self.recipe.label_smoothing)
         (loss / self.recipe.accumulation).backward()
         self.tally.add(logits, labels, loss)
 

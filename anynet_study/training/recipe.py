@@ -1,6 +1,6 @@
 """The training regime of a run, as stated in a sweep file."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -13,8 +13,8 @@ from pydantic import (
 )
 
 from anynet_study.errors import UserError
+from anynet_study.metrics import Metric
 
-Metric = Literal["top1", "top5"]
 #: From this many classes on, top-5 is the error of a run (paper 1, Table 2).
 TOP5_CLASSES = 100
 
@@ -30,6 +30,14 @@ Share = Annotated[float, Field(gt=0, le=1)]
 Ratio = Annotated[float, Field(gt=0)]
 #: Keys that came after the first runs, and the crop with which alone they mean something.
 OF_RESIZED_CROPS = ("crop_area", "crop_ratio")
+#: Metrics that say nothing of images with several classes.
+OF_ONE_CLASS = ("balanced_accuracy", "quadratic_kappa")
+
+
+def _metric_of(classes: int, multi_label: bool) -> Metric:
+    if multi_label:
+        return "macro_f1"
+    return "top5" if classes >= TOP5_CLASSES else "top1"
 
 
 class Recipe(BaseModel):
@@ -82,7 +90,8 @@ class Recipe(BaseModel):
     crop_ratio: tuple[Ratio, Ratio] = (3 / 4, 4 / 3)
     #: Side of the network's input in pixels; None: the size at which the dataset is packed.
     resolution: int | None = Field(None, ge=4)
-    #: Which error is *the* error of a run; None: top5 with 100 classes or more, else top1.
+    #: What *the* error of a run is of, such as top1, macro_f1 or auroc; None: what is usual for the
+    #: dataset, else top5 with 100 classes or more, macro_f1 with several an image, or top1.
     metric: Metric | None = None
     #: What is trained: all layers, or only the last one (a linear probe of pretrained weights).
     trained: Literal["all", "head"] = "all"
@@ -117,10 +126,13 @@ class Recipe(BaseModel):
             raise ValueError("nesterov: only with optimizer sgd and a momentum above 0")
         return self
 
-    def resolved(self, size: int, classes: int) -> "ResolvedRecipe":
+    def resolved(
+        self, size: int, classes: int, multi_label: bool = False, usual: Metric | None = None
+    ) -> "ResolvedRecipe":
         """Fill in what depends on the dataset, packed at `size` pixels; equal runs look equal.
 
-        Raises UserError where an image is too small for the crop.
+        `usual`: the dataset's own metric, where it has one. Raises UserError where an image is too
+        small for the crop, and for what makes no sense with these classes.
         """
         resolution = self.resolution or size
         padding = self.padding if self.crop == "pad" else 0
@@ -129,7 +141,16 @@ class Recipe(BaseModel):
                 f"recipe: resolution {resolution} exceeds the images' {size} pixels "
                 f"(plus {padding} of padding on each side); pack the dataset larger"
             )
-        metric = self.metric or ("top5" if classes >= TOP5_CLASSES else "top1")
+        metric = self.metric or usual or _metric_of(classes, multi_label)
+        if metric == "top5" and classes <= 5:
+            raise UserError(f"metric top5 needs more than 5 classes, it has {classes}")
+        if multi_label and metric in OF_ONE_CLASS:
+            raise UserError(
+                f"metric {metric} needs one class an image, here are several; legal: "
+                f"{', '.join(name for name in get_args(Metric) if name not in OF_ONE_CLASS)}"
+            )
+        if multi_label and self.label_smoothing:
+            raise UserError("label_smoothing needs one class an image, here are several")
         unused = {name: Recipe.model_fields[name].default for name in self._unused()}
         filled = {"resolution": resolution, "padding": padding, "metric": metric}
         keys = {name: getattr(self, name) for name in Recipe.model_fields}

@@ -12,6 +12,8 @@ from torch.nn import functional as F
 from anynet_study.data import DatasetView
 from anynet_study.training.batches import epoch_tables
 from anynet_study.training.initial import Weights, initial_network, training_mode
+from anynet_study.training.losses import predicted, summed_loss, training_loss
+from anynet_study.training.metrics import final_error
 from anynet_study.training.optimizers import make_optimizer
 from anynet_study.training.schedule import learning_rate, steps_per_epoch
 from anynet_study.training.spec import RunSpec
@@ -53,7 +55,7 @@ class ReferenceTrainer:
             ).to(self.device)
             labels = torch.tensor(self.view.train_labels[chosen.numpy()]).to(self.device)
             logits = self.model(batch)
-            loss = F.cross_entropy(logits, labels, label_smoothing=self.recipe.label_smoothing)
+            loss = training_loss(logits, labels, self.recipe.label_smoothing)
             (loss / parts).backward()
             self.sums += np.array(_sums(logits.detach(), labels, loss.item() * len(labels)))
             self.images += len(labels)
@@ -65,8 +67,8 @@ class ReferenceTrainer:
 
     def test(self) -> Testing:
         self.model.eval()
-        sums, predictions = np.zeros(3), []
-        index, labels = self.view.test_index, self.view.test_labels
+        sums, predictions, scores = np.zeros(3), [], []
+        index, labels, several = self.view.test_index, self.view.test_labels, self.view.multi_label
         _, size = even_batches(len(index))
         for first in range(0, len(index), size):
             images = self.view.images("test")[index[first : first + size]]
@@ -74,11 +76,16 @@ class ReferenceTrainer:
             truth = torch.tensor(labels[first : first + size]).to(self.device)
             with torch.no_grad():
                 logits = self.model(batch.to(self.device))
-            loss = F.cross_entropy(logits, truth, reduction="sum").item()
+            loss = summed_loss(logits, truth).item()
             sums += np.array(_sums(logits, truth, loss))
-            predictions.append(logits.argmax(1).cpu().numpy().astype(np.uint16))
+            guesses = predicted(logits, several).cpu().numpy()
+            predictions.append(guesses.astype(np.uint8 if several else np.uint16))
+            scores.append(logits)
             yield
-        return Tested(_means(sums, len(index)), np.concatenate(predictions))
+        values, guessed = _means(sums, len(index)), np.concatenate(predictions)
+        classes, metric = len(self.view.classes), self.recipe.metric
+        error = final_error(metric, values, labels, guessed, classes, torch.cat(scores))
+        return Tested(values, guessed, error)
 
     def state(self) -> State:
         return {
@@ -123,8 +130,8 @@ class ReferenceTrainer:
 def _sums(logits: Tensor, labels: Tensor, loss: float) -> tuple[float, float, float]:
     """Sums over a batch: loss, wrong first guesses, wrong first five guesses."""
     five = logits.topk(min(5, logits.shape[1]), dim=1).indices
-    right = five == labels[:, None]
-    return loss, len(labels) - right[:, 0].sum().item(), len(labels) - right.sum().item()
+    right = five == labels[:, None] if labels.dim() == 1 else labels.gather(1, five) > 0
+    return loss, len(labels) - right[:, 0].sum().item(), len(labels) - right.any(1).sum().item()
 
 
 def _means(sums: np.ndarray, images: int) -> Values:

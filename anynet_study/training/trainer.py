@@ -17,8 +17,11 @@ class Tested:
     """A pass over the test images."""
 
     values: Values
-    #: (n_test,) uint16: the predicted classes, in the view's order.
+    #: (n_test,) uint16: the predicted classes, in the view's order; where images have several,
+    #: (n_test, classes) uint8, 1 for those predicted.
     predictions: np.ndarray
+    #: In percent, on the recipe's metric.
+    error: float
 
 
 #: A pass over the test images as turns, which several runs take together.

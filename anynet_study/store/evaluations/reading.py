@@ -1,7 +1,7 @@
 """The evaluations of one results file as Arrow tables, and as errors."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, get_args
+from typing import Any
 
 import h5py
 import numpy as np
@@ -15,7 +15,6 @@ from anynet_study.store.arrow_tables import check_columns
 from anynet_study.store.columns import read_column
 from anynet_study.store.errors_table import Labels, Selection, recipe_code
 from anynet_study.store.layout import EVALUATION_CODED, EVALUATION_COLUMNS, evaluation_group
-from anynet_study.store.record import Metric
 
 #: Columns that an evaluation has of its run.
 OF_RUN = ("run_id", "architecture", "dataset", "recipe", "replicate")
@@ -34,6 +33,9 @@ SHOWN = (
 #: And all that there is.
 COLUMNS = (*SHOWN, *(name for name in EVALUATION_COLUMNS if name not in (*SHOWN, "run")))
 _TEXTS = (*EVALUATION_CODED, "host", "journal")
+
+#: On which evaluations have errors.
+METRICS = ("top1", "top5")
 
 Rows = NDArray[np.int64]
 
@@ -90,8 +92,8 @@ def evaluation_selection(
     `counted`: which evaluations come into question; None: the planned ones. Raises UserError
     where a name stands for several evaluations of the runs.
     """
-    if metric not in get_args(Metric):
-        raise UserError(f"metric {metric!r}: legal are {', '.join(get_args(Metric))}")
+    if metric not in METRICS:
+        raise UserError(f"metric {metric!r}: legal of evaluations are {', '.join(METRICS)}")
     run = _values(file, "run", None, np.int32)
     if counted is None:
         counted = _values(file, "planned", None, np.uint8).astype(bool)

@@ -7,10 +7,11 @@ from typing import Any, get_args
 import pyarrow as pa
 
 from anynet_study.errors import UserError
+from anynet_study.metrics import Metric
 from anynet_study.store.importing.cells import numbers_of
 from anynet_study.store.importing.gathering import whole_table
 from anynet_study.store.importing.tables import read_table
-from anynet_study.store.record import ROLES, Metric
+from anynet_study.store.record import ROLES
 
 #: /datasets, as `stages.dataset_table` has it.
 COLUMNS = pa.schema(

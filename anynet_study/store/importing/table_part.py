@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
+from anynet_study.metrics import Metric
 from anynet_study.store.importing.cells import Cells, repeated
 from anynet_study.store.importing.datasets import Known
 from anynet_study.store.importing.described import describe, recomputed, renamed
@@ -20,7 +21,6 @@ from anynet_study.store.importing.part import Part, named_runs
 from anynet_study.store.importing.scale import in_error_percent
 from anynet_study.store.importing.shape import shape_of
 from anynet_study.store.importing.tables import read_table
-from anynet_study.store.record import Metric
 
 
 def table_part(path: Path, label: str, options: ImportOptions, known: Known) -> Part:

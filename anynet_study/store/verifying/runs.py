@@ -6,9 +6,10 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.metrics import Metric
 from anynet_study.store.columns import read_coded, read_column
 from anynet_study.store.layout import CODED
-from anynet_study.store.record import Engine, FailureKind, Metric, Status
+from anynet_study.store.record import Engine, FailureKind, Status
 from anynet_study.store.verifying.finding import Finding, Findings, some
 
 _LEGAL = {"status": Status, "failure_kind": FailureKind, "metric": Metric, "engine": Engine}

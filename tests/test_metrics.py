@@ -1,0 +1,136 @@
+"""Every metric against scikit-learn's on random predictions; the error of guessing against all."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as theirs
+
+from anynet_study import metrics as ours
+from anynet_study.training.ranking import auroc
+
+
+@st.composite
+def guesses(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
+    """Truth, predictions and the number of classes, of which some may be missing."""
+    classes, images = draw(st.integers(2, 12)), draw(st.integers(2, 60))
+    generator = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    truth = generator.integers(0, draw(st.integers(1, classes)), images)
+    wrong = generator.random(images) < draw(st.sampled_from([0.0, 0.3, 1.0]))
+    return truth, np.where(wrong, generator.integers(0, classes, images), truth), classes
+
+
+@given(guesses())
+def test_metrics_of_predicted_classes(given):
+    truth, predictions, classes = given
+    confusion = ours.confusion_matrix(truth, predictions, classes)
+    every = range(classes)
+    np.testing.assert_array_equal(
+        confusion, theirs.confusion_matrix(truth, predictions, labels=every)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of classes that are not there
+        balanced = theirs.balanced_accuracy_score(truth, predictions)
+        kappa = theirs.cohen_kappa_score(truth, predictions, labels=every, weights="quadratic")
+    assert ours.accuracy(confusion) == pytest.approx(theirs.accuracy_score(truth, predictions))
+    assert ours.balanced_accuracy(confusion) == pytest.approx(balanced)
+    assert ours.macro_f1(confusion) == pytest.approx(
+        theirs.f1_score(truth, predictions, average="macro")
+    )
+    assert ours.quadratic_kappa(confusion) == pytest.approx(np.nan_to_num(kappa))
+    recall = theirs.recall_score(
+        truth, predictions, labels=every, average=None, zero_division=np.nan
+    )
+    np.testing.assert_allclose(ours.class_accuracy(confusion), recall)
+
+
+@given(st.integers(2, 5), st.integers(2, 40), st.integers(0, 2**32 - 1))
+def test_macro_f1_of_several_labels(classes, images, seed):
+    truth, predictions = np.random.default_rng(seed).random((2, images, classes)) < [
+        [[0.3]],
+        [[0.5]],
+    ]
+    expected = theirs.f1_score(truth, predictions, average="macro", zero_division=0)
+    assert ours.macro_f1_of_labels(truth, predictions) == pytest.approx(expected)
+
+
+def scores(images: int, classes: int, seed: int, ties: bool) -> np.ndarray:
+    drawn = np.random.default_rng(seed).normal(size=(images, classes)).astype(np.float32)
+    return np.round(drawn) if ties else drawn
+
+
+SCORES = (st.integers(8, 60), st.integers(0, 2**32 - 1), st.booleans())
+
+
+@given(*SCORES)
+def test_auroc_of_two_classes(images, seed, ties):
+    logits, truth = scores(images, 2, seed, ties), np.arange(images) % 2
+    expected = theirs.roc_auc_score(truth, logits[:, 1].astype(float) - logits[:, 0])
+    assert auroc(torch.tensor(logits), torch.tensor(truth)) == pytest.approx(expected)
+
+
+@settings(deadline=None)
+@given(*SCORES, st.integers(3, 8))
+def test_auroc_of_more_classes_is_the_mean_of_one_against_the_rest(images, seed, ties, classes):
+    logits, truth = torch.tensor(scores(images, classes, seed, ties)), np.arange(images) % classes
+    probabilities = logits.double().softmax(1).numpy()
+    expected = theirs.roc_auc_score(
+        truth, probabilities, multi_class="ovr", average="macro", labels=range(classes)
+    )
+    assert auroc(logits, torch.tensor(truth)) == pytest.approx(expected)
+
+
+@given(*SCORES)
+def test_auroc_of_several_labels(images, seed, ties):
+    logits, truth = (
+        scores(images, 3, seed, ties),
+        np.random.default_rng(seed).random((images, 3)) < 0.5,
+    )
+    truth[:2] = [[True] * 3, [False] * 3]
+    expected = theirs.roc_auc_score(truth, logits, average="macro")
+    assert auroc(torch.tensor(logits), torch.tensor(truth)) == pytest.approx(expected)
+
+
+def test_many_classes_are_ranked_some_at_a_time(monkeypatch):
+    logits, truth = torch.randn(50, 9), torch.arange(50) % 9
+    together = auroc(logits, truth)
+    monkeypatch.setattr("anynet_study.training.ranking.TOGETHER", 2)
+    assert auroc(logits, truth) == pytest.approx(together, rel=1e-12)
+
+
+def test_classes_without_both_kinds_of_images_do_not_count():
+    logits = torch.randn(20, 3)
+    truth = torch.arange(20) % 2  # nothing of the third
+    probabilities = logits.double().softmax(1).numpy()
+    areas = [theirs.roc_auc_score(truth == c, probabilities[:, c]) for c in (0, 1)]
+    assert auroc(logits, truth) == pytest.approx(np.mean(areas))
+    assert auroc(logits, torch.zeros(20, dtype=torch.long)) == 0.5
+
+
+@given(st.integers(2, 6), st.integers(6, 50), st.integers(0, 2**32 - 1))
+def test_no_constant_guess_is_better_than_chance(classes, images, seed):
+    truth = np.random.default_rng(seed).integers(0, classes, images)
+    for metric in ("top1", "balanced_accuracy", "macro_f1", "quadratic_kappa"):
+        errors = [
+            ours.prediction_error(metric, truth, np.full(images, one), classes)
+            for one in np.unique(truth)
+        ]
+        assert ours.chance_error(truth, classes, metric) == pytest.approx(min(errors)), metric
+    assert ours.chance_error(truth, classes, "auroc") == 50
+
+
+def test_chance_with_several_labels():
+    truth = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1], [1, 0, 0]], np.uint8)
+    assert ours.chance_error(truth, 3, "top1") == 25
+    assert ours.chance_error(truth, 3, "top5") == 0
+    f1 = np.mean([2 * 3 / 7, 2 * 1 / 5, 2 * 1 / 5])
+    assert ours.chance_error(truth, 3, "macro_f1") == pytest.approx(100 * (1 - f1))
+
+
+def test_errors_are_percent_of_what_is_missing():
+    assert ours.error_of(0.75) == 25
+    assert ours.error_of(1.0) == 0
+    assert ours.error_of(-0.4) == 100
