@@ -1,8 +1,11 @@
 """Splits of our own making: stratified by class, whole groups, a function of a seed."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 
+import numpy as np
+
+from anynet_study.data.mixed_groups import hold_out_mixed
 from anynet_study.data.ordering import seeded_order
 from anynet_study.data.readers.listing import Example
 from anynet_study.errors import UserError
@@ -13,16 +16,48 @@ def hold_out(
 ) -> tuple[list[Example], list[Example]]:
     """Split sorted `examples` into train and test, about `share` of every class in test.
 
-    Groups are kept whole; a group counts for the class most of its images have. In every class
-    at least one group falls on either side.
+    Groups are kept whole; see `hold_out_mixed` for those of several classes. In every class at
+    least one group falls on either side.
     """
     groups: dict[object, list[int]] = defaultdict(list)
     for position, example in enumerate(examples):
         groups[example.group or position].append(position)
+    if any(len({examples[place].label for place in group}) > 1 for group in groups.values()):
+        held_out = _mixed(examples, classes, list(groups.values()), share, seed)
+    else:
+        held_out = _pure(examples, classes, list(groups.values()), share, seed)
+    train = [example for place, example in enumerate(examples) if place not in held_out]
+    test = [example for place, example in enumerate(examples) if place in held_out]
+    return train, test
+
+
+def _mixed(
+    examples: Sequence[Example],
+    classes: Sequence[str],
+    groups: list[list[int]],
+    share: float,
+    seed: int,
+) -> set[int]:
+    counts = np.zeros((len(groups), len(classes)), np.int64)
+    for row, group in enumerate(groups):
+        for place in group:
+            counts[row, examples[place].label] += 1
+    order = seeded_order(len(groups), "holdout of groups", seed).tolist()
+    chosen = hold_out_mixed(counts, classes, share, order)
+    return {place for row in chosen for place in groups[row]}
+
+
+def _pure(
+    examples: Sequence[Example],
+    classes: Sequence[str],
+    groups: list[list[int]],
+    share: float,
+    seed: int,
+) -> set[int]:
+    """Of groups of one class each."""
     by_class: dict[int, list[list[int]]] = defaultdict(list)
-    for group in groups.values():
-        labels = Counter(examples[position].label for position in group)
-        by_class[max(labels, key=lambda label: (labels[label], -label))].append(group)
+    for group in groups:
+        by_class[examples[group[0]].label].append(group)
     held_out: set[int] = set()
     for label, name in enumerate(classes):
         members = by_class[label]
@@ -30,9 +65,7 @@ def hold_out(
             raise UserError(f"class {name!r} has too few images to hold out a test split: 2 needed")
         order = [members[place] for place in seeded_order(len(members), "holdout", seed, name)]
         held_out.update(position for group in _share_of(order, share) for position in group)
-    train = [example for place, example in enumerate(examples) if place not in held_out]
-    test = [example for place, example in enumerate(examples) if place in held_out]
-    return train, test
+    return held_out
 
 
 def _share_of(groups: list[list[int]], share: float) -> list[list[int]]:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anynet_study.data.holdout import hold_out, limit
+from anynet_study.data.mixed_groups import hold_out_mixed
 from anynet_study.data.ordering import seeded_order, seeded_uniform
 from anynet_study.data.readers.listing import Example
 from anynet_study.errors import UserError
@@ -40,6 +41,49 @@ def test_groups_are_whole_and_shares_kept(examples, share, seed):
         assert 0 < held < sum(groups)
         # Never further off than the one group that could not be divided.
         assert abs(held - share * sum(groups)) <= max(groups)
+
+
+@st.composite
+def mixed_counts(draw):
+    """(groups, classes) images: every class in two groups at least."""
+    groups = draw(st.integers(4, 30))
+    cells = st.lists(st.integers(0, 9), min_size=groups, max_size=groups)
+    counts = np.array([draw(cells) for _ in range(3)]).T
+    counts[:2] += 1
+    return counts
+
+
+@given(mixed_counts(), st.floats(0.1, 0.5), st.integers(0, 3))
+def test_groups_of_several_classes_are_whole_and_every_class_is_on_both_sides(counts, share, seed):
+    examples = [
+        Example(f"{group:02d}/{label}/{number}", label, f"g{group:02d}")
+        for group, row in enumerate(counts)
+        for label, count in enumerate(row)
+        for number in range(count)
+    ]
+    train, test = hold_out(examples, CLASSES, share, seed)
+    assert sorted(train + test, key=lambda e: e.name) == examples
+    assert not {e.group for e in train} & {e.group for e in test}
+    assert {e.label for e in train} == {e.label for e in test} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shares_of_many_mixed_groups_are_near(seed):
+    """200 photos with 50 points each of five classes, from common to rare, and uneven by photo."""
+    random = np.random.default_rng(seed)
+    counts = np.stack(
+        [random.multinomial(50, random.dirichlet([4, 2, 1, 0.5, 0.1])) for _ in range(200)]
+    )
+    order = random.permutation(200).tolist()
+    held = hold_out_mixed(counts, tuple("abcde"), 0.2, order)
+    shares = counts[held].sum(axis=0) / counts.sum(axis=0)
+    np.testing.assert_allclose(shares, 0.2, atol=0.04)
+
+
+def test_a_class_in_one_group_cannot_be_on_both_sides():
+    counts = np.array([[3, 1], [3, 0], [2, 0]])
+    with pytest.raises(UserError, match="class 'b' is in one group of images only"):
+        hold_out_mixed(counts, ("a", "b"), 0.2, [0, 1, 2])
 
 
 @given(st.integers(2, 60), st.floats(0.05, 0.9), st.integers(0, 3))

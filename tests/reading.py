@@ -1,0 +1,32 @@
+"""Reading a folder or an archive as `data add` does, up to the list of its images."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from anynet_study.data.choices import Choices
+from anynet_study.data.readers import Example, Listing, read_source
+from anynet_study.data.source import Source, opened
+
+
+def read(path: Path, **choices: object) -> Listing:
+    """What is found at `path`, read as `choices` say."""
+    return read_with_source(path, **choices)[1]
+
+
+def read_with_source(path: Path, **choices: object) -> tuple[Source, Listing]:
+    """The same with the source that the listing is of; what was unpacked stays."""
+    workspace = Path(tempfile.mkdtemp(dir=path.parent, prefix=".workspace"))
+    with opened(path, workspace, Choices(**choices)) as source:
+        return read_source(source)
+
+
+def counts(listing: Listing, examples: Sequence[Example] | None) -> dict[str, int]:
+    """Images of each class, by its name."""
+    return dict(Counter(listing.classes[example.label] for example in examples or []))
+
+
+def class_of(listing: Listing, examples: Sequence[Example] | None) -> dict[str, str]:
+    """The class of each image by its path."""
+    return {example.name: listing.classes[example.label] for example in examples or []}
