@@ -53,10 +53,6 @@ class Study:
         return self.folder / "logs"
 
     @property
-    def jobs_file(self) -> Path:
-        return self.jobs
-
-    @property
     def jobs(self) -> Path:
         """What was submitted: a file a launcher."""
         return self.folder / "jobs"

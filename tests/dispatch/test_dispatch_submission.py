@@ -1,0 +1,212 @@
+"""Submission to a Slurm that has limits, refuses, and whose launcher is killed at any point."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command import command
+from fake_slurm import FakeSlurm
+from tiny_study import RUNS, TINY, Type, typing_in
+
+from anynet_study.dispatch import ledger
+from anynet_study.dispatch.job_array import JobArray, array_file
+from anynet_study.dispatch.submissions import submissions
+from anynet_study.study import Study
+
+#: A job a run.
+SHORT = ["--cluster", "slurm", "launch.job_minutes=0.00001"]
+Launch = Callable[..., dict[str, int]]
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
+    return FakeSlurm(tmp_path / "slurm", monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Packed once for all tests."""
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture
+def typed(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Type:
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    (tmp_path / "data").symlink_to(data)
+    return typing_in(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def launch(typed: Type) -> Launch:
+    def launch(*arguments: str) -> dict[str, int]:
+        told = typed("launch", "tiny.yaml", *SHORT, *arguments, "--json")
+        assert told.code == 0, told
+        counts: dict[str, int] = json.loads(told.out)
+        return counts
+
+    return launch
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    return Study(tmp_path / "studies" / "tiny")
+
+
+def runs_of(jobs: list[ledger.SubmittedJob]) -> list[str]:
+    return [run for job in jobs for run in job.runs]
+
+
+def test_arrays_are_no_larger_than_the_site_s(slurm: FakeSlurm, launch: Launch, study: Study):
+    slurm.set(max_array=5)
+    assert launch()["jobs"] == RUNS
+    assert slurm.option("array") == ["0-4%5", "0-4%5", "0-1%2"]
+    assert [job.job_id for job in ledger.read(study.jobs)] == slurm.queue
+    assert len(set(runs_of(list(ledger.read(study.jobs))))) == RUNS
+    assert launch()["under_way"] == RUNS
+    slurm.forget()
+    assert launch()["submitted"] == RUNS
+
+
+def test_without_arrays_there_are_single_jobs(slurm: FakeSlurm, launch: Launch, study: Study):
+    slurm.set(max_array=0)
+    assert launch()["jobs"] == RUNS
+    assert slurm.option("array") == [None] * RUNS
+    assert slurm.queue == [str(number) for number in range(1, RUNS + 1)]
+    assert launch("launch.slurm.array_parallelism=2")["under_way"] == RUNS
+
+
+def test_arrays_of_a_launch_share_its_parallelism(slurm: FakeSlurm, launch: Launch, study: Study):
+    slurm.set(max_array=3)
+    launch("launch.slurm.array_parallelism=2", "launch.slurm.dependency=afterok:99")
+    assert slurm.option("array") == ["0-2%1"] * 4
+    first, others = ["afterok:99"] * 2, ["afterok:99,afterany:1", "afterok:99,afterany:2"]
+    assert slurm.option("dependency") == first + others
+    planned = runs_of(list(ledger.read(study.jobs)))
+    assert [len(it.tasks) for it in submissions(study.jobs)] == [3] * 4
+    slurm.forget()
+    slurm.set(max_array=1001)
+    launch()
+    in_order = runs_of(list(ledger.read(study.jobs)))[RUNS:]
+    assert planned == [in_order[n] for n in (0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11)]
+
+
+def test_what_there_is_no_room_for_is_left_for_later(
+    slurm: FakeSlurm, typed: Type, launch: Launch, study: Study
+):
+    slurm.set(max_submit=7)
+    told = typed("launch", "tiny.yaml", *SHORT)
+    assert told.code == 0
+    first, second = told.out.splitlines()
+    assert f"{RUNS} runs: 0 recorded, 0 under way, 7 submitted in 7 jobs" in first
+    assert second.startswith("5 jobs (5 runs) are left, for Slurm takes no more now (AssocMaxSub")
+    assert len(slurm.queue) == 7
+    assert told.err.count("sbatch") == 0
+    in_order = runs_of(list(ledger.read(study.jobs)))
+    slurm.set(max_submit=1000)
+    counts = launch()
+    assert [counts[it] for it in ("under_way", "submitted", "jobs", "jobs_left")] == [7, 5, 5, 0]
+    slurm.forget()
+    launch()
+    again = runs_of(list(ledger.read(study.jobs)))[RUNS:]
+    assert again[:7] == in_order  # the first rows were queued first
+
+
+def test_a_full_queue_takes_nothing_and_that_is_no_failure(slurm: FakeSlurm, launch: Launch):
+    slurm.set(max_submit=0)
+    told = launch()
+    assert (told["submitted"], told["jobs_left"]) == (0, RUNS)
+    slurm.set(
+        refusal="sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying\n"
+    )
+    assert launch()["jobs_left"] == RUNS
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("Batch job submission failed: Job violates accounting/QOS policy (...)", "QOS policy"),
+        ("invalid partition specified: fast", "invalid partition specified: fast"),
+    ],
+)
+def test_other_refusals_are_failures_in_one_line(
+    slurm: FakeSlurm, typed: Type, study: Study, words: str, said: str
+):
+    slurm.set(max_submit=0, refusal=f"sbatch: error: {words}\n")
+    told = typed("launch", "tiny.yaml", *SHORT)
+    assert told.code == 1
+    assert told.err.splitlines()[-1].startswith("failed: sbatch: ")
+    assert said in told.err
+    assert list(submissions(study.jobs)) == []
+    assert list(study.logs.iterdir()) == []
+
+
+@pytest.mark.parametrize("moment", ["before_queue", "after_queue"])
+def test_a_launcher_killed_at_sbatch_is_followed_by_another(
+    slurm: FakeSlurm, launch: Launch, study: Study, tmp_path: Path, moment: str
+):
+    slurm.set(max_array=4, **{moment: 'test "$(cat "$FAKE/last")" = 2 && kill -9 $1\n'})
+    killed = subprocess.run(command("launch", "tiny.yaml", *SHORT), cwd=tmp_path)
+    assert killed.returncode == -signal.SIGKILL
+    queued = 8  # the dead launcher's sbatch lives on
+    assert len(slurm.queue) == queued
+    slurm.set(**{moment: ""})
+    told = launch()
+    assert (told["under_way"], told["submitted"]) == (queued, RUNS - queued)
+    jobs = list(ledger.read(study.jobs))
+    assert sorted(job.job_id for job in jobs) == sorted(slurm.queue)
+    assert len(set(runs_of(jobs))) == RUNS
+    for entry in submissions(study.jobs):  # what the orphans have to do is there
+        assert JobArray.read(array_file(study.logs, entry.token)).tasks == entry.tasks
+
+
+def test_an_answer_that_never_came_is_looked_up(slurm: FakeSlurm, typed: Type, launch: Launch):
+    """Slurm took the job, but said so too late."""
+    late = "echo 'sbatch: error: Socket timed out on send/recv operation' >&2; kill -9 $PPID\n"
+    slurm.set(after_queue=late.replace("$PPID", "$(ps -o ppid= $$)"))
+    told = typed("launch", "tiny.yaml", *SHORT)
+    assert told.code == 1
+    assert "timed out" in told.err.splitlines()[-1] or "exit code" in told.err.splitlines()[-1]
+    slurm.set(after_queue="")
+    assert launch()["under_way"] == RUNS
+
+
+def test_litter_is_removed_once_no_job_is_alive(slurm: FakeSlurm, launch: Launch, study: Study):
+    launch()
+    (study.logs / "1_0_0_log.out").touch()
+    (study.code / "an-older-one").mkdir()
+    os.utime(study.code / "an-older-one", (1.0, 1.0))
+    launch()
+    assert len(list(study.code.iterdir())) == 2
+    slurm.forget()
+    launch()
+    assert len(list(study.code.iterdir())) == 1
+    names = sorted(path.suffix for path in study.logs.iterdir())
+    assert names == [".out", ".pkl", ".sh"]
+
+
+def test_a_shell_inside_a_job_passes_nothing_on(
+    slurm: FakeSlurm, launch: Launch, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("SLURM_CPU_BIND", "SLURM_JOB_ID", "SBATCH_MEM_BIND", "SBATCH_TIMELIMIT"):
+        monkeypatch.setenv(name, "7")
+    monkeypatch.setenv("SLURM_CONF", "/etc/slurm.conf")
+    monkeypatch.setenv("SBATCH_ACCOUNT", "physics")
+    monkeypatch.setenv("SBATCH_PARTITION", "short")
+    launch("launch.slurm.partition=main")
+    theirs = slurm.environment(1)
+    kept = {name: theirs[name] for name in theirs if name.startswith(("SLURM", "SBATCH"))}
+    assert kept == {"SLURM_CONF": "/etc/slurm.conf", "SBATCH_ACCOUNT": "physics"}
+
+
+def test_no_sbatch_no_study(typed: Type, study: Study, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", "")
+    told = typed("launch", "tiny.yaml", *SHORT)
+    assert told.code == 2
+    assert "there is no sbatch here" in told.err.splitlines()[-1]
+    assert not study.folder.exists()
