@@ -9,6 +9,7 @@ orders and groups rows, `sql` runs a SELECT.
 whether stores and journals are whole and agree.
 """
 
+from anynet_study.store.by_class import class_accuracies, label_matrices
 from anynet_study.store.collect import collect
 from anynet_study.store.compare import stores_equal
 from anynet_study.store.evaluations.record import EvaluationRecord
@@ -38,11 +39,13 @@ __all__ = [
     "ResultStore",
     "ResultStores",
     "RunRecord",
+    "class_accuracies",
     "collect",
     "find_store",
     "find_stores",
     "finished_evaluations",
     "finished_runs",
+    "label_matrices",
     "query",
     "read_evaluations",
     "read_journal",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.files import replacing
+from anynet_study.metrics.label_words import to_words
 from anynet_study.store.attributes import set_text
 from anynet_study.store.catalogue import RUNS
 from anynet_study.store.columns import write_numbers, write_table
@@ -108,10 +109,16 @@ def _write_truth(
 ) -> None:
     """Write a dataset's labels, unless some of the runs on it are not asked for by the sweep.
 
-    Those may have been made on other images under the same name.
+    Those may have been made on other images under the same name. `truth` is (images,), or (images,
+    classes) of zeros and ones.
     """
     group = file.get(prediction_group(dataset))
-    if group is None or not asked[group["run"][()]].all():
+    if group is None:
+        return
+    if truth.ndim == 2:
+        truth = to_words(truth)
+        set_text(group, "kind", "labels")
+    if not asked[group["run"][()]].all():
         return
     if group["classes"].shape[1] == len(truth):
         write_numbers(group, "labels", truth.astype(np.uint16))

@@ -37,10 +37,11 @@ TABLES  A group whose attribute `columns` lists its columns in order, all of one
                 (multiply-adds), parameters and activations (counts). Older stores lack some of
                 these columns. The attribute `sampling` is JSON: how the population was drawn.
 /datasets       one row a dataset: label `dataset`; base; role (source, family, target, extra);
-                classes, train_images, test_images (counts); metric (top1, top5); chance (error of
-                guessing the most frequent class); epochs; content_hash; variant (JSON); and
-                class_names, a JSON list in the order of the classes' numbers, missing from older
-                stores.
+                classes, train_images, test_images (counts); metric (top1, top5, balanced_accuracy,
+                macro_f1, quadratic_kappa, auroc: errors are 100 (1 - value), at most 100); chance
+                (error of the best guess that is the same for all images); epochs; content_hash;
+                variant (JSON); and class_names, a JSON list in the order of the classes' numbers,
+                missing from older stores.
 /journals       one row a journal, or an imported file, that the store was made from: journal (file
                 name), records, duplicates (records set aside), bytes, problem ("" if none).
 /runs           one row a run, ordered by architecture, dataset, recipe, replicate, run_id:
@@ -71,7 +72,7 @@ TABLES  A group whose attribute `columns` lists its columns in order, all of one
   seconds       duration
   started       when it began, seconds since 1970, UTC
   planned       1 if the sweep of this store asks for the evaluation and for its run, else 0
-  predicted     number of its predictions: images, or 0
+  predicted     number of its predictions: images (times the columns of one), or 0
   coded text    evaluation (its name in the sweep), identity (JSON: all that determines the
                 evaluation of given weights), evaluation_id (16 hexadecimal digits, the start of
                 the SHA-256 of identity), host, journal: an integer i standing for the text
@@ -94,7 +95,9 @@ ARRAYS
   run           the row of /runs that each row belongs to, ascending
   labels        uint16, one a test image: its true class, 65535 where unknown; not in every group
                 The attribute `kind` of a group is "class"; or "correct" where only that is known:
-                classes are then 1 for a right prediction and 0 for a wrong one, and labels all 1.
+                classes are then 1 for a right prediction and 0 for a wrong one, and labels all 1;
+                or "labels" where an image can have several classes: it then has as many columns
+                as there are fifteens of classes, and bit b of column w is class 15 w + b.
 /provenance     scalar text: a JSON object saying what made the store.
 /collected      for the next collect of the journals alone, which reads only what is new in them:
                 where the record of every run is, and what they called it. May be missing.

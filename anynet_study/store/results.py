@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study.errors import UserError
 from anynet_study.store.arrow_columns import read_table, table_columns
 from anynet_study.store.arrow_tables import (
     check_columns,
@@ -85,6 +86,8 @@ class ResultStore(Results):
     def labels(self, dataset: str) -> NDArray[np.uint16] | None:
         with self.file.open() as file:
             group = predictions_in(file, dataset)
+            if get_text(group, "kind", "class") == "labels":
+                raise UserError(f"{dataset}: its images have several classes: see label_matrices")
             return group["labels"][()] if "labels" in group else None
 
     @property

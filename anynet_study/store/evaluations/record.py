@@ -61,7 +61,8 @@ class EvaluationRecord:
     #: Errors in percent.
     top1: float
     top5: float
-    #: Predicted class of every test image in test order, shape (images,); empty if not kept.
+    #: Predicted class of every test image in test order, shape (images,); of several classes an
+    #: image its words (`metrics.label_words`); empty if not kept.
     predictions: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
     #: Duration, and when it began in seconds since 1970 (UTC).
     seconds: float
@@ -83,7 +84,7 @@ class EvaluationRecord:
         classes = np.asarray(self.predictions)
         if classes.size and (classes.min() < 0 or classes.max() >= NO_PREDICTION):
             raise ValueError(f"predictions must be class indices in 0..{NO_PREDICTION - 1}")
-        if classes.shape not in ((0,), (self.images,)):
+        if classes.ndim != 1 or len(classes) % self.images:
             raise ValueError(f"predictions {classes.shape} on {self.images} images")
 
 
@@ -114,7 +115,7 @@ def suspects(columns: Columns) -> NDArray[np.int64]:
     bad |= mask(pc.is_in(columns.texts("evaluation"), names)) | (columns.lengths("identity") == 0)
     bad |= ~mask(pc.match_substring_regex(columns.texts("evaluation_id"), rf"\A{_ID}\z"))
     images, predicted = columns.numbers("images"), columns.lengths("predictions")
-    bad |= (images < 1) | ((predicted != 0) & (predicted != images))
+    bad |= (images < 1) | (predicted % np.maximum(images, 1) != 0)
     for name in ("top1", "top5"):
         error = columns.numbers(name)
         bad |= ~((error >= 0) & (error <= 100))

@@ -116,7 +116,8 @@ def predictions(file: h5py.File, runs: Runs) -> Findings:
             covered[rows] = True
             kind = get_text(group, "kind", "class")
             known = classes[mine[0]] if mine[0] < len(classes) else 0
-            most = 2 if kind == "correct" else int(known) if known > 0 else NO_PREDICTION
+            most = int(known) if known > 0 else NO_PREDICTION
+            most = {"correct": 2, "labels": NO_PREDICTION}.get(kind, most)
             yield from _group(group, where, rows, most, runs)
     lost = (runs.columns["images"] > 0) & ~covered
     if lost.any():
@@ -136,6 +137,7 @@ def _group(
         labels = None
     images, error = runs.columns["images"][rows], runs.columns["error"][rows]
     top1 = runs.having("metric", "top1")[rows] & runs.having("status", "completed")[rows]
+    top1 &= get_text(group, "kind", "class") != "labels"  # of which top-1 errors do not follow
     beyond, counted, apart = [], [], []
     for lines in _stretches(
         len(rows), max(1, BYTES_AT_ONCE // max(2, 2 * group["classes"].shape[1]))

@@ -66,7 +66,7 @@ def values(file: h5py.File, evaluations: Evaluations, runs: Runs) -> Findings:
         "top1": ~((columns["top1"] >= 0) & (columns["top1"] <= 100)),
         "top5": ~((columns["top5"] >= 0) & (columns["top5"] <= 100)),
         "images": images < 1,
-        "predicted": (predicted != 0) & (predicted != images),
+        "predicted": predicted % np.maximum(images, 1) != 0,
         "planned": (columns["planned"] > 1) | unplanned,
     }
     for name, rows in wrong.items():

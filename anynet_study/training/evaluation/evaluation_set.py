@@ -36,7 +36,8 @@ class EvaluationSet:
     dataset: PackedDataset
     #: Rows of that split, ascending.
     index: Indices
-    #: The class of each of these images, as the network numbers it.
+    #: The class of each of these images, as the network numbers it; of several an image (images,
+    #: trained classes) of zeros and ones.
     labels: Labels
     #: (trained classes,) whether the network may choose this class.
     allowed: NDArray[np.bool_]
@@ -73,6 +74,12 @@ def make_evaluation_set(spec: EvaluationSpec, view: DatasetView) -> EvaluationSe
     size; UserError where `spec.test_set` is not there.
     """
     dataset = view.dataset if spec.test_set is None else load_dataset(spec.test_set)
+    if dataset.multi_label != view.multi_label:
+        raise NotApplicableError(
+            f"evaluation on {dataset.name!r}: its images have "
+            f"{'several classes' if dataset.multi_label else 'one class'} each, those trained on "
+            "do not"
+        )
     allowed = allowed_classes(spec, view, dataset)
     if dataset.size != view.size:
         raise NotApplicableError(
@@ -83,7 +90,7 @@ def make_evaluation_set(spec: EvaluationSpec, view: DatasetView) -> EvaluationSe
     index, labels = view.test_index, view.test_labels
     if spec.test_set is not None:
         index, labels = _matched(view, dataset)
-    kept = allowed[labels]
+    kept = labels[:, allowed].any(axis=1) if view.multi_label else allowed[labels]
     if not kept.any():
         raise NotApplicableError(f"evaluation on {dataset.name!r}: no test image of its classes")
     return EvaluationSet(

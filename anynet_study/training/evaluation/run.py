@@ -8,8 +8,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from anynet_study.metrics.label_words import to_words
 from anynet_study.training.evaluation.evaluation_set import EvaluationSet
 from anynet_study.training.evaluation.transforms.apply import transformed
+from anynet_study.training.losses import predicted
 from anynet_study.training.metrics import Tally
 from anynet_study.training.testing import LARGEST_BATCH, even_batches
 
@@ -32,7 +34,8 @@ class EvaluationResult:
     #: Errors in percent; top-5 is zero with at most five classes to choose from.
     top1: float
     top5: float
-    #: (images,) uint16, the predicted class in the network's numbering.
+    #: (images,) uint16, the predicted class in the network's numbering; of several an image,
+    #: `label_words`.
     predictions: NDArray[np.uint16]
 
 
@@ -46,14 +49,15 @@ def evaluate(
 ) -> EvaluationResult:
     """Test `model`, which is on `device` and is left in evaluation mode.
 
-    Logits of classes that are not allowed are minus infinity. One batch of images is in memory at
-    a time; batches are about equal in size and not above `batch`. On the run's own test set the
-    result is the run's.
+    Logits of classes that are not allowed are minus infinity; where images have several classes,
+    these are as if they were not there. One batch of images is in memory at a time; batches are
+    about equal in size and not above `batch`. On the run's own test set the result is the run's.
     """
     model.eval()
     count = len(evaluation_set.index)
     _, together = even_batches(count, batch)
-    forbidden = torch.from_numpy(~evaluation_set.allowed).to(device)
+    allowed = torch.from_numpy(evaluation_set.allowed).to(device)
+    several = evaluation_set.dataset.multi_label
     images = evaluation_set.dataset.images("test")
     draws = evaluation_set.draws()
     tally = Tally(device)
@@ -62,8 +66,12 @@ def evaluate(
         part = slice(start, start + together)
         pixels = torch.from_numpy(images[evaluation_set.index[part]]).to(device)
         pixels = transformed(pixels, draws[part], evaluation_set.transform)
-        logits = model(preprocess.test(pixels)).float().masked_fill(forbidden, -torch.inf)
-        tally.add(logits, torch.from_numpy(evaluation_set.labels[part]).to(device))
-        predictions.append(logits.argmax(1))
-    guesses = torch.cat(predictions).cpu().numpy().astype(np.uint16)
-    return EvaluationResult(count, *tally.result(count), guesses)
+        logits = model(preprocess.test(pixels)).float().masked_fill(~allowed, -torch.inf)
+        labels = torch.from_numpy(evaluation_set.labels[part]).to(device)
+        predictions.append(predicted(logits, several))
+        if several:
+            logits, labels = logits[:, allowed], labels[:, allowed].long()
+        tally.add(logits, labels)
+    guesses = torch.cat(predictions).cpu().numpy()
+    stored = to_words(guesses) if several else guesses.astype(np.uint16)
+    return EvaluationResult(count, *tally.result(count), stored)

@@ -1,0 +1,63 @@
+"""A study with a dataset whose images have several classes, from training to a verified store."""
+
+import numpy as np
+import pytest
+from cells import CLASSES, cells
+from sklearn.metrics import f1_score, recall_score
+from tiny_study import TINY, Type, typing_in
+
+from anynet_study.data import load_dataset
+from anynet_study.errors import UserError
+from anynet_study.metrics.label_words import words_an_image
+from anynet_study.store import ResultStore, class_accuracies, label_matrices
+from anynet_study.store.verifying import verify
+
+EXTRA = """
+evaluations:
+  mirrored: {transform: horizontal_flip}
+  four: {classes: 4, datasets: [cells, digits]}
+"""
+
+
+@pytest.fixture
+def type_(tmp_path, monkeypatch, capsys) -> Type:
+    type_ = typing_in(tmp_path, monkeypatch, capsys)
+    (tmp_path / "data").mkdir()
+    cells(tmp_path / "data" / "cells")
+    (tmp_path / "tiny.yaml").write_text(TINY.replace("blobs: {per_class: 20}", "cells:") + EXTRA)
+    return type_
+
+
+def test_from_labels_to_the_store(type_, tmp_path):
+    told = type_("run", "tiny.yaml", "population.count=2", "launch.workers=1")
+    assert told.code == 0, told.err
+    path = tmp_path / "studies" / "tiny" / "results.h5"
+    assert verify(path) == []
+    store = ResultStore(path)
+    runs, guesses, truth = label_matrices(store, "cells")
+    dataset = load_dataset("cells")
+    assert np.array_equal(truth, dataset.labels("test"))
+    for error, guess in zip(runs["error"], guesses, strict=True):
+        value = f1_score(truth, guess, average="macro", zero_division=0)
+        assert error == pytest.approx(100 * (1 - value))
+    (row,) = store.datasets().query("dataset == 'cells'").to_dict("records")
+    assert row["metric"] == "macro_f1"
+    assert row["classes"] == len(CLASSES)
+    evaluations = store.evaluations(["dataset", "evaluation", "images", "predicted"])
+    ours = evaluations[evaluations["dataset"] == "cells"]
+    assert set(ours["evaluation"]) == {"mirrored", "four"}
+    assert (ours["predicted"] == ours["images"] * words_an_image(len(CLASSES))).all()
+    with pytest.raises(UserError, match="its images have several classes: see label_matrices"):
+        store.labels("cells")
+    check_accuracies_by_class(store)
+
+
+def check_accuracies_by_class(store: ResultStore) -> None:
+    """Of the digits, which have one class each, against scikit-learn's recall."""
+    table = class_accuracies(store, "digits")
+    runs, predictions = store.predictions("digits")
+    truth = store.labels("digits")
+    assert list(table.columns) == [str(digit) for digit in range(10)]
+    assert list(table.index) == list(runs["run_id"])
+    for row, guesses in zip(table.to_numpy(), predictions, strict=True):
+        np.testing.assert_allclose(row / 100, recall_score(truth, guesses, average=None))
