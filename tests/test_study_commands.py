@@ -335,22 +335,24 @@ def test_failed_runs_are_told_every_time_until_they_are_trained_again(reported: 
     name, sweep = "failed", ["launch.workers=1", "recipes.basic.epochs=4"]
     (journal,) = reported.study("followed").journals.iterdir()
     first, *others = read_journal(journal).records
-    no_memory = replace(
-        first, status="failed", failure_kind="oom", message="out of memory", error=math.nan
+    broken = replace(
+        first, status="failed", failure_kind="code", message="no such operator", error=math.nan
     )
     with JournalWriter(reported.study(name).journals / "worker.arrow") as writer:
-        for record in (no_memory, *others):
+        for record in (broken, *others):
             writer.append(record)
 
     told = reported.type("run", name, *sweep, *FEW, expect=1)
     assert f"failed: 1 of {RUNS} runs failed" in told
-    assert "out of memory" in reported.study(name).report.read_text()
+    assert "no such operator" in reported.study(name).report.read_text()
     again = reported.type("run", name, *sweep, *FEW, expect=1)
     assert "nothing to do" in again
     assert f"failed: 1 of {RUNS} runs failed" in again
     assert not reported.jobs(name)
 
-    assert reported.launch(name, *sweep, "--retry-failed") == (RUNS - 1, 0, 1)
+    assert reported.launch(name, *sweep) == (RUNS, 0, 0)  # trying again would not help
+    told = anynet_study(reported.folder, "retry", name, "--only", "code", "--json").stdout
+    assert json.loads(told)["retried"] == json.loads(told)["submitted"] == 1
     assert list(reported.finish(name).values()) == ["completed"] * RUNS
     mended, whole = reported.collected(name), ResultStore(reported.study("followed").results)
     assert mended.errors().equals(whole.errors())

@@ -8,10 +8,12 @@ from anynet_study.cli.complexity import complexity
 from anynet_study.cli.data import data_app
 from anynet_study.cli.exporting import export
 from anynet_study.cli.importing import import_
+from anynet_study.cli.jobs import cancel, logs
 from anynet_study.cli.launch import launch
 from anynet_study.cli.plot import plot
 from anynet_study.cli.query import query
 from anynet_study.cli.report import report
+from anynet_study.cli.retry import retry
 from anynet_study.cli.sample import sample
 from anynet_study.cli.status import status
 from anynet_study.cli.study import collect, run
@@ -27,7 +29,7 @@ app = typer.Typer(
     help="Does progress on ImageNet carry over? Train a population of architectures on many "
     "datasets and compare their errors.",
 )
-STUDY = (run, sample, launch, status, collect, report)
+STUDY = (run, sample, launch, status, cancel, retry, logs, collect, report)
 for command in (*STUDY, query, analyze, compare, plot, complexity):
     app.command()(command)
 app.command("import")(import_)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anynet_study.cli.alone import alone
-from anynet_study.cli.study import AsJson, DryRun, Overrides, RetryFailed, SweepFile
+from anynet_study.cli.study import AsJson, DryRun, Overrides, SweepFile
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
     from anynet_study.cli.prepared import Prepared
-    from anynet_study.dispatch.recorded import Recorded, Retries
+    from anynet_study.dispatch.recorded import Recorded
 
 
 def launch(
@@ -20,14 +20,14 @@ def launch(
     overrides: Overrides = None,
     cluster: Annotated[str, typer.Option(help="local or slurm; default: as the sweep says.")] = "",
     dry_run: DryRun = False,
-    retry_failed: RetryFailed = False,
     as_json: AsJson = False,
 ) -> None:
     """Submit the runs that are missing, and return at once.
 
     Runs that are queued or under way are not submitted again: repeat it whenever you like, also
-    after it was killed. --dry-run shows what sbatch would get, needs neither Slurm nor data, and
-    takes --json.
+    after it was killed. Runs that failed for want of memory or time, or with their node, are tried
+    again up to launch.attempts times; for others see anynet-study retry. --dry-run shows what
+    sbatch would get, needs neither Slurm nor data, and takes --json.
 
     \b
     Examples:
@@ -36,8 +36,7 @@ def launch(
       anynet-study launch sweeps/paper.yaml --dry-run launch.slurm.array_parallelism=50
     """
     from anynet_study.cli.prepared import prepare
-    from anynet_study.dispatch.recorded import Recorded
-    from anynet_study.dispatch.retries import EVERY_KIND, retries
+    from anynet_study.dispatch.retries import PASSING_KINDS
 
     changes = [*(overrides or []), *([f"launch.cluster={cluster}"] if cluster else [])]
     if dry_run:
@@ -47,11 +46,8 @@ def launch(
         return
     prepared = prepare(sweep_file, changes)
     check_cluster(prepared)
-    attempts = prepared.sweep.launch.attempts
     with alone(prepared.study):
-        recorded = Recorded.read(prepared.study.journals)
-        again = retries(recorded, *((None, EVERY_KIND) if retry_failed else (attempts,)))
-        told = submit_missing(prepared, recorded, again)
+        told = submit_missing(prepared, PASSING_KINDS)
     print_launched(prepared, told, as_json)
 
 
@@ -64,6 +60,9 @@ class Launched:
     under_way: int
     submitted: int
     jobs: int
+    #: Failed runs that are tried again, of those submitted; and those that stay as they are.
+    retried: int
+    failed: int
     #: Runs and jobs that Slurm has no room for now, and why.
     runs_left: int = 0
     jobs_left: int = 0
@@ -79,25 +78,33 @@ def check_cluster(prepared: "Prepared") -> None:
 
 
 def submit_missing(
-    prepared: "Prepared", recorded: "Recorded", again: "Retries", avoid: Collection[str] = ()
+    prepared: "Prepared",
+    kinds: Collection[str],
+    limited: bool = True,
+    only_failed: bool = False,
 ) -> Launched:
-    """Submit what is not recorded, or tried `again`, and not under way; only while alone.
+    """Submit what is not recorded, or failed and is tried again, and not under way; while alone.
 
-    `avoid`: nodes that the jobs must not get.
+    Tried again are failures of some `kinds`, if `limited` up to `launch.attempts` times.
     """
+    from anynet_study.dispatch.attempts import next_attempts
+    from anynet_study.dispatch.journal_reader import JournalReader
     from anynet_study.dispatch.ledger import adopt, live_jobs
     from anynet_study.dispatch.slurm import submit_to_slurm
     from anynet_study.dispatch.submit import submit_locally
+    from anynet_study.dispatch.under_way import under_way
 
     study, sweep = prepared.study, prepared.sweep
-    todo = recorded.todo(prepared.learned().planned, again)
-    # A worker that has brought all of its runs to an end is only about to exit; one whose runs
-    # failed may be a retry that is at work.
-    left = set(recorded.todo(prepared.planned).ids())
-    ended = [run for run, status in recorded.runs.items() if status != "failed" and run not in left]
+    reader = JournalReader(study.journals)
+    ended = _ended(prepared, reader.read())
     alive = live_jobs(study.jobs, ended)
-    under_way = {run for live in alive for run in live.job.runs}
-    new = todo.where(lambda run_id, _: run_id not in under_way)
+    tries = next_attempts(study, sweep, prepared.planned, reader, alive, kinds, limited)
+    recorded, again = tries.recorded, tries.again
+    todo = recorded.todo(prepared.learned().planned, again)
+    if only_failed:
+        todo = todo.where(lambda run_id, _: recorded.runs.get(run_id) == "failed")
+    busy = under_way(recorded, alive)
+    new = todo.where(lambda run_id, _: run_id not in busy)
     is_local = sweep.launch.cluster == "local"
     if is_local and alive and len(new):
         raise UserError(
@@ -109,12 +116,25 @@ def submit_missing(
     if not alive:
         study.remove_litter(ended)
     told = len(prepared.planned), len(prepared.planned) - len(todo), len(todo) - len(new)
+    failed = recorded.failed().keys() & set(prepared.planned.ids())
+    retried = len(failed.intersection(new.ids()))
+    kept = len(failed.difference(todo.ids(), busy))
     if is_local:
         workers = submit_locally(study, sweep, list(new), attached=False, retries=again)
-        return Launched(*told, len(new), len(workers))
-    queued = submit_to_slurm(study, sweep, new, again, avoid)
+        return Launched(*told, len(new), len(workers), retried, kept)
+    queued = submit_to_slurm(study, sweep, new, again, tries.avoid)
     left_over = queued.runs_left, queued.jobs_left, queued.reason
-    return Launched(*told, queued.runs, queued.jobs, *left_over)
+    return Launched(*told, queued.runs, queued.jobs, retried, kept, *left_over)
+
+
+def _ended(prepared: "Prepared", recorded: "Recorded") -> list[str]:
+    """Runs of which nothing is left to do.
+
+    A worker that has brought all of its runs to an end is only about to exit; one whose runs failed
+    may be a retry that is at work.
+    """
+    left = set(recorded.todo(prepared.planned).ids())
+    return [run for run, status in recorded.runs.items() if status != "failed" and run not in left]
 
 
 def print_launched(prepared: "Prepared", told: Launched, as_json: bool) -> None:
@@ -130,6 +150,13 @@ def print_launched(prepared: "Prepared", told: Launched, as_json: bool) -> None:
         f"{told.submitted} submitted in {told.jobs} jobs; "
         f"see: anynet-study status {prepared.study.folder}"
     )
+    if told.retried:
+        print(f"failed before and tried again: {told.retried}")
+    if told.failed:
+        print(
+            f"failed and not tried again: {told.failed}; for another try: anynet-study retry "
+            f"{prepared.study.folder}"
+        )
     if told.jobs_left:
         print(
             f"{told.jobs_left} jobs ({told.runs_left} runs) are left, for Slurm takes no more now "

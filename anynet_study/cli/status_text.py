@@ -26,7 +26,7 @@ def status_line(status: Status) -> str:
     parts = [
         f"{time.strftime('%H:%M:%S')}  {status.planned - status.missing}/{status.planned} recorded",
         f"{status.failed} failed" if status.failed else "",
-        status.jobs_unknown or f"{status.jobs_running} jobs run, {status.jobs_queued} wait",
+        status.jobs_unknown or f"jobs: {status.jobs_running} running, {status.jobs_queued} waiting",
         f"ETA {duration(status.eta_seconds)}" if status.eta_seconds is not None else "",
     ]
     return ", ".join(filter(None, parts))
@@ -56,13 +56,13 @@ def _jobs(status: Status) -> str:
     if status.jobs_unknown:
         return f"jobs: {status.jobs_unknown}"
     if not status.jobs:
-        return "jobs: none runs or waits"
+        return "jobs: none"
     parts = []
     if status.jobs_running:
-        parts.append(f"{status.running} runs in {_count(status.jobs_running, 'job')} that run")
+        parts.append(f"{status.jobs_running} running ({_count(status.running, 'run')})")
     if status.jobs_queued:
-        why = f" ({status.queue_reason})" if status.queue_reason else ""
-        parts.append(f"{status.queued} in {_count(status.jobs_queued, 'job')} that wait{why}")
+        why = f"; {status.queue_reason}" if status.queue_reason else ""
+        parts.append(f"{status.jobs_queued} waiting ({_count(status.queued, 'run')}{why})")
     return f"jobs: {', '.join(parts)}"
 
 
@@ -71,7 +71,7 @@ def _left(status: Status) -> str:
     if status.jobs_unknown or not status.unassigned:
         return ""
     lost = f"; {_count(status.jobs_lost, 'job')} ended early" if status.jobs_lost else ""
-    return f"in no job: {status.unassigned} runs{lost}; launch again, or run, to go on"
+    return f"in no job: {_count(status.unassigned, 'run')}{lost}; launch (or run) again to go on"
 
 
 def _pace(status: Status) -> str:
@@ -89,8 +89,10 @@ def _hours(device: str, hours: float) -> str:
 def _eta(status: Status) -> str:
     if not status.eta_assumes:
         return ""
-    when = "not known" if status.eta_seconds is None else duration(status.eta_seconds)
-    return f"ETA: {when}; {status.eta_assumes}; lengths {status.eta_basis}"
+    if status.eta_seconds is None:
+        return "ETA: not known before a job runs"
+    when = duration(status.eta_seconds)
+    return f"ETA: {when}, if {status.eta_assumes}; predicted by: {status.eta_basis}"
 
 
 def _count(number: int, noun: str) -> str:

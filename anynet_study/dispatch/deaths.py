@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from anynet_study.dispatch.endings import Ending, ending
+from anynet_study.dispatch.endings import KILLED, Ending, ending
 from anynet_study.dispatch.ledger import SubmittedJob
 from anynet_study.dispatch.planned import Plan
 from anynet_study.dispatch.recorded import Failure, Recorded
@@ -57,8 +57,13 @@ def deaths_in(study: Study, ends: Iterable[Ending]) -> list[Death]:
         for end in ends
         if end.kind and not end.attached
         for run_id in end.runs
-        if not (end.kind in PASSING and _saved_since(study, run_id, end.ended))
+        if not (_may_pass(end) and _saved_since(study, run_id, end.ended))
     ]
+
+
+def _may_pass(end: Ending) -> bool:
+    """Whether the run had no part in it: being killed for no known reason may be its doing."""
+    return end.kind in PASSING and (end.kind, end.words) != KILLED
 
 
 def _saved_since(study: Study, run_id: str, said: float) -> bool:

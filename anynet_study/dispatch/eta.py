@@ -34,7 +34,7 @@ def eta(
     waiting = [_seconds(job.job.runs, left) for job in jobs if job.state == "pending"]
     work = sum(free) + sum(waiting)
     if not begun:
-        return Eta(None, work, "no job runs yet")
+        return Eta(None, work, "none is running")
     if not waiting:
         return Eta(max(free), work, "each job does its runs one after the other")
     jobs_now = "the 1 job that runs" if len(begun) == 1 else f"the {len(begun)} jobs that run"

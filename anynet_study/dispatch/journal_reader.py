@@ -44,7 +44,9 @@ class JournalReader:
         self._next = 0.0
         #: Seconds that recorded tries of runs took, by device: `cpu`, or the GPU's name.
         self.spent: dict[str, float] = {}
-        #: When each record's run ended, in no order (seconds since 1970).
+        #: How many records of runs there are.
+        self.records = 0
+        #: When each recorded run ended, in no order (seconds since 1970).
         self.ended = array("d")
         #: When the first of them began.
         self.began = math.inf
@@ -95,8 +97,10 @@ class JournalReader:
                 failures.append(Failure(kind, host, started + seconds))
                 failures.sort(key=lambda failure: failure.ended)
             self.spent[device] = self.spent.get(device, 0.0) + seconds
-            self.ended.append(started + seconds)
-            self.began = min(self.began, started)
+            self.records += 1
+            if seconds > 0:  # not of a worker's death, recorded by others
+                self.ended.append(started + seconds)
+                self.began = min(self.began, started)
 
     def pace(self) -> Pace:
         """How fast runs ended that are recorded by now."""

@@ -88,10 +88,10 @@ class _Here:
 def _in_rounds(here: _Here, todo: Plan, report: Report) -> None:
     """Train, and then once more what failed in a way that may pass, as long as that leads on."""
     while todo:
-        known = len(here.reader.ended)
+        known = here.reader.records
         _train(here, todo, lambda: _look(here, report))
         recorded = here.reader.read()
-        if len(here.reader.ended) == known:
+        if here.reader.records == known:
             return
         here.again = here.another_try(recorded)
         todo = recorded.todo(here.planned, here.again)

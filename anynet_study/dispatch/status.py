@@ -14,6 +14,7 @@ from anynet_study.dispatch.measured import Learned
 from anynet_study.dispatch.planned import Plan, Setting
 from anynet_study.dispatch.recorded import Recorded
 from anynet_study.dispatch.throughput import Pace
+from anynet_study.dispatch.under_way import under_way
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,8 @@ def study_status(
     counts = Counter(statuses)
     done = np.array([status != "missing" for status in statuses], bool)
     evaluations = sum(len(it.evaluations) * count for it, count in _by_setting(planned))
-    todo = _under_way(planned, recorded, jobs.live)
+    busy = under_way(recorded, jobs.live)
+    todo = _left(planned, recorded, busy)
     states = Counter(job.state for job in jobs.live)
     running = {run_id for job in jobs.live if job.state == "running" for run_id in job.job.runs}
     assigned = {run_id for job in jobs.live for run_id in job.job.runs}
@@ -131,15 +133,10 @@ def study_status(
     )
 
 
-def _under_way(planned: Plan, recorded: Recorded, live: Iterable[LiveJob]) -> set[str]:
-    """The runs of which something is left: those that failed, if a job submitted since has them."""
+def _left(planned: Plan, recorded: Recorded, busy: Collection[str]) -> set[str]:
+    """The runs of which something is left: those that failed, if they are being tried again."""
     todo = set(recorded.todo(planned).ids())
-    failed = recorded.failed()
-    for job in live:
-        for run_id in job.job.runs:
-            if run_id in failed and failed[run_id].ended < job.job.started:
-                todo.add(run_id)
-    return todo
+    return todo | (recorded.failed().keys() & busy)
 
 
 def _lost(jobs: Jobs, recorded: Recorded, assigned: Collection[str]) -> list[SubmittedJob]:

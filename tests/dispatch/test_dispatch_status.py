@@ -137,12 +137,12 @@ def test_status_shows_all_within_80_columns(
     lines = told.out.splitlines()
     assert max(map(len, lines)) <= 80
     assert "runs: 2 completed, 0 diverged, 1 failed (oom 1), 9 missing of 12" in lines
-    assert "jobs: 3 in 1 job that wait (Priority)" in lines
-    assert "in no job: 6 runs; 1 job ended early; launch again, or run, to go on" in lines
+    assert "jobs: 1 waiting (3 runs; Priority)" in lines
+    assert "in no job: 6 runs; 1 job ended early; launch (or run) again to go on" in lines
     assert any(
         line.startswith("pace: 5.4 runs an hour; cost so far: 1 core-hours") for line in lines
     )
-    assert any(line.startswith("ETA: not known; no job runs yet") for line in lines)
+    assert any(line.startswith("ETA: not known before a job runs") for line in lines)
 
 
 def test_a_silent_squeue_hides_nothing_else(
@@ -172,5 +172,5 @@ def test_watching_ends_when_no_job_is_left(
     assert [look["jobs_lost"] for look in looks] == [0, 1]
     told = type_("status", "tiny", "--watch")
     assert len(told.out.splitlines()) == 1
-    assert "0/12 recorded, 0 jobs run, 0 wait" in told.out
+    assert "0/12 recorded, jobs: 0 running, 0 waiting" in told.out
     assert type_("status", "tiny", "--watch", "--every", 0).code == 2

@@ -1,0 +1,119 @@
+"""The commands for a study's jobs: cancel and logs."""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anynet_study.cli.study import AsJson, StudyName
+from anynet_study.errors import UserError, WorkFailedError
+
+if TYPE_CHECKING:
+    from anynet_study.dispatch.job_list import ListedJob
+    from anynet_study.study import Study
+
+Name = Annotated[
+    str | None, typer.Argument(metavar="RUN_OR_JOB", help="Id of a job or run; or a run's start.")
+]
+
+
+def cancel(study_name: StudyName) -> None:
+    """End the jobs of a study, and no others.
+
+    Jobs that wait are taken from the queue. Those that run save what they are at and leave:
+    launch goes on from there. Can be repeated at will.
+
+    \b
+    Example:
+      anynet-study cancel paper
+    """
+    from anynet_study.cli.alone import alone
+    from anynet_study.dispatch.cancel import cancel_jobs
+    from anynet_study.study import Study
+
+    study = Study.open(study_name)
+    with alone(study):
+        told = cancel_jobs(study)
+    if told.running or told.queued:
+        print(f"cancelled: {told.running} jobs that ran, {told.queued} that waited")
+    else:
+        print(f"no job of {study.folder} runs or waits")
+
+
+def logs(
+    study_name: StudyName,
+    name: Name = None,
+    lines: Annotated[int, typer.Option("--lines", help="So many at most, the last.")] = 40,
+    err: Annotated[bool, typer.Option("--err", help="What was written of errors instead.")] = False,
+    path: Annotated[bool, typer.Option("--path", help="Only say which file it is.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the log of a job or run, or list the jobs.
+
+    Of a run that several jobs were at, the latest; from where it last began. Without a job or run,
+    the latest jobs are listed (--json: all): where each ran, and how it ended.
+
+    \b
+    Examples:
+      anynet-study logs paper
+      anynet-study logs paper 12345_7 --err
+      anynet-study logs paper 9457b0
+    """
+    from anynet_study.dispatch import ledger
+    from anynet_study.dispatch.job_logs import find_log
+    from anynet_study.study import Study
+
+    if lines < 1:
+        raise UserError(f"--lines: {lines} is too few; legal: 1 or more")
+    study = Study.open(study_name)
+    if name is None:
+        _list(study, lines, as_json)
+        return
+    log = find_log(study, list(ledger.read(study.jobs)), name)
+    file = log.err if err else log.out
+    if path:
+        print(file)
+        return
+    if not file.exists():
+        raise WorkFailedError(f"{file}: nothing was written; job {log.job.job_id} has not begun")
+    text = file.read_text(encoding="utf-8", errors="replace").splitlines() if err else log.text()
+    print(*text[-lines:], sep="\n")
+    if not err and log.err.exists() and log.err.stat().st_size:
+        print(f"there are words on errors, too: --err, or {log.err}", file=sys.stderr)
+
+
+def _list(study: "Study", most: int, as_json: bool) -> None:
+    from anynet_study.dispatch import ledger
+    from anynet_study.dispatch.job_list import list_jobs
+    from anynet_study.dispatch.recorded import Recorded
+
+    jobs = list(ledger.read(study.jobs))
+    recorded = Recorded.read(study.journals)
+    try:
+        live = ledger.live_jobs(study.jobs)
+    except WorkFailedError as error:
+        live = None
+        print(error, file=sys.stderr)
+    rows = list_jobs(study, jobs if as_json else jobs[-most:], live, recorded)
+    if as_json:
+        print(json.dumps([asdict(row) for row in rows], indent=2))
+    elif not rows:
+        print(f"no job of {study.folder} was ever submitted")
+    else:
+        _print_jobs(rows)
+        if len(rows) < len(jobs):
+            print(f"the latest {len(rows)} of {len(jobs)} jobs; more with --lines")
+
+
+def _print_jobs(rows: "list[ListedJob]") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table()
+    for column in ("job", "state", "recorded", "host", "note"):
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(row.job, row.state, f"{row.recorded} of {row.runs}", row.host, row.note)
+    Console().print(table)
