@@ -59,11 +59,13 @@ def decode_block(images: Sequence[Encoded], form: Form, out: NDArray[np.uint8]) 
     """Decode images to `form` and write them one after the other into `out` (bytes,)."""
     stamp = stamp_of(images)
     decoder = Decoder(form.size, form.resize)
-    readable: list[Decoded] = []
-    lengths: list[int] = []
+    lengths = np.zeros(len(images), np.int64)
+    moments = np.zeros((len(images), 2, 3), np.int64)
+    contents = np.zeros((len(images), CONTENT_BYTES), np.uint8)
     broken: dict[int, str] = {}
     end = 0
     for place, image in enumerate(images):
+        row = place - len(broken)
         try:
             decoded, stored = _stored(decoder.decode(image), form)
         except (UnreadableImageError, OSError, ValueError) as error:
@@ -71,16 +73,12 @@ def decode_block(images: Sequence[Encoded], form: Form, out: NDArray[np.uint8]) 
             continue
         out[end : end + len(stored)] = stored
         end += len(stored)
-        lengths.append(len(stored))
-        readable.append(decoded._replace(file=None))
-    contents = np.frombuffer(b"".join(decoded.content for decoded in readable), np.uint8)
-    return Block(
-        np.array(lengths, np.int64),
-        moments_of([decoded.image for decoded in readable]),
-        contents.reshape(-1, CONTENT_BYTES),
-        broken,
-        stamp,
-    )
+        lengths[row] = len(stored)
+        # At once: images that are kept make every block take fresh memory.
+        moments[row] = moments_of(decoded.image)
+        contents[row] = np.frombuffer(decoded.content, np.uint8)
+    rows = len(images) - len(broken)
+    return Block(lengths[:rows], moments[:rows], contents[:rows], broken, stamp)
 
 
 def _stored(decoded: Decoded, form: Form) -> tuple[Decoded, NDArray[np.uint8]]:

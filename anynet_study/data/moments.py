@@ -1,7 +1,5 @@
 """Sums and sums of squares of images, from which means and deviations are exact."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
@@ -11,18 +9,11 @@ FEW_PIXELS = 1 << 13
 _VALUES = np.arange(256)
 
 
-def moments_of(images: Sequence[Image.Image]) -> NDArray[np.int64]:
-    """(n, 2, 3) int64: per RGB image and channel the sum and the sum of squares of its bytes."""
-    if not images:
-        return np.empty((0, 2, 3), np.int64)
-    if images[0].width * images[0].height <= FEW_PIXELS:
-        return np.stack([_summed(np.asarray(image)) for image in images])
-    histograms = np.array([image.histogram() for image in images], np.int64)
-    counts = histograms.reshape(len(images), 3, 256)
-    return np.stack([counts @ _VALUES, counts @ _VALUES**2], axis=1)
-
-
-def _summed(image: NDArray[np.uint8]) -> NDArray[np.int64]:
-    pixels = image.reshape(-1, 3).astype(np.int32)
-    sums = np.einsum("ij->j", pixels)
-    return np.stack([sums, np.einsum("ij,ij->j", pixels, pixels)]).astype(np.int64)
+def moments_of(image: Image.Image) -> NDArray[np.int64]:
+    """(2, 3) int64: of each channel of an RGB image the sum and the sum of squares of its bytes."""
+    if image.width * image.height <= FEW_PIXELS:
+        pixels = np.asarray(image).reshape(-1, 3).astype(np.int32)
+        squares = np.einsum("ij,ij->j", pixels, pixels)
+        return np.stack([np.einsum("ij->j", pixels), squares]).astype(np.int64)
+    counts = np.array(image.histogram(), np.int64).reshape(3, 256)
+    return np.stack([counts @ _VALUES, counts @ _VALUES**2])
