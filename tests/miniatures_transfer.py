@@ -28,7 +28,7 @@ def cassava(folder: Path, random: Random) -> None:
     names = {
         "0": "Bacterial Blight (CBB)",
         "1": "Brown Streak",
-        "2": "Green Mottle",
+        "2": "Mottle",
         "10": "Healthy",
     }
     (folder / "label_num_to_disease_map.json").write_text(json.dumps(names))

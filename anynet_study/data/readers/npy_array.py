@@ -34,7 +34,7 @@ def read_npy(
         if len(rest) != math.prod(shape) * dtype.itemsize:
             raise ValueError(f"{len(rest)} bytes are not an array of shape {shape}")
         return np.frombuffer(rest, dtype).reshape(shape)
-    except (ValueError, SyntaxError, OverflowError) as error:
+    except Exception as error:  # numpy's parser of headers raises nearly anything
         reason = str(error).partition("\n")[0]
         wanted = f"(N{''.join(f', {side}' for side in row_shape)}) of {' or '.join(kinds)}"
         raise UserError(f"{where}: not an .npy array {wanted} ({reason})") from error
