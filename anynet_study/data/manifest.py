@@ -42,9 +42,13 @@ def write_manifest(path: Path, rows: Iterable[Row]) -> None:
         replacing(path) as temporary,
         temporary.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file,
     ):
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(rows)
+        plain = csv.writer(file, lineterminator="\n")
+        # It does not quote a carriage return, which its own reader takes for the end of a line.
+        quoting = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        plain.writerow(COLUMNS)
+        for row in rows:
+            writer = quoting if any("\r" in cell for cell in row) else plain
+            writer.writerow(row)
 
 
 def read_manifest(path: Path) -> list[Row]:

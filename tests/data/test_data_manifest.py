@@ -1,0 +1,157 @@
+"""Splits are written down, and made again from what was written: byte for byte, or not at all."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from miniatures import write_miniature
+from typer.testing import CliRunner
+
+from anynet_study.cli.data import data_app
+from anynet_study.data import add_dataset
+from anynet_study.data.manifest import Row, read_manifest, write_manifest
+from anynet_study.errors import UserError
+
+RUNNER = CliRunner()
+
+
+def run(*arguments: object) -> str:
+    result = RUNNER.invoke(data_app, list(map(str, arguments)), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def ham(data_home, tmp_path) -> tuple[Path, Path]:
+    """A source with groups, and the manifest of a split of it with another seed."""
+    source = write_miniature("ham10000", tmp_path)
+    run("add", "first", "--from", source, "--size", 12, "--seed", 5, "--test-share", 0.3)
+    run("info", "first", "--manifest", tmp_path / "split.csv")
+    return source, tmp_path / "split.csv"
+
+
+def test_a_manifest_makes_the_same_split_and_the_same_manifest(data_home, ham):
+    source, manifest = ham
+    output = run("add", "again", "--from", source, "--size", 12, "--split-from", manifest)
+    assert "test split: as in the manifest split.csv" in output
+    assert (data_home / "again/split.csv").read_bytes() == manifest.read_bytes()
+    first, again = (run("info", name).split("content ")[1][:64] for name in ("first", "again"))
+    assert first == again
+    other = add_dataset("other", source, size=12)
+    assert (other.folder / "split.csv").read_bytes() != manifest.read_bytes()
+
+
+def test_another_size_is_the_same_split(data_home, ham):
+    source, manifest = ham
+    again = add_dataset("again", source, size=9, split_from=manifest)
+    assert (again.folder / "split.csv").read_bytes() == manifest.read_bytes()
+
+
+def test_a_manifest_of_a_part_takes_that_part(data_home, tmp_path):
+    source = write_miniature("natural", tmp_path)
+    part = add_dataset("part", source, size=12, fraction=0.5, seed=2)
+    manifest = part.folder / "split.csv"
+    again = add_dataset("again", source, size=12, split_from=manifest)
+    assert again.content_hash == part.content_hash
+    assert (again.folder / "split.csv").read_bytes() == manifest.read_bytes()
+    assert again.meta.ignored > part.meta.ignored
+
+
+@pytest.mark.parametrize("name", ["cifar10", "imagenet_kaggle", "powerline", "insects"])
+def test_whatever_the_layout(data_home, tmp_path, name):
+    source = write_miniature(name, tmp_path)
+    first = add_dataset("first", source, size=8)
+    archive = shutil.make_archive(str(tmp_path / "all"), "zip", source)
+    again = add_dataset("again", Path(archive), size=8, split_from=first.folder / "split.csv")
+    assert again.content_hash == first.content_hash
+    assert (again.folder / "split.csv").read_bytes() == (first.folder / "split.csv").read_bytes()
+
+
+def test_missing_images_are_refused(data_home, ham):
+    source, manifest = ham
+    lines = manifest.read_text().splitlines()
+    missing = Path(lines[1].split(",")[0])
+    (source / missing).unlink()
+    for twin in source.glob(f"*/{missing.name}"):
+        twin.unlink()
+    table = source / "HAM10000_metadata.csv"
+    rows = [row for row in table.read_text().splitlines() if missing.stem not in row]
+    table.write_text("\n".join(rows))
+    with pytest.raises(UserError, match=f"1 of its 88 images are not in .* {missing}"):
+        add_dataset("again", source, size=12, split_from=manifest)
+    assert not (data_home / "again").exists()
+
+
+def test_other_images_of_the_same_name_are_refused(data_home, ham):
+    source, manifest = ham
+    one, other = (line.split(",")[0] for line in manifest.read_text().splitlines()[1:3])
+    shutil.copy(source / one, source / other)
+    with pytest.raises(UserError, match=f"{other}: not the image of the manifest"):
+        add_dataset("again", source, size=12, split_from=manifest)
+    assert not (data_home / "again").exists()
+
+
+def test_images_that_are_broken_now_are_refused(data_home, ham):
+    source, manifest = ham
+    one = manifest.read_text().splitlines()[1].split(",")[0]
+    (source / one).write_bytes((source / one).read_bytes()[:-200])
+    with pytest.raises(UserError, match=f"{one}: the manifest has it, but it is unreadable"):
+        add_dataset("again", source, size=12, split_from=manifest, max_broken=0.5)
+
+
+def test_another_class_is_refused(data_home, ham):
+    source, manifest = ham
+    text = manifest.read_text()
+    manifest.write_text(text.replace(",train,nv,", ",train,mel,", 1))
+    with pytest.raises(UserError, match=r"is of class 'mel', in the source of 'nv'"):
+        add_dataset("again", source, size=12, split_from=manifest)
+
+
+HASH = "0" * 32
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "its columns must be image, content, split, class, group"),
+        ("image,split\n", "its columns must be"),
+        ("image,content,split,class,group\n", "no image in it"),
+        (f"image,content,split,class,group\na,{HASH},train,x\n", "line 2 has 4 columns"),
+        (f"image,content,split,class,group\na,{HASH},val,x,\n", "split 'val'; legal: train"),
+        ("image,content,split,class,group\na,abc,train,x,\n", "'abc' is not a content hash"),
+        (f"image,content,split,class,group\na,{HASH},train,x,\na,{HASH},test,x,\n", "listed twice"),
+        ('image,content,split,class,group\n"a,\n', "not a manifest"),
+        ("\0" * 100, "not a manifest"),
+        ("x" * 200_000, "not a manifest"),
+    ],
+)
+def test_what_is_no_manifest(data_home, ham, tmp_path, text, reason):
+    (tmp_path / "bad.csv").write_text(text)
+    with pytest.raises(UserError, match=reason) as caught:
+        add_dataset("again", ham[0], size=12, split_from=tmp_path / "bad.csv")
+    assert "bad.csv" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_manifest_that_is_not_there(data_home, ham, tmp_path):
+    with pytest.raises(UserError, match=r"none.csv: no such manifest"):
+        add_dataset("again", ham[0], size=12, split_from=tmp_path / "none.csv")
+
+
+def test_limits_do_not_go_with_a_manifest(data_home, ham):
+    with pytest.raises(UserError, match=r"--split-from: .* no limit goes with it"):
+        add_dataset("again", ham[0], size=12, split_from=ham[1], fraction=0.5)
+
+
+NAMES = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"), min_size=1)
+HASHES = st.text("0123456789abcdef", min_size=32, max_size=32)
+ROWS = st.builds(Row, NAMES, HASHES, st.sampled_from(["train", "test"]), NAMES, NAMES | st.just(""))
+
+
+@given(st.lists(ROWS, min_size=1, unique_by=lambda row: row.image))
+def test_any_names_survive(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("manifest") / "split.csv"
+    write_manifest(path, rows)
+    assert read_manifest(path) == rows
