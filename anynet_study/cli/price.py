@@ -1,6 +1,7 @@
 """The dry run: how many runs and jobs, and what they cost."""
 
-import math
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -8,6 +9,7 @@ from rich.table import Table
 
 from anynet_study.design_space import Population
 from anynet_study.dispatch.cost import CostModel, expected_cost
+from anynet_study.dispatch.forecast import START_UP_GOAL, Forecast, forecast
 from anynet_study.dispatch.measured import learned_cost, measured_runs
 from anynet_study.dispatch.plan import load_views, plan
 from anynet_study.dispatch.price import Item, price
@@ -19,24 +21,58 @@ from anynet_study.sweep import Sweep
 
 
 def print_dry_run(sweep_file: Path, overrides: list[str], as_json: bool) -> None:
-    """Print what a sweep would cost, by its file and changes to it."""
+    """Print what a sweep would cost, by its file and changes to it; no data needs to be there."""
     sweep = Sweep.load(sweep_file, overrides)
-    print_price(sweep, draw(sweep.population))
+    print_price(sweep, draw(sweep.population), as_json)
 
 
-def print_price(sweep: Sweep, population: Population) -> None:
-    """Print runs, predicted device time and memory by dataset, and the number of jobs."""
+def print_price(sweep: Sweep, population: Population, as_json: bool = False) -> None:
+    """Print runs, predicted device time and memory by dataset; and jobs, or workers, for them."""
     cost = _cost(sweep, population)
-    items = price(sweep, population, cost)
-    console = Console()
-    console.print(_table(sweep, items, cost))
-    runs, seconds = sum(item.runs for item in items), sum(item.seconds for item in items)
+    priced = price(sweep, population, cost)
+    items, runs = priced.items, len(priced.planned)
+    seconds = sum(item.seconds for item in items)
+    slurm = None
+    if sweep.launch.cluster == "slurm":
+        slurm = forecast(Study.of(sweep), sweep, priced.planned, cost)
+    if as_json:
+        told = {"runs": runs, "seconds": seconds, "device": cost.name, "predicted_by": cost.told}
+        parts = [asdict(item) for item in items]
+        print(json.dumps({**told, "items": parts, "slurm": slurm and asdict(slurm)}, indent=2))
+        return
     lines = [f"{runs:,} runs, {duration(seconds)} of one {cost.name}"]
-    lines.append(_where(sweep, runs, seconds))
+    lines += slurm_lines(slurm, sweep) if slurm else [_here(sweep, seconds)]
     lines.append(f"predicted by: {cost.told}")
     if not all(item.size.known for item in items):
         lines.append("* not added yet: image counts by the catalog (anynet-study data list)")
+    console = Console()
+    console.print(_table(sweep, items, cost))
     console.print("\n".join(lines), highlight=False, soft_wrap=True)
+    if slurm:
+        print(f"\nthe script of the first array:\n\n{slurm.sbatch}", end="")
+
+
+def slurm_lines(told: Forecast, sweep: Sweep) -> list[str]:
+    """Jobs, what they take, and when they are done, with the assumption; and what to change."""
+    arrays = "1 array" if told.arrays == 1 else f"{told.arrays:,} arrays"
+    why = " (launch.slurm.array_parallelism)" if told.at_once < told.jobs else ""
+    lines = [
+        f"{told.jobs:,} Slurm jobs in {arrays}, of {duration(told.mean_job)} on average, "
+        f"{duration(told.longest_job)} at most",
+        f"{told.hours:,.0f} {told.unit}, of which starting up takes {100 * told.start_up:.1f}%",
+        f"done in {duration(told.done_in)} if {told.at_once:,} jobs run at once{why}",
+    ]
+    if told.start_up > START_UP_GOAL:
+        lines.append(
+            f"warning: starting up should take less than {100 * START_UP_GOAL:g}%: make jobs "
+            f"longer than {sweep.launch.job_minutes:g} minutes (launch.job_minutes)"
+        )
+    if told.longest_job > 60 * told.limit:
+        lines.append(
+            f"warning: the longest job hits the time limit of {told.limit:,} minutes and is queued "
+            "again (launch.slurm.timeout_min)"
+        )
+    return lines
 
 
 def _cost(sweep: Sweep, population: Population) -> CostModel:
@@ -74,10 +110,7 @@ def _table(sweep: Sweep, items: list[Item], cost: CostModel) -> Table:
     return table
 
 
-def _where(sweep: Sweep, runs: int, seconds: float) -> str:
-    if sweep.launch.cluster == "slurm":
-        jobs = min(runs, math.ceil(seconds / (60 * sweep.launch.job_minutes)))
-        return f"about {jobs:,} Slurm jobs of {sweep.launch.job_minutes:g} minutes"
+def _here(sweep: Sweep, seconds: float) -> str:
     from anynet_study.dispatch.submit import local_workers
 
     workers = local_workers(sweep)

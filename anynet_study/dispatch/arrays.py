@@ -2,6 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from math import ceil
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def lanes(jobs: int, size: int, parallel: int | None) -> list[int | None]:
@@ -17,7 +20,7 @@ def lanes(jobs: int, size: int, parallel: int | None) -> list[int | None]:
     return [parallel // count + (lane < parallel % count) for lane in range(count)]
 
 
-def deal(tasks: Sequence[str], lanes: int, size: int) -> Iterator[tuple[int, Sequence[str]]]:
+def deal(tasks: Sequence[T], lanes: int, size: int) -> Iterator[tuple[int, Sequence[T]]]:
     """The lane and the tasks of each array, in the order in which they are submitted.
 
     The lanes take turns, so that earlier tasks run before later ones whatever lane they are in.

@@ -37,18 +37,23 @@ class ArrayExecutor(submitit.SlurmExecutor):  # type: ignore[misc]  # untyped
 
 
 def slurm_executor(
-    study: Study, sweep: Sweep, code: Snapshot, site: Site, avoid: Collection[str] = ()
+    study: Study,
+    sweep: Sweep,
+    code: Snapshot,
+    site: Site,
+    longest: float = 0.0,
+    avoid: Collection[str] = (),
 ) -> ArrayExecutor:
     """An executor with the sweep's Slurm options; jobs import `code`.
 
-    Nodes to `avoid` are excluded besides those that the sweep excludes. Raises UserError where a
+    `longest`: predicted seconds of the longest job. Nodes to `avoid` are excluded besides those that the sweep excludes. Raises UserError where a
     job's time limit leaves no time before the warning of its end.
     """
     own = dict(sweep.launch.slurm)
     timeouts = own.pop("max_num_timeout", MAX_TIMEOUTS)
     executor = ArrayExecutor(study.logs, timeouts, python=own.pop("python", None))
     own = executor._convert_parameters(own)
-    minutes = own.get("time") or default_limit(sweep, site)
+    minutes = own.get("time") or default_limit(sweep, site, longest)
     defaults = {
         "job_name": f"anynet-{sweep.name}",
         "time": minutes,
@@ -67,11 +72,14 @@ def slurm_executor(
     return executor
 
 
-def default_limit(sweep: Sweep, site: Site) -> int:
-    """Minutes after which Slurm ends a job, where the sweep does not say: what the site allows."""
-    minutes = max(SHORTEST_MIN, ceil(3 * sweep.launch.job_minutes))
-    longest = site.longest(sweep.launch.slurm.get("partition", ""))
-    return minutes if longest is None else max(1, min(minutes, int(longest)))
+def default_limit(sweep: Sweep, site: Site, longest: float) -> int:
+    """Minutes after which Slurm ends a job, where the sweep does not say.
+
+    Twice what it is predicted to take, for predictions err; no more than the site allows.
+    """
+    minutes = max(SHORTEST_MIN, ceil(2 * max(sweep.launch.job_minutes, longest / 60)))
+    allowed = site.longest(sweep.launch.slurm.get("partition", ""))
+    return minutes if allowed is None else max(1, min(minutes, int(allowed)))
 
 
 def sbatch_text(

@@ -46,34 +46,44 @@ def plan(
     rate: CostModel | None = None,
 ) -> Plan:
     """All runs that a sweep asks for. UserError where a recipe does not fit a dataset."""
-    settings = _settings(sweep, views)
+    planned = laid_out(sweep, population, _settings(sweep, views))
+    return planned.priced(views, rate or expected_cost(sweep.launch.cluster, sweep.launch.slurm))
+
+
+def laid_out(sweep: Sweep, population: Population, settings: tuple[Setting, ...]) -> Plan:
+    """All runs of a population in some settings, their lengths not predicted yet."""
     _refuse_twins(settings)
     first, repeated = len(population), sweep.replicates.architectures
     again = first if repeated is None else min(first, repeated)
     counts = [again if seed else first for seed in range(sweep.replicates.count)]
     rows = np.array([(it, seed) for seed, count in enumerate(counts) for it in range(count)])
     ids = _ids(population, settings, rows)
-    planned = Plan(population, settings, rows, ids, np.empty((0, 0)), np.arange(ids.size))
-    return planned.priced(views, rate or expected_cost(sweep.launch.cluster, sweep.launch.slurm))
+    return Plan(population, settings, rows, ids, np.empty((0, 0)), np.arange(ids.size))
 
 
 def _settings(sweep: Sweep, views: Mapping[str, DatasetView]) -> tuple[Setting, ...]:
-    """In the sweep's order, those that start from others' weights after all others."""
     asked = evaluations_by_dataset(sweep, views)
+    settings = []
+    for label, name, start in columns_of(sweep):
+        view = views[label]
+        resolved = resolve_on(view, sweep.recipes[name].for_dataset(label), label)
+        evaluations = tuple(each.evaluation_id for each in asked.get(label, {}).values())
+        settings.append(Setting(label, name, resolved, view.identity, start, evaluations))
+    return tuple(settings)
+
+
+def columns_of(sweep: Sweep) -> list[tuple[str, str, int | None]]:
+    """Dataset and recipe of each column of the plan, and the column whose weights it starts from.
+
+    In the sweep's order, those that start from others' weights after all others.
+    """
     pairs = [
         (label, name) for name, it in sweep.recipes.items() for label in sweep.trained_datasets(it)
     ]
     pairs.sort(key=lambda pair: sweep.recipes[pair[1]].pretrained is not None)
-    settings = []
-    for label, name in pairs:
-        spec, view = sweep.recipes[name], views[label]
-        resolved = resolve_on(view, spec.for_dataset(label), label)
-        evaluations = tuple(each.evaluation_id for each in asked.get(label, {}).values())
-        start = None
-        if spec.pretrained:
-            start = pairs.index((spec.pretrained, sweep.pretraining(spec.pretrained)))
-        settings.append(Setting(label, name, resolved, view.identity, start, evaluations))
-    return tuple(settings)
+    sources = [sweep.recipes[name].pretrained for _, name in pairs]
+    starts = [pairs.index((it, sweep.pretraining(it))) if it else None for it in sources]
+    return [(*pair, start) for pair, start in zip(pairs, starts, strict=True)]
 
 
 def _ids(

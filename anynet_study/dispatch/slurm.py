@@ -40,10 +40,10 @@ class Queued:
 Send = Callable[[Sequence[str], int | None, str | None], str]
 
 
-def slurm_tasks(sweep: Sweep, runs: Iterable[PlannedRun]) -> Iterator[str]:
-    """The ids of the runs of each Slurm job, separated by spaces."""
+def slurm_tasks(sweep: Sweep, runs: Iterable[PlannedRun]) -> Iterator[tuple[str, float]]:
+    """The ids of the runs of each Slurm job, separated by spaces, and its predicted seconds."""
     for part in pack_by_length(runs, 60.0 * sweep.launch.job_minutes):
-        yield " ".join(run.run_id for run in part)
+        yield " ".join(run.run_id for run in part), sum(run.seconds for run in part)
 
 
 def check_slurm(study: Study, sweep: Sweep) -> None:
@@ -68,11 +68,14 @@ def submit_to_slurm(
     its words where it takes none for another reason.
     """
     site, code = Site.ask(), take(study.code)
-    executor = slurm_executor(study, sweep, code, site, avoid)
-    work = job_of(study, sweep, retries)
-    tasks = list(slurm_tasks(sweep, runs))
+    tasks, longest = [], 0.0
+    for task, seconds in slurm_tasks(sweep, runs):
+        tasks.append(task)
+        longest = max(longest, seconds)
     if not tasks:
         return Queued(0, 0, 0)
+    executor = slurm_executor(study, sweep, code, site, longest, avoid)
+    work = job_of(study, sweep, retries)
     size, parallel = site.array_size, executor.parameters.get("array_parallelism")
 
     def send(part: Sequence[str], at_once: int | None, after: str | None) -> str:
