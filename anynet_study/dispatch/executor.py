@@ -46,8 +46,9 @@ def slurm_executor(
 ) -> ArrayExecutor:
     """An executor with the sweep's Slurm options; jobs import `code`.
 
-    `longest`: predicted seconds of the longest job. Nodes to `avoid` are excluded besides those that the sweep excludes. Raises UserError where a
-    job's time limit leaves no time before the warning of its end.
+    `longest`: predicted seconds of the longest job. Nodes to `avoid` are excluded besides those
+    that the sweep excludes. Raises UserError where a job's time limit leaves no time before the
+    warning of its end.
     """
     own = dict(sweep.launch.slurm)
     timeouts = own.pop("max_num_timeout", MAX_TIMEOUTS)

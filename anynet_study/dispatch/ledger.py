@@ -98,9 +98,9 @@ def _in_queue(
     tokens = _ids_by_token(queued)
     arrays: dict[str, list[int]] = {}
     for job_id in queued:
-        array, _, number = job_id.partition("_")
-        if number.isdigit():
-            arrays.setdefault(array, []).append(int(number))
+        array, _, task = job_id.partition("_")
+        if task.isdigit():
+            arrays.setdefault(array, []).append(int(task))
     live = []
     for entry in entries:
         known = replace(entry, job_id=entry.job_id or tokens.get(entry.token, ""))
