@@ -1,0 +1,56 @@
+"""A study in a folder of its own, whose Slurm is made of scripts."""
+
+import os
+from pathlib import Path
+
+import pytest
+from tiny_study import TINY
+
+from anynet_study.cli.prepared import Prepared, prepare
+from anynet_study.dispatch.submissions import intend, settle
+
+START = "submitit INFO (2026-11-22 03:19:25,012) - Starting with X(job_id=7, hostname={})\n"
+LIMIT = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-22T04:19:25 DUE TO TIME LIMIT ***"
+
+
+def begun(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Prepared:
+    """A study of 12 runs that has begun in `folder`, which becomes the current one.
+
+    Slurm has no jobs of it, and sacct is off.
+    """
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("ANYNET_DATA", str(folder / "data"))
+    monkeypatch.setenv("PATH", f"{folder}/bin:{os.environ['PATH']}")
+    monkeypatch.setenv("COLUMNS", "80")
+    (folder / "tiny.yaml").write_text(TINY)
+    (folder / "bin").mkdir()
+    prepared = prepare(folder / "tiny.yaml", ["launch.cluster=slurm"])
+    prepared.study.begin(prepared.sweep, prepared.population)
+    prepared.study.logs.mkdir()
+    command("squeue", "true")
+    command("sacct", "exit 1")
+    return prepared
+
+
+def command(name: str, script: str) -> None:
+    """Put a command on PATH that does this."""
+    path = Path("bin", name)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def submitted(tiny: Prepared, *tasks: slice) -> str:
+    """An array in the ledger, a task for each part of the plan; its id."""
+    runs = [" ".join(tiny.planned[part].ids()) for part in tasks]
+    token = intend(tiny.study.jobs, runs)
+    settle(tiny.study.jobs, token, "7")
+    return token
+
+
+def killed_at(tiny: Prepared, job: str, run: int, err: str = "", host: str = "n1") -> str:
+    """Write the logs of a worker that was killed at a run; the run's id."""
+    run_id = tiny.planned[run].run_id
+    out = START.format(host) + f"{run_id} digits a begins\n"
+    (tiny.study.logs / f"{job}_0_log.out").write_text(out)
+    (tiny.study.logs / f"{job}_0_log.err").write_text(err)
+    return run_id
