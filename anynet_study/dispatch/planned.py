@@ -16,6 +16,10 @@ from anynet_study.training.recipe import ResolvedRecipe
 from anynet_study.training.spec import RunSpec
 
 
+#: Ids that are text at a time.
+DECODED = 1 << 14
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
     """A run and the names by which the sweep calls it."""
@@ -114,8 +118,13 @@ class Plan(Sequence[PlannedRun]):
 
     def ids(self) -> list[str]:
         """The ids of the runs, in order."""
-        ids: list[str] = self.table.reshape(-1)[self.places].astype(str).tolist()
-        return ids
+        return list(self._each_id())
+
+    def _each_id(self) -> Iterator[str]:
+        """Decoded some thousand at a time: texts take several times the room."""
+        ids = self.table.reshape(-1)
+        for first in range(0, len(self), DECODED):
+            yield from ids[self.places[first : first + DECODED]].astype(str).tolist()
 
     def seconds(self) -> npt.NDArray[np.float64]:
         """The predicted lengths of the runs, in order."""
@@ -125,10 +134,9 @@ class Plan(Sequence[PlannedRun]):
 
     def where(self, wanted: Callable[[str, Setting], bool]) -> "Plan":
         """The runs whose id and setting are `wanted`."""
-        columns = (self.places % len(self.settings)).tolist()
-        pairs = zip(self.ids(), columns, strict=True)
-        chosen = [wanted(run_id, self.settings[column]) for run_id, column in pairs]
-        return replace(self, places=self.places[np.array(chosen, bool)])
+        columns = map(self.settings.__getitem__, self.places % len(self.settings))
+        chosen = np.fromiter(map(wanted, self._each_id(), columns), bool, len(self))
+        return replace(self, places=self.places[chosen])
 
     def find(self, run_ids: Iterable[str]) -> "Plan":
         """Those with these ids of all runs of the study; others are left out."""

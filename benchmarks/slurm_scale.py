@@ -1,0 +1,113 @@
+"""Thousands of trivial runs in one study on a Slurm cluster: what a run costs beside its training.
+
+    export SLURM_CONF=$(tests/slurm.sh)
+    python benchmarks/slurm_scale.py [RUNS ...]    (default 2000 20000, about ten minutes)
+
+A run is one step of a small network on a few images. For each number of runs, in a study of its
+own: seconds of `launch` until all are queued; of `launch` again, which has nothing to do; runs an
+hour of the cluster; how much slower the last fifth was than the first; files in the study's folder;
+seconds of `status` and of `collect`, and the most memory that any of these commands took.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from anynet_study.store import ResultStore
+
+SWEEP = """
+name: scale
+population:
+  space: {{base: anynetx, depths: [1, 4], widths: [8, 64], stem: cifar, stem_width: 8}}
+  count: {architectures}
+  flops: [5.0e4, 1.0e6]
+  resolution: 8
+  classes: 10
+source: digits
+datasets:
+  digits: {{per_class: 4}}
+  digits-5: {{base: digits, classes: 5, per_class: 4}}
+  digits-2: {{base: digits, classes: 2, per_class: 4}}
+  blobs: {{per_class: 4}}
+  gratings: {{per_class: 4}}
+recipes: {{one-step: {{steps: 1, batch_size: 8, crop: none, flip: false}}}}
+launch: {{cluster: slurm, job_minutes: {minutes}}}
+"""
+DATASETS = 5
+DEFAULT = (2000, 20000)
+#: Jobs that the runs are packed into, about.
+JOBS = 20
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that ended well."""
+
+    seconds: float
+    #: Peak memory of the largest command so far, MiB.
+    memory: float
+    output: str
+
+
+def anynet_study(folder: Path, *arguments: str) -> Done:
+    """Run a command in `folder`."""
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "anynet_study", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(arguments)}: {done.stderr}")
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return Done(time.perf_counter() - began, memory, done.stdout)
+
+
+def jobs_left() -> int:
+    command = ["squeue", "--noheader", "--array", "--name", "anynet-scale", "--format=%i"]
+    return len(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+
+def show(runs: int, folder: Path) -> None:
+    minutes = 0.05 * runs / JOBS / 60
+    sweep = folder / "sweep.yaml"
+    sweep.write_text(SWEEP.format(architectures=runs // DATASETS, minutes=minutes))
+    launched = anynet_study(folder, "launch", "sweep.yaml")
+    again = anynet_study(folder, "launch", "sweep.yaml")
+    print(f"\n{launched.output.strip()}")
+    print(f"launch {launched.seconds:.1f} s, again {again.seconds:.1f} s", flush=True)
+    while jobs_left():
+        time.sleep(2)
+    status = anynet_study(folder, "status", "scale", "--json")
+    collected = anynet_study(folder, "collect", "scale")
+    study = folder / "studies" / "scale"
+    with ResultStore(study / "results.h5") as store:
+        table = store.runs(["status", "started", "seconds"])
+    assert len(table) == runs, len(table)
+    assert (table["status"] == "completed").all(), table["status"]
+    ended = np.sort((table["started"] + table["seconds"]).to_numpy())
+    fifth = runs // 5
+    first, last = ended[fifth] - ended[0], ended[-1] - ended[-fifth - 1]
+    whole = ended[-1] - table["started"].min()
+    files = sum(len(names) for _, _, names in os.walk(study))
+    print(
+        f"{runs} runs: {3600 * runs / whole:,.0f} an hour, {1e3 * whole / runs:.1f} ms each; "
+        f"the last fifth took {last / first:.2f} times the first; {files} files; "
+        f"status {status.seconds:.1f} s, collect {collected.seconds:.1f} s; "
+        f"peak {collected.memory:.0f} MiB",
+        flush=True,
+    )
+
+
+def main() -> None:
+    for runs in [int(argument) for argument in sys.argv[1:]] or DEFAULT:
+        with tempfile.TemporaryDirectory() as name:
+            show(runs, Path(name))
+
+
+if __name__ == "__main__":
+    main()
