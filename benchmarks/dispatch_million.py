@@ -137,9 +137,7 @@ class Cluster:
         trained = draws.integers(len(job)) if draws.random() < LOST else len(job)
         noise = draws.lognormal(0, 0.1, len(job)).tolist()
         fates = draws.choice(["completed", *FATES], len(job), p=[1 - sum(shares), *shares]).tolist()
-        for (run_id, predicted), factor, fate in list(zip(job, noise, fates, strict=True))[
-            :trained
-        ]:
+        for (run_id, predicted), factor, fate in zip(job[:trained], noise, fates, strict=False):
             self.ends[fate] += 1
             journal.write(self._frames[fate].record(run_id, predicted * factor, at))
             at += predicted * factor
