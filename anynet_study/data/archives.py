@@ -12,8 +12,9 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
 from anynet_study.data.member import Member
@@ -21,7 +22,6 @@ from anynet_study.data.member_names import MemberNames
 from anynet_study.data.tar_headers import StrictTarInfo
 from anynet_study.data.window import Window
 from anynet_study.errors import UserError
-from anynet_study.progress import progress
 
 DAMAGE = (
     tarfile.TarError,
@@ -83,13 +83,14 @@ class Budget:
 
 class _Entry(NamedTuple):
     name: str
-    #: None for a folder.
-    content: IO[bytes] | None
     #: How far the archive has been read, in bytes.
     position: int
-    #: Where the bytes are in the archive, where they are there as they are; else -1.
-    offset: int
-    size: int
+    #: Bytes; None for a folder.
+    size: int | None = None
+    #: Where the bytes are in the archive, if they are there as they are.
+    offset: int | None = None
+    #: Else what they are read from.
+    content: IO[bytes] | None = None
 
 
 def is_archive(name: str) -> bool:
@@ -103,7 +104,13 @@ def archive_stem(name: str) -> str:
     return next((name[: -len(end)] for end in SUFFIXES if lower.endswith(end)), name)
 
 
-def unpack(archive: Member, name: str, target: Path, budget: Budget) -> dict[str, Member]:
+def unpack(
+    archive: Member,
+    name: str,
+    target: Path,
+    budget: Budget,
+    report: Callable[[int], None] = lambda read: None,
+) -> dict[str, Member]:
     """Where the contents of all files in `archive` are, by their names.
 
     Of a plain tar they stay where they are. Else they are written one after the other to the new
@@ -124,32 +131,34 @@ def unpack(archive: Member, name: str, target: Path, budget: Budget) -> dict[str
         else:
             entries = _tar_entries(name, file, magic)
         try:
-            return _collect(entries, archive, name, target, budget)
+            return _collect(entries, archive, name, target, budget, report)
         except DAMAGE as error:
             raise UserError(f"{name}: not a whole zip or tar archive ({error})") from error
 
 
 def _collect(
-    entries: Iterator[_Entry], archive: Member, name: str, target: Path, budget: Budget
+    entries: Iterator[_Entry],
+    archive: Member,
+    name: str,
+    target: Path,
+    budget: Budget,
+    report: Callable[[int], None],
 ) -> dict[str, Member]:
-    megabytes = max(1, round(archive.length() / 1e6))
     names = MemberNames(name)
     members: dict[str, Member] = {}
-    with (
-        target.open("xb") as file,
-        progress(f"unpacking {PurePath(name).name} (MB)", megabytes) as report,
-    ):
+    with ExitStack() as files:
+        written: IO[bytes] | None = None
         for entry in entries:
             budget.take_member(name)
-            path = names.check(entry.name, entry.content is None)
-            if entry.content is not None and entry.offset >= 0:
+            path = names.check(entry.name, entry.size is None)
+            if entry.offset is not None:
                 members[path] = Member(archive.file, archive.offset + entry.offset, entry.size)
             elif entry.content is not None:
-                start = file.tell()
-                _copy(entry, file, budget, name)
-                members[path] = Member(str(target), start, file.tell() - start)
-            report(min(round(entry.position / 1e6), megabytes - 1))
-        report(megabytes)
+                written = written or files.enter_context(target.open("xb"))
+                start = written.tell()
+                _copy(entry, written, budget, name)
+                members[path] = Member(str(target), start, written.tell() - start)
+            report(entry.position)
     return members
 
 
@@ -167,10 +176,11 @@ def _zip_entries(name: str, file: IO[bytes]) -> Iterator[_Entry]:
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR) or info.flag_bits & 1:
                 raise _refused(name, info.filename, "a link, device or encrypted")
             if info.is_dir():
-                yield _Entry(info.filename, None, info.header_offset, -1, 0)
+                yield _Entry(info.filename, info.header_offset)
             else:
                 with _open_zipped(opened, info, name) as content:
-                    yield _Entry(info.filename, content, info.header_offset, -1, info.file_size)
+                    place = info.header_offset
+                    yield _Entry(info.filename, place, info.file_size, content=content)
 
 
 def _open_zipped(opened: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> IO[bytes]:
@@ -189,13 +199,14 @@ def _tar_entries(name: str, file: IO[bytes], magic: bytes) -> Iterator[_Entry]:
         while info := opened.next():
             opened.members.clear()  # type: ignore[attr-defined]  # or it keeps every one
             if info.isdir():
-                yield _Entry(info.name, None, file.tell(), -1, 0)
-            elif info.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not info.issparse():
-                offset = info.offset_data if make is None else -1
-                content = opened.extractfile(info)
-                yield _Entry(info.name, content, file.tell(), offset, info.size)
-            else:
+                yield _Entry(info.name, file.tell())
+            elif info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or info.issparse():
                 raise _refused(name, info.name, "a link, device or sparse file")
+            elif make is None:
+                yield _Entry(info.name, file.tell(), info.size, offset=info.offset_data)
+            else:
+                content = opened.extractfile(info)
+                yield _Entry(info.name, file.tell(), info.size, content=content)
     if make is not None:
         stream.read(TAIL_BYTES)  # up to the checksum of the compressed stream
 

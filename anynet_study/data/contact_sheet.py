@@ -62,7 +62,8 @@ def _title(dataset: PackedDataset, split: Split, shown: int) -> str:
 
 def _spread(count: int, most: int) -> list[int]:
     """At most `most` of the numbers below `count`, evenly spread, the first and last included."""
-    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int)).tolist()
+    places = np.linspace(0, count - 1, min(count, most)).round().astype(int)
+    return [int(place) for place in np.unique(places)]
 
 
 def _members(labels: NDArray[np.generic], label: int) -> NDArray[np.int64]:

@@ -1,9 +1,10 @@
 """A downloaded dataset as a tree of files, whether it is a folder, an archive, or has archives."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from anynet_study.data.archives import Budget, archive_stem, is_archive
@@ -11,6 +12,7 @@ from anynet_study.data.choices import DEFAULTS, Choices
 from anynet_study.data.member import Member
 from anynet_study.data.tree import Folder, tree_of_folder, tree_of_names
 from anynet_study.data.unpacking import unpack_once
+from anynet_study.progress import progress
 
 #: Archives inside archives are opened so deep: ImageNet's, in a zip of its own, need two.
 MOST_NESTED = 3
@@ -56,11 +58,8 @@ class Source:
         archives = self.archives()
         if not archives or self.workspace is None or self.depth == MOST_NESTED:
             return None
-        budget = Budget(self._archived(archives))
         members = dict(self.members)
-        for number, name in enumerate(archives):
-            target = self.workspace / f"unpacked-{self.depth}-{number}"
-            inside = unpack_once(self.member(name), self.where(name), target, budget)
+        for name, inside in self._unpacked(archives, self.workspace):
             members |= {f"{archive_stem(name)}/{path}": m for path, m in inside.items()}
             members.pop(name, None)
         closed = set(archives)
@@ -69,11 +68,34 @@ class Source:
         tree = tree_of_names(names, self.tree.called)
         return dataclasses.replace(self, tree=tree, members=members, depth=self.depth + 1)
 
+    def _unpacked(
+        self, archives: list[str], workspace: Path
+    ) -> Iterator[tuple[str, dict[str, Member]]]:
+        """Each archive and what is in it."""
+        budget = Budget(self._archived(archives))
+        lengths = {name: self.member(name).length() for name in archives}
+        with _megabytes(self.tree.called, sum(lengths.values())) as report:
+            before = 0
+            for number, (name, length) in enumerate(lengths.items()):
+                target = workspace / f"unpacked-{self.depth}-{number}"
+                done = partial(report, before)
+                yield name, unpack_once(self.member(name), self.where(name), target, budget, done)
+                before += length
+
     def _archived(self, archives: list[str]) -> int:
         """Bytes on the user's disk that the contents of `archives` come from."""
         if self.path.is_file():
             return self.path.stat().st_size
         return sum(self.member(name).length() for name in archives if name not in self.members)
+
+
+@contextmanager
+def _megabytes(called: str, length: int) -> Iterator[Callable[[int, int], None]]:
+    """Progress of unpacking `length` bytes, told by those read before and those read now."""
+    total = max(1, round(length / 1e6))
+    with progress(f"unpacking {called} (MB)", total) as report:
+        yield lambda before, read: report(min(round((before + read) / 1e6), total - 1))
+        report(total)
 
 
 @contextmanager
@@ -84,6 +106,8 @@ def opened(path: Path, workspace: Path, choices: Choices = DEFAULTS) -> Iterator
         yield Source(path, tree_of_folder(path, called), choices=choices, workspace=workspace)
         return
     file = Member(str(path))
-    members = unpack_once(file, str(path), workspace / "unpacked", Budget(file.length()))
+    with _megabytes(called, file.length()) as report:
+        target, budget = workspace / "unpacked", Budget(file.length())
+        members = unpack_once(file, str(path), target, budget, partial(report, 0))
     tree = tree_of_names(members, called)
     yield Source(path, tree, members, choices, workspace)

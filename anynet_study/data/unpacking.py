@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from anynet_study.data.archives import Budget, unpack
@@ -12,7 +13,13 @@ from anynet_study.files import write_text
 SUFFIX = ".json"
 
 
-def unpack_once(archive: Member, name: str, target: Path, budget: Budget) -> dict[str, Member]:
+def unpack_once(
+    archive: Member,
+    name: str,
+    target: Path,
+    budget: Budget,
+    report: Callable[[int], None] = lambda read: None,
+) -> dict[str, Member]:
     """As `archives.unpack`, or what that gave when the same archive was unpacked to `target`."""
     mark = target.with_name(target.name + SUFFIX)
     stamp = _stamp_of(archive)
@@ -20,7 +27,7 @@ def unpack_once(archive: Member, name: str, target: Path, budget: Budget) -> dic
     if known is not None:
         return known
     target.unlink(missing_ok=True)
-    members = unpack(archive, name, target, budget)
+    members = unpack(archive, name, target, budget, report)
     if target.exists():
         with target.open("rb+") as file:
             os.fsync(file.fileno())

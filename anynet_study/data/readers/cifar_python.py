@@ -1,6 +1,6 @@
 """CIFAR-10 and CIFAR-100 in python form: pickled dictionaries, never unpickled as such."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from anynet_study.data.readers.cifar import (
     PIXELS,
@@ -64,7 +64,7 @@ def _superclasses(
     return group_classes(coarse, fine, names, classes)
 
 
-def _is_labels(value: object) -> bool:
+def _is_labels(value: object) -> TypeGuard[list[int]]:
     return isinstance(value, list) and all(type(label) is int for label in value)
 
 
