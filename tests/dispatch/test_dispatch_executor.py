@@ -1,0 +1,141 @@
+"""The sbatch script: golden text, and what each option of the sweep does to it."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tiny_study import TINY
+
+from anynet_study.dispatch.executor import sbatch_text, slurm_executor
+from anynet_study.dispatch.site import Site
+from anynet_study.dispatch.snapshot import Snapshot
+from anynet_study.errors import UserError
+from anynet_study.study import Study
+from anynet_study.sweep import Sweep
+
+GOLDEN = """#!/bin/bash
+
+# Parameters
+#SBATCH --account=physics
+#SBATCH --array=0-39%5
+#SBATCH --comment=anynet-study:abc
+#SBATCH --constraint='a100|h100'
+#SBATCH --cpus-per-task=4
+#SBATCH --dependency=afterany:17
+#SBATCH --error=/s/studies/tiny/logs/%A_%a_0_log.err
+#SBATCH --exclude=n1,n2
+#SBATCH --gres=gpu:1
+#SBATCH --job-name=anynet-tiny
+#SBATCH --mem=1536MB
+#SBATCH --nodes=1
+#SBATCH --open-mode=append
+#SBATCH --output=/s/studies/tiny/logs/%A_%a_0_log.out
+#SBATCH --partition=gpu
+#SBATCH --qos=long
+#SBATCH --requeue
+#SBATCH --signal=USR2@90
+#SBATCH --time=240
+
+# setup
+module load cuda
+export PYTHONPATH=/s/studies/tiny/code/7"${PYTHONPATH:+:$PYTHONPATH}"
+export PYTHONSAFEPATH=1
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"
+
+# command
+export SUBMITIT_EXECUTOR=slurm
+srun --unbuffered --output /s/studies/tiny/logs/%A_%a_%t_log.out --error \
+/s/studies/tiny/logs/%A_%a_%t_log.err PYTHON -u -m anynet_study.dispatch.task \
+/s/studies/tiny/logs abc
+"""
+
+
+def text(
+    slurm: dict[str, Any],
+    tasks: int = 1,
+    site: Site | None = None,
+    longest: float = 0.0,
+    avoid: tuple[str, ...] = (),
+    **array: Any,
+) -> str:
+    """The script for a sweep with these options, as if the study was in /s."""
+    launch = {"cluster": "slurm", "job_minutes": 60, "slurm": slurm}
+    sweep = Sweep.model_validate({**yaml.safe_load(TINY), "launch": launch})
+    study, code = Study(Path("/s/studies/tiny")), Snapshot(Path("/s/studies/tiny/code/7"))
+    executor = slurm_executor(study, sweep, code, site or Site(), longest, avoid)
+    return sbatch_text(executor, "abc", tasks, **array).replace(sys.executable, "PYTHON")
+
+
+def option(script: str, name: str) -> str | None:
+    found = re.search(rf"^#SBATCH --{name}(?:=(.*))?$", script, re.M)
+    return found and (found[1] or "")
+
+
+def test_golden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")  # there is no Slurm
+    options = {
+        "account": "physics",
+        "constraint": "a100|h100",
+        "cpus_per_task": 4,
+        "exclude": "n1",
+        "gres": "gpu:1",
+        "mem_gb": 1.5,
+        "partition": "gpu",
+        "qos": "long",
+        "setup": ["module load cuda"],
+        "timeout_min": 240,
+    }
+    assert text(options, 40, avoid=("n2",), parallel=5, after="17") == GOLDEN
+
+
+def test_submitit_s_wckey_is_sent_only_if_the_sweep_says_one() -> None:
+    assert option(text({}), "wckey") is None
+    assert option(text({"wckey": "thesis"}), "wckey") == "thesis"
+
+
+def test_a_job_comes_back_unless_the_sweep_says_otherwise() -> None:
+    assert option(text({}), "requeue") == ""
+    never = text({"additional_parameters": {"no-requeue": True, "reservation": "course"}})
+    assert option(never, "requeue") is None
+    assert option(never, "reservation") == "course"
+
+
+def test_python_may_be_a_command_in_a_container() -> None:
+    inside = text({"python": "apptainer exec --nv study.sif python3"})
+    assert "_log.err apptainer exec --nv study.sif python3 -u -m anynet_study." in inside
+    script = text({"use_srun": False, "python": "srun --container-image=study python"})
+    command = script.splitlines()[-1]
+    # The warning of the time limit goes to the process that the batch shell becomes.
+    assert command.startswith("exec srun --container-image=study python -u -m anynet_study.")
+    assert option(script, "signal") == "B:USR2@90"
+
+
+@pytest.mark.parametrize(
+    ("slurm", "longest", "expected"),
+    [
+        ({}, 0.0, ("120", "USR2@90")),
+        ({}, 7200.0, ("240", "USR2@90")),
+        ({"partition": "short"}, 7200.0, ("30", "USR2@90")),
+        ({"timeout_min": 5}, 7200.0, ("5", "USR2@50")),
+        ({"timeout_min": 1}, 0.0, ("1", "USR2@10")),
+        ({"time": 600, "signal_delay_s": 300}, 0.0, ("600", "USR2@300")),
+    ],
+)
+def test_time_limits(slurm: dict[str, Any], longest: float, expected: tuple[str, str]) -> None:
+    script = text(slurm, site=Site(longest_min={"short": 30.0}), longest=longest)
+    assert (option(script, "time"), option(script, "signal")) == expected
+
+
+def test_a_limit_that_the_warning_comes_before_is_refused() -> None:
+    with pytest.raises(UserError, match="timeout_min: 1 minutes leave no time before the warning"):
+        text({"timeout_min": 1, "signal_delay_s": 60})
+
+
+def test_one_job_of_a_site_without_arrays_is_none() -> None:
+    script = text({"comment": "mine"}, is_array=False)
+    assert option(script, "array") is None
+    assert option(script, "comment") == "'mine anynet-study:abc'"
+    assert option(script, "output") == "/s/studies/tiny/logs/%j_0_log.out"

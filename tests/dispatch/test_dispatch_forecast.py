@@ -1,0 +1,66 @@
+"""The forecast of a launch, against jobs counted by hand."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from tiny_study import RUNS, TINY
+
+from anynet_study.dispatch.cost import CPU_CORE
+from anynet_study.dispatch.forecast import START_UP_CPU, START_UP_GPU, Forecast, forecast
+from anynet_study.dispatch.planned import Plan
+from anynet_study.dispatch.price import price
+from anynet_study.study import Study, sample
+from anynet_study.sweep import Sweep
+
+HOUR = 3600.0
+
+
+@pytest.fixture(autouse=True)
+def _no_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+
+
+def foretold(hours: list[float], **launch: object) -> Forecast:
+    """Of 4 architectures x 3 datasets; `hours`: the lengths of an architecture's three runs."""
+    content = {**yaml.safe_load(TINY), "launch": {"cluster": "slurm", **launch}}
+    sweep = Sweep.model_validate(content)
+    planned: Plan = price(sweep, sample(sweep.population), CPU_CORE).planned
+    assert len(planned) == RUNS
+    planned = replace(planned, lengths=np.tile(np.array(hours) * HOUR, (4, 1)))
+    return forecast(Study(Path("studies/tiny")), sweep, planned, CPU_CORE)
+
+
+def test_jobs_and_their_lengths() -> None:
+    # Each architecture: 1 + 2 hours in a job, 3 in the next.
+    told = foretold([1, 2, 3], job_minutes=180, slurm={"cpus_per_task": 2})
+    assert (told.jobs, told.arrays, told.unit) == (8, 1, "core-hours")
+    assert told.longest_job == told.mean_job == 3 * HOUR + START_UP_CPU
+    assert told.hours == pytest.approx(2 * 8 * (3 + START_UP_CPU / HOUR))
+    assert told.start_up == pytest.approx(START_UP_CPU / (3 * HOUR + START_UP_CPU))
+    assert (told.at_once, told.done_in) == (8, told.longest_job)
+    assert told.limit == 360
+    assert "#SBATCH --array=0-7%8" in told.sbatch
+
+
+def test_no_more_jobs_run_at_once_than_allowed() -> None:
+    told = foretold([1, 1, 4], job_minutes=60, slurm={"array_parallelism": 2})
+    assert (told.jobs, told.at_once) == (12, 2)
+    # In order, each where a place is free first: 1 | 1+4 ... both are busy to the end.
+    lengths = [hours * HOUR + START_UP_CPU for hours in [1, 1, 4] * 4]
+    places = [0.0, 0.0]
+    for length in lengths:
+        places[places.index(min(places))] += length
+    assert told.done_in == pytest.approx(max(places))
+    assert "#SBATCH --array=0-11%2" in told.sbatch
+
+
+def test_a_time_limit_costs_a_start_each_time_it_is_hit() -> None:
+    slurm = {"timeout_min": 60, "gpus_per_node": 1, "signal_delay_s": 600}
+    told = foretold([2, 2, 2], job_minutes=1, slurm=slurm)
+    assert told.unit == "GPU-hours"
+    times = 3  # 50 minutes each
+    assert told.mean_job == pytest.approx(2 * HOUR + times * START_UP_GPU)
+    assert told.hours == pytest.approx(12 * told.mean_job / HOUR)

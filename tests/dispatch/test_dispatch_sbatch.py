@@ -1,0 +1,97 @@
+"""The call of sbatch: what its refusals mean, and what it does not inherit."""
+
+import time
+from pathlib import Path
+
+import pytest
+from fake_slurm import FULL
+
+from anynet_study.dispatch.sbatch import (
+    QueueFullError,
+    RefusedError,
+    sbatch,
+    submission_environment,
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    return tmp_path
+
+
+def answer(folder: Path, out: str = "", err: str = "", code: int = 0, then: str = "") -> None:
+    (folder / "out").write_text(out)
+    (folder / "err").write_text(err)
+    program = folder / "sbatch"
+    program.write_text(f"#!/bin/sh\ncat {folder}/err >&2\n{then}\ncat {folder}/out\nexit {code}\n")
+    program.chmod(0o755)
+
+
+def test_it_gives_the_job_s_id_whatever_else_is_said(folder: Path) -> None:
+    answer(folder, "Submitted batch job 4711 on cluster physics\n", "sbatch: warning: slow\n")
+    assert sbatch(folder / "script.sh", ()) == "4711"
+
+
+@pytest.mark.parametrize(
+    ("words", "is_counted"),
+    [
+        (FULL, True),
+        ("sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: ...", True),
+        ("sbatch: error: Batch job submission failed: Resource temporarily unavailable", True),
+        ("sbatch: error: Batch job submission failed: Invalid job array specification", False),
+        ("Batch job submission failed: Job violates accounting/QOS policy (...)", False),
+    ],
+)
+def test_fewer_jobs_may_fit(folder: Path, words: str, is_counted: bool) -> None:
+    answer(folder, err=words, code=1)
+    with pytest.raises(QueueFullError) as refused:
+        sbatch(folder / "script.sh", ())
+    assert refused.value.is_counted == is_counted
+    assert refused.value.is_certain
+    assert "sbatch: error" not in refused.value.words
+
+
+@pytest.mark.parametrize(
+    ("words", "is_certain"),
+    [
+        ("sbatch: error: invalid partition specified: fast", True),
+        ("sbatch: error: Batch job submission failed: Socket timed out on send/recv", False),
+        ("sbatch: error: Unable to contact slurm controller (connect failure)", False),
+        ("", True),
+    ],
+)
+def test_other_refusals_are_failures(folder: Path, words: str, is_certain: bool) -> None:
+    answer(folder, err=words, code=3)
+    with pytest.raises(RefusedError) as refused:
+        sbatch(folder / "script.sh", ())
+    assert not isinstance(refused.value, QueueFullError)
+    assert refused.value.is_certain == is_certain
+    assert str(refused.value) == f"sbatch: {words.removeprefix('sbatch: error: ') or 'exit code 3'}"
+
+
+def test_it_does_not_wait_for_a_full_queue(folder: Path) -> None:
+    words = "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying\n"
+    answer(folder, err=words, then="exec sleep 60")
+    began = time.monotonic()
+    with pytest.raises(QueueFullError):
+        sbatch(folder / "script.sh", ())
+    assert time.monotonic() - began < 30
+
+
+def test_what_a_job_s_shell_holds_is_left_out() -> None:
+    inherited = {
+        "SLURM_JOB_ID": "1",
+        "SLURM_CPU_BIND": "quiet,mask_cpu:0x1",
+        "SLURM_MEM_PER_NODE": "100",
+        "SLURMD_NODENAME": "n1",
+        "SRUN_CPUS_PER_TASK": "1",
+        "SBATCH_CPU_BIND": "none",
+        "SBATCH_TIMELIMIT": "5",
+        "CUDA_VISIBLE_DEVICES": "3",
+        "SUBMITIT_EXECUTOR": "slurm",
+    }
+    kept = {"SLURM_CONF": "/etc/slurm.conf", "PATH": "/bin", "SBATCH_QOS": "long"}
+    clean = submission_environment({**inherited, **kept, "GLIBC_TUNABLES": "a=1"}, ["time"])
+    assert clean == {**kept, "GLIBC_TUNABLES": "a=1:glibc.malloc.hugetlb=1"}
+    assert "SBATCH_QOS" not in submission_environment(kept, ["qos"])
