@@ -80,12 +80,14 @@ class _Pool:
         context = multiprocessing.get_context("spawn")
         self._form = form
         self._places = AHEAD * workers
-        shared = context.RawArray(ctypes.c_uint8, self._places * block_bytes(form))
-        self._shared = _places(shared, form)
+        shared: Any = context.RawArray(ctypes.c_uint8, self._places * block_bytes(form))
+        self._shared = np.frombuffer(shared, np.uint8).reshape(self._places, -1)
         self._pipes: list[Connection] = []
         for _ in range(workers):
             ours, theirs = context.Pipe()
-            process = context.Process(target=_work, args=(theirs, shared, form), daemon=True)
+            process = context.Process(
+                target=_work, args=(theirs, shared, self._places, form), daemon=True
+            )
             process.start()
             theirs.close()
             stack.callback(process.join)
@@ -136,11 +138,6 @@ class _Pool:
             done[place] = block
 
 
-def _places(shared: Any, form: Form) -> NDArray[np.uint8]:
-    """(places, bytes) of the shared memory."""
-    return np.frombuffer(shared, np.uint8).reshape(-1, block_bytes(form))
-
-
 def _first_file(images: Sequence[Encoded]) -> str:
     first = images[0]
     return "an array" if isinstance(first, np.ndarray) else members_of(first)[0].file
@@ -154,13 +151,13 @@ def _died(busy: dict[int, str]) -> WorkFailedError:
     )
 
 
-def _work(pipe: Connection, shared: Any, form: Form) -> None:
+def _work(pipe: Connection, shared: Any, places: int, form: Form) -> None:
     """Decode what comes through the pipe until its other end is closed, if by a kill."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
-    places = _places(shared, form)
+    memory = np.frombuffer(shared, np.uint8).reshape(places, -1)
     while True:
         try:
             place, images = pipe.recv()
-            pipe.send((place, decode_block(images, form, places[place])))
+            pipe.send((place, decode_block(images, form, memory[place])))
         except (EOFError, OSError):
             return

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from anynet_study.data.decoding_pool import cores
 from anynet_study.data.form import Form
 from anynet_study.data.jpeg_writer import SCHEMA, hash_files, shards
-from anynet_study.data.meta import Split
+from anynet_study.data.meta import Split, damaged
 from anynet_study.data.stored_jpeg import decode_stored
 
 
 class JpegImages:
     """(N, size, size, 3) uint8 RGB, decoded when indexed: by a row, a slice, an array of rows.
 
-    The Arrow files are memory-mapped. Several images are decoded by several threads; any number
-    of threads may index at the same time.
+    UserError where a file is damaged. The Arrow files are memory-mapped. Several images are
+    decoded by several threads; any number of threads may index at the same time.
     """
 
     dtype = np.dtype(np.uint8)
@@ -96,4 +96,7 @@ class JpegImages:
         return JpegImages, (self._folder, self._split, self._form, self._threads)
 
     def _decode(self, row: int) -> NDArray[np.uint8]:
-        return decode_stored(self.file(row), self._form)
+        try:
+            return decode_stored(self.file(row), self._form)
+        except (OSError, ValueError, SyntaxError) as error:
+            raise damaged(self._folder, f"{self._split} image {row}: {error}") from error

@@ -44,7 +44,9 @@ def decode_stored(file: bytes, form: Form) -> NDArray[np.uint8]:
 def _opened(file: bytes, form: Form) -> Image.Image:
     with Image.open(io.BytesIO(file), formats=("JPEG",)) as image:
         image.load()
-        return fitted(image.convert("RGB"), form.size, form.resize)
+        colours = image.convert("RGB")
+        is_fitted = image.size == (form.size, form.size)
+        return colours if is_fitted else fitted(colours, form.size, form.resize)
 
 
 def _is_kept(file: bytes, form: Form) -> bool:
@@ -53,6 +55,9 @@ def _is_kept(file: bytes, form: Form) -> bool:
     try:
         with Image.open(io.BytesIO(file), formats=("JPEG",)) as image:
             small = min(image.size) <= form.resize and max(image.size) <= LONGEST * form.resize
-            return small and image.mode in ("RGB", "L") and is_upright(image)
+            # A square of the size counts as fitted.
+            unclear = image.size == (form.size, form.size) and form.resize != form.size
+            plain = image.mode in ("RGB", "L") and is_upright(image)
+            return small and plain and not unclear
     except UnidentifiedImageError:
         return False
