@@ -4,10 +4,12 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
-from disaster_study import DisasterStudy, slurm
+from disaster_study import DisasterStudy
 from filelock import FileLock
 
 HOW = "export SLURM_CONF=$(tests/slurm.sh), as root, starts it"
@@ -43,16 +45,18 @@ def undisturbed(cluster: Path, tmp_path_factory: pytest.TempPathFactory) -> Disa
     study = DisasterStudy(above, "undisturbed", above / "data")
     with FileLock(f"{above}.lock"):
         if not (study.folder / "results.h5").exists():
-            study.write()
-            assert study.tell("run", "sweep.yaml", "launch.cluster=local").code == 0
+            study.run_here()
     return study
 
 
 @pytest.fixture
 def study(tmp_path: Path, undisturbed: DisasterStudy) -> Iterator[DisasterStudy]:
-    """A study that is not begun; jobs left over are cancelled."""
+    """A study that is not begun; of jobs left over nothing remains."""
     name = f"disaster-{os.getpid()}-{time.time_ns()}"
     study = DisasterStudy(tmp_path, name, undisturbed.data)
     study.write()
     yield study
-    slurm("scancel", "--name", f"anynet-{name}")
+    subprocess.run(["scancel", "--name", f"anynet-{name}"], check=False)
+    for left in study.processes():
+        with suppress(psutil.NoSuchProcess):
+            left.kill()

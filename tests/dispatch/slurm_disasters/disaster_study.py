@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 import psutil
 import pytest
+from command import command, environment
 from tiny_study import Told
 
 from anynet_study.cli import main
@@ -22,6 +23,10 @@ from anynet_study.store import ResultStore, finished_runs, stores_equal
 
 Found = TypeVar("Found")
 
+#: What a sweep must say for a job a run.
+A_JOB_A_RUN = "launch.job_minutes=0.00001"
+#: Jobs stay pending until they are released.
+HELD = "launch.slurm.additional_parameters.hold=true"
 #: 2 architectures x 4 datasets: first a run of a second or more, then some of ms.
 SWEEP = """
 population:
@@ -73,6 +78,7 @@ class DisasterStudy:
     above: Path
     name: str
     data: Path
+    runs: int = RUNS
 
     @property
     def folder(self) -> Path:
@@ -102,6 +108,11 @@ class DisasterStudy:
             main()
         return Told(int(ended.value.code or 0), *(_written(stream) for stream in (out, err)))
 
+    def begin(self, *arguments: str, **variables: str) -> "subprocess.Popen[bytes]":
+        """Run a command in a process that may be killed, with other environment variables."""
+        env = {**environment(self.above), "ANYNET_DATA": str(self.data), **variables}
+        return subprocess.Popen(command(*arguments), cwd=self.above, env=env)
+
     def launch(self, *options: object) -> int:
         """Launch what is missing; how many runs were submitted."""
         return submitted(self.tell("launch", "sweep.yaml", *options))
@@ -127,34 +138,43 @@ class DisasterStudy:
         waited_for(self.at_a_run, f"a run of {self.name}\n{self.logs()}")
 
     def workers(self) -> list[psutil.Process]:
-        """The processes that train, without what started them."""
-        found = self.processes("submitit.core._submit")
-        return [process for process in found if "python" in process.name()]
+        """The processes that train."""
+        return [it for it in self.processes() if it.info["name"].startswith("python")]
 
-    def processes(self, program: str) -> list[psutil.Process]:
-        """The processes of the study's jobs with `program` in their command line."""
-        return [
-            process
-            for process in psutil.process_iter()
-            if _job_name(process) == f"anynet-{self.name}" and program in _command_line(process)
-        ]
+    def batch_shells(self) -> list[psutil.Process]:
+        """The shells of its jobs, each a child of a slurmstepd."""
+        return [it for it in self.processes() if "slurm_script" in " ".join(it.info["cmdline"])]
+
+    def processes(self) -> list[psutil.Process]:
+        """All processes that its jobs have now."""
+        found = psutil.process_iter(["name", "cmdline", "environ"])
+        mine = ("SLURM_JOB_NAME", f"anynet-{self.name}")
+        return [process for process in found if mine in (process.info["environ"] or {}).items()]
 
     def logs(self) -> str:
         """What its jobs wrote to stderr."""
         return "\n".join(path.read_text() for path in self.folder.glob("logs/*.err"))
 
+    def run_here(self, *options: str) -> None:
+        """Train and collect on this machine, without Slurm."""
+        self.write()
+        launched = self.begin("launch", "sweep.yaml", "launch.cluster=local", *options)
+        assert launched.wait(LONGEST_WAIT) == 0
+        waited_for(lambda: len(self.recorded()) == self.runs, "workers of this machine")
+        self.collect()
+
     def wait_for_its_jobs(self) -> None:
         """Until Slurm has none of its jobs."""
         waited_for(lambda: not self.jobs(), f"the jobs of {self.name} to end")
 
-    def finish(self, *options: object) -> None:
+    def finish(self, *options: object, launches: int = LAUNCHES) -> None:
         """Launch until every run is recorded, as a user would."""
-        for _ in range(LAUNCHES):
-            self.wait_for_its_jobs()
-            if len(self.recorded()) == RUNS:
-                return
+        self.wait_for_its_jobs()
+        while len(self.recorded()) < self.runs:
+            assert launches, f"not done: {self.recorded()}\n{self.logs()}"
             self.launch(*options)
-        pytest.fail(f"not done by {LAUNCHES} launches: {self.recorded()}\n{self.logs()}")
+            self.wait_for_its_jobs()
+            launches -= 1
 
     def collect(self) -> Path:
         """Collect; the store."""
@@ -167,7 +187,7 @@ class DisasterStudy:
         store = self.collect()
         with ResultStore(store) as results:
             ids = results.runs(["run_id"])["run_id"]
-        assert len(ids) == len(set(ids)) == RUNS
+        assert len(ids) == len(set(ids)) == self.runs
         assert stores_equal(store, undisturbed.folder / "results.h5") == []
 
 
@@ -182,17 +202,3 @@ def submitted(told: Told) -> int:
 def _written(stream: io.TextIOWrapper) -> str:
     stream.seek(0)
     return stream.read()
-
-
-def _job_name(process: psutil.Process) -> str:
-    try:
-        return process.environ().get("SLURM_JOB_NAME", "")
-    except psutil.Error:
-        return ""
-
-
-def _command_line(process: psutil.Process) -> str:
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:
-        return ""

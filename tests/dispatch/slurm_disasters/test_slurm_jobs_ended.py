@@ -32,7 +32,7 @@ def test_a_time_limit_hit(study: DisasterStudy, undisturbed: DisasterStudy) -> N
     study.launch()
     study.wait_for_a_run()
     (job,) = study.jobs()
-    for worker in study.workers():  # it is slow: Slurm looks at limits twice a minute
+    for worker in study.workers():  # as if it was slow: Slurm looks at limits twice a minute
         worker.suspend()
     slurm("scontrol", "update", f"JobId={job}", f"EndTime={time.strftime('%FT%T')}")
     study.wait_for_its_jobs()

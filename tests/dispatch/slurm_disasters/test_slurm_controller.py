@@ -1,0 +1,57 @@
+"""slurmctld stopped and started under a run, on a cluster that is this test's alone."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from disaster_study import DisasterStudy, slurm, waited_for
+
+SCRIPT = Path(__file__).parents[2] / "slurm.sh"
+
+pytestmark = [pytest.mark.slurm, pytest.mark.slow]
+
+
+@pytest.fixture
+def own_cluster(cluster: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Another cluster, beside the one of all other tests; its controller may be stopped."""
+    home = Path(tempfile.mkdtemp(prefix="anynet-slurm-"))
+    monkeypatch.setenv("ANYNET_SLURM_HOME", str(home))
+    monkeypatch.setenv("ANYNET_SLURM_PORT", str(12000 + os.getpid() % 800 * 5))
+    told = subprocess.run([SCRIPT], stdout=subprocess.PIPE, text=True, check=True, timeout=120)
+    monkeypatch.setenv("SLURM_CONF", told.stdout.strip())
+    yield
+    subprocess.run([SCRIPT, "stop"], check=True, timeout=120)
+    shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.mark.usefixtures("own_cluster")
+def test_a_controller_stopped_and_started(study: DisasterStudy, undisturbed: DisasterStudy) -> None:
+    study.launch()
+    study.wait_for_a_run()
+    (worker,) = study.workers()
+    worker.suspend()
+    slurm("scontrol", "shutdown", "slurmctld")
+    waited_for(lambda: not answers(), "the controller to stop")
+
+    refused = study.tell("launch", "sweep.yaml")
+    assert refused.code == 1
+    assert refused.line.startswith("failed: squeue does not answer")
+    told = study.tell("status", study.name)
+    assert (told.code, told.err) == (0, "")
+    assert "squeue does not answer" in " ".join(told.out.split())
+
+    worker.resume()
+    waited_for(lambda: len(study.recorded()) > 0, "the worker, which needs no controller")
+    slurm("slurmctld")
+    waited_for(answers, "the controller to answer")
+    study.finish()
+    study.check(undisturbed)
+
+
+def answers() -> bool:
+    """Whether the controller does."""
+    return subprocess.run(["sinfo"], capture_output=True, timeout=60).returncode == 0

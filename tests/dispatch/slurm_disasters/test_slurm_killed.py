@@ -1,0 +1,94 @@
+"""kill -9 of everything that has a part in a study."""
+
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+from disaster_study import HELD, DisasterStudy, slurm, waited_for
+
+pytestmark = [pytest.mark.slurm, pytest.mark.slow]
+
+#: Python code that ends its process when the results are about to be swapped in.
+KILLED_COLLECT = """
+import os
+replace = os.replace
+def killed(source, target, **options):
+    if str(target).endswith("results.h5"):
+        os.kill(os.getpid(), 9)
+    replace(source, target, **options)
+os.replace = killed
+"""
+#: An `sbatch` that submits, and ends the process that called it before that hears of it.
+KILLING_SBATCH = """#!/bin/sh
+{sbatch} "$@" >/dev/null
+kill -9 $PPID
+"""
+SIGKILLED = -9
+
+
+def test_of_a_worker(study: DisasterStudy, undisturbed: DisasterStudy) -> None:
+    study.launch()
+    study.wait_for_a_run()
+    for worker in study.workers():
+        worker.kill()
+    study.finish()
+    study.check(undisturbed)
+
+
+def test_of_the_batch_shell(study: DisasterStudy, undisturbed: DisasterStudy) -> None:
+    study.launch()
+    study.wait_for_a_run()
+    (shell,) = study.batch_shells()
+    assert psutil.Process(shell.ppid()).name() == "slurmstepd"
+    shell.kill()
+    study.finish()
+    study.check(undisturbed)
+
+
+def test_of_slurmstepd_whose_worker_lives_on(
+    study: DisasterStudy, undisturbed: DisasterStudy
+) -> None:
+    study.launch()
+    study.wait_for_a_run()
+    (worker,) = study.workers()
+    worker.suspend()
+    for stepd in {process.ppid() for process in [*study.batch_shells(), worker]}:
+        assert psutil.Process(stepd).name() == "slurmstepd"
+        psutil.Process(stepd).kill()
+    slurm("scancel", *study.jobs())
+    study.wait_for_its_jobs()
+    study.launch()
+    waited_for(lambda: len(study.workers()) == 2, "a second worker")
+    worker.resume()
+    study.finish()
+    waited_for(lambda: not study.workers(), "the forgotten worker to end")
+    study.check(undisturbed)
+
+
+def test_of_collect(study: DisasterStudy, undisturbed: DisasterStudy, tmp_path: Path) -> None:
+    study.launch()
+    study.finish()
+    (tmp_path / "sitecustomize.py").write_text(KILLED_COLLECT)
+    paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    killed = study.begin("collect", study.name, PYTHONPATH=os.pathsep.join(paths))
+    assert killed.wait(60) == SIGKILLED
+    assert not (study.folder / "results.h5").exists()
+    study.check(undisturbed)
+
+
+def test_of_a_launcher_before_it_hears_from_sbatch(
+    study: DisasterStudy, undisturbed: DisasterStudy, tmp_path: Path
+) -> None:
+    sbatch = slurm("sh", "-c", "command -v sbatch").strip()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/sbatch").write_text(KILLING_SBATCH.format(sbatch=sbatch))
+    (tmp_path / "bin/sbatch").chmod(0o755)
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    assert study.begin("launch", "sweep.yaml", HELD, PATH=path).wait(60) == SIGKILLED
+    (job,) = study.jobs()
+    assert study.launch() == 0  # the job is known, though nobody was told its id
+    assert study.jobs() == [job]
+    slurm("scontrol", "release", job)
+    study.finish()
+    study.check(undisturbed)
