@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import yaml
 from anynet_study.design_space import Population
 from anynet_study.dispatch.capacity import gpu_capacity
 from anynet_study.dispatch.endings import ATTACHED
+from anynet_study.dispatch.headway import MOST_STALLED, got_on
 from anynet_study.dispatch.journal_reader import JournalReader
 from anynet_study.dispatch.plan import evaluations_by_dataset, load_views, plan
 from anynet_study.dispatch.planned import Plan, PlannedRun
@@ -42,6 +43,8 @@ class Job:
     retries: Retries = field(default_factory=dict)
     #: Process whose end ends the worker; None: the worker outlives its launcher.
     launcher: int | None = None
+    #: How many times in a row it was queued again without having got on.
+    stalled: int = 0
 
     def __call__(self) -> int:
         """Train what is not finished yet; the number of runs that something was to do of."""
@@ -58,10 +61,15 @@ class Job:
         return done
 
     def checkpoint(self) -> Any:
-        """Called by submitit before a preempted job is queued again: the same job once more."""
+        """Called by submitit before a job is queued again: the same job once more.
+
+        None, and it is not, where it gets nowhere.
+        """
         from submitit.helpers import DelayedSubmission
 
-        return DelayedSubmission(self)
+        moved = got_on(Study(Path(self.study_folder)), self.run_ids)
+        stalled = 0 if moved else self.stalled + 1
+        return DelayedSubmission(replace(self, stalled=stalled)) if stalled < MOST_STALLED else None
 
 
 def work(job: Job, interruption: Interruption) -> int:
