@@ -47,6 +47,7 @@ def test_they_are_decoded_once_where_they_fit(views):
         np.testing.assert_array_equal(pixels[places], raw.images("train")[:10])
 
 
+@pytest.mark.slow
 def test_a_study_from_the_command_line(tmp_path, monkeypatch, capsys):
     """Add, train, evaluate further: nobody knows how the images are stored."""
     type_ = typing_in(tmp_path, monkeypatch, capsys)
@@ -56,12 +57,11 @@ def test_a_study_from_the_command_line(tmp_path, monkeypatch, capsys):
     assert type_("data", "info", "jpeg", "--verify").code == 0
     sweep = TINY.replace("classes: 10", "classes: 6").replace("source: digits", "source: jpeg")
     start, end = sweep.index("datasets:"), sweep.index("recipes:")
-    datasets = "datasets: {jpeg: {}, jpeg-3: {base: jpeg, classes: 3}}\n"
+    datasets = "datasets: {jpeg: {}, jpeg-3: {base: jpeg, classes: 3, role: target}}\n"
     more = "evaluations: {turned: {transform: rotation}}\n"
     Path("tiny.yaml").write_text(sweep[:start] + datasets + more + sweep[end:])
-    for command in (("launch", "tiny.yaml", "population.count=2"), ("collect", "tiny")):
-        told = type_(*command)
-        assert told.code == 0, told.err
+    told = type_("run", "tiny.yaml", "population.count=2")
+    assert told.code == 0, told.err
     errors = ResultStore(Path("studies/tiny/results.h5")).errors()
     assert list(errors.columns) == ["jpeg", "jpeg-3"]
     assert errors.notna().all(axis=None)
