@@ -15,7 +15,7 @@ from anynet_study.cli.analysis_text import print_table
 from anynet_study.cli.inputs import Source, read_errors
 from anynet_study.cli.script import script
 from anynet_study.errors import UserError
-from anynet_study.report.reading import correct_of
+from anynet_study.report.predictions import predicted_of
 
 
 def mcnemar(
@@ -28,8 +28,8 @@ def mcnemar(
     if read.store is None or dataset not in read.errors:
         raise UserError(f"{source}: predictions on {dataset} are only in a results store")
     best = list(read.errors[dataset].dropna().sort_values(kind="stable").index[:top])
-    correct = correct_of(read.store, read.store.recipes[0], dataset, "test", best)
-    print_table(Console(), f"McNemar's test on {dataset}", apr.mcnemar(correct))
+    predicted = predicted_of(read.store, read.store.recipes[0], dataset, "test", best)
+    print_table(Console(), f"McNemar's test on {dataset}", apr.mcnemar(predicted.correct()))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,8 @@ def sample_size(
     """Draw sample_size.png and sample_size.pdf."""
     errors = read_errors(source).errors
     table = apr.interval_widths(errors, name, target)
-    print(*plots.save(plots.width_plot(table), output / "sample_size", table=table), sep="\n")
+    figure = plots.width_grid({f"{name} and {target}": table})
+    print(*plots.save(figure, output / "sample_size", table=table), sep="\n")
     pairs = apr.correlations(errors).dropna(subset="estimate")[
         ["source", "target", "estimate", "n"]
     ]

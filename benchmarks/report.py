@@ -125,10 +125,9 @@ def parts(store: ResultStore, folder: Path) -> None:
     """The time of every part, one after the other."""
     timed("reading", lambda: study_tables(store))
     tables = study_tables(store)
-    wanted = [name for name, kind in ANALYSES.items() if kind.on_page]
     print("  analyses")
-    total = sum(timed(name, partial(analyse, tables, Options(), [name])) for name in wanted)
-    analysis = analyse(tables, Options(), wanted)
+    total = sum(timed(name, partial(analyse, tables, Options(), [name])) for name in ANALYSES)
+    analysis = analyse(tables)
     print(f"  analyses together         {total:6.1f} s\n  figures")
     total = sum(timed(name, partial(draw_figures, analysis, folder, [name])) for name in FIGURES)
     print(f"  figures together          {total:6.1f} s")

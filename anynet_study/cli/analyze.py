@@ -30,9 +30,10 @@ def analyze(
         typer.Option(
             help="correlations, match, proxies, regret, costs, sizes, widths, drivers, stages, "
             "importance, configurations, bins, noise, corrected, ties, duration, budget, recipes, "
-            "metrics, balance, class-or-size, training-drivers, transfer, beyond, others, "
-            "improvement, shifts, shift-agreement, gaps, shift-ranks, robustness, "
-            "effective-robustness, significance; several with commas; or all that apply."
+            "source-by-recipe, metrics, balance, class-or-size, training-drivers, transfer, "
+            "beyond, others, improvement, shifts, shift-agreement, gaps, sampling-gaps, "
+            "shift-ranks, robustness, effective-robustness, significance, order-changes, "
+            "rank-changes, label-sets; several with commas; or all that apply."
         ),
     ] = "all",
     method: Annotated[str, typer.Option(help="spearman, pearson or kendall.")] = "spearman",

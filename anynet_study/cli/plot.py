@@ -24,10 +24,11 @@ def plot(
     figure: Annotated[
         str,
         typer.Option(
-            help="source, matched, proxies, family, heatmap, matrix, regret, costs, depth, width, "
-            "stages, stages-given, importance, fitting, bins, configurations, population, noise, "
-            "curves, duration, metrics, recipes, ranks, transfer, others, shifts, robustness, "
-            "transforms, or all that apply."
+            help="source, matched, proxies, family, heatmap, matrix, regret, widths, costs, depth, "
+            "width, stages, stages-given, importance, fitting, bins, configurations, population, "
+            "noise, curves, duration, metrics, recipes, source-by-recipe, class-or-size, ranks, "
+            "transfer, others, shifts, gaps, improvement, robustness, transforms, label-sets, or "
+            "all that apply.",
         ),
     ] = "all",
     formats: Annotated[

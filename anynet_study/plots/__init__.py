@@ -23,7 +23,7 @@ from anynet_study.plots.robustness import bin_chart, label_set_chart, robustness
 from anynet_study.plots.saving import save
 from anynet_study.plots.scatter import scatter_grid
 from anynet_study.plots.stage_drivers import stage_driver_heatmap
-from anynet_study.plots.widths import width_plot
+from anynet_study.plots.widths import width_grid
 
 __all__ = [
     "agreement_data",
@@ -64,5 +64,5 @@ __all__ = [
     "stage_driver_heatmap",
     "transfer_grid",
     "transform_chart",
-    "width_plot",
+    "width_grid",
 ]

@@ -46,6 +46,7 @@ SECTIONS = (
     Section("training", "Training"),
     Section("transfer", "Transfer", ("transfer", "others", "beyond", "improvement")),
     Section("shifts", "Further test sets", ("shifts", "shift-agreement", "robustness")),
+    Section("images", "Images", ("significance", "order-changes", "rank-changes", "label-sets")),
     Section("population", "Population"),
     Section("datasets", "Datasets"),
     Section("left-out", "Left out"),

@@ -5,8 +5,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from anynet_study.apr import Roles, correctness
+from anynet_study.apr import Roles
 from anynet_study.errors import UserError
+from anynet_study.report.predictions import choices_of, predicted_of
 from anynet_study.report.study import Choice, StudyTables
 from anynet_study.store import ResultStore
 
@@ -47,7 +48,8 @@ def study_tables(
         by_metric=by_metric_of(store, choice),
         shifted=shifted,
         images=images_of(store, datasets) if shifted else {},
-        correct=partial(correct_of, store, recipe),
+        predicted=partial(predicted_of, store, recipe),
+        choices=choices_of(store),
     )
 
 
@@ -66,16 +68,20 @@ def curves_of(store: ResultStore, datasets: pd.DataFrame, recipe: str) -> pd.Dat
     on the dataset's own metric; NaN where there are no curves of that) and train_top1, in the order
     of the datasets. Diverged runs are in it while they last.
     """
-    runs = store.runs(["run_id", "dataset", "architecture", "recipe", "replicate", "planned"])
+    keys = ["run_id", "dataset", "architecture", "recipe", "replicate", "planned", "metric"]
+    runs = store.runs(keys)
     main = runs[runs["planned"] & (runs["recipe"] == recipe)] if len(runs) else runs
     first = main.sort_values("replicate", kind="stable").drop_duplicates(
         ["dataset", "architecture"]
     )
-    curves = store.curves(metrics=("test_top1", "test_top5", "train_top1"))
+    curves = store.curves(metrics=("test_error", "test_top1", "test_top5", "train_top1"))
     curves = curves[curves["run_id"].isin(set(first["run_id"]))]
     metric = curves["dataset"].map(datasets.set_index("dataset")["metric"])
+    own = curves["run_id"].map(first.set_index("run_id")["metric"]).astype(object)
     by_metric = np.select(
-        [metric == "top1", metric == "top5"], [curves["test_top1"], curves["test_top5"]], np.nan
+        [metric == "top1", metric == "top5", metric == own],
+        [curves["test_top1"], curves["test_top5"], curves["test_error"]],
+        np.nan,
     )
     curves = curves.assign(error=by_metric.astype(float))[CURVE_COLUMNS]
     order = {name: number for number, name in enumerate(datasets["dataset"])}
@@ -138,29 +144,3 @@ def images_of(store: ResultStore, datasets: pd.DataFrame) -> dict[str, dict[str,
     for dataset, evaluation, images in found.itertuples(index=False):
         counts.setdefault(dataset, {})[evaluation] = int(images)
     return counts
-
-
-def correct_of(
-    store: ResultStore, recipe: str, dataset: str, test_set: str, architectures: list[str]
-) -> pd.DataFrame:
-    """Which images the first replicates of these architectures classify rightly, models x images.
-
-    Raises UserError where there are no predictions, or no true classes.
-    """
-    if test_set != "test":
-        raise UserError("the true classes of further test sets are not stored")
-    try:
-        runs, predictions = store.predictions(dataset)
-        labels = store.labels(dataset)
-    except UserError:
-        raise UserError(f"no predictions on {dataset} are stored") from None
-    if labels is None:
-        raise UserError(f"the true classes of {dataset}'s test images are not stored")
-    chosen = runs[(runs["recipe"] == recipe) & runs["architecture"].isin(architectures)]
-    first = chosen.reset_index(drop=True).sort_values("replicate", kind="stable")
-    first = first.drop_duplicates("architecture")
-    if len(first) < 2:
-        raise UserError(f"predictions on {dataset} are stored of {len(first)} architectures")
-    places = np.flatnonzero(runs["run_id"].isin(set(first["run_id"])))
-    names = runs["architecture"].iloc[places]
-    return correctness(predictions[places], labels, list(names))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from anynet_study.apr import Roles
+from anynet_study.report.predictions import Predicted
 from anynet_study.store.errors_table import Reduction
 
 
@@ -49,5 +50,7 @@ class StudyTables:
     shifted: dict[str, pd.DataFrame] = field(default_factory=dict)
     #: Of a dataset, its test sets' images, "test" being its own.
     images: dict[str, dict[str, int]] = field(default_factory=dict)
-    #: (dataset, test set, architectures) -> which images those classify rightly: models x images.
-    correct: Callable[[str, str, list[str]], pd.DataFrame] | None = None
+    #: (dataset, test set, architectures) -> what those took its images for.
+    predicted: Callable[[str, str, list[str]], Predicted] | None = None
+    #: Of a dataset, the test sets in which networks chose among fewer of its classes: how many.
+    choices: dict[str, dict[str, int]] = field(default_factory=dict)

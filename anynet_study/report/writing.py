@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from anynet_study.files import write_text
-from anynet_study.report.analyses import ANALYSES, Options
+from anynet_study.report.analyses import Options
 from anynet_study.report.analysis import analyse
 from anynet_study.report.drawing import draw_figures
 from anynet_study.report.figures import FIGURES
@@ -33,10 +33,9 @@ def write_report(
     be computed (too few architectures, no replicates, ...) is left out, and the page says why.
     `figures` are those to draw, by name.
     """
-    wanted = [name for name, kind in ANALYSES.items() if kind.on_page]
     with store:  # one state of it, though it is collected anew meanwhile
         tables, summary = study_tables(store), summarise(store)
-        analysis = analyse(tables, Options(resamples=resamples, seed=seed, trees=TREES), wanted)
+        analysis = analyse(tables, Options(resamples=resamples, seed=seed, trees=TREES))
     drawn = draw_figures(analysis, folder / "figures", figures)
     written = csv_tables(analysis, summary)
     for name in TABLE_NAMES:

@@ -90,7 +90,7 @@ def test_gaps_do_not_break_a_figure(draw: Draw) -> None:
 def test_widths_of_smaller_studies() -> None:
     errors = small_study(40).errors
     table = apr.interval_widths(errors, "base", "target-0", (8, 20), 4, resamples=RESAMPLES)
-    figure = plots.width_plot(table)
+    figure = plots.width_grid({"a and b": table})
     check_layout(figure)
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["8", "20", "40"]
 

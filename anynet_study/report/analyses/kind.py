@@ -44,8 +44,6 @@ class AnalysisKind:
     headings: Mapping[str, str] = field(default_factory=dict)
     #: The table for people, where that has other rows or columns.
     arrange: Callable[[pd.DataFrame], pd.DataFrame] = lambda table: table
-    #: Whether the page of a study has it: it is quick, and not only for a closer look.
-    on_page: bool = True
 
 
 def how(tables: StudyTables, options: Options) -> dict[str, Any]:

@@ -155,6 +155,5 @@ KINDS = {
         "Width of the intervals of smaller studies: median and spread, and Fisher's",
         widths,
         {"n": "architectures"},
-        on_page=False,
     ),
 }

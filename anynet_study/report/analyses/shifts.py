@@ -1,6 +1,5 @@
 """Further test sets: lines, gaps, ranks and robustness (papers 2, 4 and 5)."""
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -8,13 +7,11 @@ import pandas as pd
 
 from anynet_study import apr
 from anynet_study.errors import UserError
+from anynet_study.plots import wording
 from anynet_study.report.analyses.kind import AnalysisKind, Options, Parts, intervals, stacked
 from anynet_study.report.study import StudyTables
 
 NO_SHIFTS = "no runs were evaluated on further test sets"
-NO_PREDICTIONS = "predictions are only in a results store"
-#: Pairs of so many of the best are compared image by image.
-COMPARED = 10
 
 
 def shifts(tables: StudyTables, options: Options) -> pd.DataFrame:
@@ -41,6 +38,19 @@ def gaps(tables: StudyTables, options: Options) -> pd.DataFrame:
                 counted,
                 **intervals(options),
             )
+    return stacked(["dataset", "test_set"], parts)
+
+
+def sampling_gaps(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """How much of what is lost can be the further test set's sampling error."""
+    parts: Parts = {}
+    for dataset, table in accuracies(tables).items():
+        for name in table.columns[1:]:
+            counted = _counts(tables, dataset, table[["test", name]])
+            if counted is None:
+                raise UserError("how many images the test sets have is not known")
+            make = partial(apr.generalization_gaps, table, "test", name, counted, options.level)
+            parts[dataset, str(name)] = make
     return stacked(["dataset", "test_set"], parts)
 
 
@@ -86,24 +96,6 @@ def effective(tables: StudyTables, options: Options) -> pd.DataFrame:
     return stacked(["dataset"], parts)
 
 
-def significance(tables: StudyTables, options: Options) -> pd.DataFrame:
-    """Are the best on each dataset told apart by its test images?"""
-    if tables.correct is None:
-        raise UserError(NO_PREDICTIONS)
-    parts: Parts = {}
-    for dataset in tables.errors:
-        best = list(tables.errors[dataset].dropna().sort_values(kind="stable").index[:COMPARED])
-        parts[str(dataset),] = partial(_compared, tables.correct, str(dataset), best)
-    return stacked(["dataset"], parts)
-
-
-def _compared(
-    correct: Callable[[str, str, list[str]], pd.DataFrame], dataset: str, best: list[str]
-) -> pd.DataFrame:
-    table = correct(dataset, "test", best)
-    return apr.mcnemar(table.loc[[name for name in best if name in table.index]])
-
-
 def _counts(tables: StudyTables, dataset: str, table: pd.DataFrame) -> dict[str, int] | None:
     """Images of the test sets in a table; None unless all are known."""
     known = tables.images.get(dataset, {})
@@ -142,6 +134,16 @@ def accuracies(tables: StudyTables) -> dict[str, pd.DataFrame]:
     return {name: 100 - table for name, table in _shifted(tables).items()}
 
 
+def arrange_sampling(table: pd.DataFrame) -> pd.DataFrame:
+    """Each part of a drop as one cell: where it lies."""
+    shown = table.drop(columns=["generalization_low", "generalization_high", "beyond"])
+    shown = shown.drop(columns=["rest_low", "rest_high"])
+    for name, column in (("by sampling", "generalization"), ("rest", "rest")):
+        ends = zip(table[f"{column}_low"], table[f"{column}_high"], strict=True)
+        shown[name] = ["–" if np.isnan(low) else wording.interval(low, high) for low, high in ends]
+    return shown.assign(beyond=table["beyond"])
+
+
 KINDS = {
     "shifts": AnalysisKind(
         "Accuracy on further test sets as a line on that on the dataset's own",
@@ -153,17 +155,16 @@ KINDS = {
         agreement,
         {"estimate": "correlation", "error": "mean error", "evaluation": "test set"},
     ),
-    "gaps": AnalysisKind(
-        "What is lost on a further test set, and changes of rank", gaps, on_page=False
+    "gaps": AnalysisKind("What is lost on a further test set, and changes of rank", gaps),
+    "sampling-gaps": AnalysisKind(
+        "How much of what is lost can be the sampling error of the further test set (points)",
+        sampling_gaps,
+        {"rest": "for other reasons", "beyond": "beyond sampling"},
+        arrange_sampling,
     ),
     "shift-ranks": AnalysisKind("Mean error and rank over all test sets", ranks),
     "robustness": AnalysisKind("Average accuracy over further test sets", robustness),
     "effective-robustness": AnalysisKind(
         "Accuracy beyond what the line through all architectures expects", effective
-    ),
-    "significance": AnalysisKind(
-        "The best on each dataset, image by image (McNemar's test)",
-        significance,
-        {"p_exact": "", "p_mid": "p", "p_holm": "p (Holm)"},
     ),
 }

@@ -22,6 +22,9 @@ from anynet_study.report.analyses.kind import (
 from anynet_study.report.study import StudyTables
 
 NO_CURVES = "no learning curves are stored"
+ONE_RECIPE = "all runs have the same recipe"
+#: Correlations with the source: under the main recipe, under another, and their difference.
+WHEN = ("before", "after", "difference")
 
 
 def duration(tables: StudyTables, options: Options) -> pd.DataFrame:
@@ -40,12 +43,30 @@ def budget(tables: StudyTables, options: Options) -> pd.DataFrame:
 def recipes(tables: StudyTables, options: Options) -> pd.DataFrame:
     """Every other recipe against the main one."""
     if not tables.recipes:
-        raise UserError("all runs have the same recipe")
+        raise UserError(ONE_RECIPE)
     parts: Parts = {
         (name,): partial(apr.agreement, tables.errors, errors, **correlating(options))
         for name, errors in tables.recipes.items()
     }
     return stacked(["recipe"], parts)
+
+
+def source_by_recipe(tables: StudyTables, options: Options) -> pd.DataFrame:
+    """Does the source predict a target better once training starts from its weights (A6)?"""
+    if not tables.recipes:
+        raise UserError(ONE_RECIPE)
+    source = roles_in(tables).source
+    roles_in(tables).check(tables.errors.columns)
+    parts: Parts = {
+        (name,): partial(apr.agreement, tables.errors, errors, source, **correlating(options))
+        for name, errors in tables.recipes.items()
+    }
+    table = stacked(["recipe"], parts)
+    if "source_before" not in table:
+        return table
+    ends = [f"source_{what}{end}" for what in WHEN for end in ("", "_low", "_high")]
+    notes = [name for name in ("note",) if name in table]
+    return table[["recipe", "dataset", *ends, "n", *notes]]
 
 
 def metrics(tables: StudyTables, options: Options) -> pd.DataFrame:
@@ -142,6 +163,12 @@ KINDS = {
         | {"epoch_sure": "epoch where sure"},
     ),
     "recipes": AnalysisKind("Other recipes against the main one", recipes, CHANGE),
+    "source-by-recipe": AnalysisKind(
+        "Correlation with the source's errors under other recipes, such as from pretrained weights",
+        source_by_recipe,
+        {"source_before": "main recipe", "source_after": "this recipe"}
+        | {"source_difference": "difference"},
+    ),
     "metrics": AnalysisKind(
         "Top-5 against top-1 errors",
         metrics,

@@ -1,7 +1,7 @@
 """The figures of a study: which there are, what each needs, draws and says."""
 
 from anynet_study.errors import UserError
-from anynet_study.report.figures import choosing, lines, pairs, runs, structure
+from anynet_study.report.figures import choosing, images, lines, pairs, runs, structure
 from anynet_study.report.figures.kind import FigureKind
 
 #: Every figure by name, in the order in which all of them are drawn.
@@ -11,6 +11,7 @@ FIGURES: dict[str, FigureKind] = {
     **structure.KINDS,
     **runs.KINDS,
     **lines.KINDS,
+    **images.KINDS,
 }
 
 __all__ = ["FIGURES", "FigureKind", "figure_kind"]

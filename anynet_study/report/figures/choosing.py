@@ -14,6 +14,16 @@ def _of_targets(analysis: Analysis, name: str, column: str) -> pd.DataFrame:
     return drawable(analysis, name, column)
 
 
+def _widths(analysis: Analysis) -> dict[str, pd.DataFrame]:
+    """By target, of those that have a width."""
+    known = drawable(analysis, "widths", "width").dropna(subset="width")
+    check_room(known["target"].nunique(), MOST_PANELS, "targets")
+    return {
+        f"{rows['source'].iloc[0]} and {target}": rows
+        for target, rows in known.groupby("target", sort=False)
+    }
+
+
 KINDS: dict[str, FigureKind] = {
     "regret": FigureKind(
         "The error on each target of the best of the k architectures that are best on a proxy, in "
@@ -22,6 +32,13 @@ KINDS: dict[str, FigureKind] = {
         lambda a: plots.regret_grid(_of_targets(a, "regret", "regret"), roles_in(a.tables).family),
         lambda a: a["regret"],
         needs=("regret",),
+    ),
+    "widths": FigureKind(
+        "Width of the 95% interval of each target's correlation with the source in studies of "
+        "fewer architectures, random parts of this one.",
+        lambda a: plots.width_grid(_widths(a)),
+        lambda a: a["widths"],
+        needs=("widths",),
     ),
     "costs": FigureKind(
         "Rank correlation with each target against the mean seconds of a run on the proxy. Those "

@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-from anynet_study import plots
+from anynet_study import apr, plots
+from anynet_study.plots.style import SERIES
 from anynet_study.report.analyses.kind import roles_in
 from anynet_study.report.analyses.shifts import accuracies
 from anynet_study.report.analysis import Analysis
@@ -31,6 +32,22 @@ def _targets(analysis: Analysis) -> tuple[pd.DataFrame, str, list[str]]:
     return 100 - analysis.tables.errors, roles.source, list(roles.targets)
 
 
+def _gaps(analysis: Analysis) -> pd.DataFrame:
+    rows = _rows(analysis, "gaps").dropna(subset="gap")
+    return rows[rows["test_set"] == rows["test_set"].iloc[0]]
+
+
+def _baseline(analysis: Analysis) -> str:
+    return str(analysis["improvement"]["baseline"].iloc[0])
+
+
+def _improvements(analysis: Analysis) -> pd.DataFrame:
+    accuracies, source, targets = _targets(analysis)
+    check_room(1 + len(targets), len(SERIES), "datasets with a line of their own")
+    known = accuracies[[source, *targets]].dropna(axis="columns", how="all")
+    return apr.relative_improvement(known, _baseline(analysis))
+
+
 KINDS: dict[str, FigureKind] = {
     "transfer": FigureKind(
         "Accuracy on each target against that on the source, with a line and its 95% "
@@ -52,6 +69,20 @@ KINDS: dict[str, FigureKind] = {
         lambda a: plots.fit_grid(_evaluated(a)[1], "test", list(_evaluated(a)[1].columns[1:])),
         lambda a: plots.fit_data(_evaluated(a)[1], "test", list(_evaluated(a)[1].columns[1:])),
         needs=("shifts",),
+    ),
+    "gaps": FigureKind(
+        "What each architecture loses on the first further test set; bars, where the number of "
+        "images is known: 95% intervals of sampling error.",
+        lambda a: plots.gap_chart(_gaps(a), "its own", str(_gaps(a)["test_set"].iloc[0])),
+        lambda a: a["gaps"],
+        needs=("gaps",),
+    ),
+    "improvement": FigureKind(
+        "Accuracy on source and targets over that of the architecture that is the median on the "
+        "source.",
+        lambda a: plots.improvement_chart(_improvements(a), _baseline(a)),
+        _improvements,
+        needs=("improvement",),
     ),
     "robustness": FigureKind(
         "Accuracy on further test sets against that on the dataset's own; how far a point lies "

@@ -4,7 +4,7 @@ import pandas as pd
 
 from anynet_study import apr, plots
 from anynet_study.errors import UserError
-from anynet_study.report.analyses.kind import replicates_in
+from anynet_study.report.analyses.kind import replicates_in, roles_in
 from anynet_study.report.analysis import Analysis
 from anynet_study.report.figures.kind import MOST_PANELS, FigureKind, check_room, drawable
 
@@ -42,6 +42,28 @@ def _recipes(
     rows = table[table["recipe"] == name]
     check_room(len(rows), MOST_PANELS)
     return analysis.tables.errors, analysis.tables.recipes[name], rows, ("main recipe", name)
+
+
+def _by_recipe(
+    analysis: Analysis,
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, str, tuple[str, str]]:
+    """Errors before and after, their correlations with the source, of the first other recipe."""
+    table = drawable(analysis, "source-by-recipe", "source_after").dropna(subset="source_after")
+    name = table["recipe"].iloc[0]
+    rows = table[table["recipe"] == name]
+    check_room(len(rows), MOST_PANELS)
+    source = roles_in(analysis.tables).source
+    tables = analysis.tables
+    return tables.errors, tables.recipes[name], rows, source, ("main recipe", name)
+
+
+def _versions(analysis: Analysis) -> tuple[pd.DataFrame, tuple[str, str, str]]:
+    """Correlations with the source and its first pair of smaller versions, and their names."""
+    table = drawable(analysis, "class-or-size", "rho_source").dropna(subset="rho_source")
+    pair = tuple(table[["fewer_images", "fewer_classes"]].iloc[0])
+    rows = table[(table[["fewer_images", "fewer_classes"]] == pair).all(axis=1)]
+    check_room(rows["target"].nunique(), MOST_PANELS, "targets")
+    return rows, (roles_in(analysis.tables).source, *pair)
 
 
 def _ranks(analysis: Analysis) -> pd.DataFrame:
@@ -84,6 +106,20 @@ KINDS: dict[str, FigureKind] = {
         lambda a: plots.agreement_grid(*_recipes(a)),
         lambda a: plots.agreement_data(*_recipes(a)[:2], list(_recipes(a)[2]["dataset"])),
         needs=("recipes",),
+    ),
+    "source-by-recipe": FigureKind(
+        "Errors on each target under the main recipe and under another one, such as from "
+        "pretrained weights, against those on the source under the main one.",
+        lambda a: plots.change_grid(*_by_recipe(a)),
+        lambda a: a["source-by-recipe"],
+        needs=("source-by-recipe",),
+    ),
+    "class-or-size": FigureKind(
+        "Rank correlation of each target with the source, and with its versions of fewer images "
+        "and of fewer classes, with 95% bootstrap intervals.",
+        lambda a: plots.class_or_size_chart(*_versions(a)),
+        lambda a: a["class-or-size"],
+        needs=("class-or-size",),
     ),
     "ranks": FigureKind(
         "Rank of every architecture on every dataset, a line an architecture. Bars: the ranks that "
