@@ -44,6 +44,10 @@ def summary(dataset: PackedDataset) -> list[str]:
         f"content {meta.content_hash}, {stored_bytes(dataset) / 1e6:,.1f} MB",
         split_kind(dataset),
     ]
+    if meta.resize is not None:
+        lines.append(f"the shorter side scaled to {meta.resize} px, the centre cut out")
+    if meta.store == "jpeg":
+        lines.append("stored as JPEG files, decoded when they are read")
     if meta.limit is not None:
         per_class, fraction = meta.limit.per_class, meta.limit.fraction
         parts = [f"at most {per_class} images a class"] if per_class else []
