@@ -81,7 +81,9 @@ def _warnings(dataset: PackedDataset) -> list[str]:
     meta = dataset.meta
     lines = []
     duplicates = meta.duplicates
-    if any((duplicates.test_in_train, duplicates.within_train, duplicates.within_test)):
+    if not any((duplicates.test_in_train, duplicates.within_train, duplicates.within_test)):
+        lines.append("duplicates: none")
+    else:
         lines.append(
             f"duplicates: {duplicates.test_in_train} test images are also in train, "
             f"{duplicates.within_train} repeat within train, {duplicates.within_test} within test"

@@ -1,7 +1,10 @@
 """`anynet-study data`: what people and programs see."""
 
 import json
+import shutil
 
+import miniatures_shifts
+import numpy as np
 import pytest
 from miniatures import write_miniature
 from typer.testing import CliRunner
@@ -85,6 +88,52 @@ def test_info_shows_classes_and_statistics(data_home):
     assert shown["holdout"] == {"seed": 0, "share": 0.2, "grouped": False}
     assert len(shown["mean"]) == len(shown["std"]) == 3
     assert shown["quarantined"] == []
+
+
+def test_info_names_what_repeats(data_home, tmp_path):
+    source = write_miniature("natural", tmp_path)
+    train, test = source / "seg_train/seg_train", source / "seg_test/seg_test"
+    shutil.copy(train / "sea/00001.jpg", test / "sea/leak.jpg")
+    shutil.copy(train / "sea/00001.jpg", train / "street/twin.jpg")
+    data("add", "natural", "--from", source, "--size", 16)
+    output = data("info", "natural")
+    assert "1 test images are also in train, 1 repeat within train, 0 within test" in output
+    first = "seg_train/seg_train/sea/00001.jpg"
+    assert f"  seg_train/seg_train/street/twin.jpg is {first}, of another class\n" in output
+    assert f"  seg_test/seg_test/sea/leak.jpg is {first} in train\n" in output
+    repeated = json.loads(data("info", "natural", "--json"))["repeated"]
+    assert {(row["split"], row["first_split"], row["same_class"]) for row in repeated} == {
+        ("train", "train", False),
+        ("test", "train", True),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("natural", "test split: official"),
+        ("ham10000", "test split: 20% of each class held out with seed 0, whole groups"),
+        ("concrete", "test split: 20% of each class held out with seed 0 (split.csv)"),
+    ],
+)
+def test_info_says_which_kind_of_split(data_home, tmp_path, name, kind):
+    data("add", name, "--from", write_miniature(name, tmp_path), "--size", 12)
+    assert kind in data("info", name)
+    assert json.loads(data("info", name, "--json"))["split"].startswith(kind)
+
+
+def test_a_test_set_is_told_as_one(data_home, tmp_path):
+    folder = tmp_path / "imagenet-r"
+    miniatures_shifts.wnid_folders(folder, np.random.default_rng(0), [1, 4])
+    output = data("add", "imagenet-r", "--from", folder, "--size", 12)
+    assert "imagenet-r: 2 classes, 6 test images of 12x12 px" in output
+    assert "test set only: nothing to train on" in output
+    assert "test mean " in output
+    assert "note: the known imagenet-r has 200 classes" in output
+    (row,) = (
+        row for row in json.loads(data("list", "--json"))["datasets"] if row["name"] == "imagenet-r"
+    )
+    assert (row["state"], row["kind"], row["train"], row["test"]) == ("present", "test set", 0, 6)
 
 
 def test_class_names_are_not_markup(data_home, tmp_path):
