@@ -8,7 +8,8 @@ from tiny_study import TINY, Type, typing_in
 
 from anynet_study.data import load_dataset
 from anynet_study.errors import UserError
-from anynet_study.metrics.label_words import words_an_image
+from anynet_study.metrics.label_words import from_words, words_an_image
+from anynet_study.report.reading import curves_of
 from anynet_study.store import ResultStore, class_accuracies, label_matrices
 from anynet_study.store.verifying import verify
 
@@ -47,9 +48,26 @@ def test_from_labels_to_the_store(type_, tmp_path):
     ours = evaluations[evaluations["dataset"] == "cells"]
     assert set(ours["evaluation"]) == {"mirrored", "four"}
     assert (ours["predicted"] == ours["images"] * words_an_image(len(CLASSES))).all()
+    check_errors_on_the_metric(store, truth)
     with pytest.raises(UserError, match="its images have several classes: see label_matrices"):
         store.labels("cells")
     check_accuracies_by_class(store)
+
+
+def check_errors_on_the_metric(store: ResultStore, truth: np.ndarray) -> None:
+    """Of an evaluation on the same labels, and of every epoch."""
+    errors = store.evaluation_errors("cells", metric="macro_f1")
+    assert errors.columns.tolist() == ["test", "mirrored", "four"]
+    assert errors.notna().all(axis=None)
+    found, words = store.evaluation_predictions("cells", "mirrored")
+    for architecture, row in zip(found["architecture"], words, strict=True):
+        guess = from_words(row, len(CLASSES))
+        value = f1_score(truth, guess, average="macro", zero_division=0)
+        assert errors.loc[architecture, "mirrored"] == pytest.approx(100 * (1 - value))
+    curves = store.curves("cells", metrics=("test_error",))
+    last = curves.groupby("architecture")["test_error"].last()
+    assert last.to_dict() == pytest.approx(errors["test"].to_dict(), abs=1e-4)
+    assert not curves_of(store, store.datasets(), "basic")["error"].isna().any()
 
 
 def check_accuracies_by_class(store: ResultStore) -> None:

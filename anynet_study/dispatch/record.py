@@ -94,7 +94,8 @@ def evaluation_of(
     """Test the final `network` of `run` on a further test set that the sweep calls `name`."""
     started, clock = time.time(), time.perf_counter()
     preprocess = preprocessor(run.spec.recipe, view.mean, view.std, device)
-    result = evaluate(network, preprocess, evaluation_set, device)
+    metric = run.spec.recipe.metric
+    result = evaluate(network, preprocess, evaluation_set, device, metric=metric)
     return EvaluationRecord(
         run_id=run.run_id,
         evaluation=name,
@@ -104,6 +105,7 @@ def evaluation_of(
         loss=result.loss,
         top1=result.top1,
         top5=result.top5,
+        error=result.error,
         predictions=result.predictions,
         seconds=time.perf_counter() - clock,
         started=started,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError
 from anynet_study.filters import unknown_column
 from anynet_study.store.arrow_columns import Rows, read_table, run_column, table_columns
-from anynet_study.store.columns import read_span
+from anynet_study.store.columns import absent_curve, read_span
 from anynet_study.store.layout import RUN_COLUMNS
 from anynet_study.store.record import CURVES
 
@@ -110,7 +110,11 @@ def curves_table(
     found = {}
     for name in columns:
         if name in CURVES:
-            curve = read_span(file, f"curves/{name}", int(offsets[0]), int(offsets[-1]))
+            ends = int(offsets[0]), int(offsets[-1])
+            if absent_curve(file, name):
+                curve = np.full(ends[1] - ends[0], np.nan, np.float32)
+            else:
+                curve = read_span(file, f"curves/{name}", *ends)
             found[name] = pa.array(curve if len(curve) == len(place) else curve[place])
         elif name == "epoch":
             found[name] = pa.array(epoch + 1)

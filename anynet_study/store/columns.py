@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.store.attributes import fixed_texts, set_text
-from anynet_study.store.layout import FIRST_WITH_ENGINE
+from anynet_study.store.layout import FIRST_WITH_ENGINE, FIRST_WITH_TEST_ERROR
 
 TEXT = h5py.string_dtype("utf-8")
 #: A reader of one run inflates a chunk of every column: small ones, at a few percent more to store.
@@ -106,6 +106,18 @@ def read_coded(file: h5py.File, name: str) -> tuple[NDArray[Any], NDArray[np.obj
     if name == "engine" and int(file.attrs["schema_version"]) < FIRST_WITH_ENGINE:
         return np.zeros(len(file["runs/run_id"]), np.int32), np.array([""], object)
     return file["runs"][name][()], read_column(file["labels"], name)
+
+
+def absent_curve(file: h5py.File, name: str) -> bool:
+    """Whether the store is of before there was this curve, which then reads as NaN."""
+    return name == "test_error" and int(file.attrs["schema_version"]) < FIRST_WITH_TEST_ERROR
+
+
+def read_curve(file: h5py.File, name: str) -> NDArray[np.float32]:
+    """A whole array of /curves."""
+    if absent_curve(file, name):
+        return np.full(file["curves/test_loss"].shape, np.nan, np.float32)
+    return np.asarray(file["curves"][name][()])
 
 
 def read_span(file: h5py.File, path: str, start: int, stop: int) -> NDArray[Any]:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from anynet_study.store.columns import read_curve
 from anynet_study.store.evaluations.reading import (
     COLUMNS,
     OF_RUN,
@@ -78,7 +79,7 @@ def _curve_digests(file: h5py.File) -> list[str]:
     offsets = file["curves/offsets"][()]
     digests = [blake2b(digest_size=8) for _ in offsets[1:]]
     for name in CURVES:
-        curve = file["curves"][name][()]
+        curve = read_curve(file, name)
         for digest, start, stop in zip(digests, offsets[:-1], offsets[1:], strict=True):
             digest.update(curve[start:stop].tobytes())
     return [digest.hexdigest() for digest in digests]

@@ -17,7 +17,10 @@ class OddFrameError(Exception):
 
 
 class Columns:
-    """The columns of whole frames, each of one row; of older ones, later columns are empty."""
+    """The columns of whole frames, each of one row.
+
+    Of older ones, later columns are as `RecordKind.completed` has them.
+    """
 
     def __init__(self, kind: RecordKind[Any], messages: Sequence[bytes]) -> None:
         """Raises OddFrameError unless every frame is as one version of this package writes it."""
@@ -25,6 +28,9 @@ class Columns:
         if shape is None:
             raise OddFrameError
         self._schema = kind.schema
+        self._there = set(shape.schema.names)
+        #: Whose elements later lists have as many of.
+        self._first_list = next(f.name for f in shape.schema if pa.types.is_list(f.type))
         self._data = memoryview(b"".join(messages))
         sizes = np.array([len(message) for message in messages], np.int64)
         self._body = np.cumsum(sizes) - sizes + shape.metadata_end
@@ -49,16 +55,22 @@ class Columns:
     def numbers(self, name: str) -> NDArray[Any]:
         """The values of a column of numbers."""
         kind = np.dtype(self._schema.field(name).type.to_pandas_dtype())
+        if name not in self._there:
+            return np.full(len(self), np.nan, kind)
         starts, _ = self._places[name]
         values: NDArray[Any] = self._words[starts // 8].view(kind)
         return values.reshape(len(self), 8 // kind.itemsize)[:, 0]
 
     def lengths(self, name: str) -> NDArray[np.int64]:
         """Bytes of each text, or elements of each list, of a column."""
+        if name not in self._there and pa.types.is_list(self._schema.field(name).type):
+            name = self._first_list
         return self._places[name][1] // self._item(name).itemsize
 
     def values(self, name: str) -> NDArray[Any]:
         """The bytes of a column of texts, or the elements of one of lists, end to end."""
+        if name not in self._there and pa.types.is_list(self._schema.field(name).type):
+            return np.full(self.lengths(name).sum(), np.nan, self._item(name))
         starts, sizes = self._places[name]
         if sizes.size and sizes[0] and (sizes == sizes[0]).all():
             windows = np.lib.stride_tricks.sliding_window_view(self._bytes, sizes[0])

@@ -28,7 +28,8 @@ class RecordKind(Generic[T]):
     name: str
     #: How the names of their journals end.
     suffix: str
-    #: Of every version, from 1 on. Later ones have more columns of text, "" in older records.
+    #: Of every version, from 1 on. Later ones have more columns: of text, "" in older records; of
+    #: float64, NaN there; and lists of float32, there NaN and as long as the first list.
     schemas: tuple[pa.Schema, ...]
     to_batch: Callable[[T], pa.RecordBatch]
     #: Raises ValueError for a row that contradicts itself.
@@ -49,8 +50,14 @@ class RecordKind(Generic[T]):
     def completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """A batch of one row with the columns that later versions added."""
         there = batch.schema.names
-        values = [batch[name] if name in there else pa.array([""]) for name in self.schema.names]
-        return pa.record_batch(values, schema=self.schema)
+        lists = [name for name in there if pa.types.is_list(batch.schema.field(name).type)]
+        length = len(batch[lists[0]][0])
+        values = [
+            batch[field.name] if field.name in there else pa.array([_absent(field, length)])
+            for field in self.schema
+        ]
+        typed = [v.cast(kind) for v, kind in zip(values, self.schema.types, strict=True)]
+        return pa.record_batch(typed, schema=self.schema)
 
     def paths(self, folder: Path) -> list[Path]:
         """Their journals in a folder, sorted by name; none if the folder does not exist."""
@@ -61,3 +68,10 @@ class RecordKind(Generic[T]):
         """Whether a file, by its name, is one of their journals, or could become one."""
         of_evaluations = path.name.endswith(EVALUATIONS_SUFFIX)
         return path.name.endswith(SUFFIX) and of_evaluations == (self.suffix == EVALUATIONS_SUFFIX)
+
+
+def _absent(field: pa.Field, length: int) -> object:
+    """What a record of before there was this column has in it."""
+    if pa.types.is_list(field.type):
+        return [float("nan")] * length
+    return "" if pa.types.is_string(field.type) else float("nan")

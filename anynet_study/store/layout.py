@@ -7,9 +7,11 @@ provenance are the only things in which two stores of the same runs differ.
 FORMAT = "anynet-study results"
 #: Version 2 added `kind` and `labels` to the groups of /predictions. Version 3 has texts of fixed
 #: length and structures that HDF5 checks when it reads them, and the seal on all else. Version 4
-#: added /evaluations and the engine of runs.
-SCHEMA_VERSION = 4
+#: added /evaluations and the engine of runs, version 5 errors on the run's metric to curves and
+#: evaluations.
+SCHEMA_VERSION = 5
 FIRST_WITH_ENGINE = 4
+FIRST_WITH_TEST_ERROR = 5
 
 LAYOUT = """\
 Results of a study of CNN architectures: one row a run, a run being one architecture trained on one
@@ -18,8 +20,9 @@ column of whole numbers in which some are missing is float64. A missing text is 
 
 ROOT ATTRIBUTES
 format          "anynet-study results"
-schema_version  4 (in version 3, runs had no engine, and there were no /evaluations; in version 2,
-                texts were of varying length, and there was no seal; in version 1, /predictions had
+schema_version  5 (in version 4, there was no test_error of curves and no error of evaluations; in
+                version 3, runs had no engine, and there were no /evaluations; in version 2, texts
+                were of varying length, and there was no seal; in version 1, /predictions had
                 neither `kind` nor labels)
 created         when this file was made, ISO 8601, UTC
 planned_runs    how many runs the sweep asks for; -1 if that was not said
@@ -69,6 +72,7 @@ TABLES  A group whose attribute `columns` lists its columns in order, all of one
   images        number of test images
   loss          mean cross-entropy, nats
   top1, top5    errors in percent
+  error         error in percent on the metric of the run; NaN where that was not recorded
   seconds       duration
   started       when it began, seconds since 1970, UTC
   planned       1 if the sweep of this store asks for the evaluation and for its run, else 0
@@ -84,8 +88,9 @@ TABLES  A group whose attribute `columns` lists its columns in order, all of one
 
 ARRAYS
 /curves         per-epoch curves of all runs end to end: train_loss, test_loss (nats), train_top1,
-                train_top5, test_top1, test_top5 (errors in percent), float32. Run r has elements
-                offsets[r] up to, not including, offsets[r + 1] of each, one an epoch.
+                train_top5, test_top1, test_top5 (errors in percent), test_error (on the run's
+                metric, NaN where that was not recorded), float32. Run r has elements offsets[r] up
+                to, not including, offsets[r + 1] of each, one an epoch.
 /specs          text: the bytes of every run's canonical JSON specification end to end; run r has
                 text[offsets[r] : offsets[r + 1]].
 /predictions    one group a dataset that has any, its attribute `dataset` the label; the group is
@@ -164,6 +169,7 @@ EVALUATION_COLUMNS = (
     "loss",
     "top1",
     "top5",
+    "error",
     "planned",
     "predicted",
     "seconds",

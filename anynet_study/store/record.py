@@ -10,10 +10,18 @@ from numpy.typing import NDArray
 
 from anynet_study.metrics import Metric
 
-RECORD_VERSION = 2
+RECORD_VERSION = 3
 
-#: Per-epoch curves; losses in nats, errors in percent.
-CURVES = ("train_loss", "train_top1", "train_top5", "test_loss", "test_top1", "test_top5")
+#: Per-epoch curves; losses in nats, errors in percent, `test_error` on the run's metric.
+CURVES = (
+    "train_loss",
+    "train_top1",
+    "train_top5",
+    "test_loss",
+    "test_top1",
+    "test_top5",
+    "test_error",
+)
 Status = Literal["completed", "diverged", "failed"]
 FailureKind = Literal["", "oom", "data", "timeout", "node", "code"]
 #: The training engine; "": not known, as of all runs before there were two.
@@ -52,8 +60,9 @@ SCHEMA = pa.schema(
     + [pa.field("predictions", pa.list_(pa.uint16()), nullable=False)],
     metadata={"anynet_study.record_version": str(RECORD_VERSION)},
 )
-#: Of every version: the first had no engine.
-SCHEMAS = (SCHEMA.remove(SCHEMA.get_field_index("engine")), SCHEMA)
+_SECOND = SCHEMA.remove(SCHEMA.get_field_index("test_error"))
+#: Of every version: the first two had no curve of the run's metric, the first no engine.
+SCHEMAS = (_SECOND.remove(_SECOND.get_field_index("engine")), _SECOND, SCHEMA)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

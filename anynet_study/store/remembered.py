@@ -19,6 +19,7 @@ from anynet_study.store.catalogue import NAMES, Catalogue
 from anynet_study.store.columns import read_column, write_numbers, write_text
 from anynet_study.store.frames import FileBytes, NotAFrameError, Reading, read_frame
 from anynet_study.store.kind import RecordKind
+from anynet_study.store.layout import SCHEMA_VERSION
 from anynet_study.store.opening import DAMAGE
 
 #: Fields of `Reading` that are kept.
@@ -72,6 +73,8 @@ def remembered(file: h5py.File, catalogue: Catalogue, paths: Sequence[Path]) -> 
     be read.
     """
     kind = catalogue.kind
+    if int(file.attrs["schema_version"]) != SCHEMA_VERSION:
+        raise ForgottenError
     with recalling():
         names = list(read_column(file["labels"], "journal"))
         progress = dict(zip(names, _progress(file), strict=True))

@@ -92,6 +92,8 @@ class Checkpoint:
         mine = {"run_id": self.run_id, "engine": self.engine}
         if not isinstance(content, dict) or any(content.get(k) != v for k, v in mine.items()):
             return 0, 0
+        if set(content["curves"]) != set(curves):  # of a version with other curves
+            return 0, 0
         trainer.restore(content["trainer"])
         curves.update(content["curves"])
         self.seconds_before = float(content["seconds"])

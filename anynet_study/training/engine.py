@@ -21,7 +21,15 @@ from anynet_study.training.spec import RunSpec
 from anynet_study.training.together import Turns, train_together
 from anynet_study.training.trainer import Trainer
 
-CURVES = ("train_loss", "train_top1", "train_top5", "test_loss", "test_top1", "test_top5")
+CURVES = (
+    "train_loss",
+    "train_top1",
+    "train_top5",
+    "test_loss",
+    "test_top1",
+    "test_top5",
+    "test_error",
+)
 
 
 @dataclass
@@ -31,8 +39,9 @@ class Outcome:
     status: Literal["completed", "diverged"] = "completed"
     #: Test error after the last epoch in percent, on the recipe's metric; chance if diverged.
     error: float = float("nan")
-    #: Per epoch: mean loss and errors in percent. Training values are running averages over the
-    #: augmented batches, as the weights moved; test values are taken after the epoch.
+    #: Per epoch: mean loss and errors in percent, `test_error` on the recipe's metric. Training
+    #: values are running averages over the augmented batches, as the weights moved; test values
+    #: are taken after the epoch.
     curves: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in CURVES})
     #: Predicted class of each test image, (n_test,) uint16; of several an image `label_words`;
     #: empty if diverged.
@@ -82,7 +91,7 @@ def steps(
         trained = trainer.trained()
         outcome.predictions = storable(tested.predictions)
         outcome.error = tested.error
-        for name, value in zip(CURVES, trained + tested.values, strict=True):
+        for name, value in zip(CURVES, (*trained, *tested.values, tested.error), strict=True):
             outcome.curves[name].append(value)
         if not np.isfinite([trained[0], tested.values[0]]).all():
             return _diverged(outcome, spec, view)

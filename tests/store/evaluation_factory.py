@@ -28,6 +28,7 @@ def evaluation(number: int = 0, name: str = "blur", **changes: Any) -> Evaluatio
         "loss": float(generator.uniform(0, 5)),
         "top1": float(generator.uniform(50, 100)),
         "top5": float(generator.uniform(0, 50)),
+        "error": changes.pop("error", float("nan")),
         "predictions": generator.integers(0, 10, images).astype(np.uint16),
         "seconds": 0.5,
         "started": 1.8e9 + 10 * number + len(name),

@@ -22,7 +22,8 @@ def record(number: int = 0, **changes: Any) -> RunRecord:
     generator = np.random.default_rng(number)
     dataset = changes.get("dataset", DATASETS[number % 3])
     epochs = 3 + number % 2
-    curves = {name: generator.uniform(0, 100, epochs).astype(np.float32) for name in CURVES}
+    # Without the curves of later versions: stores of older ones hold the same.
+    curves = {name: generator.uniform(0, 100, epochs).astype(np.float32) for name in CURVES[:6]}
     values: dict[str, Any] = {
         "run_id": f"{number:016x}",
         "spec": f'{{"number":{number},"text":"ÄÖ→"}}',

@@ -1,6 +1,7 @@
 """Journals of evaluations, and older journals of runs."""
 
 import gzip
+import math
 import os
 import random
 from pathlib import Path
@@ -23,6 +24,7 @@ from anynet_study.store import (
 from anynet_study.store.evaluations.record import EVALUATION, to_batch
 from anynet_study.store.frames import Reading, encode
 from anynet_study.store.journal import journal_blocks
+from anynet_study.store.record import RunRecord
 from anynet_study.store.record import to_batch as run_to_batch
 from anynet_study.store.run_kind import RUN
 
@@ -149,22 +151,49 @@ def test_evaluations_of_a_newer_version_are_refused_not_lost(tmp_path: Path) -> 
     path = tmp_path / "new.evaluations.arrow"
     path.write_bytes(EVALUATION.schema.serialize().to_pybytes() + newer)
     for read in (read_evaluations, lambda path: finished_evaluations(path.parent)):
-        with pytest.raises(UserError, match=r"version 2, this .* up to 1"):
+        with pytest.raises(UserError, match=r"version 3, this .* up to 2"):
             read(path)
 
 
-def test_runs_of_before_there_were_engines_have_none(tmp_path: Path) -> None:
-    packed = Path(__file__).parent / "stores" / "journal-1.arrow.gz"
+def test_evaluations_of_before_there_were_errors_on_the_metric_have_none(tmp_path: Path) -> None:
+    packed = Path(__file__).parent / "stores" / "evaluations-1.arrow.gz"
+    (tmp_path / "old.evaluations.arrow").write_bytes(gzip.decompress(packed.read_bytes()))
+    expected = [evaluation(n, name) for n in (0, 1, 3) for name in ("blur", "shifted")]
+    read = read_evaluations(tmp_path / "old.evaluations.arrow")
+    assert read.problem is None
+    assert [to_batch(one).serialize() for one in read.records] == [
+        to_batch(one).serialize() for one in expected
+    ]
+    assert all(math.isnan(one.error) for one in read.records)
+    ((_, columns),) = journal_blocks(EVALUATION, tmp_path / "old.evaluations.arrow", Reading())
+    assert np.isnan(columns.numbers("error")).all()
+    assert columns.numbers("top1").tolist() == [one.top1 for one in expected]
+
+
+def expected_runs() -> list[RunRecord]:
+    """What journals of older versions hold."""
+    return [*map(record, range(8)), failed(8)]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_runs_of_before_have_no_engine_and_no_curve_of_their_metric(
+    version: int, tmp_path: Path
+) -> None:
+    packed = Path(__file__).parent / "stores" / f"journal-{version}.arrow.gz"
     data = gzip.decompress(packed.read_bytes())
     (tmp_path / "old.arrow").write_bytes(data)
-    expected = [run_to_batch(one).serialize() for one in (*map(record, range(8)), failed(8))]
+    expected = [run_to_batch(one).serialize() for one in expected_runs()]
     read = read_journal(tmp_path / "old.arrow")
     assert read.problem is None
     assert [run_to_batch(one).serialize() for one in read.records] == expected
     assert len(finished_runs(tmp_path)) == 9
     # Records of both versions side by side, as no writer leaves them, are read all the same.
-    newer = encode(run_to_batch(record(9, engine="fast")), 2)
+    curve = {"test_error": np.array([3.0, 2.0], np.float32)}
+    newer = encode(run_to_batch(record(9, engine="fast", curves=curve)), RUN.version)
     (tmp_path / "old.arrow").write_bytes(data[:-8] + newer)
     ((_, columns),) = journal_blocks(RUN, tmp_path / "old.arrow", Reading())
     assert columns.texts("engine").to_pylist() == [""] * 9 + ["fast"]
+    assert columns.lengths("test_error").tolist() == [*(run.epochs for run in expected_runs()), 2]
+    assert np.isnan(columns.values("test_error")[:-2]).all()
+    assert columns.values("test_error")[-2:].tolist() == [3.0, 2.0]
     assert read_journal(tmp_path / "old.arrow").records[-1].engine == "fast"

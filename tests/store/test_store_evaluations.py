@@ -45,13 +45,13 @@ RUNS = [record(n) for n in (0, 3, 6, 9, 12, 1, 2)]
 NONE = np.empty(0, np.uint16)
 #: Both of the runs on digits, but one; of another dataset one, without predictions.
 EVALUATIONS = [
-    *(evaluation(n, "shifted") for n in (0, 3, 6, 9)),
+    *(evaluation(n, "shifted", error=50.0 + n) for n in (0, 3, 6, 9)),
     *(evaluation(n, "blur") for n in (0, 3, 6, 9, 12)),
     evaluation(1, "blur", predictions=NONE),
 ]
 COLUMNS = [
     *("run_id", "architecture", "dataset", "recipe", "replicate", "evaluation", "evaluation_id"),
-    *("images", "loss", "top1", "top5", "seconds"),
+    *("images", "loss", "top1", "top5", "error", "seconds"),
 ]
 
 

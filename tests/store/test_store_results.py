@@ -161,7 +161,7 @@ def write_cut(path: Path) -> None:
         (lambda path: path.write_text("hello"), "not an HDF5 file"),
         (lambda path: path.touch(), "not an HDF5 file"),
         (write_foreign, "not a results store of anynet-study"),
-        (write_newer, "newer anynet-study.*schema 5.*up to 4"),
+        (write_newer, "newer anynet-study.*schema 6.*up to 5"),
         (write_cut, "damaged"),
     ],
 )

@@ -86,3 +86,21 @@ def test_before_there_were_evaluations_there_are_none(version: int, tmp_path: Pa
         with pytest.raises(UserError, match="of none there are any"):
             store.evaluation_predictions("digits", "blur")
     assert set(ResultStore(path).runs()["engine"]) == {""}
+
+
+def test_evaluations_of_version_4_have_no_error_on_the_metric(tmp_path: Path) -> None:
+    path = tmp_path / "old.h5"
+    path.write_bytes(gzip.decompress((STORES / "version-4-evaluated.h5.gz").read_bytes()))
+    assert {finding.where for finding in verify(path)} == {
+        "/runs/run_id",  # these runs are made up
+        *(f"/predictions/{name}/classes" for name in ("digits-2", "gratings")),
+    }
+    table = ResultStore(path).evaluations()
+    assert len(table) == 6
+    assert table["error"].isna().all()
+    assert table["top1"].notna().all()
+    assert ResultStore(path).evaluation_errors("digits").columns.tolist() == [
+        "test",
+        "blur",
+        "shifted",
+    ]

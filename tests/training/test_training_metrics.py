@@ -37,10 +37,13 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_errors_are_those_of_the_predictions(
     view: DatasetView, metric: str, engine: Engine
 ) -> None:
-    outcome = train(spec(view, metric=metric), view, CPU, engine=engine)
+    run = spec(view, metric=metric)
+    outcome = train(run, view, CPU, engine=engine)
     value = OF_CLASSES[metric](view.test_labels, outcome.predictions)
     assert 0 < value < 1
     assert outcome.error == pytest.approx(100 * (1 - value))
+    assert outcome.curves["test_error"][-1] == outcome.error
+    assert len(outcome.curves["test_error"]) == run.recipe.epochs
 
 
 def test_auroc_is_that_of_the_network_s_probabilities(view: DatasetView) -> None:

@@ -17,7 +17,7 @@ from anynet_study.store.evaluations.record import EVALUATION
 from anynet_study.store.gathering import Gathered
 
 TEXTS = ("evaluation", "evaluation_id", "identity", "host")
-NUMBERS = ("images", "loss", "top1", "top5", "seconds", "started")
+NUMBERS = ("images", "loss", "top1", "top5", "error", "seconds", "started")
 
 #: An evaluation: its scalars, `predicted` (how many predictions), PLACE.
 SCHEMA = pa.schema(

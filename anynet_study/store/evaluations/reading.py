@@ -1,7 +1,7 @@
 """The evaluations of one results file as Arrow tables, and as errors."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import h5py
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
+from anynet_study.metrics import Metric
 from anynet_study.store.arrow_columns import run_column
 from anynet_study.store.arrow_tables import check_columns
 from anynet_study.store.columns import read_column
@@ -27,15 +28,13 @@ SHOWN = (
     "loss",
     "top1",
     "top5",
+    "error",
     "seconds",
     "planned",
 )
 #: And all that there is.
 COLUMNS = (*SHOWN, *(name for name in EVALUATION_COLUMNS if name not in (*SHOWN, "run")))
 _TEXTS = (*EVALUATION_CODED, "host", "journal")
-
-#: On which evaluations have errors.
-METRICS = ("top1", "top5")
 
 Rows = NDArray[np.int64]
 
@@ -69,6 +68,8 @@ def _values(file: h5py.File, name: str, rows: Rows | None, kind: type) -> NDArra
     """A column as it is stored; of none in files of before there were evaluations."""
     if "evaluations" not in file:
         return np.empty(0, kind)
+    if name == "error" and name not in file["evaluations"]:  # of before version 5
+        return np.full(len(file["evaluations/run"]) if rows is None else len(rows), np.nan)
     values: NDArray[Any] = file["evaluations"][name][()]
     return values if rows is None else values[rows]
 
@@ -92,8 +93,8 @@ def evaluation_selection(
     `counted`: which evaluations come into question; None: the planned ones. Raises UserError
     where a name stands for several evaluations of the runs.
     """
-    if metric not in METRICS:
-        raise UserError(f"metric {metric!r}: legal of evaluations are {', '.join(METRICS)}")
+    if metric not in get_args(Metric):
+        raise UserError(f"metric {metric!r}: legal are {', '.join(get_args(Metric))}")
     run = _values(file, "run", None, np.int32)
     if counted is None:
         counted = _values(file, "planned", None, np.uint8).astype(bool)
@@ -112,9 +113,19 @@ def evaluation_selection(
         architecture=file["runs/architecture"][()][run[rows]],
         dataset=name,
         replicate=file["runs/replicate"][()][run[rows]],
-        error=_values(file, metric, rows, np.float64),
+        error=_errors(file, metric, rows, run[rows]),
     )
+    found = found[~np.isnan(found.error)]
     return found[np.lexsort((found.replicate, found.dataset, found.architecture))]
+
+
+def _errors(file: h5py.File, metric: str, rows: Rows, run: Rows) -> NDArray[np.float64]:
+    """On `metric`: every evaluation's top-1 and top-5, others where it is that of its run."""
+    if metric in ("top1", "top5"):
+        return np.asarray(_values(file, metric, rows, np.float64))
+    names = np.array(read_column(file["labels"], "metric"), object)
+    own = names[file["runs/metric"][()][run]] == metric
+    return np.where(own, _values(file, "error", rows, np.float64), np.nan)
 
 
 def _refuse_unlike(

@@ -1,5 +1,6 @@
 """One run evaluated on a further test set, as a row: the typed record and its Arrow form."""
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ from anynet_study.store.kind import EVALUATIONS_SUFFIX, RecordKind
 from anynet_study.store.record import NO_PREDICTION, list_of_one, storable
 from anynet_study.store.run_kind import check_texts, mask, no_class
 
-EVALUATION_RECORD_VERSION = 1
+EVALUATION_RECORD_VERSION = 2
 
 _SCALARS: tuple[tuple[str, pa.DataType], ...] = (
     ("run_id", pa.string()),
@@ -25,6 +26,7 @@ _SCALARS: tuple[tuple[str, pa.DataType], ...] = (
     ("loss", pa.float64()),
     ("top1", pa.float64()),
     ("top5", pa.float64()),
+    ("error", pa.float64()),
     ("seconds", pa.float64()),
     ("started", pa.float64()),
     ("host", pa.string()),
@@ -36,6 +38,9 @@ SCHEMA = pa.schema(
     + [pa.field("predictions", pa.list_(pa.uint16()), nullable=False)],
     metadata={"anynet_study.evaluation_version": str(EVALUATION_RECORD_VERSION)},
 )
+
+#: Of every version: the first had no error on the run's metric.
+SCHEMAS = (SCHEMA.remove(SCHEMA.get_field_index("error")), SCHEMA)
 
 _ID = "[0-9a-f]{16}"
 #: What tables call the test set of the run itself.
@@ -61,6 +66,8 @@ class EvaluationRecord:
     #: Errors in percent.
     top1: float
     top5: float
+    #: Error in percent on the metric of the run; NaN: not known.
+    error: float = float("nan")
     #: Predicted class of every test image in test order, shape (images,); of several classes an
     #: image its words (`metrics.label_words`); empty if not kept.
     predictions: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
@@ -81,6 +88,8 @@ class EvaluationRecord:
             raise ValueError(f"illegal number of images {self.images}")
         if not (0 <= self.top1 <= 100 and 0 <= self.top5 <= 100):
             raise ValueError(f"illegal errors {self.top1}, {self.top5}")
+        if not (math.isnan(self.error) or 0 <= self.error <= 100):
+            raise ValueError(f"illegal error {self.error}")
         classes = np.asarray(self.predictions)
         if classes.size and (classes.min() < 0 or classes.max() >= NO_PREDICTION):
             raise ValueError(f"predictions must be class indices in 0..{NO_PREDICTION - 1}")
@@ -119,9 +128,11 @@ def suspects(columns: Columns) -> NDArray[np.int64]:
     for name in ("top1", "top5"):
         error = columns.numbers(name)
         bad |= ~((error >= 0) & (error <= 100))
+    error = columns.numbers("error")
+    bad |= (error < 0) | (error > 100)
     return np.flatnonzero(bad | no_class(columns))
 
 
 EVALUATION = RecordKind(
-    "an evaluation", EVALUATIONS_SUFFIX, (SCHEMA,), to_batch, from_batch, suspects
+    "an evaluation", EVALUATIONS_SUFFIX, SCHEMAS, to_batch, from_batch, suspects
 )

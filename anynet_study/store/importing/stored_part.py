@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.store.attributes import get_text
-from anynet_study.store.columns import read_coded
+from anynet_study.store.columns import absent_curve, read_coded
 from anynet_study.store.importing.part import RUNS, Part, Truth
 from anynet_study.store.importing.table_part import entry
 from anynet_study.store.layout import CODED
@@ -43,7 +43,8 @@ class StoredRuns:
 
     def __init__(self, file: h5py.File) -> None:
         self._spec = _Ragged(file["specs"], "text")
-        self._curves = {name: _Ragged(file["curves"], name) for name in CURVES}
+        there = [name for name in CURVES if not absent_curve(file, name)]
+        self._curves = {name: _Ragged(file["curves"], name) for name in there}
         self._images = file["runs/images"][()]
         self._places: dict[int, tuple[h5py.Dataset, int]] = {
             int(run): (group["classes"], row)
@@ -55,6 +56,8 @@ class StoredRuns:
         return self._spec.read(row).tobytes()
 
     def curve(self, name: str, row: int) -> NDArray[np.float32]:
+        if name not in self._curves:
+            return np.full(len(self.curve("test_loss", row)), np.nan, np.float32)
         return self._curves[name].read(row)
 
     def predictions(self, row: int) -> NDArray[np.uint16]:

@@ -25,7 +25,11 @@ class Evaluations:
         """Raises what h5py raises for what cannot be read."""
         group = file.get("evaluations", {})
         self.there = "evaluations" in file
-        self.columns = {name: group[name][()] for name in EVALUATION_COLUMNS if self.there}
+        self.columns = {
+            name: group[name][()] for name in EVALUATION_COLUMNS if self.there and name in group
+        }
+        if self.there and "error" not in group:  # of before version 5
+            self.columns["error"] = np.full(len(self), np.nan)
         self.labels = {name: read_column(file["labels"], name) for name in self._coded()}
 
     def _coded(self) -> tuple[str, ...]:
@@ -65,6 +69,7 @@ def values(file: h5py.File, evaluations: Evaluations, runs: Runs) -> Findings:
     wrong = {
         "top1": ~((columns["top1"] >= 0) & (columns["top1"] <= 100)),
         "top5": ~((columns["top5"] >= 0) & (columns["top5"] <= 100)),
+        "error": (columns["error"] < 0) | (columns["error"] > 100),
         "images": images < 1,
         "predicted": predicted % np.maximum(images, 1) != 0,
         "planned": (columns["planned"] > 1) | unplanned,

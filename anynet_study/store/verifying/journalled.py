@@ -18,7 +18,7 @@ from anynet_study.store.verifying.runs import Runs
 #: Evaluations whose predictions are compared together.
 ROWS_AT_ONCE = 1 << 11
 #: What the store keeps of a record as it is; its name is the sweep's and may change.
-NUMBERS = ("images", "loss", "top1", "top5", "seconds", "started", "predicted")
+NUMBERS = ("images", "loss", "top1", "top5", "error", "seconds", "started", "predicted")
 TEXTS = ("identity", "host")
 
 

@@ -8,11 +8,13 @@ import h5py
 import numpy as np
 
 from anynet_study.store.attributes import get_texts
+from anynet_study.store.columns import absent_curve
 from anynet_study.store.layout import (
     CODED,
     EVALUATION_CODED,
     EVALUATION_COLUMNS,
     FIRST_WITH_ENGINE,
+    FIRST_WITH_TEST_ERROR,
     RUN_COLUMNS,
 )
 from anynet_study.store.record import CURVES
@@ -48,7 +50,7 @@ def parts(file: h5py.File) -> Findings:
     yield from _runs(file, older)
     if newer:
         yield from _evaluations(file)
-    for name in CURVES:
+    for name in (each for each in CURVES if not absent_curve(file, each)):
         yield from _array(file, f"/curves/{name}", "f", None)
     yield from _array(file, "/specs/text", "u", None)
     for name in file["predictions"]:
@@ -82,7 +84,8 @@ def _evaluations(file: h5py.File) -> Findings:
         yield from _array(file, f"/labels/{column}", "SO", None)
     first = file["evaluations"].get("run")
     count = first.shape[0] if isinstance(first, h5py.Dataset) and first.ndim == 1 else None
-    for column in EVALUATION_COLUMNS:
+    without_error = int(file.attrs["schema_version"]) < FIRST_WITH_TEST_ERROR
+    for column in (c for c in EVALUATION_COLUMNS if c != "error" or not without_error):
         yield from _array(file, f"/evaluations/{column}", _NUMBERS.get(column, "iu"), count)
     parent = file["evaluations"].get("predictions")
     if not isinstance(parent, h5py.Group):

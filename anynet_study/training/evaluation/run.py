@@ -8,11 +8,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from anynet_study.metrics import Metric
 from anynet_study.metrics.label_words import to_words
 from anynet_study.training.evaluation.evaluation_set import EvaluationSet
 from anynet_study.training.evaluation.transforms.apply import transformed
 from anynet_study.training.losses import predicted
-from anynet_study.training.metrics import Tally
+from anynet_study.training.metrics import Tally, final_error
 from anynet_study.training.testing import LARGEST_BATCH, even_batches
 
 
@@ -37,6 +38,8 @@ class EvaluationResult:
     #: (images,) uint16, the predicted class in the network's numbering; of several an image,
     #: `label_words`.
     predictions: NDArray[np.uint16]
+    #: In percent, on the metric asked for.
+    error: float
 
 
 @torch.no_grad()
@@ -46,6 +49,7 @@ def evaluate(
     evaluation_set: EvaluationSet,
     device: torch.device,
     batch: int = LARGEST_BATCH,
+    metric: Metric = "top1",
 ) -> EvaluationResult:
     """Test `model`, which is on `device` and is left in evaluation mode.
 
@@ -61,7 +65,7 @@ def evaluate(
     images = evaluation_set.dataset.images("test")
     draws = evaluation_set.draws()
     tally = Tally(device)
-    predictions = []
+    predictions, scores = [], []
     for start in range(0, count, together):
         part = slice(start, start + together)
         pixels = torch.from_numpy(images[evaluation_set.index[part]]).to(device)
@@ -72,6 +76,12 @@ def evaluate(
         if several:
             logits, labels = logits[:, allowed], labels[:, allowed].long()
         tally.add(logits, labels)
-    guesses = torch.cat(predictions).cpu().numpy()
+        if metric == "auroc":
+            scores.append(logits)
+    guesses, truth = torch.cat(predictions).cpu().numpy(), evaluation_set.labels
     stored = to_words(guesses) if several else guesses.astype(np.uint16)
-    return EvaluationResult(count, *tally.result(count), stored)
+    if several:
+        truth, guesses = (each[:, evaluation_set.allowed] for each in (truth, guesses))
+    values, kept = tally.result(count), torch.cat(scores) if scores else None
+    error = final_error(metric, values, truth, guesses, len(evaluation_set.allowed), kept)
+    return EvaluationResult(count, *values, stored, error)
