@@ -52,10 +52,10 @@ def test_of_slurmstepd_whose_worker_lives_on(
     study.launch()
     study.wait_for_a_run()
     (worker,) = study.workers()
-    worker.suspend()
     for stepd in {process.ppid() for process in [*study.batch_shells(), worker]}:
         assert psutil.Process(stepd).name() == "slurmstepd"
         psutil.Process(stepd).kill()
+    worker.suspend()  # now: the system hangs up on what is suspended when it loses its parent
     slurm("scancel", *study.jobs())
     study.wait_for_its_jobs()
     study.launch()
