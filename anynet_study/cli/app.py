@@ -6,6 +6,7 @@ from anynet_study.cli.analyze import analyze
 from anynet_study.cli.compare import compare
 from anynet_study.cli.complexity import complexity
 from anynet_study.cli.data import data_app
+from anynet_study.cli.doctor import doctor
 from anynet_study.cli.exporting import export
 from anynet_study.cli.importing import import_
 from anynet_study.cli.jobs import cancel, logs
@@ -35,4 +36,5 @@ for command in (*STUDY, query, analyze, compare, plot, complexity):
 app.command("import")(import_)
 app.command()(export)
 app.command()(verify)
+app.command()(doctor)
 app.add_typer(data_app, name="data")

@@ -1,0 +1,21 @@
+"""This machine: what it would train on."""
+
+from collections.abc import Iterator
+
+import psutil
+
+from anynet_study.dispatch.devices import gpu_here
+from anynet_study.dispatch.doctor.finding import Finding
+from anynet_study.dispatch.submit import gpus_here
+
+
+def probe_machine() -> Iterator[Finding]:
+    """Cores, memory and GPUs that this process may use."""
+    cores = len(psutil.Process().cpu_affinity())
+    memory = psutil.virtual_memory().total / 2**30
+    yield Finding("this machine", f"{cores} cores, {memory:.0f} GiB of memory")
+    count = gpus_here()
+    if count:
+        yield Finding("GPUs here", f"{count}: {gpu_here() or 'of an unknown kind'}")
+    else:
+        yield Finding("GPUs here", "none", "jobs may have them all the same: see partitions")
