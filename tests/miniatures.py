@@ -3,6 +3,7 @@
 import csv
 import io
 import pickle
+import shutil
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -136,7 +137,8 @@ def ham10000(folder: Path, random: Random) -> None:
                 part = f"HAM10000_images_part_{1 + number % 2}"
                 save(folder / part / f"{image}.jpg", random, label, 24, 32)
                 if number % 2 == 0:
-                    save(folder / part.lower() / f"{image}.jpg", random, label, 24, 32)
+                    (folder / part.lower()).mkdir(exist_ok=True)
+                    shutil.copy(folder / part / f"{image}.jpg", folder / part.lower())
     header = ("lesion_id", "image_id", "dx", "dx_type", "age")
     write_table(folder / "HAM10000_metadata.csv", header, rows)
 

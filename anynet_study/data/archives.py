@@ -150,8 +150,14 @@ def _collect(
         written: IO[bytes] | None = None
         for entry in entries:
             budget.take_member(name)
-            path = names.check(entry.name, entry.size is None)
-            if entry.offset is not None:
+            checked = names.check(entry.name, entry.size is None)
+            path = checked.path
+            if checked.twin is not None:
+                if written is not None:
+                    written.flush()
+                if not _equal(members[checked.twin], _contents(entry, archive)):
+                    raise names.refuse_twin(checked)
+            elif entry.offset is not None:
                 members[path] = Member(archive.file, archive.offset + entry.offset, entry.size)
             elif entry.content is not None:
                 written = written or files.enter_context(target.open("xb"))
@@ -160,6 +166,21 @@ def _collect(
                 members[path] = Member(str(target), start, written.tell() - start)
             report(entry.position)
     return members
+
+
+def _contents(entry: _Entry, archive: Member) -> IO[bytes]:
+    if entry.content is not None:
+        return entry.content
+    assert entry.offset is not None
+    return Window(Member(archive.file, archive.offset + entry.offset, entry.size)).buffered()
+
+
+def _equal(member: Member, other: IO[bytes]) -> bool:
+    with Window(member).buffered() as one, other:
+        while chunk := one.read(CHUNK):
+            if other.read(len(chunk)) != chunk:
+                return False
+        return not other.read(1)
 
 
 def _copy(entry: _Entry, file: IO[bytes], budget: Budget, name: str) -> None:

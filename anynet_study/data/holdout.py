@@ -59,8 +59,11 @@ def _pure(
     for group in groups:
         by_class[examples[group[0]].label].append(group)
     held_out: set[int] = set()
+    further = {label for example in examples for label in example.also}
     for label, name in enumerate(classes):
         members = by_class[label]
+        if not members and label in further:
+            continue  # its images are stratified by a rarer class that they have too
         if len(members) < 2:
             raise UserError(f"class {name!r} has too few images to hold out a test split: 2 needed")
         order = [members[place] for place in seeded_order(len(members), "holdout", seed, name)]

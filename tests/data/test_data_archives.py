@@ -133,8 +133,43 @@ def test_zips_hold_regular_files_only(tmp_path):
     ],
 )
 def test_names_that_collide_are_refused(tmp_path, names, reason):
-    path = tar_of(tmp_path / "x.tar", [(file_info(name), b"x") for name in names])
-    with pytest.raises(UserError, match=reason):
+    members = [(name, b"x%d" % number) for number, name in enumerate(names)]
+    for path in (
+        tar_of(tmp_path / "x.tar", [(file_info(name), content) for name, content in members]),
+        tar_of(tmp_path / "x.gz", [(file_info(name), c) for name, c in members], "w:gz"),
+    ):
+        with pytest.raises(UserError, match=reason):
+            spool(path, tmp_path / f"out-{path.name}")
+
+
+@pytest.mark.parametrize("kind", ["zip", "w", "w:gz"])
+def test_the_same_file_in_folders_of_either_case_is_read_once(tmp_path, kind):
+    files = [
+        (name, content)
+        for folder in ("Part", "part")
+        for name, content in (
+            (f"{folder}/", b""),
+            (f"{folder}/1.jpg", b"one" * 99),
+            (f"{folder}/2.jpg", b"two"),
+        )
+    ]
+    path = tmp_path / "x"
+    if kind == "zip":
+        zip_of(path, files)
+    else:
+        tar_of(path, [(file_info(name), content) for name, content in files if content], kind)
+    assert spool(path, tmp_path / "out") == {"Part/1.jpg": b"one" * 99, "Part/2.jpg": b"two"}
+
+
+@pytest.mark.parametrize("content", [b"one", b"on", b"onex", b""])
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+def test_other_content_in_folders_of_either_case_is_refused(tmp_path, content, mode):
+    members = [(file_info("Part/1.jpg"), b"one"), (file_info("part/1.jpg"), content)]
+    path = tar_of(tmp_path / "x", members, mode)
+    if content == b"one":
+        assert spool(path, tmp_path / "out") == {"Part/1.jpg": b"one"}
+        return
+    with pytest.raises(UserError, match=r"collides with 'Part/1.jpg' but for case"):
         spool(path, tmp_path / "out")
 
 

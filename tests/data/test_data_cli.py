@@ -6,7 +6,7 @@ import shutil
 import miniatures_shifts
 import numpy as np
 import pytest
-from miniatures import write_miniature
+from miniatures import write_miniature, write_table
 from typer.testing import CliRunner
 
 from anynet_study.cli.data import data_app
@@ -134,6 +134,33 @@ def test_a_test_set_is_told_as_one(data_home, tmp_path):
         row for row in json.loads(data("list", "--json"))["datasets"] if row["name"] == "imagenet-r"
     )
     assert (row["state"], row["kind"], row["train"], row["test"]) == ("present", "test set", 0, 6)
+
+
+def test_a_table_of_images_with_columns_of_any_name(data_home, tmp_path):
+    source = write_miniature("concrete", tmp_path)
+    paths = sorted(path.relative_to(source) for path in source.rglob("*.jpg"))
+    rows = [(n, path, path.parts[0].lower(), n // 3) for n, path in enumerate(paths)]
+    write_table(source / "all.csv", ("nr", "where", "kind", "camera"), rows)
+    chosen = ["--image-column", "where", "--label-column", "kind", "--group-column", "camera"]
+    output = data("add", "x", "--from", source, "--size", 8, "--layout", "csv-table", *chosen)
+    assert (
+        "note: all.csv: images in column 'where', classes in 'kind', groups in 'camera'" in output
+    )
+    assert "held out with seed 0, whole groups" in output
+    assert json.loads(data("info", "x", "--json"))["classes"] == ["negative", "positive"]
+
+
+def test_what_fails_says_what_else_it_could_be(data_home, tmp_path):
+    source = write_miniature("concrete", tmp_path)
+    write_table(source / "notes.csv", ("name", "class"), [("Jane", "7b")])
+    arguments = ["add", "x", "--from", str(source), "--size", "8", "--layout"]
+    with pytest.raises(UserError, match=r"no image 'Jane' below"):
+        RUNNER.invoke(data_app, [*arguments, "csv-table"], catch_exceptions=False)
+    folders = [source / "Positive", source / "Negative"]
+    for folder, name in zip(folders, ("a", "b"), strict=True):
+        folder.rename(source / name)
+    with pytest.raises(UserError, match=r"'Jane' .*also be read by --layout class-folders"):
+        RUNNER.invoke(data_app, arguments[:-1], catch_exceptions=False)
 
 
 def test_class_names_are_not_markup(data_home, tmp_path):

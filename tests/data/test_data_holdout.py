@@ -107,6 +107,12 @@ def test_a_class_of_one_image_cannot_be_split():
         hold_out(examples, ("a", "b"), 0.2, 0)
 
 
+def test_a_class_that_only_goes_with_rarer_ones_needs_no_images_of_its_own():
+    examples = [Example(f"{n:02d}", n % 2, also=(2,)) for n in range(20)]
+    train, test = hold_out(examples, CLASSES, 0.2, 0)
+    assert (len(train), len(test)) == (16, 4)
+
+
 @given(st.integers(1, 30), st.integers(1, 40), st.integers(0, 3))
 def test_smaller_limits_are_part_of_larger_ones(few, more, seed):
     examples = [Example(f"{n:03d}", n % 3) for n in range(90)]

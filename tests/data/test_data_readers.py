@@ -11,7 +11,7 @@ import pytest
 from miniatures import HAM, WRITERS, binary_to_python, dump, picture, save, write_miniature
 
 from anynet_study.data.readers import Listing, read_source
-from anynet_study.data.source import Source
+from anynet_study.data.source import Source, opened
 from anynet_study.data.tree import tree_of_folder, tree_of_names
 from anynet_study.errors import UserError
 
@@ -50,6 +50,25 @@ def test_each_layout_is_recognised_also_inside_other_folders(tmp_path, name, wra
     listing = read(tmp_path / "downloads" if wrapped else source)
     assert listing.layout == LAYOUTS[name]
     assert listing.root == (f"archive/{name}" if wrapped else "")
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_an_archive_is_as_the_folder(tmp_path, name, kind):
+    source = write_miniature(name, tmp_path)
+    folder = read(source)
+    with opened(archived(tmp_path, name, kind), tmp_path) as archive:
+        listing = read_source(archive)[1]
+    assert (listing.layout, listing.classes) == (folder.layout, folder.classes)
+    for split in ("train", "test"):
+        found, expected = getattr(listing, split), getattr(folder, split)
+        assert [(e.label, e.group) for e in found or []] == [
+            (e.label, e.group) for e in expected or []
+        ]
+
+
+def archived(folder: Path, name: str, kind: str) -> Path:
+    return Path(shutil.make_archive(str(folder / "archive"), kind, folder, name))
 
 
 @pytest.mark.parametrize("name", WRITERS)

@@ -120,12 +120,15 @@ def _read(source: Source) -> Listing:
         raise _unknown(source, root, readers)
     reader = fitting[0]
     source.choices.require_known(reader.layout, reader.choices)
-    listing = reader.read(source, root)
-    if len(fitting) == 1:
-        return listing
     others = ", ".join(f"--layout {other.key} ({other.layout})" for other in fitting[1:])
-    note = f"read as {reader.layout}; it could also be read by {others}"
-    return dataclasses.replace(listing, notes=(*listing.notes, note))
+    told = f"read as {reader.layout}; it could also be read by {others}"
+    try:
+        listing = reader.read(source, root)
+    except UserError as error:
+        raise UserError(f"{error} ({told})" if others else str(error)) from error
+    if not others:
+        return listing
+    return dataclasses.replace(listing, notes=(*listing.notes, told))
 
 
 def _chosen_readers(layout: str | None) -> tuple[Reader, ...]:

@@ -8,7 +8,7 @@ from anynet_study.data.source import Source
 from anynet_study.errors import UserError
 
 #: Parsed it takes several times as much memory.
-MAX_BYTES = 64 << 20
+MAX_BYTES = 128 << 20
 #: The first line of a table is shorter.
 HEADER_BYTES = 64 << 10
 
