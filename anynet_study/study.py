@@ -16,6 +16,8 @@ from anynet_study.sweep import Sweep
 from anynet_study.sweep_population import POPULATION_FILE, PopulationSpec
 
 STUDIES = Path("studies")
+#: Files younger than this, in seconds, may be of jobs that are being submitted just now.
+FRESH = 3600.0
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,8 @@ class Study:
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         for pattern in ("*.pkl", "*.save_tmp", "*.sh", ".*.sh"):
             for path in self.logs.glob(pattern):
-                path.unlink(missing_ok=True)
+                if path.lstat().st_mtime < time.time() - FRESH:
+                    path.unlink(missing_ok=True)
         snapshots = sorted(self.code.glob("*"), key=lambda path: path.stat().st_mtime)
         for path in snapshots[:-1]:
             shutil.rmtree(path, ignore_errors=True)

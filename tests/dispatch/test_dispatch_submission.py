@@ -184,10 +184,13 @@ def test_litter_is_removed_once_no_job_is_alive(slurm: FakeSlurm, launch: Launch
     launch()
     assert len(list(study.code.iterdir())) == 2
     slurm.forget()
+    old = list(study.logs.iterdir())
+    for path in old:
+        os.utime(path, (1.0, 1.0))
     launch()
     assert len(list(study.code.iterdir())) == 1
-    names = sorted(path.suffix for path in study.logs.iterdir())
-    assert names == [".out", ".pkl", ".sh"]
+    assert [path.name for path in old if path.exists()] == ["1_0_0_log.out"]
+    assert sorted(path.suffix for path in study.logs.iterdir()) == [".out", ".pkl", ".sh"]
 
 
 def test_a_shell_inside_a_job_passes_nothing_on(
