@@ -38,15 +38,27 @@ def open_image(content: bytes, needed: int | None = None) -> Image.Image:
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
             with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+                _check_length(image, len(content))
                 if needed is not None and image.width * image.height > LARGE_PIXELS:
                     image.draft(image.mode, (2 * needed, 2 * needed))
                 image.load()
                 return to_rgb(_upright(image))
+        except UnreadableImageError:
+            raise
         except UnidentifiedImageError as error:
             raise UnreadableImageError("not an image of a known format") from error
         except Exception as error:  # decoders raise nearly anything on hostile bytes
             reason = str(error).partition("\n")[0] or type(error).__name__
             raise UnreadableImageError(reason) from error
+
+
+def _check_length(image: Image.Image, length: int) -> None:
+    """Refuse a JPEG that claims more pixels than `length` bytes can hold: the rest comes out grey.
+
+    A block of 8 x 8 pixels takes a bit at least.
+    """
+    if image.format in ("JPEG", "MPO") and image.width * image.height > 512 * length:
+        raise UnreadableImageError(f"{image.width} x {image.height} pixels in {length} bytes")
 
 
 def is_upright(image: Image.Image) -> bool:
