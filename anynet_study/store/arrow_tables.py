@@ -17,7 +17,8 @@ from anynet_study.store.record import CURVES
 
 #: Columns of a run that its curves are shown with.
 CURVE_KEYS = ("run_id", "architecture", "dataset", "recipe", "replicate")
-#: Exact 95% interval of the error of a completed run on so many test images, in percent.
+#: Exact 95% interval of the error of a completed run on so many test images, in percent: of those
+#: metrics that count images.
 INTERVAL = ("error_low", "error_high")
 #: Columns of the runs that are there for those who name them.
 ON_REQUEST = ("spec", *INTERVAL)
@@ -73,16 +74,20 @@ def _joined(
 
 
 def _interval(file: h5py.File, rows: Rows | None) -> dict[str, pa.Array]:
-    """The columns INTERVAL; null where the number of test images is unknown."""
+    """The columns INTERVAL; null where the number of test images is unknown or not what counts."""
     from anynet_study.apr.binomial import binomial_interval
 
-    run = runs_table(file, ["error", "images", "status"], rows)
+    run = runs_table(file, ["error", "images", "status", "metric"], rows)
     images = run["images"].to_numpy().astype(float)
+    images[images == 0] = np.nan
     if "test_images" in table_columns(file["datasets"]):
         told = _joined(file, "dataset", "datasets", ["test_images"], rows)["test_images"]
-        images = np.where(images > 0, images, told.cast(pa.float64()).to_numpy(False))
+        # Of several classes an image there may be more predictions than images.
+        images = np.fmin(images, told.cast(pa.float64()).to_numpy(False))
     images[images == 0] = np.nan
     images[np.asarray(pc.not_equal(run["status"].cast(pa.string()), "completed"))] = np.nan
+    counts = pc.is_in(run["metric"].cast(pa.string()), pa.array(["top1", "top5"]))
+    images[~np.asarray(counts)] = np.nan
     ends = binomial_interval(run["error"].to_numpy(), images)
     arrays = (pa.array(end, from_pandas=True) for end in ends)
     return dict(zip(INTERVAL, arrays, strict=True))

@@ -273,3 +273,11 @@ def test_missing_and_further_runs_are_differences(tmp_path: Path, path: Path) ->
         f"run_id {RUNS[0].run_id}: only in the first",
         f"run_id {record(40).run_id}: only in the second",
     ]
+
+
+def test_intervals_are_of_metrics_that_count_images(tmp_path: Path) -> None:
+    runs = [record(0), record(3, metric="top5", error=30.0), record(6, metric="auroc", error=30.0)]
+    store = ResultStore(make_store(tmp_path, runs)[0])
+    table = store.runs(["metric", "error_low", "error_high"]).set_index("metric")
+    assert table.loc[["top1", "top5"]].notna().all(axis=None)
+    assert table.loc["auroc"].isna().all()
