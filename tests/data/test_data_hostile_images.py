@@ -169,7 +169,7 @@ def test_they_are_listed_by_name_and_nothing_else_suffers(data_home, tmp_path, m
 @pytest.mark.parametrize("options", [{}, {"progressive": True, "optimize": True, "quality": 1}])
 def test_the_emptiest_of_jpegs_is_long_enough(options):
     black = written(Image.new("RGB", (3000, 2000)), "JPEG", **options)
-    assert not decode_image(black, 8).any()
+    assert decode_image(black, 8).max() <= 1
 
 
 @pytest.mark.parametrize("name", ["a\nb.jpg", "\x1b[31mred.jpg"])
