@@ -93,7 +93,7 @@ def test_data_damaged_under_way_fail_the_runs_that_need_them(folder: Path) -> No
         pixels.write_bytes(whole[: len(whole) // 2])
         _, said = process.communicate(timeout=300)
     assert process.returncode == 1
-    assert said.splitlines()[-1].startswith("failed: 2 of 4 runs failed (the report says why)")
+    assert said.splitlines()[-1].startswith("failed: 2 of 4 runs failed (data 2; the report says")
     assert "Traceback" not in said
     pixels.write_bytes(whole)
     rows = failures(folder)

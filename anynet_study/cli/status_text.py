@@ -6,6 +6,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from anynet_study.cli.study import by_kind
 from anynet_study.dispatch.status import Status
 from anynet_study.progress import duration
 
@@ -48,8 +49,8 @@ def _lines(status: Status) -> list[str]:
 
 
 def _failed(status: Status) -> str:
-    kinds = ", ".join(f"{kind} {count}" for kind, count in status.failures.items())
-    return f"{status.failed} failed" + (f" ({kinds})" if kinds else "")
+    kinds = f" ({by_kind(status.failures)})" if status.failures else ""
+    return f"{status.failed} failed{kinds}"
 
 
 def _jobs(status: Status) -> str:

@@ -1,5 +1,7 @@
 """The commands that make a study: run, collect."""
 
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -95,7 +97,7 @@ def collect(
     asked = made.runs - made.unplanned
     print(
         f"{prepared.study.results}: {asked} of {len(prepared.planned)} planned runs, "
-        f"{made.failed} failed"
+        f"{made.failed} failed" + (f" ({by_kind(_failed(prepared))})" if made.failed else "")
     )
 
 
@@ -139,12 +141,22 @@ def _print_summary(study: "Study", resamples: int) -> None:
 
 
 def _fail_if_runs_failed(prepared: "Prepared") -> None:
-    from anynet_study.store import finished_runs
-
-    finished = finished_runs(prepared.study.journals)
-    failed = sum(finished.get(run.run_id) == "failed" for run in prepared.planned)
-    if failed:
+    kinds = _failed(prepared)
+    if kinds:
         raise WorkFailedError(
-            f"{failed} of {len(prepared.planned)} runs failed (the report says why); "
-            "train them again with --retry-failed"
+            f"{kinds.total()} of {len(prepared.planned)} runs failed ({by_kind(kinds)}; the report "
+            "says why); train them again with --retry-failed"
         )
+
+
+def _failed(prepared: "Prepared") -> Counter[str]:
+    """The planned runs that failed, by kind."""
+    from anynet_study.dispatch.recorded import Recorded
+
+    failed = Recorded.read(prepared.study.journals).failed()
+    return Counter(failed[run_id].kind for run_id in prepared.planned.ids() if run_id in failed)
+
+
+def by_kind(kinds: Mapping[str, int]) -> str:
+    """How many failed of each kind, the most first."""
+    return ", ".join(f"{kind} {count}" for kind, count in Counter(kinds).most_common())

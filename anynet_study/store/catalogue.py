@@ -86,10 +86,14 @@ def _places(journal: int, frames: Sequence[Frame]) -> dict[str, NDArray[np.int64
 def winners(records: pa.Table) -> NDArray[np.int64]:
     """Row numbers of the one record kept of every run, ascending.
 
-    A completed or diverged record beats a failed one; else the first by (started, journal).
+    A completed or diverged record beats a failed one; else the first by (started, journal), and of
+    failures the last: it is what became of the run.
     """
     failed = pc.equal(records["status"], "failed").to_numpy()
-    return first_of_each(records["run_id"], records, failed)
+    started = records["started"].to_numpy()
+    order = pa.array(np.where(failed, -started, started))
+    place = records.schema.get_field_index("started")
+    return first_of_each(records["run_id"], records.set_column(place, "started", order), failed)
 
 
 def first_of_each(

@@ -111,6 +111,17 @@ def test_of_equal_starts_the_first_journal_wins(tmp_path: Path) -> None:
     assert ResultStore(out).runs()["host"].tolist() == ["node0"]
 
 
+def test_of_a_run_s_failures_the_last_is_the_row(tmp_path: Path) -> None:
+    rows = {"b": failed(1, "node", started=100.0), "a": failed(1, "oom", started=200.0)}
+    rows["c"] = failed(1, "node", started=150.0)
+    kinds = []
+    for name, row in rows.items():
+        write_journal(tmp_path / "journals" / f"{name}.arrow", [row])
+        store = ResultStore(recollect(tmp_path))
+        kinds += store.runs(["failure_kind"])["failure_kind"].tolist()
+    assert kinds == ["node", "oom", "oom"]
+
+
 def test_a_run_that_only_failed_is_a_row(tmp_path: Path) -> None:
     out, report = make_store(tmp_path, [failed(0, "oom"), failed(1, "node"), record(2)])
     assert (report.runs, report.failed) == (3, 2)

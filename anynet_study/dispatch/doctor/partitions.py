@@ -44,4 +44,5 @@ def _partition(name: str, lines: list[list[str]]) -> Finding:
 
 def _gpus(gres: str) -> Iterator[str]:
     for kind, count in GPU.findall(gres):
-        yield f"{count} GPUs ({kind}) a node" if kind else f"{count} GPUs a node"
+        gpus = "GPU" if count == "1" else "GPUs"
+        yield f"{count} {gpus} ({kind}) a node" if kind else f"{count} {gpus} a node"
