@@ -1,5 +1,6 @@
 """Correlations between the errors of all pairs of datasets (paper 1, section 4.2, Figure A8)."""
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Literal, get_args
 
@@ -32,6 +33,7 @@ def correlations(
     level: float = 0.95,
     missing: Missing = "pairwise",
     weights: pd.Series | None = None,
+    on_pairs: Callable[[int], None] = lambda done: None,
 ) -> pd.DataFrame:
     """Correlation of every unordered pair of datasets, in column order.
 
@@ -47,6 +49,8 @@ def correlations(
     `weights` by architecture (see `apr.weights`) make these the correlations of the design space
     that was sampled unequally; after n comes then `effective`, Kish's effective number of
     architectures, and p is that of `weighted_p_values`. Kendall's tau-b takes none.
+
+    `on_pairs` is told now and then how many pairs are done: of hundreds of datasets they are many.
 
     Raises UserError for a table that `check_errors` refuses, weights that do not fit it, or an
     illegal option.
@@ -64,7 +68,9 @@ def correlations(
     names = np.array(table.columns)[pairs.columns]
     result = pd.DataFrame({"source": names[:, 0], "target": names[:, 1]})
     own = aligned_weights(weights, table)
-    result = result.join(correlate_pairs(values, pairs, method, resamples, seed, level, own))
+    result = result.join(
+        correlate_pairs(values, pairs, method, resamples, seed, level, own, on_pairs)
+    )
     result["p_holm"], result["p_bh"] = adjust(result["p"], "holm"), adjust(result["p"], "bh")
     size = result["n"] if own is None else result["effective"]
     ends = fisher_interval(result["estimate"], size, level, method)
@@ -80,6 +86,7 @@ def correlate_pairs(
     seed: int,
     level: float,
     weights: Floats | None = None,
+    on_pairs: Callable[[int], None] = lambda done: None,
 ) -> pd.DataFrame:
     """DataFrame[estimate, low, high, n, p], one row a pair; memory does not grow with the pairs.
 
@@ -91,6 +98,7 @@ def correlate_pairs(
     for part in pairs.enough().slabs(slab):
         resampled = Resampler(values, part, method, weights).resampled(resamples, seed)
         parts.append([resampled.estimate, *resampled.interval(level)])
+        on_pairs(sum(len(each[0]) for each in parts))
     estimate, low, high = np.concatenate(parts, axis=1) if parts else np.empty((3, 0))
     columns = {"estimate": estimate, "low": low, "high": high, "n": pairs.counts}
     if weights is None:

@@ -59,15 +59,13 @@ def variances(x: Floats, left: Floats, weights: Floats, at: Floats) -> Floats:
     away, n = x - x.mean(), len(x)
     squares = (away**2).sum()
     shift = at - x.mean()
-    parts = []
-    for power, factor in (
-        (0, 1 / n**2),
-        (1, 2 * shift / (n * squares)),
-        (2, (shift / squares) ** 2),
-    ):
+    factors = [1 / n**2, 2 * shift / (n * squares), (shift / squares) ** 2]
+    total = np.zeros(len(at))
+    for power, factor in enumerate(factors):
         products = (left * away**power) @ left.T
-        parts.append(factor * ((weights @ products) * weights).sum(axis=1))
-    return np.maximum(np.sum(parts, axis=0), 0.0)
+        total += factor * ((weights @ products) * weights).sum(axis=1)
+    found: Floats = np.maximum(total, 0.0)
+    return found
 
 
 def _correlation_ends(
@@ -115,7 +113,7 @@ def _z_and_error(means: Floats, n: int) -> tuple[Floats, Floats]:
             for k in range(i + 1)
             for m in range(j + 1)
         ]
-        return np.sum(terms, axis=0)
+        return np.sum(terms, axis=0)  # type: ignore[no-any-return]
 
     xx, yy, xy = central(2, 0), central(0, 2), central(1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,14 +1,14 @@
 """All statistics of a study in one go; what cannot be had is left out with a reason."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from anynet_study.errors import UserError
 from anynet_study.progress import progress_if_long
 from anynet_study.report.analyses import ANALYSES, Options
-from anynet_study.report.study import StudyTables
+from anynet_study.report.study import StudyTables, Workings
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,18 @@ def analyse(
     found: dict[str, pd.DataFrame] = {}
     left_out: dict[str, str] = {}
     kinds = {name: kind for name, kind in ANALYSES.items() if name in wanted}
-    with progress_if_long("analysing", len(kinds)) as report:
+    made: dict[str, pd.DataFrame] = {}
+    with progress_if_long("analysing (%)", 100) as report:
         for done, (name, kind) in enumerate(kinds.items()):
-            report(done, name)
+
+            def on_share(share: float, name: str = name, done: int = done) -> None:
+                report(int(100 * (done + share) / len(kinds)), name)
+
+            on_share(0)
+            shared = replace(tables, workings=Workings(on_share, made))
             try:
-                found[name] = kind.compute(tables, options)
+                found[name] = kind.compute(shared, options)
             except UserError as error:
                 left_out[name] = str(error)
-        report(len(kinds))
+        report(100)
     return Analysis(tables, options, found, left_out)

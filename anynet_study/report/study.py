@@ -22,6 +22,22 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Workings:
+    """What analyses of the same tables share while they are made."""
+
+    #: Called with the share of the current one that is done.
+    report: Callable[[float], None] = lambda share: None
+    #: Tables that several of them rest on, by name.
+    made: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    def once(self, name: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        """The table of this name, made when it is first asked for."""
+        if name not in self.made:
+            self.made[name] = make()
+        return self.made[name]
+
+
+@dataclass(frozen=True)
 class StudyTables:
     """What is known of a study; None, or empty, for what it does not have."""
 
@@ -54,3 +70,5 @@ class StudyTables:
     predicted: Callable[[str, str, list[str]], Predicted] | None = None
     #: Of a dataset, the test sets in which networks chose among fewer of its classes: how many.
     choices: dict[str, dict[str, int]] = field(default_factory=dict)
+    #: Of one pass over the analyses.
+    workings: Workings = field(default_factory=Workings, compare=False, repr=False)

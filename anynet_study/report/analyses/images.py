@@ -36,7 +36,7 @@ def significance(tables: StudyTables, options: Options) -> pd.DataFrame:
         return apr.mcnemar(right.loc[[name for name in best if name in right.index]])
 
     parts: Parts = {(str(name),): partial(compare, str(name)) for name in tables.errors}
-    return stacked(["dataset"], parts)
+    return stacked(["dataset"], parts, tables.workings.report)
 
 
 def order_changes(tables: StudyTables, options: Options) -> pd.DataFrame:
@@ -68,7 +68,7 @@ def label_sets(tables: StudyTables, options: Options) -> pd.DataFrame:
         parts[name, "all classes"] = partial(_among_all, tables, name, options)
         if name in tables.choices:
             parts[name, "the set"] = partial(_among_sets, tables, name, options)
-    return stacked(["dataset", "chosen_among"], parts)
+    return stacked(["dataset", "chosen_among"], parts, tables.workings.report)
 
 
 def _among_all(tables: StudyTables, dataset: str, options: Options) -> pd.DataFrame:
@@ -114,7 +114,7 @@ def _of_pairs(
             parts[dataset, name] = partial(compare, (dataset, OWN), (dataset, name))
     for other in others:
         parts[first, other] = partial(compare, (first, OWN), (other, OWN))
-    return stacked(["original", "new"], parts)
+    return stacked(["original", "new"], parts, tables.workings.report)
 
 
 def _both(

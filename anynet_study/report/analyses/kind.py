@@ -98,8 +98,12 @@ def replicates_in(tables: StudyTables) -> pd.DataFrame:
     return tables.replicates
 
 
-def stacked(keys: Sequence[str], parts: Parts) -> pd.DataFrame:
+def stacked(
+    keys: Sequence[str], parts: Parts, report: Callable[[float], None] = lambda share: None
+) -> pd.DataFrame:
     """One table of several, told apart by `keys`; a part that is refused is a row that says why.
+
+    `report` is told which share of the parts is made.
 
     Raises UserError, with the first reason, where all are, and where there are no parts.
     """
@@ -112,6 +116,7 @@ def stacked(keys: Sequence[str], parts: Parts) -> pd.DataFrame:
             part = pd.DataFrame({"note": [str(error)]})
         named = pd.DataFrame(dict(zip(keys, values, strict=True)), index=part.index)
         made.append(pd.concat([named, part], axis="columns"))
+        report(len(made) / len(parts))
     if len(refused) == len(made):
         raise UserError(refused[0] if refused else "there is nothing to compare")
     table = pd.concat([each for each in made if len(each)], ignore_index=True)

@@ -23,7 +23,17 @@ MOST_HALVES = 2_000
 
 def correlations(tables: StudyTables, options: Options) -> pd.DataFrame:
     """Of every pair of datasets."""
-    return apr.correlations(tables.errors, **how(tables, options))
+    datasets = tables.errors.shape[1]
+    pairs = max(1, datasets * (datasets - 1) // 2)
+
+    def make() -> pd.DataFrame:
+        return apr.correlations(
+            tables.errors,
+            **how(tables, options),
+            on_pairs=lambda done: tables.workings.report(done / pairs),
+        )
+
+    return tables.workings.once("correlations", make)
 
 
 def match(tables: StudyTables, options: Options) -> pd.DataFrame:
@@ -83,7 +93,7 @@ def widths(tables: StudyTables, options: Options) -> pd.DataFrame:
         )
         for target in roles.targets
     }
-    return stacked(["source", "target"], parts)
+    return stacked(["source", "target"], parts, tables.workings.report)
 
 
 def _needed(estimate: pd.Series, width: pd.Series, options: Options) -> pd.Series:

@@ -21,7 +21,7 @@ def shifts(tables: StudyTables, options: Options) -> pd.DataFrame:
         for name in table.columns[1:]:
             make = partial(_line, table["test"], table[name], options)
             parts[dataset, str(name)] = make
-    return stacked(["dataset", "test_set"], parts)
+    return stacked(["dataset", "test_set"], parts, tables.workings.report)
 
 
 def gaps(tables: StudyTables, options: Options) -> pd.DataFrame:
@@ -38,7 +38,7 @@ def gaps(tables: StudyTables, options: Options) -> pd.DataFrame:
                 counted,
                 **intervals(options),
             )
-    return stacked(["dataset", "test_set"], parts)
+    return stacked(["dataset", "test_set"], parts, tables.workings.report)
 
 
 def sampling_gaps(tables: StudyTables, options: Options) -> pd.DataFrame:
@@ -51,7 +51,7 @@ def sampling_gaps(tables: StudyTables, options: Options) -> pd.DataFrame:
                 raise UserError("how many images the test sets have is not known")
             make = partial(apr.generalization_gaps, table, "test", name, counted, options.level)
             parts[dataset, str(name)] = make
-    return stacked(["dataset", "test_set"], parts)
+    return stacked(["dataset", "test_set"], parts, tables.workings.report)
 
 
 def agreement(tables: StudyTables, options: Options) -> pd.DataFrame:
@@ -60,7 +60,7 @@ def agreement(tables: StudyTables, options: Options) -> pd.DataFrame:
         (dataset,): partial(apr.transform_agreement, table, **intervals(options))
         for dataset, table in _shifted(tables).items()
     }
-    return stacked(["dataset"], parts)
+    return stacked(["dataset"], parts, tables.workings.report)
 
 
 def ranks(tables: StudyTables, options: Options) -> pd.DataFrame:
@@ -69,7 +69,7 @@ def ranks(tables: StudyTables, options: Options) -> pd.DataFrame:
         (dataset,): partial(apr.transform_ranks, table, **intervals(options))
         for dataset, table in _shifted(tables).items()
     }
-    return stacked(["dataset"], parts)
+    return stacked(["dataset"], parts, tables.workings.report)
 
 
 def robustness(tables: StudyTables, options: Options) -> pd.DataFrame:
@@ -78,7 +78,7 @@ def robustness(tables: StudyTables, options: Options) -> pd.DataFrame:
         (dataset,): partial(apr.average_robustness, table, "test", level=options.level)
         for dataset, table in accuracies(tables).items()
     }
-    return stacked(["dataset"], parts)
+    return stacked(["dataset"], parts, tables.workings.report)
 
 
 def effective(tables: StudyTables, options: Options) -> pd.DataFrame:
@@ -93,7 +93,7 @@ def effective(tables: StudyTables, options: Options) -> pd.DataFrame:
         )
         for dataset, table in accuracies(tables).items()
     }
-    return stacked(["dataset"], parts)
+    return stacked(["dataset"], parts, tables.workings.report)
 
 
 def _counts(tables: StudyTables, dataset: str, table: pd.DataFrame) -> dict[str, int] | None:

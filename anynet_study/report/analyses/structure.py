@@ -60,7 +60,7 @@ def bins(tables: StudyTables, options: Options) -> pd.DataFrame:
         )
         for name in tables.errors
     }
-    return stacked(["dataset"], parts)
+    return stacked(["dataset"], parts, tables.workings.report)
 
 
 def configurations(tables: StudyTables, options: Options) -> pd.DataFrame:

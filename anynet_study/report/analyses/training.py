@@ -31,8 +31,9 @@ def duration(tables: StudyTables, options: Options) -> pd.DataFrame:
     """Does the ranking after part of the training hold at its end?"""
     if tables.curves is None or not tables.curves["error"].notna().any():
         raise UserError(NO_CURVES)
-    resamples = min(options.resamples, 1_000)
-    return apr.duration(tables.curves, options.method, resamples, options.seed, options.level)
+    curves, resamples = tables.curves, min(options.resamples, 1_000)
+    how_often = (options.method, resamples, options.seed, options.level)
+    return tables.workings.once("duration", lambda: apr.duration(curves, *how_often))
 
 
 def budget(tables: StudyTables, options: Options) -> pd.DataFrame:
@@ -48,7 +49,7 @@ def recipes(tables: StudyTables, options: Options) -> pd.DataFrame:
         (name,): partial(apr.agreement, tables.errors, errors, **correlating(options))
         for name, errors in tables.recipes.items()
     }
-    return stacked(["recipe"], parts)
+    return stacked(["recipe"], parts, tables.workings.report)
 
 
 def source_by_recipe(tables: StudyTables, options: Options) -> pd.DataFrame:
@@ -61,7 +62,7 @@ def source_by_recipe(tables: StudyTables, options: Options) -> pd.DataFrame:
         (name,): partial(apr.agreement, tables.errors, errors, source, **correlating(options))
         for name, errors in tables.recipes.items()
     }
-    table = stacked(["recipe"], parts)
+    table = stacked(["recipe"], parts, tables.workings.report)
     if "source_before" not in table:
         return table
     ends = [f"source_{what}{end}" for what in WHEN for end in ("", "_low", "_high")]
@@ -87,7 +88,7 @@ def balance(tables: StudyTables, options: Options) -> pd.DataFrame:
         after = tables.errors[[balanced]].set_axis([plain], axis="columns")
         before = tables.errors[[plain]]
         parts[balanced,] = partial(apr.agreement, before, after, **correlating(options))
-    return stacked(["version"], parts)
+    return stacked(["version"], parts, tables.workings.report)
 
 
 def class_or_size(tables: StudyTables, options: Options) -> pd.DataFrame:
@@ -111,7 +112,7 @@ def class_or_size(tables: StudyTables, options: Options) -> pd.DataFrame:
         parts[images, classes] = partial(
             apr.class_or_size, tables.errors, *triple, list(roles.targets), **correlating(options)
         )
-    return stacked(["fewer_images", "fewer_classes"], parts)
+    return stacked(["fewer_images", "fewer_classes"], parts, tables.workings.report)
 
 
 def training_drivers(tables: StudyTables, options: Options) -> pd.DataFrame:
