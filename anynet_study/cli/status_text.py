@@ -79,12 +79,16 @@ def _pace(status: Status) -> str:
     if status.runs_per_hour is None:
         return ""
     cost = ", ".join(_hours(device, hours) for device, hours in status.hours.items())
-    return f"pace: {status.runs_per_hour:.3g} runs an hour; cost so far: {cost or 'none'}"
+    return f"pace: {_number(status.runs_per_hour)} runs an hour; cost so far: {cost or 'none'}"
 
 
 def _hours(device: str, hours: float) -> str:
     unit = "core-hours" if device == "cpu" else f"GPU-hours ({device})"
-    return f"{hours:.3g} {unit}"
+    return f"{_number(hours)} {unit}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}" if value < 100 else f"{value:.0f}"
 
 
 def _eta(status: Status) -> str:
