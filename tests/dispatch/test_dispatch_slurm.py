@@ -3,16 +3,19 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command import anynet_study
 
-from anynet_study.store import stores_equal
+from anynet_study.dispatch.snapshot import PACKAGE
+from anynet_study.store import finished_runs, read_journal, stores_equal
+from anynet_study.study import Study
 
 RUNS = 8
 SWEEP = """
@@ -137,3 +140,37 @@ def test_a_refusal_by_slurm_is_one_line(tmp_path: Path, sweep: Path) -> None:
     said = refused.stderr.splitlines()
     assert "invalid partition" in said[-1]
     assert sum("sbatch" in line for line in said) == 1
+
+
+def test_code_edited_after_the_launch_is_not_what_jobs_run(
+    tmp_path: Path, name: str, sweep: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = tmp_path / "checkout" / PACKAGE.name
+    shutil.copytree(PACKAGE, checkout, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setenv("PYTHONPATH", str(checkout.parent))
+    a_job_that_is_interrupted = ["launch.job_minutes=9", "recipes.basic.epochs=8"]
+    assert launch(checkout.parent, sweep, *HELD, *a_job_that_is_interrupted) == (0, 0, RUNS)
+    (job,) = queued(name)
+    for module in ("dispatch/worker.py", "dispatch/task.py", "training/fast.py"):
+        (checkout / module).write_text("raise SystemExit('edited')\n")
+
+    study = Study(checkout.parent / "studies" / name)
+    subprocess.run(["scontrol", "release", job], check=True)
+    wait_for(lambda: list(study.journals.glob("*.arrow")))
+    subprocess.run(["scontrol", "requeue", job], check=True)
+    state = ["squeue", "--noheader", "--jobs", job, "--format=%T"]
+    wait_for(lambda: "PENDING" in subprocess.run(state, capture_output=True, text=True).stdout)
+    subprocess.run(["scontrol", "update", f"JobId={job}", "StartTime=now"], check=True)
+    wait_for(lambda: len(finished_runs(study.journals)) == RUNS)
+    assert len(list(study.journals.glob("*.arrow"))) == 2  # a life each
+    rows = [row for path in study.journals.glob("*.arrow") for row in read_journal(path).records]
+    assert [row.status for row in rows] == ["completed"] * RUNS
+    (version,) = {row.code_version for row in rows}
+    assert [path.read_text() for path in study.code.glob("*/anynet_study/VERSION")] == [version]
+
+
+def wait_for(found: Callable[[], object]) -> None:
+    deadline = time.monotonic() + LONGEST_WAIT
+    while not found():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
