@@ -38,10 +38,10 @@ def eta(
     if not waiting:
         return Eta(max(free), work, "each job does its runs one after the other")
     jobs_now = "the 1 job that runs" if len(begun) == 1 else f"the {len(begun)} jobs that run"
-    return Eta(_schedule(free, waiting), work, f"queued jobs follow {jobs_now} now")
+    return Eta(last_end(free, waiting), work, f"queued jobs follow {jobs_now} now")
 
 
-def _schedule(free: list[float], waiting: Iterable[float]) -> float:
+def last_end(free: list[float], waiting: Iterable[float]) -> float:
     """When the last of the waiting jobs ends, each begun where a place is free first."""
     heapq.heapify(free)
     last = max(free)

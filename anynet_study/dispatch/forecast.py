@@ -1,13 +1,12 @@
 """What a launch would submit to Slurm, and when it would be done."""
 
-import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import repeat
 from math import ceil
 
 from anynet_study.dispatch.arrays import deal, lanes
 from anynet_study.dispatch.cost import GPU_OPTIONS, CostModel
+from anynet_study.dispatch.eta import last_end
 from anynet_study.dispatch.executor import ArrayExecutor, sbatch_text, slurm_executor
 from anynet_study.dispatch.pack import pack_by_length
 from anynet_study.dispatch.planned import PlannedRun
@@ -77,7 +76,7 @@ def forecast(study: Study, sweep: Sweep, runs: Iterable[PlannedRun], cost: CostM
         unit="GPU-hours" if on_gpu else "core-hours",
         start_up=start_up * sum(begins) / sum(jobs),
         at_once=at_once,
-        done_in=_done_in(jobs, at_once),
+        done_in=last_end([0.0] * at_once, jobs),
         limit=options["time"],
         sbatch=_first(executor, len(dealt[0][1]), shares[0], site),
     )
@@ -86,14 +85,6 @@ def forecast(study: Study, sweep: Sweep, runs: Iterable[PlannedRun], cost: CostM
 def _begins(seconds: float, minutes: int, warning: int) -> int:
     """How often a job starts up: anew after each time limit."""
     return max(1, ceil(seconds / (60 * minutes - warning)))
-
-
-def _done_in(jobs: Iterable[float], at_once: int) -> float:
-    """When the last of `jobs` ends, each begun where a place is free first."""
-    places = list(repeat(0.0, at_once))
-    for seconds in jobs:
-        heapq.heapreplace(places, places[0] + seconds)
-    return max(places)
 
 
 def _first(executor: ArrayExecutor, tasks: int, share: int | None, site: Site) -> str:
