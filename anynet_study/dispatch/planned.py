@@ -15,7 +15,6 @@ from anynet_study.dispatch.cost_features import Workload, run_features
 from anynet_study.training.recipe import ResolvedRecipe
 from anynet_study.training.spec import RunSpec
 
-
 #: Ids that are text at a time.
 DECODED = 1 << 14
 
