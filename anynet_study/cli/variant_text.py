@@ -20,6 +20,8 @@ def parse_variant(base: str, text: str) -> Variant:
             apply_override(content, part.strip())
         except UserError as error:
             raise UserError(f"--variant: {error}") from None
+    if "base" in content:
+        raise UserError(f"--variant: `base`: that is {base} here")
     try:
         return Variant.model_validate({**content, "base": base})
     except ValidationError as error:

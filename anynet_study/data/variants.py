@@ -29,29 +29,40 @@ ClassChoice = Annotated[
 ]
 
 
-def _named_groups(value: Any) -> Any:
-    if not isinstance(value, Mapping):
+def _groups(value: Any) -> Any:
+    if value in (None, "superclasses"):
         return value
-    return {str(name): _names(members) for name, members in value.items()}
-
-
-def _disjoint(value: str | Mapping[str, tuple[str, ...]]) -> str | Mapping[str, tuple[str, ...]]:
-    if isinstance(value, str):
-        return value
-    members = [name for group in value.values() for name in group]
-    if len(set(members)) < len(members):
-        twice = next(name for name in members if members.count(name) > 1)
-        raise ValueError(f"class {twice!r} is in a group twice, or in two")
-    return value
+    listed = isinstance(value, Mapping) and len(value) >= 2
+    if not listed or not all(isinstance(each, list | tuple) and each for each in value.values()):
+        raise ValueError(
+            "legal: superclasses, or 2 groups or more with the classes of each, such as "
+            "{pet: [cat, dog], vehicle: [car]}"
+        )
+    groups = {str(name): _names(members) for name, members in value.items()}
+    members = [name for group in groups.values() for name in group]
+    for name in members:
+        if members.count(name) > 1:
+            raise ValueError(f"class {name!r} is in a group twice, or in two")
+    return groups
 
 
 #: Classes that become one: the names of those in each; or the superclasses the dataset has.
 ClassGroups = Annotated[
-    Literal["superclasses"]
-    | Annotated[dict[str, Annotated[tuple[str, ...], Field(min_length=1)]], Field(min_length=2)],
-    BeforeValidator(_named_groups),
-    AfterValidator(_disjoint),
+    Literal["superclasses"] | dict[str, tuple[str, ...]] | None, BeforeValidator(_groups)
 ]
+
+
+def _share(value: Any) -> Any:
+    """`1/8`, which YAML reads as a text, is a number; `yes` is none."""
+    if isinstance(value, bool):
+        raise ValueError("a share, such as 0.125 or 1/8")
+    parts = str(value).split("/")
+    if len(parts) == 2 and all(part.strip().isdecimal() for part in parts) and int(parts[1]):
+        return int(parts[0]) / int(parts[1])
+    return value
+
+
+Share = Annotated[float, BeforeValidator(_share)]
 
 
 class Variant(BaseModel):
@@ -67,7 +78,7 @@ class Variant(BaseModel):
     #: Name of the packed dataset.
     base: str
     #: Classes that become one, by its name; those of no group are left out.
-    groups: ClassGroups | None = None
+    groups: ClassGroups = None
     #: How many classes, drawn with `class_seed`, or which. None: all.
     classes: ClassChoice | None = None
     #: Of two draws with one seed, the smaller is part of the larger.
@@ -77,9 +88,9 @@ class Variant(BaseModel):
     #: Training images of every class.
     per_class: int | None = Field(default=None, ge=1)
     #: Share of every class's training images, at least one.
-    fraction: float | None = Field(default=None, gt=0, le=1)
+    fraction: Annotated[Share, Field(gt=0, le=1)] | None = None
     #: Share of every class's training images that get another label, each class equally likely.
-    label_noise: float = Field(default=0.0, ge=0, le=1)
+    label_noise: Share = Field(default=0.0, ge=0, le=1)
     #: Of two shares with one seed, the images with wrong labels of the smaller are among those of
     #: the larger, with the same labels.
     noise_seed: int = Field(default=0, ge=0)

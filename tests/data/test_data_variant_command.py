@@ -44,6 +44,7 @@ def test_groups_are_shown_with_their_members_and_noise_with_its_count(data_home)
     ("text", "fields"),
     [
         ("classes=5", {"classes": 5}),
+        ("fraction=1/8,label_noise=1/5", {"fraction": 0.125, "label_noise": 0.2}),
         ("classes=[0, 7] , balanced=true", {"classes": ("0", "7"), "balanced": True}),
         (
             "groups={a: [0], b: [1, 2]},per_class=3",
@@ -60,6 +61,8 @@ def test_values_are_those_of_a_sweep(text, fields):
     [
         ("clases=5", "unknown key `clases`; did you mean `classes`"),
         ("classes", "write it as key.path=value"),
+        ("groups={a: [0]}", "legal: superclasses, or 2 groups or more .*such as"),
+        ("base=blobs", "`base`: that is digits here"),
         ("classes=1", "greater than or equal to 2"),
         ("", "write it as key.path=value"),
         ("classes=[0", "not valid YAML"),

@@ -38,6 +38,7 @@ FLOAT32 = Options(measured=False)
 RECIPES: dict[str, dict[str, object]] = {
     "SGD": {"nesterov": True},
     "AdamW, accumulated": {"optimizer": "adamw", "lr": 0.003, "accumulation": 2},
+    "resized crops, AUROC": {"crop": "resized", "resolution": 6, "flip": True, "metric": "auroc"},
 }
 
 
