@@ -9,6 +9,8 @@ SBATCH = r"""#!/bin/sh
 script=$(realpath "$1")
 text=$(cat "$script")
 cd "$FAKE" || exit 9
+exec 9>lock
+flock 9
 field() { printf '%s\n' "$text" | sed -n "s/^#SBATCH --$1=//p" | tr -d "'"; }
 range=$(field array | sed 's/^0-//; s/%.*//')
 tasks=$((${range:--1} + 1))

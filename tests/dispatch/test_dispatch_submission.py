@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -162,6 +163,27 @@ def test_a_launcher_killed_at_sbatch_is_followed_by_another(
     assert sorted(job.job_id for job in jobs) == sorted(slurm.queue)
     assert len(set(runs_of(jobs))) == RUNS
     for entry in submissions(study.jobs):  # what the orphans have to do is there
+        assert JobArray.read(array_file(study.logs, entry.token)).tasks == entry.tasks
+
+
+def test_two_launches_at_once_where_locks_do_not_work(
+    slurm: FakeSlurm, launch: Launch, study: Study, tmp_path: Path
+):
+    slurm.set(max_array=5)
+    without_locks = (
+        "import contextlib, filelock\n"
+        "filelock.FileLock = lambda *_, **__: contextlib.nullcontext()\n"
+        "from anynet_study.cli import main; main()"
+    )
+    arguments = [sys.executable, "-c", without_locks, "launch", "tiny.yaml", *SHORT]
+    both = [subprocess.Popen(arguments, cwd=tmp_path) for _ in range(2)]
+    assert [each.wait(120) for each in both] == [0, 0]
+    assert launch()["under_way"] == RUNS
+    # Whichever jobs there are, all are known and have what they need; each run is in one at least.
+    jobs = list(ledger.read(study.jobs))
+    assert sorted(job.job_id for job in jobs) == sorted(slurm.queue)
+    assert len(set(runs_of(jobs))) == RUNS
+    for entry in submissions(study.jobs):
         assert JobArray.read(array_file(study.logs, entry.token)).tasks == entry.tasks
 
 
