@@ -27,11 +27,13 @@ class Workings:
 
     #: Called with the share of the current one that is done.
     report: Callable[[float], None] = lambda share: None
-    #: Tables that several of them rest on, by name.
-    made: dict[str, pd.DataFrame] = field(default_factory=dict)
+    #: Tables that several of them rest on, by name; None: each makes its own.
+    made: dict[str, pd.DataFrame] | None = None
 
     def once(self, name: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
         """The table of this name, made when it is first asked for."""
+        if self.made is None:
+            return make()
         if name not in self.made:
             self.made[name] = make()
         return self.made[name]

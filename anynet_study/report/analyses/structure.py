@@ -51,14 +51,15 @@ def bins(tables: StudyTables, options: Options) -> pd.DataFrame:
     population = population_in(tables).set_index("architecture")
     if "parameters" not in population or population["parameters"].nunique() < 2:
         raise UserError("the architectures' numbers of parameters are not known, or all the same")
+    errors = apr.check_errors(tables.errors, 0)
     parts: Parts = {
         (str(name),): partial(
             apr.best_of_bins,
-            100 - tables.errors[name].dropna(),
+            100 - errors[name].dropna(),
             population["parameters"],
             **intervals(options),
         )
-        for name in tables.errors
+        for name in errors
     }
     return stacked(["dataset"], parts, tables.workings.report)
 

@@ -41,7 +41,7 @@ def _scores(tables: StudyTables) -> tuple[pd.DataFrame, str, list[str]]:
     """Accuracies, source and targets. Raises UserError without roles."""
     roles = roles_in(tables)
     roles.check(tables.errors.columns)
-    return 100 - tables.errors, roles.source, list(roles.targets)
+    return 100 - apr.check_errors(tables.errors, 0), roles.source, list(roles.targets)
 
 
 LINE = {"r2": "R²", "adjusted_r2": "", "excluded": ""}
