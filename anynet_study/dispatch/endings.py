@@ -79,7 +79,8 @@ def ending(logs: Path, job_id: str) -> Ending | None:
     said = _since(_tail(err), worker.began)
     kind, words = _reason(said)
     if worker.left or not at:
-        kind, words = "", worker.left or words
+        in_order = "left in order" if (kind, words) == KILLED else words
+        kind, words = "", worker.left or in_order
     return Ending(tuple(at), kind, words, worker.host, ended, worker.attached)
 
 

@@ -51,7 +51,7 @@ def _listed(
         return ListedJob(job.job_id, "unknown", host, *counts, "")
     if end is None:
         return ListedJob(job.job_id, "ended", "", *counts, "never began")
-    return ListedJob(job.job_id, "ended", host, *counts, end.words if end.runs else "left")
+    return ListedJob(job.job_id, "ended", host, *counts, end.words)
 
 
 def _is_over(run_id: str, job: SubmittedJob, recorded: Recorded) -> bool:

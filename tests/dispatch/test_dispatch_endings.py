@@ -72,6 +72,9 @@ def test_the_words_of_slurm_say_why(tmp_path: Path, err: str, kind: str, words: 
 def test_who_left_in_order_was_at_no_run(tmp_path: Path, last: str) -> None:
     end = ended(tmp_path, AT_RUN + last + "\n", KILLED)
     assert (end.runs, end.kind) == ((), "")
+    words = ("left in order", "it met an exception")
+    assert end.words == words["exception" in last]
+    assert ended(tmp_path, AT_RUN + last + "\n", CANCELLED).words in ("cancelled", words[1])
 
 
 def test_who_never_began_a_run_failed_none(tmp_path: Path) -> None:
