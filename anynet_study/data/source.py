@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from anynet_study.data.archives import Budget, archive_stem, is_archive
+from anynet_study.data.archives import archive_stem, is_archive
+from anynet_study.data.budget import Budget
 from anynet_study.data.choices import DEFAULTS, Choices
 from anynet_study.data.member import Member
 from anynet_study.data.tree import Folder, tree_of_folder, tree_of_names

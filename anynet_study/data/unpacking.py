@@ -5,7 +5,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from anynet_study.data.archives import Budget, unpack
+from anynet_study.data.archives import unpack
+from anynet_study.data.budget import Budget
 from anynet_study.data.member import Member
 from anynet_study.files import write_text
 

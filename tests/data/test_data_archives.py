@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from anynet_study.data.archives import DEFAULTS, Budget, Limits, unpack
+from anynet_study.data.archives import unpack
+from anynet_study.data.budget import DEFAULTS, Budget, Limits
 from anynet_study.data.member import Member
 from anynet_study.errors import UserError
 
