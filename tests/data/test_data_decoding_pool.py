@@ -1,0 +1,101 @@
+"""Decoding by several processes: in order, in shared memory, and what happens when one dies."""
+
+from collections.abc import Iterator
+from multiprocessing import active_children
+from pathlib import Path
+
+import numpy as np
+import pytest
+from miniatures import save
+
+from anynet_study.data import add_dataset, decoding_pool
+from anynet_study.data.decoding import BLOCK_BYTES
+from anynet_study.data.decoding_pool import decoder
+from anynet_study.data.encoded import Encoded
+from anynet_study.data.form import Form
+from anynet_study.data.images import decode_image
+from anynet_study.data.member import Member
+from anynet_study.errors import WorkFailedError
+
+FORM = Form(256, 256)
+SOME = BLOCK_BYTES // FORM.image_bytes
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Of different sizes, so that blocks are not done in their order."""
+    folder, random = tmp_path_factory.mktemp("files"), np.random.default_rng(0)
+    paths = [folder / f"{number % 2}" / f"{number:03d}.jpg" for number in range(12 * SOME)]
+    for number, path in enumerate(paths):
+        save(path, random, number, 300 if number < SOME else 20, 40)
+    paths[3].write_bytes(b"no image")
+    return paths
+
+
+def read(form: Form, files: list[Path], workers: int) -> Iterator[tuple[int, list[int], bytes]]:
+    with decoder(form, len(files), workers) as decode:
+        for block, data in decode(Member(str(path)) for path in files):
+            yield block.count, list(block.broken), data.tobytes()
+
+
+def test_blocks_come_in_order_and_are_those_of_one_process(files):
+    found, expected = list(read(FORM, files, 2)), list(read(FORM, files, 1))
+    assert found == expected
+    assert [count for count, _, _ in found] == [SOME] * 12
+    assert found[0][1] == [3]
+    image = decode_image(files[SOME].read_bytes(), FORM.size)
+    assert found[1][2][: FORM.image_bytes] == image.tobytes()
+
+
+def test_images_are_drawn_as_they_are_needed(files):
+    """No more wait, as files or decoded, than there are places for."""
+    drawn = 0
+
+    def counted() -> Iterator[Encoded]:
+        nonlocal drawn
+        for path in files:
+            drawn += 1
+            yield Member(str(path))
+
+    with decoder(FORM, len(files), 2) as decode:
+        for done, _ in enumerate(decode(counted())):
+            assert drawn <= SOME * (done + 1 + 2 * decoding_pool.AHEAD)
+
+
+def test_a_process_that_dies_ends_the_work_with_a_word(files):
+    blocks = read(FORM, files, 2)
+    next(blocks)
+    first, second = active_children()
+    first.kill()
+    with pytest.raises(WorkFailedError, match=r"died.*at one of the images from .*jpg on; run the"):
+        list(blocks)
+    assert not any(process.is_alive() for process in (first, second))
+
+
+def test_and_the_next_run_goes_on(data_home, files, monkeypatch):
+    monkeypatch.setattr("anynet_study.data.marks.SECONDS", 0.0)
+    source = files[0].parents[1]
+    receive = decoding_pool._Pool._receive
+    calls = 0
+
+    def received(self: object, *rest: object) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 6:
+            active_children()[0].kill()
+        receive(self, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(decoding_pool._Pool, "_receive", received)
+        with pytest.raises(WorkFailedError):
+            add_dataset("mine", source, size=256, workers=2, max_broken=0.1)
+    assert [path.name.split("~")[0] for path in data_home.iterdir()] == [".mine"]
+    mine = add_dataset("mine", source, size=256, workers=2, max_broken=0.1)
+    mine.verify()
+    other = add_dataset("other", source, size=256, workers=1, max_broken=0.1)
+    assert mine.content_hash == other.content_hash
+
+
+def test_nothing_is_started_for_a_few_images(files):
+    with decoder(FORM, decoding_pool.IMAGES_PER_WORKER - 1):
+        assert not active_children()
