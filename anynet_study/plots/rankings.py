@@ -96,8 +96,8 @@ def improvement_chart(table: pd.DataFrame, baseline: str = "") -> Figure:
     axes.set_xticks(range(len(labels)), labels, rotation=90, fontsize=5.5)
     if not named:
         axes.set_xlabel("architecture, by accuracy on the first dataset")
-    of = f" of {wording.shorten(baseline, 24)}" if baseline else " of the baseline"
-    axes.set_ylabel(f"accuracy over that{of}")
+    of = wording.shorten(baseline, 24) if baseline else "the baseline"
+    axes.set_ylabel(f"accuracy over that of\n{of}")
     bars = ", bars: sampling error" if "relative_low" in table else ""
     axes.set_title(f"n = {len(order)}{bars}")
     shown = [wording.shorten(dataset, 30) for dataset in datasets]

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, ScalarFormatter
 
 from anynet_study.plots import wording
+from anynet_study.plots.legends import columns_that_fit
 from anynet_study.plots.style import BLUE, GREY, panels, styled
 
 
@@ -22,7 +23,8 @@ def width_grid(tables: Mapping[str, pd.DataFrame], columns: int = 3) -> Figure:
         _draw(axes, table)
         axes.set_title(f"{wording.shorten(name, 34)}\nn = {table['n'].max()}")
     handles, labels = grid[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=1 if len(tables) == 1 else 3)
+    fitting = columns_that_fit([str(label) for label in labels], figure.get_figwidth())
+    figure.legend(handles, labels, loc="outside lower center", ncols=fitting)
     return figure
 
 

@@ -17,7 +17,7 @@ from anynet_study.report.figures import FIGURES
 RESAMPLES = 300
 #: Figures of more architectures, recipes, curves or test sets than the small study has.
 NEEDS_MORE = {"importance", "fitting", "recipes", "shifts", "robustness", "transforms"}
-NEEDS_MORE |= {"source-by-recipe", "class-or-size", "gaps", "label-sets"}
+NEEDS_MORE |= {"source-by-recipe", "class-or-size", "gaps", "label-sets", "widths"}
 VOID = {"meta", "img", "br", "link", "input"}
 
 

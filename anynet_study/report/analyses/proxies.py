@@ -145,7 +145,7 @@ KINDS = {
         {"estimate": "correlation", "probability_best": "best in resamples"},
     ),
     "regret": AnalysisKind(
-        "Error on the target paid for choosing architectures by a proxy, in points",
+        "Error on the target paid for choosing by a proxy, in points [range over random halves]",
         regret,
         {"top": "best of top", "gain": "gain over random"},
     ),

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from anynet_study import plots
+from anynet_study.errors import UserError
 from anynet_study.report.analyses.kind import roles_in
 from anynet_study.report.analysis import Analysis
 from anynet_study.report.figures.kind import MOST_PANELS, FigureKind, check_room, drawable
@@ -18,6 +19,8 @@ def _widths(analysis: Analysis) -> dict[str, pd.DataFrame]:
     """By target, of those that have a width."""
     known = drawable(analysis, "widths", "width").dropna(subset="width")
     check_room(known["target"].nunique(), MOST_PANELS, "targets")
+    if known["n"].nunique() < 2:
+        raise UserError(f"{known['n'].max()} architectures have no smaller parts to compare")
     return {
         f"{rows['source'].iloc[0]} and {target}": rows
         for target, rows in known.groupby("target", sort=False)

@@ -42,10 +42,11 @@ def _baseline(analysis: Analysis) -> str:
 
 
 def _improvements(analysis: Analysis) -> pd.DataFrame:
-    accuracies, source, targets = _targets(analysis)
-    check_room(1 + len(targets), len(SERIES), "datasets with a line of their own")
-    known = accuracies[[source, *targets]].dropna(axis="columns", how="all")
-    return apr.relative_improvement(known, _baseline(analysis))
+    baseline, roles = _baseline(analysis), roles_in(analysis.tables)
+    names = [roles.source, *roles.targets]
+    check_room(len(names), len(SERIES), "datasets with a line of their own")
+    known = (100 - analysis.tables.errors[names]).dropna(axis="columns", how="all")
+    return apr.relative_improvement(known, baseline)
 
 
 KINDS: dict[str, FigureKind] = {
