@@ -6,6 +6,7 @@ from anynet_study.data.duplicates import first_equals
 from anynet_study.data.manifest import FILE, read_manifest
 from anynet_study.data.meta import SPLITS, printable
 from anynet_study.data.packed import PackedDataset
+from anynet_study.errors import UserError
 
 
 class Repeat(NamedTuple):
@@ -19,14 +20,17 @@ class Repeat(NamedTuple):
 
 
 def repeated_images(dataset: PackedDataset) -> list[Repeat]:
-    """Every image that equals an earlier one, train before test; none if there is no manifest.
+    """Every image that equals an earlier one, train before test.
 
-    UserError if the manifest is damaged.
+    None where no manifest names them: older versions wrote another, and a dataset without it is
+    whole otherwise.
     """
-    path = dataset.folder / FILE
-    if not path.is_file():
+    try:
+        rows = read_manifest(dataset.folder / FILE)
+    except UserError:
         return []
-    rows = read_manifest(path)
+    if len(rows) != sum(dataset.counts(split).images for split in SPLITS):
+        return []
     moments = {split: dataset.moments(split) for split in SPLITS}
     images = {split: dataset.images(split) for split in SPLITS}
     firsts = [first for part in first_equals(moments, images) for first in part.tolist()]

@@ -108,6 +108,18 @@ def test_info_names_what_repeats(data_home, tmp_path):
     }
 
 
+@pytest.mark.parametrize("text", [None, "split,class,image\ntrain,sea,a.jpg\n", "\0"])
+def test_info_does_without_a_manifest(data_home, tmp_path, text):
+    source = write_miniature("natural", tmp_path)
+    sea = source / "seg_train/seg_train/sea"
+    shutil.copy(sea / "00001.jpg", sea / "twin.jpg")
+    data("add", "natural", "--from", source, "--size", 16)
+    manifest = data_home / "natural/split.csv"
+    manifest.unlink() if text is None else manifest.write_text(text)
+    assert "1 repeat within train" in data("info", "natural")
+    assert json.loads(data("info", "natural", "--json"))["repeated"] == []
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
