@@ -71,6 +71,21 @@ def waited_for(found: Callable[[], Found], what: str, seconds: float = LONGEST_W
     pytest.fail(f"waited in vain for {what}\n{slurm('squeue')}")
 
 
+def begin_at_once(job: str) -> None:
+    """Wait until a job is back in the queue, and spare it the minutes for which Slurm delays it.
+
+    Not all of it: a job that begins in the second in which it was queued again is refused.
+    """
+    pending = ("squeue", "--noheader", "--jobs", job, "--states", "pending")
+    waited_for(lambda: slurm(*pending), f"job {job} to be queued again")
+    slurm("scontrol", "update", f"JobId={job}", "StartTime=now+2")
+
+
+def in_seconds(seconds: float) -> str:
+    """A time as Slurm takes it."""
+    return time.strftime("%FT%T", time.localtime(time.time() + seconds))
+
+
 @dataclass(frozen=True)
 class DisasterStudy:
     """A study in a folder of its own, commanded in this process as the shell would."""
@@ -127,15 +142,20 @@ class DisasterStudy:
         """Statuses by run id."""
         return dict(finished_runs(self.folder / "journals"))
 
-    def at_a_run(self) -> list[Path]:
-        """Checkpoints of runs that are not finished: some are under way."""
+    def done(self) -> bool:
+        """Whether every run has a result."""
+        results = [status for status in self.recorded().values() if status != "failed"]
+        return len(results) == self.runs
+
+    def at_a_run(self, since: float = 0.0) -> list[Path]:
+        """Checkpoints of runs that are not finished, written after `since` (unix time)."""
         recorded = self.recorded()
         found = (self.folder / "checkpoints").glob("*.pt")
-        return [path for path in found if path.stem not in recorded]
+        return [it for it in found if it.stem not in recorded and it.stat().st_mtime > since]
 
-    def wait_for_a_run(self) -> None:
-        """Until a run is under way, with a checkpoint to go on from."""
-        waited_for(self.at_a_run, f"a run of {self.name}\n{self.logs()}")
+    def wait_for_a_run(self) -> Path:
+        """Until a run is under way, with a checkpoint to go on from: this one."""
+        return waited_for(self.at_a_run, f"a run of {self.name}")[0]
 
     def workers(self) -> list[psutil.Process]:
         """The processes that train."""
@@ -160,7 +180,7 @@ class DisasterStudy:
         self.write()
         launched = self.begin("launch", "sweep.yaml", "launch.cluster=local", *options)
         assert launched.wait(LONGEST_WAIT) == 0
-        waited_for(lambda: len(self.recorded()) == self.runs, "workers of this machine")
+        waited_for(self.done, "workers of this machine")
         self.collect()
 
     def wait_for_its_jobs(self) -> None:
@@ -170,7 +190,7 @@ class DisasterStudy:
     def finish(self, *options: object, launches: int = LAUNCHES) -> None:
         """Launch until every run is recorded, as a user would."""
         self.wait_for_its_jobs()
-        while len(self.recorded()) < self.runs:
+        while not self.done():
             assert launches, f"not done: {self.recorded()}\n{self.logs()}"
             self.launch(*options)
             self.wait_for_its_jobs()

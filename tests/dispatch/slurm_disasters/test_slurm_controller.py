@@ -1,7 +1,6 @@
-"""slurmctld stopped and started under a run, on a cluster that is this test's alone."""
+"""A controller that stops and starts, on a cluster that is this test's alone."""
 
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -15,20 +14,18 @@ SCRIPT = Path(__file__).parents[2] / "slurm.sh"
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 
 
-@pytest.fixture
-def own_cluster(cluster: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Another cluster, beside the one of all other tests; its controller may be stopped."""
-    home = Path(tempfile.mkdtemp(prefix="anynet-slurm-"))
-    monkeypatch.setenv("ANYNET_SLURM_HOME", str(home))
-    monkeypatch.setenv("ANYNET_SLURM_PORT", str(12000 + os.getpid() % 800 * 5))
-    told = subprocess.run([SCRIPT], stdout=subprocess.PIPE, text=True, check=True, timeout=120)
-    monkeypatch.setenv("SLURM_CONF", told.stdout.strip())
-    yield
-    subprocess.run([SCRIPT, "stop"], check=True, timeout=120)
-    shutil.rmtree(home, ignore_errors=True)
+@pytest.fixture(scope="module", autouse=True)
+def _own_cluster(cluster: Path) -> Iterator[None]:
+    """Another cluster, beside the one of all other tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANYNET_SLURM_HOME", tempfile.mkdtemp(prefix="anynet-slurm-"))
+        patch.setenv("ANYNET_SLURM_PORT", str(12000 + os.getpid() % 800 * 5))
+        told = subprocess.run([SCRIPT], stdout=subprocess.PIPE, text=True, check=True, timeout=120)
+        patch.setenv("SLURM_CONF", told.stdout.strip())
+        yield
+        subprocess.run([SCRIPT, "stop"], check=True, timeout=120)
 
 
-@pytest.mark.usefixtures("own_cluster")
 def test_a_controller_stopped_and_started(study: DisasterStudy, undisturbed: DisasterStudy) -> None:
     study.launch()
     study.wait_for_a_run()

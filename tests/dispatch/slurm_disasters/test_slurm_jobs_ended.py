@@ -1,9 +1,7 @@
 """Jobs that Slurm ends in the middle: cancelled, requeued, out of time, preempted."""
 
-import time
-
 import pytest
-from disaster_study import RUNS, DisasterStudy, slurm, waited_for
+from disaster_study import RUNS, DisasterStudy, begin_at_once, in_seconds, slurm
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 
@@ -16,6 +14,19 @@ def test_scancel_in_the_middle(study: DisasterStudy, undisturbed: DisasterStudy)
     study.check(undisturbed)
 
 
+def test_cancel_leaves_the_jobs_of_others(study: DisasterStudy, undisturbed: DisasterStudy) -> None:
+    others = slurm("sbatch", "--parsable", "--hold", "--output=/dev/null", "--wrap=true").strip()
+    study.launch()
+    study.wait_for_a_run()
+    told = study.tell("cancel", study.name)
+    assert told.out == "cancelled: 1 jobs that ran, 0 that waited\n"
+    study.wait_for_its_jobs()
+    assert slurm("squeue", "--noheader", "--format=%i", "--jobs", others).strip() == others
+    slurm("scancel", others)
+    study.finish()
+    study.check(undisturbed)
+
+
 def test_scontrol_requeue(study: DisasterStudy, undisturbed: DisasterStudy) -> None:
     study.launch()
     study.wait_for_a_run()
@@ -24,7 +35,7 @@ def test_scontrol_requeue(study: DisasterStudy, undisturbed: DisasterStudy) -> N
     begin_at_once(job)
     assert study.launch() == 0  # the job that comes back has them
     study.wait_for_its_jobs()
-    assert len(study.recorded()) == RUNS
+    assert study.done()
     study.check(undisturbed)
 
 
@@ -32,13 +43,26 @@ def test_a_time_limit_hit(study: DisasterStudy, undisturbed: DisasterStudy) -> N
     study.launch()
     study.wait_for_a_run()
     (job,) = study.jobs()
-    for worker in study.workers():  # as if it was slow: Slurm looks at limits twice a minute
+    for worker in study.workers():  # Slurm looks at limits twice a minute only
         worker.suspend()
-    slurm("scontrol", "update", f"JobId={job}", f"EndTime={time.strftime('%FT%T')}")
+    slurm("scontrol", "update", f"JobId={job}", f"EndTime={in_seconds(0)}")
     study.wait_for_its_jobs()
     assert "TIMEOUT" in slurm("sacct", "--jobs", job, "--duplicates", "--format=State")
-    assert len(study.recorded()) < RUNS
+    assert not study.done()
     study.finish()
+    study.check(undisturbed)
+
+
+def test_a_warning_before_the_time_limit(study: DisasterStudy, undisturbed: DisasterStudy) -> None:
+    study.launch()
+    study.wait_for_a_run()
+    (job,) = study.jobs()
+    for worker in study.workers():  # Slurm, which looks at limits twice a minute, will wake it
+        worker.suspend()
+    slurm("scontrol", "update", f"JobId={job}", f"EndTime={in_seconds(100)}")
+    begin_at_once(job)
+    study.wait_for_its_jobs()
+    assert study.done()  # it came back by itself
     study.check(undisturbed)
 
 
@@ -50,13 +74,6 @@ def test_preemption_by_a_higher_partition(study: DisasterStudy, undisturbed: Dis
     slurm("sbatch", *higher, "--output=/dev/null", "--wrap=true")
     begin_at_once(job)
     study.wait_for_its_jobs()
-    assert len(study.recorded()) == RUNS  # it came back by itself
+    assert study.done()  # it came back by itself
     assert "PREEMPTED" in slurm("sacct", "--jobs", job, "--duplicates", "--format=State")
     study.check(undisturbed)
-
-
-def begin_at_once(job: str) -> None:
-    """Wait until a job is back in the queue, and spare it the minutes for which Slurm delays it."""
-    pending = ("squeue", "--noheader", "--jobs", job, "--states", "pending")
-    waited_for(lambda: slurm(*pending), f"job {job} to be queued again")
-    slurm("scontrol", "update", f"JobId={job}", "StartTime=now")

@@ -1,11 +1,12 @@
 """kill -9 of everything that has a part in a study."""
 
 import os
+import time
 from pathlib import Path
 
 import psutil
 import pytest
-from disaster_study import HELD, DisasterStudy, slurm, waited_for
+from disaster_study import HELD, DisasterStudy, slurm, submitted, waited_for
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 
@@ -30,9 +31,25 @@ SIGKILLED = -9
 def test_of_a_worker(study: DisasterStudy, undisturbed: DisasterStudy) -> None:
     study.launch()
     study.wait_for_a_run()
-    for worker in study.workers():
-        worker.kill()
+    kill_workers(study)
     study.finish()
+    study.check(undisturbed)
+
+
+def test_of_worker_after_worker_at_a_run(study: DisasterStudy, undisturbed: DisasterStudy) -> None:
+    study.launch("launch.attempts=1")
+    run = study.wait_for_a_run()
+    kill_workers(study)
+    before = time.time()
+    study.launch("launch.attempts=1")
+    waited_for(lambda: run in study.at_a_run(since=before), "the run to be tried again")
+    kill_workers(study)
+    study.launch("launch.attempts=1")  # what killed two of them is not tried a third time
+    study.wait_for_its_jobs()
+    assert sorted(study.recorded().values()) == ["completed"] * (study.runs - 1) + ["failed"]
+    assert study.launch("launch.attempts=1") == 0
+    assert submitted(study.tell("retry", study.name, "--only", "node")) == 1
+    study.wait_for_its_jobs()
     study.check(undisturbed)
 
 
@@ -92,3 +109,10 @@ def test_of_a_launcher_before_it_hears_from_sbatch(
     slurm("scontrol", "release", job)
     study.finish()
     study.check(undisturbed)
+
+
+def kill_workers(study: DisasterStudy) -> None:
+    """Kill them, and wait until their jobs have ended."""
+    for worker in study.workers():
+        worker.kill()
+    study.wait_for_its_jobs()
