@@ -1,4 +1,4 @@
-"""A controller that stops and starts, on a cluster that is this test's alone."""
+"""A controller that stops and a node that crashes, on a cluster that is these tests' alone."""
 
 import os
 import subprocess
@@ -6,8 +6,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
-from disaster_study import DisasterStudy, slurm, waited_for
+from disaster_study import DisasterStudy, begin_at_once, slurm, waited_for
 
 SCRIPT = Path(__file__).parents[2] / "slurm.sh"
 
@@ -47,6 +48,29 @@ def test_a_controller_stopped_and_started(study: DisasterStudy, undisturbed: Dis
     waited_for(answers, "the controller to answer")
     study.finish()
     study.check(undisturbed)
+
+
+def test_a_node_that_crashes(study: DisasterStudy, undisturbed: DisasterStudy) -> None:
+    study.launch()
+    study.wait_for_a_run()
+    (job,) = study.jobs()
+    node = slurm("squeue", "--noheader", "--format=%N", "--jobs", job).strip()
+    stepds = {it.ppid() for it in [*study.batch_shells(), *study.workers()]}
+    for process in [*map(psutil.Process, stepds), *study.processes()]:
+        process.kill()
+    slurm("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=crash")
+    waited_for(lambda: is_up(node), "the node to be back")
+    begin_at_once(job)
+    assert study.launch() == 0  # the job that comes back has them
+    study.wait_for_its_jobs()
+    assert study.done()
+    study.check(undisturbed)
+
+
+def is_up(node: str) -> bool:
+    """Whether a node takes jobs."""
+    state = slurm("sinfo", "--noheader", "--nodes", node, "--partition=main", "--format=%t")
+    return state.strip() in ("idle", "mix", "alloc")
 
 
 def answers() -> bool:
