@@ -56,6 +56,7 @@ class TestImageNet:
         found = {name.split("/")[1]: wnid for name, wnid in class_of(listing, listing.test).items()}
         assert found == wnid_of
         assert any("3 of 5 folders are classes of ImageNet" in note for note in listing.notes)
+        assert any("1 folders are several of ImageNet's classes" in note for note in listing.notes)
 
     def test_objectnet_has_no_frame(self, tmp_path):
         miniature.objectnet(tmp_path, RANDOM)

@@ -33,7 +33,7 @@ def read(source: Source, root: Folder) -> Listing:
     """
     wnids = _wnids(source, root.folders[MAPPINGS])
     folders = root.folders[IMAGES].folders
-    wanted = {name: wnid for name, wnid in wnids.items() if name in folders}
+    wanted = {name: wnid[0] for name, wnid in wnids.items() if name in folders}
     if not wanted:
         raise UserError(f"{source.where(root.folders[IMAGES].path)}: no folder of a mapped class")
     classes = tuple(sorted(set(wanted.values())))
@@ -45,12 +45,16 @@ def read(source: Source, root: Folder) -> Listing:
     ]
     test.sort(key=lambda example: example.name)
     note = f"{len(wanted)} of {len(folders)} folders are classes of ImageNet's; only these are read"
+    notes = [note]
+    several = sum(len(wnids[name]) > 1 for name in wanted)
+    if several:
+        notes.append(f"{several} folders are several of ImageNet's classes: the first counts")
     ignored = root.count() - len(test)
-    return Listing(LAYOUT, root.path, classes, [], test, ignored, notes=(note,))
+    return Listing(LAYOUT, root.path, classes, [], test, ignored, notes=tuple(notes))
 
 
-def _wnids(source: Source, mappings: Folder) -> dict[str, str]:
-    """The wnid of each folder that has one."""
+def _wnids(source: Source, mappings: Folder) -> dict[str, list[str]]:
+    """The wnids of each folder that has any."""
     where = source.where(mappings.path)
     folder_labels = _texts(source, mappings, FOLDER_LABELS)
     imagenet_names = _texts(source, mappings, IMAGENET_NAMES)
@@ -63,11 +67,12 @@ def _wnids(source: Source, mappings: Folder) -> dict[str, str]:
         )
     wnids = {}
     for folder, label in folder_labels.items():
-        name = imagenet_names.get(label, "").partition("; ")[0]
-        if name:
+        names = [name for name in imagenet_names.get(label, "").split("; ") if name]
+        for name in names:
             if name not in named:
                 raise UserError(f"{where}/{LINES}: no class {name!r}")
-            wnids[folder] = classes[named.index(name)]
+        if names:
+            wnids[folder] = [classes[named.index(name)] for name in names]
     return wnids
 
 
