@@ -22,12 +22,11 @@ def choose_store(option: StoreOption, pixel_bytes: int, folder: Path) -> Store:
     free = shutil.disk_usage(folder).free
     if pixel_bytes <= min(RAW_BYTES, free) or JPEG_SHARE * pixel_bytes > free:
         return "raw"
-    why = f"only {_gigabytes(free)} are free"
+    why = f"only {_size(free)} are free"
     if pixel_bytes > RAW_BYTES:
-        why = f"more than {_gigabytes(RAW_BYTES)}"
+        why = f"more than {_size(RAW_BYTES)}"
     print(
-        f"{_gigabytes(pixel_bytes)} of pixels, {why}: stored as JPEG files "
-        "(--store raw keeps pixels)",
+        f"{_size(pixel_bytes)} of pixels, {why}: stored as JPEG files (--store raw keeps pixels)",
         file=sys.stderr,
     )
     return "jpeg"
@@ -39,11 +38,11 @@ def check_space(store: Store, pixel_bytes: int, folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise NoRoomError(
-            f"{folder.parent.parent}: {needed / 1e6:,.2f} MB needed, {free / 1e6:,.2f} MB free; "
+            f"{folder.parent.parent}: {_size(needed)} needed, {_size(free)} free; "
             "free some and run the same command again, or use another disk ($ANYNET_DATA) or a "
             "smaller --size"
         )
 
 
-def _gigabytes(count: int) -> str:
-    return f"{count / 1e9:,.1f} GB"
+def _size(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.2f} MB"

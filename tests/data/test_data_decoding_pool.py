@@ -1,5 +1,7 @@
 """Decoding by several processes: in order, in shared memory, and what happens when one dies."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from multiprocessing import active_children
 from pathlib import Path
@@ -99,3 +101,11 @@ def test_and_the_next_run_goes_on(data_home, files, monkeypatch):
 def test_nothing_is_started_for_a_few_images(files):
     with decoder(FORM, decoding_pool.IMAGES_PER_WORKER - 1):
         assert not active_children()
+
+
+def test_a_process_loads_little_before_it_decodes():
+    script = (
+        "import sys, anynet_study.data.decoding_pool\n"
+        "print(*sorted({'pydantic', 'pyarrow', 'rich', 'torch', 'pandas'} & set(sys.modules)))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", script]).split() == []

@@ -208,7 +208,7 @@ def test_it_is_chosen_where_pixels_are_too_many(data_home, small, monkeypatch, c
     assert "stored as JPEG" not in capsys.readouterr().err
     monkeypatch.setattr(store_choice, "RAW_BYTES", 60_000)
     assert add_dataset("many", small, size=SIZE).meta.store == "jpeg"
-    assert "0.0 GB of pixels, more than 0.0 GB: stored as JPEG files" in capsys.readouterr().err
+    assert "MB of pixels, more than 0.06 MB: stored as JPEG files" in capsys.readouterr().err
     assert add_dataset("told", small, size=SIZE, store="raw").meta.store == "raw"
     with pytest.raises(UserError, match="--store tiff: legal are auto, raw, jpeg"):
         add_dataset("no", small, size=SIZE, store="tiff")
@@ -218,4 +218,4 @@ def test_it_is_chosen_where_pixels_have_no_room(data_home, small, monkeypatch, c
     usage = store_choice.shutil.disk_usage("/")._replace(free=30_000)
     monkeypatch.setattr(store_choice.shutil, "disk_usage", lambda path: usage)
     assert add_dataset("many", small, size=SIZE).meta.store == "jpeg"
-    assert "only 0.0 GB are free: stored as JPEG" in capsys.readouterr().err
+    assert "only 0.03 MB are free: stored as JPEG" in capsys.readouterr().err
