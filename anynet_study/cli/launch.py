@@ -97,6 +97,7 @@ def submit_missing(
     study, sweep = prepared.study, prepared.sweep
     reader = JournalReader(study.journals)
     ended = _ended(prepared, reader.read())
+    adopt(study.jobs)
     alive = live_jobs(study.jobs, ended)
     tries = next_attempts(study, sweep, prepared.planned, reader, alive, kinds, limited)
     recorded, again = tries.recorded, tries.again
@@ -112,13 +113,12 @@ def submit_missing(
             f"(anynet-study status {sweep.name})"
         )
     study.begin(sweep, prepared.population)
-    adopt(study.jobs)
     if not alive:
         study.remove_litter(ended)
     told = len(prepared.planned), len(prepared.planned) - len(todo), len(todo) - len(new)
-    failed = recorded.failed().keys() & set(prepared.planned.ids())
-    retried = len(failed.intersection(new.ids()))
-    kept = len(failed.difference(todo.ids(), busy))
+    failed = set(prepared.planned.find(recorded.failed()).ids())
+    retried = len(new.where(lambda run_id, _: run_id in failed))
+    kept = len(failed.difference(todo.where(lambda run_id, _: run_id in failed).ids(), busy))
     if is_local:
         workers = submit_locally(study, sweep, list(new), attached=False, retries=again)
         return Launched(*told, len(new), len(workers), retried, kept)
@@ -133,7 +133,8 @@ def _ended(prepared: "Prepared", recorded: "Recorded") -> list[str]:
     A worker that has brought all of its runs to an end is only about to exit; one whose runs failed
     may be a retry that is at work.
     """
-    left = set(recorded.todo(prepared.planned).ids())
+    todo = recorded.todo(prepared.planned)
+    left = set(todo.where(lambda run_id, _: run_id in recorded.runs).ids())
     return [run for run, status in recorded.runs.items() if status != "failed" and run not in left]
 
 
