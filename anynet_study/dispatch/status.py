@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from anynet_study.dispatch.deaths import unfinished_jobs
 from anynet_study.dispatch.eta import eta
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.measured import Learned
-from anynet_study.dispatch.planned import Plan, Setting
+from anynet_study.dispatch.plan_counts import by_dataset, complete_rows, evaluated
+from anynet_study.dispatch.planned import Plan
 from anynet_study.dispatch.recorded import Recorded
 from anynet_study.dispatch.throughput import Pace
 from anynet_study.dispatch.under_way import under_way
@@ -92,7 +92,7 @@ def study_status(
     statuses = [recorded.runs.get(run_id, "missing") for run_id in ids]
     counts = Counter(statuses)
     done = np.array([status != "missing" for status in statuses], bool)
-    evaluations = sum(len(it.evaluations) * count for it, count in _by_setting(planned))
+    evaluations, asked_for = evaluated(planned, recorded)
     busy = under_way(recorded, jobs.live)
     todo = _left(planned, recorded, busy)
     states = Counter(job.state for job in jobs.live)
@@ -103,7 +103,7 @@ def study_status(
     left = {run_id: it for run_id, it in zip(ids, lengths, strict=True) if run_id in todo}
     ended = {run.run_id: run.ended for run in learned.measured} if learned else {}
     when = eta(jobs.live, left, ended, now)
-    rows_done, rows = _rows(planned, done)
+    rows_done, rows = complete_rows(planned, done)
     return Status(
         planned=len(ids),
         completed=counts["completed"],
@@ -116,9 +116,9 @@ def study_status(
         unassigned=len(todo - assigned),
         rows_complete=rows_done,
         rows=rows,
-        evaluations=_evaluated(planned, recorded) if evaluations else 0,
-        evaluations_planned=evaluations,
-        datasets=_datasets(planned, done),
+        evaluations=evaluations,
+        evaluations_planned=asked_for,
+        datasets=by_dataset(planned, done),
         jobs=len(jobs.live),
         jobs_running=states["running"],
         jobs_queued=states["pending"],
@@ -136,7 +136,7 @@ def study_status(
 def _left(planned: Plan, recorded: Recorded, busy: Collection[str]) -> set[str]:
     """The runs of which something is left: those that failed, if they are being tried again."""
     todo = set(recorded.todo(planned).ids())
-    return todo | (recorded.failed().keys() & busy)
+    return todo | (recorded.failed().keys() & busy & set(planned.ids()))
 
 
 def _lost(jobs: Jobs, recorded: Recorded, assigned: Collection[str]) -> list[SubmittedJob]:
@@ -147,40 +147,6 @@ def _lost(jobs: Jobs, recorded: Recorded, assigned: Collection[str]) -> list[Sub
         for job in unfinished_jobs(jobs.submitted, recorded, alive)
         if any(run_id not in recorded.runs and run_id not in assigned for run_id in job.runs)
     ]
-
-
-def _by_setting(planned: Plan) -> list[tuple[Setting, int]]:
-    counts = np.bincount(planned.places % len(planned.settings), minlength=len(planned.settings))
-    return list(zip(planned.settings, counts.tolist(), strict=True))
-
-
-def _datasets(planned: Plan, done: npt.NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
-    columns = planned.places % len(planned.settings)
-    size = len(planned.settings)
-    recorded = np.bincount(columns[done], minlength=size).tolist()
-    table: dict[str, tuple[int, int]] = {}
-    for (it, count), there in zip(_by_setting(planned), recorded, strict=True):
-        before = table.get(it.dataset, (0, 0))
-        table[it.dataset] = (before[0] + there, before[1] + count)
-    return table
-
-
-def _rows(planned: Plan, done: npt.NDArray[np.bool_]) -> tuple[int, int]:
-    """Architectures with all their runs recorded, and all."""
-    architectures = planned.rows[planned.places // len(planned.settings), 0]
-    every = np.bincount(architectures)
-    there = np.bincount(architectures[done], minlength=len(every))
-    return int(((every == there) & (every > 0)).sum()), int((every > 0).sum())
-
-
-def _evaluated(planned: Plan, recorded: Recorded) -> int:
-    """The further evaluations that the sweep asks for and that are recorded."""
-    found = 0
-    columns = (planned.places % len(planned.settings)).tolist()
-    for run_id, column in zip(planned.ids(), columns, strict=True):
-        asked = planned.settings[column].evaluations
-        found += sum((run_id, each) in recorded.evaluations for each in asked)
-    return found
 
 
 def _failures(recorded: Recorded, ids: Iterable[str]) -> dict[str, int]:
