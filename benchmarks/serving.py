@@ -18,7 +18,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -37,7 +37,6 @@ from anynet_study.training.augment import preprocessor
 from anynet_study.training.batches import epoch_tables
 from anynet_study.training.recipe import ResolvedRecipe
 from anynet_study.training.source import Source
-from benchmarks.training.loaders import Loaded
 
 BATCH = 128
 CPU = torch.device("cpu")
@@ -64,20 +63,27 @@ def write_files(folder: Path, images: int, side: int) -> None:
         image.save(path, quality=90)
 
 
-class Files(Dataset[Tensor]):
-    """One image at a time from its file."""
+def read_file(path: Path) -> np.ndarray:
+    with Image.open(path) as file:
+        return np.array(file.convert("RGB"))
 
-    def __init__(self, folder: Path, view: DatasetView, recipe: ResolvedRecipe) -> None:
-        self.files, self.recipe = sorted((folder / "train").glob("*/*.jpg")), recipe
+
+class OneByOne(Dataset[Tensor]):
+    """One image at a time, from its file or from an array."""
+
+    def __init__(
+        self, images: Sequence[Path] | np.ndarray, view: DatasetView, recipe: ResolvedRecipe
+    ) -> None:
+        self.images, self.recipe = images, recipe
         self.mean = torch.tensor(view.mean, dtype=torch.float32)[:, None, None]
         self.std = torch.tensor(view.std, dtype=torch.float32)[:, None, None]
 
     def __len__(self) -> int:
-        return len(self.files)
+        return len(self.images)
 
     def __getitem__(self, place: int) -> Tensor:
-        with Image.open(self.files[place]) as file:
-            pixels = np.array(file.convert("RGB"))
+        one = self.images[place]
+        pixels = read_file(one) if isinstance(one, Path) else np.array(one)
         image = torch.from_numpy(pixels).permute(2, 0, 1).float() / 255
         image = F.pad((image - self.mean) / self.std, (self.recipe.padding,) * 4)
         side = self.recipe.resolution
@@ -86,16 +92,12 @@ class Files(Dataset[Tensor]):
         return image.flip(2) if torch.rand(()) < 0.5 else image
 
 
-def from_files(folder: Path, view: DatasetView, recipe: ResolvedRecipe) -> Epoch:
+def loaded(images: Sequence[Path] | np.ndarray, view: DatasetView, recipe: ResolvedRecipe) -> Epoch:
+    """By torch's DataLoader."""
     cores = len(os.sched_getaffinity(0))
     how = {"num_workers": cores, "persistent_workers": True, "shuffle": True, "drop_last": True}
-    loader = DataLoader(Files(folder, view, recipe), BATCH, **how)  # type: ignore[arg-type]
+    loader = DataLoader(OneByOne(images, view, recipe), BATCH, **how)  # type: ignore[arg-type]
     return lambda: iter(loader)
-
-
-def from_array(view: DatasetView, recipe: ResolvedRecipe) -> Epoch:
-    loaded = Loaded(view, recipe, CPU)
-    return lambda: (images for images, _ in loaded.train())
 
 
 def in_bulk(view: DatasetView, recipe: ResolvedRecipe) -> Epoch:
@@ -149,10 +151,15 @@ def compare(side: int, images: int, rounds: int) -> dict[str, dict[str, float]]:
         }
         view = views["raw"]
         recipe = Recipe(epochs=1, batch_size=BATCH, **RECIPES[side]).resolved(side, 2)  # type: ignore[arg-type]
-        ways = {"files": from_files(Path(name) / "files", view, recipe)}
-        if recipe.crop == "pad":  # which is all the other benchmark's loader knows
-            ways["array"] = from_array(view, recipe)
-        ways |= {"packed": in_bulk(view, recipe), "jpeg": in_bulk(views["jpeg"], recipe)}
+        files = sorted((Path(name) / "files" / "train").glob("*/*.jpg"))
+        pixels = view.images("train")
+        assert isinstance(pixels, np.ndarray)
+        ways = {
+            "files": loaded(files, view, recipe),
+            "array": loaded(pixels, view, recipe),
+            "packed": in_bulk(view, recipe),
+            "jpeg": in_bulk(views["jpeg"], recipe),
+        }
         found: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
         for number in range(rounds + 1):
             for way, epoch in ways.items():
