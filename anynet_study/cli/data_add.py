@@ -80,6 +80,9 @@ def add(
     the same command is run again. Which image is where is written to split.csv: with it, others
     make the same split.
 
+    What a file holds counts, not its name: PNG, CMYK and grey are read, transparency is laid over
+    white, 16 bits are scaled to 8, and EXIF rotation is applied.
+
     \b
     Examples:
       anynet-study data add cifar10 --from cifar10-images.tar.gz
