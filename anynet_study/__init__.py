@@ -4,8 +4,9 @@
 each name is imported when it is first used, so that a script pays only for what it needs.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from anynet_study.lazy import on_first_use
 
 if TYPE_CHECKING:
     from anynet_study.design_space import Architecture, DesignSpace, Population, reference
@@ -22,18 +23,15 @@ __all__ = [
     "reference",
 ]
 
-_HOMES = {
-    "Architecture": "design_space",
-    "DesignSpace": "design_space",
-    "Population": "design_space",
-    "reference": "design_space",
-    "ResultStore": "store",
-    "ResultStores": "store",
-    "Sweep": "sweep",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"anynet_study.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'anynet_study' has no attribute '{name}'")
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "Architecture": "design_space",
+        "DesignSpace": "design_space",
+        "Population": "design_space",
+        "reference": "design_space",
+        "ResultStore": "store",
+        "ResultStores": "store",
+        "Sweep": "sweep",
+    },
+)

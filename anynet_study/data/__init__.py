@@ -3,8 +3,9 @@
 Each name is imported when it is first used: a process that decodes needs none of them.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from anynet_study.lazy import on_first_use
 
 if TYPE_CHECKING:
     from anynet_study.data.builtin import BUILT_IN
@@ -30,22 +31,19 @@ __all__ = [
     "present",
 ]
 
-_HOMES = {
-    "BUILT_IN": "builtin",
-    "STUDY": "catalog",
-    "CatalogEntry": "catalog",
-    "DatasetView": "views",
-    "PackedDataset": "packed",
-    "Variant": "variants",
-    "add_dataset": "ingest",
-    "data_root": "root",
-    "load_dataset": "library",
-    "make_view": "views",
-    "present": "library",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"anynet_study.data.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'anynet_study.data' has no attribute '{name}'")
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "BUILT_IN": "builtin",
+        "STUDY": "catalog",
+        "CatalogEntry": "catalog",
+        "DatasetView": "views",
+        "PackedDataset": "packed",
+        "Variant": "variants",
+        "add_dataset": "ingest",
+        "data_root": "root",
+        "load_dataset": "library",
+        "make_view": "views",
+        "present": "library",
+    },
+)
