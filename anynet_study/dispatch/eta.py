@@ -1,10 +1,13 @@
 """When the work that is queued will be done, if jobs keep running as now."""
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from anynet_study.dispatch.ledger import LiveJob
+
+#: Of a job's runs: the predicted seconds of those that are unfinished, in order.
+Left = Callable[[Sequence[str]], Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -18,20 +21,18 @@ class Eta:
     assumes: str
 
 
-def eta(
-    jobs: Sequence[LiveJob], left: Mapping[str, float], ended: Mapping[str, float], now: float
-) -> Eta | None:
+def eta(jobs: Sequence[LiveJob], left: Left, ended: Mapping[str, float], now: float) -> Eta | None:
     """Until all of `jobs` are done; None without jobs.
 
     Each job does its list by itself. Those that wait begin, in their order, where a job that runs
-    now has ended: the study gets no more of the cluster than it has, and no less. `left`: predicted
-    seconds of the runs that are unfinished; `ended`: when finished ones did (seconds since 1970).
+    now has ended: the study gets no more of the cluster than it has, and no less. `ended`: when
+    finished runs did (seconds since 1970).
     """
     if not jobs:
         return None
     begun = [job for job in jobs if job.state == "running"]
     free = [_left_of(job, left, ended, now) for job in begun]
-    waiting = [_seconds(job.job.runs, left) for job in jobs if job.state == "pending"]
+    waiting = [sum(left(job.job.runs)) for job in jobs if job.state == "pending"]
     work = sum(free) + sum(waiting)
     if not begun:
         return Eta(None, work, "none is running")
@@ -52,15 +53,9 @@ def last_end(free: list[float], waiting: Iterable[float]) -> float:
     return last
 
 
-def _seconds(run_ids: Iterable[str], left: Mapping[str, float]) -> float:
-    return sum(left.get(run_id, 0.0) for run_id in run_ids)
-
-
-def _left_of(
-    job: LiveJob, left: Mapping[str, float], ended: Mapping[str, float], now: float
-) -> float:
+def _left_of(job: LiveJob, left: Left, ended: Mapping[str, float], now: float) -> float:
     """Predicted seconds of a job's runs that are left, but those that the first has been at it."""
-    lengths = [left[run_id] for run_id in job.job.runs if run_id in left]
+    lengths = left(job.job.runs)
     if not lengths:
         return 0.0
     begins = [ended[run_id] for run_id in job.job.runs if run_id in ended]

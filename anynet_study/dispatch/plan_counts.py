@@ -1,10 +1,39 @@
 """How much of a plan is recorded, by dataset, by architecture and of further evaluations."""
 
+from collections import Counter
+from collections.abc import Collection, Iterable
+
 import numpy as np
 import numpy.typing as npt
 
 from anynet_study.dispatch.planned import Plan, Setting
 from anynet_study.dispatch.recorded import Recorded
+
+
+def recorded_of(planned: Plan, recorded: Recorded) -> tuple[Counter[str], npt.NDArray[np.bool_]]:
+    """Runs by status, `missing` those without a record; and of each whether it has one, (runs,)."""
+    counts: Counter[str] = Counter()
+    done = np.empty(len(planned), bool)
+    for place, run_id in enumerate(planned.each_id()):
+        status = recorded.runs.get(run_id, "missing")
+        counts[status] += 1
+        done[place] = status != "missing"
+    return counts, done
+
+
+def marks(part: Plan) -> npt.NDArray[np.bool_]:
+    """Of each run of the whole study whether it is of this part, shape (runs,)."""
+    marked = np.zeros(part.table.size, bool)
+    marked[part.places] = True
+    return marked
+
+
+def marks_of(planned: Plan, lists: Iterable[Collection[str]]) -> npt.NDArray[np.bool_]:
+    """Of each run of the whole study whether it is in one of some lists of ids, shape (runs,)."""
+    marked = np.zeros(planned.table.size, bool)
+    for ids in lists:
+        marked[planned.find(ids).places] = True
+    return marked
 
 
 def _by_setting(planned: Plan) -> list[tuple[Setting, int]]:
@@ -39,7 +68,7 @@ def evaluated(planned: Plan, recorded: Recorded) -> tuple[int, int]:
     if not asked_for:
         return 0, 0
     columns = (planned.places % len(planned.settings)).tolist()
-    for run_id, column in zip(planned.ids(), columns, strict=True):
+    for run_id, column in zip(planned.each_id(), columns, strict=True):
         asked = planned.settings[column].evaluations
         found += sum((run_id, each) in recorded.evaluations for each in asked)
     return found, asked_for

@@ -117,10 +117,10 @@ class Plan(Sequence[PlannedRun]):
 
     def ids(self) -> list[str]:
         """The ids of the runs, in order."""
-        return list(self._each_id())
+        return list(self.each_id())
 
-    def _each_id(self) -> Iterator[str]:
-        """Decoded some thousand at a time: texts take several times the room."""
+    def each_id(self) -> Iterator[str]:
+        """The ids one by one, some thousand of them text at a time: that takes much more room."""
         ids = self.table.reshape(-1)
         for first in range(0, len(self), DECODED):
             yield from ids[self.places[first : first + DECODED]].astype(str).tolist()
@@ -134,7 +134,7 @@ class Plan(Sequence[PlannedRun]):
     def where(self, wanted: Callable[[str, Setting], bool]) -> "Plan":
         """The runs whose id and setting are `wanted`."""
         columns = map(self.settings.__getitem__, self.places % len(self.settings))
-        chosen = np.fromiter(map(wanted, self._each_id(), columns), bool, len(self))
+        chosen = np.fromiter(map(wanted, self.each_id(), columns), bool, len(self))
         return replace(self, places=self.places[chosen])
 
     def find(self, run_ids: Iterable[str]) -> "Plan":

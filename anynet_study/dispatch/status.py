@@ -1,20 +1,28 @@
 """How far a study is, from its own files and at most one call of squeue."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from anynet_study.dispatch.deaths import unfinished_jobs
 from anynet_study.dispatch.eta import eta
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.measured import Learned
-from anynet_study.dispatch.plan_counts import by_dataset, complete_rows, evaluated
+from anynet_study.dispatch.plan_counts import (
+    by_dataset,
+    complete_rows,
+    evaluated,
+    marks,
+    marks_of,
+    recorded_of,
+)
 from anynet_study.dispatch.planned import Plan
 from anynet_study.dispatch.recorded import Recorded
 from anynet_study.dispatch.throughput import Pace
-from anynet_study.dispatch.under_way import under_way
+from anynet_study.dispatch.under_way import tried_again
 
 
 @dataclass(frozen=True)
@@ -88,32 +96,34 @@ def study_status(
 
     `learned` is what the study's finished runs say of the others' lengths.
     """
-    ids = planned.ids()
-    statuses = [recorded.runs.get(run_id, "missing") for run_id in ids]
-    counts = Counter(statuses)
-    done = np.array([status != "missing" for status in statuses], bool)
+    counts, done = recorded_of(planned, recorded)
     evaluations, asked_for = evaluated(planned, recorded)
-    busy = under_way(recorded, jobs.live)
-    todo = _left(planned, recorded, busy)
-    states = Counter(job.state for job in jobs.live)
-    running = {run_id for job in jobs.live if job.state == "running" for run_id in job.job.runs}
-    assigned = {run_id for job in jobs.live for run_id in job.job.runs}
-    lost = [] if jobs.unknown else _lost(jobs, recorded, assigned)
-    lengths = (learned.planned if learned else planned).seconds().tolist()
-    left = {run_id: it for run_id, it in zip(ids, lengths, strict=True) if run_id in todo}
+    unfinished = marks(recorded.todo(planned)) | marks_of(
+        planned, [tried_again(recorded, jobs.live)]
+    )
+    running = marks_of(planned, _runs(jobs.live, "running")) & unfinished
+    queued = marks_of(planned, _runs(jobs.live, "pending")) & unfinished & ~running
+    lengths = learned.planned if learned else planned
+
+    def left(run_ids: Sequence[str]) -> list[float]:
+        asked = lengths.find(run_ids)
+        seconds: list[float] = asked.seconds()[unfinished[asked.places]].tolist()
+        return seconds
+
     ended = {run.run_id: run.ended for run in learned.measured} if learned else {}
     when = eta(jobs.live, left, ended, now)
+    states = Counter(job.state for job in jobs.live)
     rows_done, rows = complete_rows(planned, done)
     return Status(
-        planned=len(ids),
+        planned=len(planned),
         completed=counts["completed"],
         diverged=counts["diverged"],
         failed=counts["failed"],
         missing=counts["missing"],
-        failures=_failures(recorded, ids),
-        running=len(todo & running),
-        queued=len((todo & assigned) - running),
-        unassigned=len(todo - assigned),
+        failures=_failures(planned, recorded),
+        running=int(running.sum()),
+        queued=int(queued.sum()),
+        unassigned=int((unfinished & ~running & ~queued).sum()),
         rows_complete=rows_done,
         rows=rows,
         evaluations=evaluations,
@@ -123,7 +133,7 @@ def study_status(
         jobs_running=states["running"],
         jobs_queued=states["pending"],
         queue_reason=_most_common(job.reason for job in jobs.live if job.state == "pending"),
-        jobs_lost=len(lost),
+        jobs_lost=0 if jobs.unknown else _lost(planned, recorded, jobs, running | queued),
         jobs_unknown=jobs.unknown,
         runs_per_hour=pace.runs_per_hour(now),
         eta_seconds=when.seconds if when else None,
@@ -133,25 +143,23 @@ def study_status(
     )
 
 
-def _left(planned: Plan, recorded: Recorded, busy: Collection[str]) -> set[str]:
-    """The runs of which something is left: those that failed, if they are being tried again."""
-    todo = set(recorded.todo(planned).ids())
-    return todo | (recorded.failed().keys() & busy & set(planned.ids()))
+def _runs(live: Iterable[LiveJob], state: str) -> Iterator[Sequence[str]]:
+    return (job.job.runs for job in live if job.state == state)
 
 
-def _lost(jobs: Jobs, recorded: Recorded, assigned: Collection[str]) -> list[SubmittedJob]:
+def _lost(planned: Plan, recorded: Recorded, jobs: Jobs, assigned: npt.NDArray[np.bool_]) -> int:
     """Jobs that ended with runs without a record, which no live job has."""
     alive = {live.job.job_id for live in jobs.live}
-    return [
-        job
-        for job in unfinished_jobs(jobs.submitted, recorded, alive)
-        if any(run_id not in recorded.runs and run_id not in assigned for run_id in job.runs)
-    ]
+    count = 0
+    for job in unfinished_jobs(jobs.submitted, recorded, alive):
+        runs = planned.find(run_id for run_id in job.runs if run_id not in recorded.runs)
+        count += not assigned[runs.places].all()
+    return count
 
 
-def _failures(recorded: Recorded, ids: Iterable[str]) -> dict[str, int]:
+def _failures(planned: Plan, recorded: Recorded) -> dict[str, int]:
     failed = recorded.failed()
-    kinds = Counter(failed[run_id].kind for run_id in ids if run_id in failed)
+    kinds = Counter(failed[run_id].kind for run_id in planned.find(failed).each_id())
     return dict(kinds.most_common())
 
 

@@ -18,3 +18,14 @@ def under_way(recorded: Recorded, live: Iterable[LiveJob]) -> set[str]:
         for run_id in job.job.runs
         if run_id not in failed or failed[run_id].ended < job.job.started
     }
+
+
+def tried_again(recorded: Recorded, live: Iterable[LiveJob]) -> set[str]:
+    """The failed runs that jobs submitted since then have."""
+    failed = recorded.failed()
+    return {
+        run_id
+        for job in live
+        for run_id in job.job.runs
+        if run_id in failed and failed[run_id].ended < job.job.started
+    }
