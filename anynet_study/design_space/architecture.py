@@ -22,7 +22,7 @@ from anynet_study.errors import UserError
 LATER_FIELDS = ("block", "se_ratio")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Architecture:
     """One network; one value a stage in each tuple, 1 to 8 stages.
 
