@@ -19,11 +19,11 @@ import numpy as np
 
 from anynet_study.cli.prepared import Prepared, reopen
 from anynet_study.design_space.populations.cells import groups_of
-from anynet_study.dispatch.cost import CostModel, built_in_cost
-from anynet_study.dispatch.cost_features import Features, FloatArray, Workload
-from anynet_study.dispatch.cost_fit import fit_cost
-from anynet_study.dispatch.measured import features_of, measured_runs
-from anynet_study.dispatch.memory import CPU_MEMORY, MIB, run_bytes, shared_bytes
+from anynet_study.dispatch.cost.features import Features, FloatArray, Workload
+from anynet_study.dispatch.cost.fit import fit_cost
+from anynet_study.dispatch.cost.measured import features_of, measured_runs
+from anynet_study.dispatch.cost.memory import CPU_MEMORY, MIB, run_bytes, shared_bytes
+from anynet_study.dispatch.cost.model import CostModel, built_in_cost
 from anynet_study.dispatch.planned import PlannedRun
 
 FIRST = (1, 3, 5, 10, 20)
@@ -141,7 +141,7 @@ def _measured_peak(name: str, run_id: str) -> int:
     """Train an epoch as a worker does; the most bytes that this process has had resident."""
     import torch
 
-    from anynet_study.dispatch.process import keep_freed_memory
+    from anynet_study.dispatch.worker.process import keep_freed_memory
     from anynet_study.training.engine import train
 
     keep_freed_memory()

@@ -50,7 +50,7 @@ def write_photos(folder: Path, count: int) -> None:
 
 def decode_share(files: Sequence[Path], size: int) -> None:
     """The work of one process of "decoder"."""
-    from anynet_study.data.images import decode_image
+    from anynet_study.data.packing.pixels import decode_image
 
     for file in files:
         decode_image(file.read_bytes(), size)

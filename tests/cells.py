@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from anynet_study.data import PackedDataset
-from anynet_study.data.packing import Origin, pack
+from anynet_study.data.packing.packing import Origin, pack
 from anynet_study.data.readers.listing import Example, Listing
 
 #: More than fit in one word of stored predictions.

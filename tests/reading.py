@@ -7,7 +7,7 @@ from pathlib import Path
 
 from anynet_study.data.choices import Choices
 from anynet_study.data.readers import Example, Listing, read_source
-from anynet_study.data.source import Source, opened
+from anynet_study.data.source.source import Source, opened
 
 
 def read(path: Path, **choices: object) -> Listing:

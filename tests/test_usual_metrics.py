@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from anynet_study.data import PackedDataset, Variant, make_view
-from anynet_study.data.packing import Origin, pack
+from anynet_study.data.packing.packing import Origin, pack
 from anynet_study.data.readers import aptos, cassava, hpa, siim_isic
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.design_space import Architecture

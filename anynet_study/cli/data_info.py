@@ -47,7 +47,7 @@ def info(
     from anynet_study.data import load_dataset
     from anynet_study.data.contact_sheet import save_contact_sheet
     from anynet_study.data.describe import details, summary
-    from anynet_study.data.same_split import copy_manifest
+    from anynet_study.data.splits.same_split import copy_manifest
 
     dataset = load_dataset(name)
     if verify:

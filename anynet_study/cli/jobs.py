@@ -11,7 +11,7 @@ from anynet_study.cli.study import AsJson, StudyName
 from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
-    from anynet_study.dispatch.job_list import ListedJob
+    from anynet_study.dispatch.jobs.listing import ListedJob
     from anynet_study.study import Study
 
 Name = Annotated[
@@ -30,7 +30,7 @@ def cancel(study_name: StudyName) -> None:
       anynet-study cancel paper
     """
     from anynet_study.cli.alone import alone
-    from anynet_study.dispatch.cancel import cancel_jobs
+    from anynet_study.dispatch.jobs.cancel import cancel_jobs
     from anynet_study.study import Study
 
     study = Study.open(study_name)
@@ -61,8 +61,8 @@ def logs(
       anynet-study logs paper 12345_7 --err
       anynet-study logs paper 9457b0
     """
-    from anynet_study.dispatch import ledger
-    from anynet_study.dispatch.job_logs import find_log
+    from anynet_study.dispatch.jobs import ledger
+    from anynet_study.dispatch.jobs.logs import find_log
     from anynet_study.study import Study
 
     if lines < 1:
@@ -85,8 +85,8 @@ def logs(
 
 
 def _list(study: "Study", most: int, as_json: bool) -> None:
-    from anynet_study.dispatch import ledger
-    from anynet_study.dispatch.job_list import list_jobs
+    from anynet_study.dispatch.jobs import ledger
+    from anynet_study.dispatch.jobs.listing import list_jobs
     from anynet_study.dispatch.recorded import Recorded
 
     jobs = list(ledger.read(study.jobs))

@@ -36,7 +36,7 @@ def launch(
       anynet-study launch sweeps/paper.yaml --dry-run launch.slurm.array_parallelism=50
     """
     from anynet_study.cli.prepared import prepare
-    from anynet_study.dispatch.retries import PASSING_KINDS
+    from anynet_study.dispatch.endings.retries import PASSING_KINDS
 
     changes = [*(overrides or []), *([f"launch.cluster={cluster}"] if cluster else [])]
     if dry_run:
@@ -71,7 +71,7 @@ class Launched:
 
 def check_cluster(prepared: "Prepared") -> None:
     """Refuse what cannot be submitted, before anything is written."""
-    from anynet_study.dispatch.slurm import check_slurm
+    from anynet_study.dispatch.slurm.submission import check_slurm
 
     if prepared.sweep.launch.cluster == "slurm":
         check_slurm(prepared.study, prepared.sweep)
@@ -87,12 +87,12 @@ def submit_missing(
 
     Tried again are failures of some `kinds`, if `limited` up to `launch.attempts` times.
     """
-    from anynet_study.dispatch.attempts import next_attempts
+    from anynet_study.dispatch.endings.attempts import next_attempts
+    from anynet_study.dispatch.jobs.ledger import adopt, live_jobs
+    from anynet_study.dispatch.jobs.under_way import under_way
     from anynet_study.dispatch.journal_reader import JournalReader
-    from anynet_study.dispatch.ledger import adopt, live_jobs
-    from anynet_study.dispatch.slurm import submit_to_slurm
+    from anynet_study.dispatch.slurm.submission import submit_to_slurm
     from anynet_study.dispatch.submit import submit_locally
-    from anynet_study.dispatch.under_way import under_way
 
     study, sweep = prepared.study, prepared.sweep
     reader = JournalReader(study.journals)

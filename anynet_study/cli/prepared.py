@@ -6,8 +6,8 @@ from pathlib import Path
 
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Population
-from anynet_study.dispatch.cost import expected_cost
-from anynet_study.dispatch.measured import Learned, learn
+from anynet_study.dispatch.cost.measured import Learned, learn
+from anynet_study.dispatch.cost.model import expected_cost
 from anynet_study.dispatch.plan import load_views, plan
 from anynet_study.dispatch.planned import Plan
 from anynet_study.study import Study, sample

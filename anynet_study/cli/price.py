@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.table import Table
 
 from anynet_study.design_space import Population
-from anynet_study.dispatch.cost import CostModel, expected_cost
-from anynet_study.dispatch.forecast import START_UP_GOAL, Forecast, forecast
-from anynet_study.dispatch.measured import learned_cost, measured_runs
+from anynet_study.dispatch.cost.forecast import START_UP_GOAL, Forecast, forecast
+from anynet_study.dispatch.cost.measured import learned_cost, measured_runs
+from anynet_study.dispatch.cost.model import CostModel, expected_cost
+from anynet_study.dispatch.cost.price import Item, price
 from anynet_study.dispatch.plan import load_views, plan
-from anynet_study.dispatch.price import Item, price
 from anynet_study.errors import UserError
 from anynet_study.progress import duration
 from anynet_study.study import Study

@@ -38,7 +38,7 @@ def retry(
     """
     from anynet_study.cli.alone import alone
     from anynet_study.cli.launch import check_cluster, print_launched, submit_missing
-    from anynet_study.dispatch.retries import EVERY_KIND
+    from anynet_study.dispatch.endings.retries import EVERY_KIND
 
     kinds = {kind.strip() for kind in only.split(",")} if only else EVERY_KIND
     if unknown := sorted(kinds - EVERY_KIND):

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anynet_study.cli.study import by_kind
-from anynet_study.dispatch.status import Status
+from anynet_study.dispatch.progress.status import Status
 from anynet_study.progress import duration
 
 

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from anynet_study.data.builtin import BUILT_IN
     from anynet_study.data.catalog import STUDY, CatalogEntry
     from anynet_study.data.ingest import add_dataset
-    from anynet_study.data.library import load_dataset, present
-    from anynet_study.data.packed import PackedDataset
-    from anynet_study.data.root import data_root
-    from anynet_study.data.variants import Variant
-    from anynet_study.data.views import DatasetView, make_view
+    from anynet_study.data.packed.dataset import PackedDataset
+    from anynet_study.data.packed.library import load_dataset, present
+    from anynet_study.data.packed.root import data_root
+    from anynet_study.data.views.variants import Variant
+    from anynet_study.data.views.view import DatasetView, make_view
 
 __all__ = [
     "BUILT_IN",
@@ -37,13 +37,13 @@ __getattr__ = on_first_use(
         "BUILT_IN": "builtin",
         "STUDY": "catalog",
         "CatalogEntry": "catalog",
-        "DatasetView": "views",
-        "PackedDataset": "packed",
-        "Variant": "variants",
+        "DatasetView": "views.view",
+        "PackedDataset": "packed.dataset",
+        "Variant": "views.variants",
         "add_dataset": "ingest",
-        "data_root": "root",
-        "load_dataset": "library",
-        "make_view": "views",
-        "present": "library",
+        "data_root": "packed.root",
+        "load_dataset": "packed.library",
+        "make_view": "views.view",
+        "present": "packed.library",
     },
 )

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.data.holdout import hold_out
-from anynet_study.data.meta import Holdout
-from anynet_study.data.packed import PackedDataset
-from anynet_study.data.packing import Origin, pack
+from anynet_study.data.packed.dataset import PackedDataset
+from anynet_study.data.packed.meta import Holdout
+from anynet_study.data.packed.root import dataset_folder, publish, workspace
+from anynet_study.data.packing.packing import Origin, pack
 from anynet_study.data.procedural import BLOB_CLASSES, GRATING_CLASSES, blobs, gratings
 from anynet_study.data.readers.listing import Example, Listing
-from anynet_study.data.root import dataset_folder, publish, workspace
+from anynet_study.data.splits.holdout import hold_out
 
 LAYOUT = "built-in"
 TEST_SHARE = 0.2

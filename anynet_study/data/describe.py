@@ -4,9 +4,9 @@ from typing import Any
 
 from anynet_study.data.catalog import CATALOG
 from anynet_study.data.inventory import stored_bytes
-from anynet_study.data.meta import Split
-from anynet_study.data.packed import PackedDataset
-from anynet_study.data.repeats import Repeat, repeated_images
+from anynet_study.data.packed.dataset import PackedDataset
+from anynet_study.data.packed.meta import Split
+from anynet_study.data.packing.repeats import Repeat, repeated_images
 
 #: Unreadable images shown by name; all of them are in the JSON.
 SHOWN = 20

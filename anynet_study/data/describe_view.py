@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from anynet_study.data.labels import class_counts
-from anynet_study.data.variants import Variant
-from anynet_study.data.views import DatasetView
+from anynet_study.data.views.labels import class_counts
+from anynet_study.data.views.variants import Variant
+from anynet_study.data.views.view import DatasetView
 
 #: Rows of a table: class, members, training images, test images.
 Row = tuple[str, str, int, int]

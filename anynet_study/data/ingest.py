@@ -7,15 +7,15 @@ from typing import get_args
 from anynet_study.data import catalog
 from anynet_study.data.builtin import BUILT_IN
 from anynet_study.data.choices import DEFAULTS, Choices
-from anynet_study.data.holdout import hold_out, limit
-from anynet_study.data.meta import Holdout, Limit, printable
-from anynet_study.data.packed import PackedDataset
-from anynet_study.data.packing import Origin, pack
+from anynet_study.data.packed.dataset import PackedDataset
+from anynet_study.data.packed.meta import Holdout, Limit, printable
+from anynet_study.data.packed.root import dataset_folder, publish, workspace
+from anynet_study.data.packing.packing import Origin, pack
+from anynet_study.data.packing.store_choice import StoreOption
 from anynet_study.data.readers import Listing, read_source
-from anynet_study.data.root import dataset_folder, publish, workspace
-from anynet_study.data.same_split import split_as
-from anynet_study.data.source import opened
-from anynet_study.data.store_choice import StoreOption
+from anynet_study.data.source.source import opened
+from anynet_study.data.splits.holdout import hold_out, limit
+from anynet_study.data.splits.same_split import split_as
 from anynet_study.errors import UserError
 
 MAX_SIZE = 1024

@@ -4,9 +4,9 @@ from typing import Any
 
 from anynet_study.data.builtin import BUILT_IN
 from anynet_study.data.catalog import CATALOG
-from anynet_study.data.library import present
-from anynet_study.data.packed import PackedDataset
-from anynet_study.data.root import dataset_folder
+from anynet_study.data.packed.dataset import PackedDataset
+from anynet_study.data.packed.library import present
+from anynet_study.data.packed.root import dataset_folder
 from anynet_study.errors import UserError
 
 

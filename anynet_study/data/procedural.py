@@ -7,7 +7,7 @@ are drawn up front as arrays over images, from streams that never change.
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.data.ordering import seeded_uniform
+from anynet_study.data.splits.ordering import seeded_uniform
 
 Floats = NDArray[np.float64]
 SIDE = 12

@@ -8,8 +8,8 @@ from pathlib import Path
 from sys import intern
 from typing import Any
 
+from anynet_study.dispatch.progress.throughput import Pace
 from anynet_study.dispatch.recorded import Failure, Recorded
-from anynet_study.dispatch.throughput import Pace
 from anynet_study.store.decoding import Columns
 from anynet_study.store.evaluations.record import EVALUATION
 from anynet_study.store.frames import Reading

@@ -5,20 +5,20 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from anynet_study.dispatch import ledger
-from anynet_study.dispatch.deaths import (
+from anynet_study.dispatch.endings.deaths import (
     Death,
     deaths_in,
     fatal,
     out_of_memory_kills,
     record_deaths,
 )
-from anynet_study.dispatch.endings import ending
+from anynet_study.dispatch.endings.last_words import disk_is_full, last_words
+from anynet_study.dispatch.endings.logs import ending
+from anynet_study.dispatch.endings.retries import EVERY_KIND, retries
+from anynet_study.dispatch.jobs import ledger
 from anynet_study.dispatch.journal_reader import JournalReader
-from anynet_study.dispatch.last_words import disk_is_full, last_words
 from anynet_study.dispatch.planned import Plan, PlannedRun
 from anynet_study.dispatch.recorded import Recorded, Retries
-from anynet_study.dispatch.retries import EVERY_KIND, retries
 from anynet_study.dispatch.submit import LocalWorker, start_worker, submit_locally
 from anynet_study.errors import WorkFailedError
 from anynet_study.progress import Report, progress

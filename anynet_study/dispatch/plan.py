@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from anynet_study.data import DatasetView, load_dataset, make_view
 from anynet_study.design_space import Population
-from anynet_study.dispatch.cost import CostModel, expected_cost
+from anynet_study.dispatch.cost.model import CostModel, expected_cost
 from anynet_study.dispatch.planned import Plan, Setting
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Population
-from anynet_study.dispatch.cost import CostModel
-from anynet_study.dispatch.cost_features import Workload, run_features
+from anynet_study.dispatch.cost.features import Workload, run_features
+from anynet_study.dispatch.cost.model import CostModel
 from anynet_study.training.recipe import ResolvedRecipe
 from anynet_study.training.spec import RunSpec
 

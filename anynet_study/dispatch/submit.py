@@ -10,14 +10,14 @@ import psutil
 import submitit
 
 from anynet_study.data import data_root
-from anynet_study.dispatch import ledger
+from anynet_study.dispatch.jobs import ledger
 from anynet_study.dispatch.pack import pack_for_workers
 from anynet_study.dispatch.planned import PlannedRun
-from anynet_study.dispatch.process import huge_pages
 from anynet_study.dispatch.recorded import NO_RETRIES, Retries
 from anynet_study.dispatch.snapshot import Snapshot, take
 from anynet_study.dispatch.terminal import deaf_to_the_terminal, without_our_streams
-from anynet_study.dispatch.worker import Job
+from anynet_study.dispatch.worker.job import Job
+from anynet_study.dispatch.worker.process import huge_pages
 from anynet_study.files import naming
 from anynet_study.study import Study
 from anynet_study.sweep import Sweep

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anynet_study.data.stored_images import Images
+from anynet_study.data.packed.images import Images
 
 #: Batches read ahead of the step that needs them.
 AHEAD = 4

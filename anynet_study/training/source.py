@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from anynet_study.data import DatasetView
-from anynet_study.data.meta import Split
-from anynet_study.data.stored_images import Images
+from anynet_study.data.packed.images import Images
+from anynet_study.data.packed.meta import Split
 from anynet_study.training.feeds import BatchStream, Feed, ResidentFeed, StreamedFeed
 
 #: Share of a GPU's free memory that datasets may take; the rest is for the networks.

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
 from anynet_study.data import DatasetView
-from anynet_study.data.meta import Split
+from anynet_study.data.packed.meta import Split
 from anynet_study.training.augment import preprocessor
 from anynet_study.training.recipe import ResolvedRecipe
 

@@ -11,9 +11,9 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from anynet_study.data.packing import Origin, pack
+from anynet_study.data.packed.root import dataset_folder, publish, workspace
+from anynet_study.data.packing.packing import Origin, pack
 from anynet_study.data.readers.listing import Example, Listing
-from anynet_study.data.root import dataset_folder, publish, workspace
 
 CLASSES = 10
 #: Of the paper's sweep: multiply-adds at 224 px and 1000 classes.

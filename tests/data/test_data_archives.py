@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from anynet_study.data.archives import unpack
-from anynet_study.data.budget import DEFAULTS, Budget, Limits
-from anynet_study.data.member import Member
+from anynet_study.data.source.archives import unpack
+from anynet_study.data.source.budget import DEFAULTS, Budget, Limits
+from anynet_study.data.source.member import Member
 from anynet_study.errors import UserError
 
 

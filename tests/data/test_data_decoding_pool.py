@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from miniatures import save
 
-from anynet_study.data import add_dataset, decoding_pool
-from anynet_study.data.decoding import BLOCK_BYTES
-from anynet_study.data.decoding_pool import decoder
-from anynet_study.data.encoded import Encoded
-from anynet_study.data.form import Form
-from anynet_study.data.images import decode_image
-from anynet_study.data.member import Member
+from anynet_study.data import add_dataset
+from anynet_study.data.packed.form import Form
+from anynet_study.data.packing import pool
+from anynet_study.data.packing.decoding import BLOCK_BYTES
+from anynet_study.data.packing.encoded import Encoded
+from anynet_study.data.packing.pixels import decode_image
+from anynet_study.data.packing.pool import decoder
+from anynet_study.data.source.member import Member
 from anynet_study.errors import WorkFailedError
 
 FORM = Form(256, 256)
@@ -61,7 +62,7 @@ def test_images_are_drawn_as_they_are_needed(files):
 
     with decoder(FORM, len(files), 2) as decode:
         for done, _ in enumerate(decode(counted())):
-            assert drawn <= SOME * (done + 1 + 2 * decoding_pool.AHEAD)
+            assert drawn <= SOME * (done + 1 + 2 * pool.AHEAD)
 
 
 def test_a_process_that_dies_ends_the_work_with_a_word(files):
@@ -75,9 +76,9 @@ def test_a_process_that_dies_ends_the_work_with_a_word(files):
 
 
 def test_and_the_next_run_goes_on(data_home, files, monkeypatch):
-    monkeypatch.setattr("anynet_study.data.marks.SECONDS", 0.0)
+    monkeypatch.setattr("anynet_study.data.packing.marks.SECONDS", 0.0)
     source = files[0].parents[1]
-    receive = decoding_pool._Pool._receive
+    receive = pool._Pool._receive
     calls = 0
 
     def received(self: object, *rest: object) -> None:
@@ -88,7 +89,7 @@ def test_and_the_next_run_goes_on(data_home, files, monkeypatch):
         receive(self, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(decoding_pool._Pool, "_receive", received)
+        patch.setattr(pool._Pool, "_receive", received)
         with pytest.raises(WorkFailedError):
             add_dataset("mine", source, size=256, workers=2, max_broken=0.1)
     assert [path.name.split("~")[0] for path in data_home.iterdir()] == [".mine"]
@@ -99,13 +100,13 @@ def test_and_the_next_run_goes_on(data_home, files, monkeypatch):
 
 
 def test_nothing_is_started_for_a_few_images(files):
-    with decoder(FORM, decoding_pool.IMAGES_PER_WORKER - 1):
+    with decoder(FORM, pool.IMAGES_PER_WORKER - 1):
         assert not active_children()
 
 
 def test_a_process_loads_little_before_it_decodes():
     script = (
-        "import sys, anynet_study.data.decoding_pool\n"
+        "import sys, anynet_study.data.packing.pool\n"
         "print(*sorted({'pydantic', 'pyarrow', 'rich', 'torch', 'pandas'} & set(sys.modules)))"
     )
     assert subprocess.check_output([sys.executable, "-c", script]).split() == []

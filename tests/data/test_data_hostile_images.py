@@ -13,8 +13,9 @@ import pytest
 from miniatures import save, write_miniature
 from PIL import Image
 
-from anynet_study.data import add_dataset, encoded
-from anynet_study.data.images import UnreadableImageError, decode_image
+from anynet_study.data import add_dataset
+from anynet_study.data.packing import encoded
+from anynet_study.data.packing.pixels import UnreadableImageError, decode_image
 
 NOISE = Image.fromarray(np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8))
 
@@ -106,7 +107,7 @@ def test_what_they_claim_is_not_paid_for(tmp_path):
     script = (
         "import resource, sys\n"
         "from pathlib import Path\n"
-        "from anynet_study.data.images import UnreadableImageError, decode_image\n"
+        "from anynet_study.data.packing.pixels import UnreadableImageError, decode_image\n"
         "def most(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "before = most()\n"
         "for path in Path(sys.argv[1]).iterdir():\n"

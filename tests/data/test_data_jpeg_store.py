@@ -13,13 +13,12 @@ from anynet_study.data import (
     PackedDataset,
     Variant,
     add_dataset,
-    jpeg_writer,
     load_dataset,
     make_view,
-    store_choice,
 )
-from anynet_study.data.images import decode_image
-from anynet_study.data.jpeg_images import JpegImages
+from anynet_study.data.packed.jpeg_images import JpegImages
+from anynet_study.data.packing import jpeg_writer, store_choice
+from anynet_study.data.packing.pixels import decode_image
 from anynet_study.errors import UserError
 
 SIZE = 24
@@ -30,7 +29,7 @@ def small(tmp_path, monkeypatch) -> Path:
     """40 JPEGs of about the size that is needed: colour and grey, wide and high."""
     monkeypatch.setattr(jpeg_writer, "BATCH_BYTES", 3000)
     monkeypatch.setattr(jpeg_writer, "SHARD_BYTES", 9000)
-    monkeypatch.setattr("anynet_study.data.decoding.BLOCK_IMAGES", 4)
+    monkeypatch.setattr("anynet_study.data.packing.decoding.BLOCK_IMAGES", 4)
     random = np.random.default_rng(0)
     for number in range(40):
         split, label = "test" if number % 4 == 0 else "train", str(number % 3 // 2)

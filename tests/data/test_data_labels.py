@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from anynet_study.data import Variant, make_view
-from anynet_study.data.meta import read_meta
-from anynet_study.data.packed import PackedDataset
-from anynet_study.data.packing import Origin, pack
+from anynet_study.data.packed.dataset import PackedDataset
+from anynet_study.data.packed.meta import read_meta
+from anynet_study.data.packing.packing import Origin, pack
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.errors import UserError
 

@@ -13,7 +13,8 @@ SCRIPT = """
 import json, sys, threading
 from pathlib import Path
 import psutil
-from anynet_study.data import add_dataset, decoding, jpeg_writer
+from anynet_study.data import add_dataset
+from anynet_study.data.packing import decoding, jpeg_writer
 
 def used(process):
     # Not the pages of mapped files, which the system takes back.

@@ -8,7 +8,7 @@ import pytest
 from miniatures import WRITERS, save, write_miniature
 from reading import counts, read
 
-from anynet_study.data.tree import tree_of_folder, tree_of_names
+from anynet_study.data.source.tree import tree_of_folder, tree_of_names
 from anynet_study.errors import UserError
 
 LAYOUTS = {

@@ -15,14 +15,16 @@ import numpy as np
 import pytest
 from miniatures import save, write_miniature
 
-from anynet_study.data import add_dataset, decoding, jpeg_writer, marks, packing, present
-from anynet_study.data.npy import NpyAppender
+from anynet_study.data import add_dataset, present
+from anynet_study.data.packing import decoding, jpeg_writer, marks, packing
+from anynet_study.data.source.npy import NpyAppender
 
 SIZE = 32
 SCRIPT = """
 import sys
 from pathlib import Path
-from anynet_study.data import add_dataset, decoding, jpeg_writer, marks
+from anynet_study.data import add_dataset
+from anynet_study.data.packing import decoding, jpeg_writer, marks
 marks.SECONDS, decoding.BLOCK_IMAGES = 0.0, 16
 jpeg_writer.SHARD_BYTES, jpeg_writer.BATCH_BYTES = 40_000, 10_000
 if __name__ == "__main__":
@@ -74,7 +76,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         counts.append(len(images))
         return original(images, *rest)
 
-    monkeypatch.setattr("anynet_study.data.decoding_pool.decode_block", decode_block)
+    monkeypatch.setattr("anynet_study.data.packing.pool.decode_block", decode_block)
     return counts
 
 
@@ -176,7 +178,7 @@ def test_an_archive_is_unpacked_once(data_home, tmp_path, source, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             add_dataset("mine", archive, size=SIZE, max_broken=0.1)
     assert len(list(data_home.glob(".mine~*/unpacked"))) == 1
-    monkeypatch.setattr("anynet_study.data.unpacking.unpack", interrupting)
+    monkeypatch.setattr("anynet_study.data.source.unpacking.unpack", interrupting)
     add_dataset("mine", archive, size=SIZE, workers=1, max_broken=0.1)
     assert [path.name for path in data_home.iterdir()] == ["mine"]
 

@@ -12,8 +12,8 @@ from reading import counts, read, read_with_source
 
 from anynet_study.data import add_dataset
 from anynet_study.data.choices import Choices
-from anynet_study.data.encoded import Decoder
-from anynet_study.data.images import decode_image
+from anynet_study.data.packing.encoded import Decoder
+from anynet_study.data.packing.pixels import decode_image
 from anynet_study.errors import UserError
 
 RANDOM = np.random.default_rng(0)

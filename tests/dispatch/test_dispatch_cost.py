@@ -10,7 +10,10 @@ from torch import nn
 
 from anynet_study.design_space import Architecture, DesignSpace, Population
 from anynet_study.design_space.populations.cells import groups_of
-from anynet_study.dispatch.cost import (
+from anynet_study.dispatch.cost.devices import gpu_here
+from anynet_study.dispatch.cost.features import Features, FloatArray, Workload, run_features
+from anynet_study.dispatch.cost.fit import fit_cost, held_out_error
+from anynet_study.dispatch.cost.model import (
     CPU_CORE,
     H100,
     V100,
@@ -18,9 +21,6 @@ from anynet_study.dispatch.cost import (
     built_in_cost,
     expected_cost,
 )
-from anynet_study.dispatch.cost_features import Features, FloatArray, Workload, run_features
-from anynet_study.dispatch.cost_fit import fit_cost, held_out_error
-from anynet_study.dispatch.devices import gpu_here
 from anynet_study.models import build
 from anynet_study.training import Recipe
 

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from tiny_study import TINY
 
-from anynet_study.dispatch.executor import sbatch_text, slurm_executor
-from anynet_study.dispatch.site import Site
+from anynet_study.dispatch.slurm.executor import sbatch_text, slurm_executor
+from anynet_study.dispatch.slurm.site import Site
 from anynet_study.dispatch.snapshot import Snapshot
 from anynet_study.errors import UserError
 from anynet_study.study import Study
@@ -48,7 +48,7 @@ export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"
 # command
 export SUBMITIT_EXECUTOR=slurm
 srun --unbuffered --output /s/studies/tiny/logs/%A_%a_%t_log.out --error \
-/s/studies/tiny/logs/%A_%a_%t_log.err PYTHON -u -m anynet_study.dispatch.task \
+/s/studies/tiny/logs/%A_%a_%t_log.err PYTHON -u -m anynet_study.dispatch.slurm.task \
 /s/studies/tiny/logs abc
 """
 

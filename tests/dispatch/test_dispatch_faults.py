@@ -10,12 +10,12 @@ import pytest
 import torch
 import yaml
 
-from anynet_study.dispatch import work
-from anynet_study.dispatch.journals import Journals
 from anynet_study.dispatch.planned import PlannedRun
-from anynet_study.dispatch.record import Trained, turns
-from anynet_study.dispatch.work import Bench
-from anynet_study.dispatch.worker import assignment
+from anynet_study.dispatch.worker import bench as work
+from anynet_study.dispatch.worker.bench import Bench
+from anynet_study.dispatch.worker.job import assignment
+from anynet_study.dispatch.worker.journals import Journals
+from anynet_study.dispatch.worker.record import Trained, turns
 from anynet_study.store import RunRecord, read_journal
 from anynet_study.study import Study, sample
 from anynet_study.sweep import Sweep

@@ -8,10 +8,10 @@ import pytest
 import yaml
 from tiny_study import RUNS, TINY
 
-from anynet_study.dispatch.cost import CPU_CORE
-from anynet_study.dispatch.forecast import START_UP_CPU, START_UP_GPU, Forecast, forecast
+from anynet_study.dispatch.cost.forecast import START_UP_CPU, START_UP_GPU, Forecast, forecast
+from anynet_study.dispatch.cost.model import CPU_CORE
+from anynet_study.dispatch.cost.price import price
 from anynet_study.dispatch.planned import Plan
-from anynet_study.dispatch.price import price
 from anynet_study.study import Study, sample
 from anynet_study.sweep import Sweep
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from anynet_study.dispatch.headway import MOST_STALLED
-from anynet_study.dispatch.worker import Job
+from anynet_study.dispatch.slurm.headway import MOST_STALLED
+from anynet_study.dispatch.worker.job import Job
 from anynet_study.study import Study
 
 

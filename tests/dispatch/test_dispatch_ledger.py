@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from anynet_study.dispatch import ledger, submissions
+from anynet_study.dispatch.jobs import ledger, submissions
 from anynet_study.errors import WorkFailedError
 
 
@@ -125,7 +125,7 @@ def test_what_slurm_refused_is_no_job(tmp_path: Path, squeue: Squeue) -> None:
 def test_launchers_at_the_same_time_write_files_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "jobs"
     script = (
-        "import sys; from pathlib import Path; from anynet_study.dispatch import submissions\n"
+        "import sys; from pathlib import Path; from anynet_study.dispatch.jobs import submissions\n"
         "for n in range(50):\n"
         "    run = f'{sys.argv[1]}-{n}'\n"
         "    token = submissions.intend(Path(sys.argv[2]), [run] * 200)\n"

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from anynet_study.design_space import Architecture, DesignSpace, Population
 from anynet_study.design_space.populations.cells import groups_of
-from anynet_study.dispatch.cost import CPU_CORE, V100
-from anynet_study.dispatch.cost_features import Workload, layer_counts
-from anynet_study.dispatch.memory import (
+from anynet_study.dispatch.cost.features import Workload, layer_counts
+from anynet_study.dispatch.cost.memory import (
     CPU_MEMORY,
     GPU_MEMORY,
     MIB,
@@ -22,6 +21,7 @@ from anynet_study.dispatch.memory import (
     runs_at_once,
     shared_bytes,
 )
+from anynet_study.dispatch.cost.model import CPU_CORE, V100
 from anynet_study.training import Recipe
 
 BARE = DeviceMemory(process_bytes=0, layer_bytes=0, slack=0.0, resident=False)

@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from anynet_study.dispatch.deaths import (
+from anynet_study.dispatch.endings.deaths import (
     Death,
     deaths_in,
     fatal,
     out_of_memory_kills,
     unfinished_jobs,
 )
-from anynet_study.dispatch.endings import KILLED, Ending
-from anynet_study.dispatch.ledger import slurm_job
+from anynet_study.dispatch.endings.logs import KILLED, Ending
+from anynet_study.dispatch.endings.retries import EVERY_KIND, nodes_failed_on, retries
+from anynet_study.dispatch.jobs.ledger import slurm_job
 from anynet_study.dispatch.recorded import Again, Failure, Recorded
-from anynet_study.dispatch.retries import EVERY_KIND, nodes_failed_on, retries
 from anynet_study.study import Study
 
 

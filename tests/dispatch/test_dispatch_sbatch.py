@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fake_slurm import FULL
 
-from anynet_study.dispatch.sbatch import (
+from anynet_study.dispatch.slurm.sbatch import (
     QueueFullError,
     RefusedError,
     sbatch,

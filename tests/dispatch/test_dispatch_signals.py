@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from anynet_study.dispatch.process import TUNABLES, huge_pages
-from anynet_study.dispatch.signals import NOTED, Interruption
+from anynet_study.dispatch.worker.process import TUNABLES, huge_pages
+from anynet_study.dispatch.worker.signals import NOTED, Interruption
 
 HUGE = "glibc.malloc.hugetlb=1"
 #: A worker with one long run, as submitit would call it.
@@ -18,7 +18,7 @@ WORKER = """
 import sys
 from pathlib import Path
 from anynet_study.dispatch.plan import load_views, plan
-from anynet_study.dispatch.worker import Job
+from anynet_study.dispatch.worker.job import Job
 from anynet_study.study import Study, sample
 from anynet_study.sweep import Sweep
 

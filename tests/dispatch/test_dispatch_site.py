@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from anynet_study.dispatch.site import Site
+from anynet_study.dispatch.slurm.site import Site
 
 
 def program(path: Path, *lines: str) -> None:

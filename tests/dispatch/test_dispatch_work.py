@@ -8,10 +8,10 @@ import pytest
 import torch
 import yaml
 
-from anynet_study.dispatch.journals import Journals
 from anynet_study.dispatch.recorded import Again, Failure, Recorded
-from anynet_study.dispatch.work import Bench
-from anynet_study.dispatch.worker import assignment
+from anynet_study.dispatch.worker.bench import Bench
+from anynet_study.dispatch.worker.job import assignment
+from anynet_study.dispatch.worker.journals import Journals
 from anynet_study.store import EvaluationRecord, RunRecord, read_evaluations, read_journal
 from anynet_study.study import Study, sample
 from anynet_study.sweep import Sweep

@@ -9,12 +9,13 @@ from test_dispatch_recorded import row
 from tiny_study import TINY
 
 from anynet_study.cli.prepared import Prepared, prepare
-from anynet_study.dispatch import journal_reader, worker
+from anynet_study.dispatch import journal_reader
 from anynet_study.dispatch.planned import PlannedRun
 from anynet_study.dispatch.recorded import Again, Recorded
-from anynet_study.dispatch.signals import Interruption
-from anynet_study.dispatch.work import Bench
-from anynet_study.dispatch.worker import Job
+from anynet_study.dispatch.worker import job as worker
+from anynet_study.dispatch.worker.bench import Bench
+from anynet_study.dispatch.worker.job import Job
+from anynet_study.dispatch.worker.signals import Interruption
 from anynet_study.store import JournalWriter
 from anynet_study.training.fallback import with_less_memory
 from anynet_study.training.options import Options

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from anynet_study.data import DatasetView
-from anynet_study.data.meta import Split
+from anynet_study.data.packed.meta import Split
 from anynet_study.training.feeds import Feed, ResidentFeed, StreamedFeed
 from anynet_study.training.source import Source, as_tensor
 

@@ -56,7 +56,7 @@ def test_a_worker_does_without_torchs_compiler() -> None:
         "import sys; sys.path[:0] = ['tests/training', 'tests']; import torch;"
         "import test_training_updates as t;"
         "t.descend(t.RECIPES['SGD'], 'one kernel', torch.float32);"
-        "import anynet_study.dispatch.work;"
+        "import anynet_study.dispatch.worker.bench;"
         "print('torch._dynamo' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

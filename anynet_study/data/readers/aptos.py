@@ -3,8 +3,8 @@
 from anynet_study.data.readers.labelled_table import Columns, read_labelled
 from anynet_study.data.readers.listing import Listing
 from anynet_study.data.readers.tables import columns_of
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 
 LAYOUT = "APTOS 2019"
 TABLE, IMAGES = "train.csv", "train_images"

@@ -3,8 +3,8 @@
 from anynet_study.data.readers.coco import CocoPart, read_coco
 from anynet_study.data.readers.images_by_id import ImagesById
 from anynet_study.data.readers.listing import Example, Listing
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "CCT-20"

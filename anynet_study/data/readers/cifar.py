@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.data.readers.listing import Example
-from anynet_study.data.source import Source
+from anynet_study.data.source.source import Source
 from anynet_study.errors import UserError
 
 SIDE = 32

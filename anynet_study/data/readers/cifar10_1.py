@@ -7,8 +7,8 @@ import numpy as np
 from anynet_study.data.readers.cifar import SIDE
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.readers.npy_array import read_npy
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "CIFAR-10.1"

@@ -15,8 +15,8 @@ from anynet_study.data.readers.cifar import (
     no_choice_of_labels,
 )
 from anynet_study.data.readers.listing import Example, Listing
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "CIFAR (binary)"

@@ -11,8 +11,8 @@ from anynet_study.data.readers.cifar import (
 )
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.readers.safe_pickle import byte_rows, load_dictionary
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "CIFAR (python)"

@@ -6,7 +6,7 @@ from typing import Any
 
 from anynet_study.data.readers.json_files import read_json
 from anynet_study.data.readers.tables import checked_id
-from anynet_study.data.source import Source
+from anynet_study.data.source.source import Source
 from anynet_study.errors import UserError
 
 

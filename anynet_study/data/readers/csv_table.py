@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 from anynet_study.data.readers.csv_columns import TableColumns, guess_columns
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.readers.tables import columns_of, read_table
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "table of images"

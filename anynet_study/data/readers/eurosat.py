@@ -2,8 +2,8 @@
 
 from anynet_study.data.readers.listing import Listing
 from anynet_study.data.readers.named_folders import read_as
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "EuroSAT"

@@ -2,8 +2,8 @@
 
 from anynet_study.data.readers.labelled_table import Columns, read_labelled
 from anynet_study.data.readers.listing import Listing
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 
 LAYOUT = "HAM10000"
 #: The table has no suffix, .csv or .tab, depending on where it was downloaded.

@@ -5,8 +5,8 @@ from collections import Counter
 from anynet_study.data.readers.images_by_id import ImagesById
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.readers.tables import checked_id, columns_of, read_table
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "HPA"

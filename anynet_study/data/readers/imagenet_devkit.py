@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from anynet_study.data.readers.class_folders import read_classes
 from anynet_study.data.readers.imagenet_meta import leaf_wnids
 from anynet_study.data.readers.listing import Example, Listing
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "ImageNet (tars and development kit)"

@@ -5,8 +5,8 @@ from pathlib import PurePosixPath
 from anynet_study.data.readers.class_folders import read_classes
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.readers.tables import checked_id, read_table
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "ImageNet (Kaggle)"

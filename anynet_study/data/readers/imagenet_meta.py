@@ -3,7 +3,7 @@
 import io
 
 from anynet_study.data.readers.mat_files import checked_mat
-from anynet_study.data.source import Source
+from anynet_study.data.source.source import Source
 from anynet_study.errors import UserError
 
 #: The official file has 200 kB.

@@ -4,8 +4,8 @@ import re
 
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.readers.reference_classes import reference_classes
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "ImageNetV2"

@@ -4,8 +4,8 @@ import re
 
 from anynet_study.data.readers.listing import Listing
 from anynet_study.data.readers.named_folders import read_as
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 
 LAYOUT = "Insects"
 #: Shorter numbers are class indices of other datasets.

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from anynet_study.data.source import Source
+from anynet_study.data.source.source import Source
 from anynet_study.errors import UserError
 
 #: Parsed it takes several times as much memory. CCT-20's largest has 20 MB.

@@ -30,8 +30,8 @@ from anynet_study.data.readers import (
     wnid_shift,
 )
 from anynet_study.data.readers.listing import Listing
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 
 
 class Reader(NamedTuple):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from anynet_study.data.readers.images_by_id import ImagesById
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.readers.tables import checked_id, read_table
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
 
 

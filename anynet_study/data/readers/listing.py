@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.data.encoded import Area, Encoded, Part, Stains
-from anynet_study.data.source import Source
+from anynet_study.data.packing.encoded import Area, Encoded, Part, Stains
+from anynet_study.data.source.source import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ A photo `X.jpg` has a file `X.jpg.txt` of lines `row; column; label` in a folder
 import re
 from dataclasses import replace
 
-from anynet_study.data.encoded import Around
+from anynet_study.data.packing.encoded import Around
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.readers.mlc import CLASSES, NUMBERS
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder, is_image
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder, is_image
 from anynet_study.errors import UserError
 
 LAYOUT = "MLC (photos with points)"

@@ -2,8 +2,8 @@
 
 from anynet_study.data.readers import class_folders
 from anynet_study.data.readers.listing import Listing
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 
 
 def read_as(

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from anynet_study.data.source import Source
+from anynet_study.data.source.source import Source
 from anynet_study.errors import UserError
 
 MAX_BYTES = 256 << 20

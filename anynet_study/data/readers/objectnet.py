@@ -1,11 +1,11 @@
 """ObjectNet: photos of household objects, of which 113 classes are ImageNet's. A test set."""
 
-from anynet_study.data.encoded import Inside
+from anynet_study.data.packing.encoded import Inside
 from anynet_study.data.readers.json_files import read_json
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.readers.reference_classes import reference_classes
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "ObjectNet"

@@ -4,8 +4,8 @@ import re
 from pathlib import PurePosixPath
 
 from anynet_study.data.readers.listing import Example, Listing
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "Powerline"

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from anynet_study.data.readers.known import READERS, Reader
 from anynet_study.data.readers.listing import Listing
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder, is_image
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder, is_image
 from anynet_study.errors import UserError
 
 

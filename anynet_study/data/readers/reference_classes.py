@@ -1,8 +1,8 @@
 """The classes of a dataset that test sets refer to by number."""
 
-from anynet_study.data.meta import read_meta
-from anynet_study.data.root import dataset_folder
-from anynet_study.data.source import Source
+from anynet_study.data.packed.meta import read_meta
+from anynet_study.data.packed.root import dataset_folder
+from anynet_study.data.source.source import Source
 from anynet_study.errors import UserError
 
 DEFAULT = "imagenet"

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from anynet_study.data.readers.labelled_table import Columns, read_labelled
 from anynet_study.data.readers.listing import Listing
 from anynet_study.data.readers.tables import columns_of
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "SIIM-ISIC"

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from anynet_study.data.readers import class_folders
 from anynet_study.data.readers.listing import Listing
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
 
 LAYOUT = "split/class/image"

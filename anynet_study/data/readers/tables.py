@@ -3,8 +3,8 @@
 import csv
 import io
 
-from anynet_study.data.member import Member
-from anynet_study.data.source import Source
+from anynet_study.data.source.member import Member
+from anynet_study.data.source.source import Source
 from anynet_study.errors import UserError
 
 #: Parsed it takes several times as much memory.

@@ -4,8 +4,8 @@ import re
 
 from anynet_study.data.readers.class_folders import read_classes
 from anynet_study.data.readers.listing import Listing
-from anynet_study.data.source import Source
-from anynet_study.data.tree import Folder
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 
 LAYOUT = "ImageNet shift (wnid folders, test only)"
 WNID = re.compile(r"n\d{8}")

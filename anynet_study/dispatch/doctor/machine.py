@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import psutil
 
-from anynet_study.dispatch.devices import gpu_here
+from anynet_study.dispatch.cost.devices import gpu_here
 from anynet_study.dispatch.doctor.finding import Finding
 from anynet_study.dispatch.submit import gpus_here
 

@@ -1,0 +1,146 @@
+"""`meta.json` of a packed dataset: what it holds, where it comes from, what was left out."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from anynet_study.data.packed.form import Form, Store
+from anynet_study.errors import UserError
+
+SCHEMA_VERSION = 1
+Split = Literal["train", "test"]
+SPLITS: tuple[Split, Split] = ("train", "test")
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SplitCounts(_Frozen):
+    """Images of a split, in total and by class."""
+
+    images: int
+    per_class: tuple[int, ...]
+
+
+class Holdout(_Frozen):
+    """How a test split of our own was made; the images are in `split.csv`."""
+
+    seed: int
+    share: float
+    grouped: bool
+
+
+class Limit(_Frozen):
+    """Which part of the source was taken."""
+
+    seed: int
+    per_class: int | None
+    fraction: float | None
+
+
+class Broken(_Frozen):
+    """An image that could not be read and was left out."""
+
+    split: Split
+    image: str
+    reason: str
+
+
+class Duplicates(_Frozen):
+    """Images whose packed pixels are equal to those of an earlier one."""
+
+    test_in_train: int
+    within_train: int
+    within_test: int
+
+
+class Meta(_Frozen):
+    """`meta.json` of a packed dataset."""
+
+    schema_version: int
+    name: str
+    classes: tuple[str, ...]
+    #: Height and width in pixels.
+    size: int
+    #: What the shorter side was scaled to before the centre was cut out; None: to `size`.
+    resize: int | None = None
+    #: How images are kept, see `Form`.
+    store: Store = "raw"
+    #: Of size, classes, labels and pixels of both splits; see `content_hash`.
+    content_hash: str
+    layout: str
+    #: What it was made from: the last part of the path.
+    source: str
+    train: SplitCounts
+    test: SplitCounts
+    holdout: Holdout | None
+    limit: Limit | None
+    duplicates: Duplicates
+    quarantined: tuple[Broken, ...]
+    #: Files in the source that are no labelled image of either split.
+    ignored: int
+    #: Whether an image can have several classes: labels are then a matrix (`labels.Labels`).
+    multi_label: bool = False
+    #: Superclasses that the source itself has, by name the classes in each; or none.
+    superclasses: dict[str, tuple[str, ...]] = {}
+    #: What to know about how the source was read.
+    notes: tuple[str, ...] = ()
+    #: Name of the manifest that the split was taken from.
+    split_from: str | None = None
+    #: How the source was told to be read, by option of `data add`.
+    choices: dict[str, str] = {}
+
+
+def content_hash(
+    form: Form, classes: tuple[str, ...], splits: Mapping[Split, tuple[bytes, bytes]]
+) -> str:
+    """The identity of a dataset's content, 64 hexadecimal digits.
+
+    `splits` are the SHA-256 digests of each split's labels and images, see `ImageWriter.digest`.
+    Names of files and of the dataset, times and the layout do not enter; `resize` only where
+    images are files that are fitted when they are decoded.
+    """
+    header: list[object] = [form.size, list(classes)]
+    if form.store != "raw":
+        header += [form.store, form.resize]
+    whole = hashlib.sha256(json.dumps(header, ensure_ascii=True).encode())
+    for split in SPLITS:
+        for digest in splits[split]:
+            whole.update(digest)
+    return whole.hexdigest()
+
+
+def read_meta(path: Path) -> Meta:
+    """Read `meta.json`; UserError if it is damaged or from a newer version."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        version = raw["schema_version"]
+        if version != SCHEMA_VERSION:
+            raise UserError(
+                f"{path}: schema version {version}, but this version reads {SCHEMA_VERSION}; "
+                "update anynet-study or add the dataset again with --force"
+            )
+        return Meta.model_validate(raw)
+    except FileNotFoundError as error:
+        raise damaged(path, "the file is missing") from error
+    except (ValueError, TypeError, KeyError, ValidationError) as error:
+        raise damaged(path, "not the meta data of a packed dataset") from error
+
+
+def printable(name: str) -> str:
+    """A file's name as text: bytes that are not UTF-8, as in old archives, become `\\xff`."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def damaged(path: Path, reason: str) -> UserError:
+    """The error for a packed dataset that is not as it was written."""
+    line = reason.splitlines()[0] if reason else "unreadable"
+    return UserError(
+        f"{path}: damaged dataset ({line}); remove its folder, and add it again if it is not "
+        "built in"
+    )

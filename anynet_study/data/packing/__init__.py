@@ -1,0 +1,1 @@
+"""Images decoded once and written to a dataset, in a way that can be interrupted."""

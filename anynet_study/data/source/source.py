@@ -1,0 +1,114 @@
+"""A downloaded dataset as a tree of files, whether it is a folder, an archive, or has archives."""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from anynet_study.data.choices import DEFAULTS, Choices
+from anynet_study.data.source.archives import archive_stem, is_archive
+from anynet_study.data.source.budget import Budget
+from anynet_study.data.source.member import Member
+from anynet_study.data.source.tree import Folder, tree_of_folder, tree_of_names
+from anynet_study.data.source.unpacking import unpack_once
+from anynet_study.progress import progress
+
+#: Archives inside archives are opened so deep: ImageNet's, in a zip of its own, need two.
+MOST_NESTED = 3
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the user pointed at."""
+
+    path: Path
+    tree: Folder
+    #: Files that are inside archives: where their bytes are, by path from the source.
+    members: Mapping[str, Member] = field(default_factory=dict)
+    #: How it is to be read.
+    choices: Choices = DEFAULTS
+    #: Where archives may be unpacked; None: those inside it stay closed.
+    workspace: Path | None = None
+    #: How often the archives inside were opened.
+    depth: int = 0
+
+    def member(self, name: str) -> Member:
+        """The bytes of the file `name`, a path from the source."""
+        return self.members.get(name) or Member(f"{self.path}/{name}")
+
+    def where(self, name: str) -> str:
+        """What to call the file or folder `name` in a message."""
+        return f"{self.path}/{name}" if name else str(self.path)
+
+    def archives(self) -> list[str]:
+        """Archives in it, by path; without those whose extracted folder is beside them."""
+        return [
+            folder.join(name)
+            for folder in self.tree.walk()
+            for name in folder.files
+            if is_archive(name) and archive_stem(name) not in folder.folders
+        ]
+
+    def with_archives_open(self) -> "Source | None":
+        """The same with its archives as folders of their stems; None if it has none.
+
+        UserError if an archive is hostile or damaged; archives too deep inside others stay closed.
+        """
+        archives = self.archives()
+        if not archives or self.workspace is None or self.depth == MOST_NESTED:
+            return None
+        members = dict(self.members)
+        for name, inside in self._unpacked(archives, self.workspace):
+            members |= {f"{archive_stem(name)}/{path}": m for path, m in inside.items()}
+            members.pop(name, None)
+        closed = set(archives)
+        files = (folder.join(name) for folder in self.tree.walk() for name in folder.files)
+        names = {name for name in files if name not in closed} | members.keys()
+        tree = tree_of_names(names, self.tree.called)
+        return dataclasses.replace(self, tree=tree, members=members, depth=self.depth + 1)
+
+    def _unpacked(
+        self, archives: list[str], workspace: Path
+    ) -> Iterator[tuple[str, dict[str, Member]]]:
+        """Each archive and what is in it."""
+        budget = Budget(self._archived(archives))
+        lengths = {name: self.member(name).length() for name in archives}
+        with _megabytes(self.tree.called, sum(lengths.values())) as report:
+            before = 0
+            for number, (name, length) in enumerate(lengths.items()):
+                target = workspace / f"unpacked-{self.depth}-{number}"
+                done = partial(report, before)
+                yield name, unpack_once(self.member(name), self.where(name), target, budget, done)
+                before += length
+
+    def _archived(self, archives: list[str]) -> int:
+        """Bytes on the user's disk that the contents of `archives` come from."""
+        if self.path.is_file():
+            return self.path.stat().st_size
+        return sum(self.member(name).length() for name in archives if name not in self.members)
+
+
+@contextmanager
+def _megabytes(called: str, length: int) -> Iterator[Callable[[int, int], None]]:
+    """Progress of unpacking `length` bytes, told by those read before and those read now."""
+    total = max(1, round(length / 1e6))
+    with progress(f"unpacking {called} (MB)", total) as report:
+        yield lambda before, read: report(min(round((before + read) / 1e6), total - 1))
+        report(total)
+
+
+@contextmanager
+def opened(path: Path, workspace: Path, choices: Choices = DEFAULTS) -> Iterator[Source]:
+    """The folder or archive at `path` as a source; archives are unpacked into `workspace`."""
+    called = archive_stem(path.resolve().name)
+    if path.is_dir():
+        yield Source(path, tree_of_folder(path, called), choices=choices, workspace=workspace)
+        return
+    file = Member(str(path))
+    with _megabytes(called, file.length()) as report:
+        target, budget = workspace / "unpacked", Budget(file.length())
+        members = unpack_once(file, str(path), target, budget, partial(report, 0))
+    tree = tree_of_names(members, called)
+    yield Source(path, tree, members, choices, workspace)

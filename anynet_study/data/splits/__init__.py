@@ -1,0 +1,1 @@
+"""Which images are trained on and which are tested on: drawn, written down, made again."""

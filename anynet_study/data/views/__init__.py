@@ -1,0 +1,1 @@
+"""Variants of a dataset as views of it: classes, groups, shares, wrong labels."""

@@ -1,0 +1,1 @@
+"""What runs take: seconds, memory and prices, from shapes and from a study's own runs."""

@@ -1,0 +1,105 @@
+"""How much memory runs take at their peak, and how many of them a device carries at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from anynet_study.design_space.complexity import parameters
+from anynet_study.design_space.layers import layers
+from anynet_study.design_space.memory import training_memory
+from anynet_study.design_space.networks import Counts, IntArray, Networks
+from anynet_study.design_space.populations.cells import Group
+from anynet_study.design_space.saved import FLOAT_BYTES
+from anynet_study.dispatch.cost.features import EVALUATION_BATCH, Workload, layer_counts
+
+MIB = 1 << 20
+#: Weights, momentum and the gradients of the last step, which are kept while it is evaluated.
+COPIES_OF_WEIGHTS = 3
+#: Maps of a layer alive at once in evaluation: what enters, what leaves, and that normalised.
+MAPS_IN_EVALUATION = 3
+#: For each pixel of a batch: its place in the dataset (64 bits), cut out (3 bytes), as three floats
+#: before and after they are normalised, and whether it is padding.
+PIXEL_BYTES = 8 + 3 + 2 * 3 * FLOAT_BYTES + 1
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """What a kind of device takes beside the tensors of a run."""
+
+    #: Of a process: interpreter, torch, and on a GPU its context.
+    process_bytes: int
+    #: Of each layer: compiled for its shape, forward and backward.
+    layer_bytes: int
+    #: Share of a run's tensors that scratch space and gaps between them take in addition.
+    slack: float
+    #: Whether datasets are in the device's memory; on a CPU files are mapped, and shared.
+    resident: bool
+
+
+#: Measured with `python -m benchmarks.cost --memory` (resident set, torch 2.13).
+CPU_MEMORY = DeviceMemory(450 * MIB, layer_bytes=MIB // 2, slack=0.25, resident=False)
+#: Estimated: CUDA's context, torch's kernels, cuDNN's and cuBLAS's work spaces.
+GPU_MEMORY = DeviceMemory(900 * MIB, layer_bytes=0, slack=0.25, resident=True)
+
+
+def device_memory(device: str) -> DeviceMemory:
+    """Constants of a device by the name of its cost model or of its records (`cpu`, a GPU's)."""
+    return CPU_MEMORY if device.casefold().startswith("cpu") else GPU_MEMORY
+
+
+def run_bytes(groups: Sequence[Group], work: Workload, device: DeviceMemory) -> IntArray:
+    """The most that a run of each network takes by itself, int64 of shape (n,).
+
+    Rows are the groups' rows. It is the closed form of a training step (`design_space.memory`), or
+    of evaluation where that takes more, with the batch's images and the device's slack.
+    """
+    batch = -(-work.batch_size // work.parts)
+    evaluated = min(EVALUATION_BATCH, work.test_images)
+    images = PIXEL_BYTES * work.resolution**2 * max(work.batch_size, evaluated)
+    most = np.empty(sum(len(group.rows) for group in groups), dtype=np.int64)
+    for rows, networks in groups:
+        training = training_memory(networks, work.resolution, work.classes, batch)
+        evaluation = _evaluation(networks, work, evaluated)
+        tensors = np.maximum(training, evaluation) + images
+        compiled = device.layer_bytes * layer_counts(networks)
+        most[rows] = np.ceil(tensors * (1 + device.slack) + compiled)
+    return most
+
+
+def shared_bytes(pixels: int, device: DeviceMemory) -> int:
+    """What runs in one process share: the process, and datasets of so many pixels in all."""
+    return device.process_bytes + (3 * pixels if device.resident else 0)
+
+
+def runs_at_once(
+    memory_per_run: npt.ArrayLike,
+    free_bytes: int,
+    shared: int = 0,
+    most: int = 16,
+    reserve: float = 0.1,
+) -> int:
+    """How many of the runs, whichever, fit into the free memory of a device at the same time.
+
+    `memory_per_run`: bytes of each, (n,); `shared`: bytes that they take once together; `reserve`:
+    share of the free bytes that stays free. At least 1: a run that may not fit is tried. Raises
+    ValueError for negative bytes, `most` below 1 and a reserve outside [0, 1).
+    """
+    each = np.sort(np.asarray(memory_per_run, dtype=np.float64))[::-1]
+    legal = each.ndim == 1 and bool((each >= 0).all()) and min(free_bytes, shared) >= 0
+    if not legal or most < 1 or not 0 <= reserve < 1:
+        raise ValueError(f"no memory of runs: {each}, {free_bytes}, {shared}, {most}, {reserve}")
+    room = free_bytes * (1 - reserve) - shared
+    fitting = int((np.cumsum(each) <= room).sum())
+    return max(1, min(fitting, most, max(1, len(each))))
+
+
+def _evaluation(networks: Networks, work: Workload, images: int) -> Counts:
+    """Bytes of evaluating a batch: the weights, and the maps of the layer that has the largest."""
+    largest = np.zeros(networks.widths.shape)
+    for layer in layers(networks, work.resolution):
+        largest = np.maximum(largest, layer.width_out * layer.area * (np.asarray(layer.count) > 0))
+    weights = COPIES_OF_WEIGHTS * parameters(networks, work.classes)
+    bytes_: Counts = FLOAT_BYTES * (weights + MAPS_IN_EVALUATION * images * largest.max(axis=0))
+    return bytes_

@@ -1,0 +1,1 @@
+"""The jobs of a study: which were submitted, which live, their logs and their end."""

@@ -1,0 +1,1 @@
+"""Submission to Slurm, and what it says of its queue."""
