@@ -6,7 +6,6 @@ be rebuilt from them at any time.
 
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from anynet_study.store.evaluations.record import EVALUATION, EvaluationRecord
@@ -62,12 +61,7 @@ class _Writer(Generic[T]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -8,7 +8,6 @@ was interrupted.
 import hashlib
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -111,12 +110,7 @@ class JpegWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.finish()
         elif self._file is not None:

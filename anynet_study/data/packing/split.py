@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,10 +90,5 @@ class SplitPacking:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.writer.__exit__(kind, error, trace)
+    def __exit__(self, *raised: Any) -> None:
+        self.writer.__exit__(*raised)

@@ -3,8 +3,7 @@
 import hashlib
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,10 +102,5 @@ class SplitWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._files.__exit__(kind, error, trace)
+    def __exit__(self, *raised: Any) -> None:
+        self._files.__exit__(*raised)
