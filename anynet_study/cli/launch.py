@@ -89,7 +89,7 @@ def submit_missing(
     """
     from anynet_study.dispatch.endings.attempts import next_attempts
     from anynet_study.dispatch.jobs.ledger import adopt, live_jobs
-    from anynet_study.dispatch.jobs.under_way import under_way
+    from anynet_study.dispatch.jobs.under_way import tried_again, under_way
     from anynet_study.dispatch.journal_reader import JournalReader
     from anynet_study.dispatch.slurm.submission import submit_to_slurm
     from anynet_study.dispatch.submit import submit_locally
@@ -104,8 +104,7 @@ def submit_missing(
     todo = recorded.todo(prepared.learned().planned, again)
     if only_failed:
         todo = todo.where(lambda run_id, _: recorded.runs.get(run_id) == "failed")
-    busy = under_way(recorded, alive)
-    new = todo.where(lambda run_id, _: run_id not in busy)
+    new = todo.without(under_way(todo, recorded, alive))
     is_local = sweep.launch.cluster == "local"
     if is_local and alive and len(new):
         raise UserError(
@@ -116,9 +115,9 @@ def submit_missing(
     if not alive:
         study.remove_litter(ended)
     told = len(prepared.planned), len(prepared.planned) - len(todo), len(todo) - len(new)
-    failed = set(prepared.planned.find(recorded.failed()).ids())
-    retried = len(new.where(lambda run_id, _: run_id in failed))
-    kept = len(failed.difference(todo.where(lambda run_id, _: run_id in failed).ids(), busy))
+    failed = prepared.planned.find(recorded.failed())
+    retried = len(new) - len(new.without(failed))
+    kept = len(failed.without(todo).without(failed.find(tried_again(recorded, alive))))
     if is_local:
         workers = submit_locally(study, sweep, list(new), attached=False, retries=again)
         return Launched(*told, len(new), len(workers), retried, kept)

@@ -145,6 +145,17 @@ class Plan(Sequence[PlannedRun]):
         places = self._by_id[near]
         return replace(self, places=np.unique(places[ids[places] == wanted]))
 
+    def among(self, lists: Iterable[Iterable[str]]) -> "Plan":
+        """The runs of this part that are in one of some lists of ids."""
+        marked = np.zeros(self.table.size, bool)
+        for run_ids in lists:
+            marked[self.find(run_ids).places] = True
+        return replace(self, places=self.places[marked[self.places]])
+
+    def without(self, other: "Plan") -> "Plan":
+        """The runs of this part that are not of the other."""
+        return replace(self, places=np.setdiff1d(self.places, other.places, assume_unique=True))
+
     @cached_property
     def _by_id(self) -> npt.NDArray[np.int64]:
         return np.argsort(self.table, axis=None)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -155,6 +156,9 @@ def test_a_launcher_killed_at_sbatch_is_followed_by_another(
     killed = subprocess.run(command("launch", "tiny.yaml", *SHORT), cwd=tmp_path)
     assert killed.returncode == -signal.SIGKILL
     queued = 8  # the dead launcher's sbatch lives on
+    until = time.monotonic() + 30
+    while len(slurm.queue) < queued and time.monotonic() < until:
+        time.sleep(0.05)
     assert len(slurm.queue) == queued
     slurm.set(**{moment: ""})
     told = launch()

@@ -1,7 +1,6 @@
 """How much of a plan is recorded, by dataset, by architecture and of further evaluations."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -25,14 +24,6 @@ def marks(part: Plan) -> npt.NDArray[np.bool_]:
     """Of each run of the whole study whether it is of this part, shape (runs,)."""
     marked = np.zeros(part.table.size, bool)
     marked[part.places] = True
-    return marked
-
-
-def marks_of(planned: Plan, lists: Iterable[Collection[str]]) -> npt.NDArray[np.bool_]:
-    """Of each run of the whole study whether it is in one of some lists of ids, shape (runs,)."""
-    marked = np.zeros(planned.table.size, bool)
-    for ids in lists:
-        marked[planned.find(ids).places] = True
     return marked
 
 

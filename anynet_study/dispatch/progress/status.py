@@ -1,11 +1,8 @@
 """How far a study is, from its own files and at most one call of squeue."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
-import numpy.typing as npt
 
 from anynet_study.dispatch.cost.measured import Learned
 from anynet_study.dispatch.endings.deaths import unfinished_jobs
@@ -18,7 +15,6 @@ from anynet_study.dispatch.progress.plan_counts import (
     complete_rows,
     evaluated,
     marks,
-    marks_of,
     recorded_of,
 )
 from anynet_study.dispatch.progress.throughput import Pace
@@ -98,11 +94,10 @@ def study_status(
     """
     counts, done = recorded_of(planned, recorded)
     evaluations, asked_for = evaluated(planned, recorded)
-    unfinished = marks(recorded.todo(planned)) | marks_of(
-        planned, [tried_again(recorded, jobs.live)]
-    )
-    running = marks_of(planned, _runs(jobs.live, "running")) & unfinished
-    queued = marks_of(planned, _runs(jobs.live, "pending")) & unfinished & ~running
+    todo = recorded.todo(planned, tried_again(recorded, jobs.live))
+    running = todo.among(job.job.runs for job in jobs.live if job.state == "running")
+    assigned = todo.among(job.job.runs for job in jobs.live)
+    unfinished = marks(todo)
     lengths = learned.planned if learned else planned
 
     def left(run_ids: Sequence[str]) -> list[float]:
@@ -121,9 +116,9 @@ def study_status(
         failed=counts["failed"],
         missing=counts["missing"],
         failures=_failures(planned, recorded),
-        running=int(running.sum()),
-        queued=int(queued.sum()),
-        unassigned=int((unfinished & ~running & ~queued).sum()),
+        running=len(running),
+        queued=len(assigned) - len(running),
+        unassigned=len(todo) - len(assigned),
         rows_complete=rows_done,
         rows=rows,
         evaluations=evaluations,
@@ -133,7 +128,7 @@ def study_status(
         jobs_running=states["running"],
         jobs_queued=states["pending"],
         queue_reason=_most_common(job.reason for job in jobs.live if job.state == "pending"),
-        jobs_lost=0 if jobs.unknown else _lost(planned, recorded, jobs, running | queued),
+        jobs_lost=0 if jobs.unknown else _lost(todo, recorded, jobs, assigned),
         jobs_unknown=jobs.unknown,
         runs_per_hour=pace.runs_per_hour(now),
         eta_seconds=when.seconds if when else None,
@@ -143,18 +138,14 @@ def study_status(
     )
 
 
-def _runs(live: Iterable[LiveJob], state: str) -> Iterator[Sequence[str]]:
-    return (job.job.runs for job in live if job.state == state)
-
-
-def _lost(planned: Plan, recorded: Recorded, jobs: Jobs, assigned: npt.NDArray[np.bool_]) -> int:
+def _lost(todo: Plan, recorded: Recorded, jobs: Jobs, assigned: Plan) -> int:
     """Jobs that ended with runs without a record, which no live job has."""
     alive = {live.job.job_id for live in jobs.live}
-    count = 0
+    left = todo.without(assigned)
+    lost = 0
     for job in unfinished_jobs(jobs.submitted, recorded, alive):
-        runs = planned.find(run_id for run_id in job.runs if run_id not in recorded.runs)
-        count += not assigned[runs.places].all()
-    return count
+        lost += bool(left.among([[it for it in job.runs if it not in recorded.runs]]))
+    return lost
 
 
 def _failures(planned: Plan, recorded: Recorded) -> dict[str, int]:
