@@ -69,10 +69,13 @@ def test_of_slurmstepd_whose_worker_lives_on(
     study.launch()
     study.wait_for_a_run()
     (worker,) = study.workers()
-    for stepd in {process.ppid() for process in [*study.batch_shells(), worker]}:
-        assert psutil.Process(stepd).name() == "slurmstepd"
-        psutil.Process(stepd).kill()
-    worker.suspend()  # now: the system hangs up on what is suspended when it loses its parent
+    parents = {process.ppid() for process in [*study.batch_shells(), worker]}
+    for stepd in map(psutil.Process, parents):
+        assert stepd.name() == "slurmstepd"
+        stepd.kill()
+        stepd.wait(10)
+    # Not before they are gone: the system hangs up on what is suspended when it loses its parent.
+    worker.suspend()
     slurm("scancel", *study.jobs())
     study.wait_for_its_jobs()
     study.launch()
