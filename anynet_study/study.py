@@ -4,8 +4,10 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from anynet_study.design_space import Population
@@ -16,7 +18,7 @@ from anynet_study.sweep import Sweep
 from anynet_study.sweep_population import POPULATION_FILE, PopulationSpec
 
 STUDIES = Path("studies")
-#: Files younger than this, in seconds, may be of jobs that are being submitted just now.
+#: Files younger than this, in seconds, may be of a command that is at work just now.
 FRESH = 3600.0
 
 
@@ -107,17 +109,15 @@ class Study:
         """Remove what is of no use any more: what a kill left half-written, checkpoints of finished
         runs, what ended jobs had to do, and all snapshots of the code but the last.
 
-        Only while nobody else is at this study.
+        Only while no job is at this study. What is fresh stays, for another command may be at it,
+        on a file system without locks.
         """
-        for path in self.folder.rglob(".*.tmp"):
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        for pattern in ("*.pkl", "*.save_tmp", "*.sh", ".*.sh"):
-            for path in self.logs.glob(pattern):
+        snapshots = sorted(self.code.glob("[!.]*"), key=lambda path: path.stat().st_mtime)
+        jobs = (self.logs.glob(pattern) for pattern in ("*.pkl", "*.save_tmp", "*.sh", ".*.sh"))
+        for path in chain(_half_written(self.folder), *jobs, snapshots[:-1]):
+            with suppress(FileNotFoundError):  # another command was faster
                 if path.lstat().st_mtime < time.time() - FRESH:
-                    path.unlink(missing_ok=True)
-        snapshots = sorted(self.code.glob("*"), key=lambda path: path.stat().st_mtime)
-        for path in snapshots[:-1]:
-            shutil.rmtree(path, ignore_errors=True)
+                    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
         for path in self.checkpoints.glob("*.pt"):
             if path.stem in finished:
                 path.unlink(missing_ok=True)
@@ -127,6 +127,13 @@ class Study:
 
     def population(self) -> Population:
         return Population.read(self.population_file)
+
+
+def _half_written(folder: Path) -> Iterator[Path]:
+    for parent, folders, files in os.walk(folder):  # unlike rglob, it takes what vanishes meanwhile
+        for name in [*folders, *files]:
+            if name.startswith(".") and name.endswith(".tmp"):
+                yield Path(parent, name)
 
 
 def sample(spec: PopulationSpec) -> Population:

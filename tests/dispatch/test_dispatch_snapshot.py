@@ -61,6 +61,14 @@ def test_the_one_taken_last_is_kept(tmp_path: Path, package: Path) -> None:
     (package / "more.py").unlink()
     os.utime(second.folder, (1.0, 1.0))
     assert take(study.code, package) == first
+    fresh = study.code / f".{first.folder.name}.1-x.tmp"  # as of a launch on another machine
+    fresh.mkdir()
+    half = study.folder / ".sweep.yaml.1-x.tmp"
+    half.touch()
+    study.remove_litter([])
+    assert {fresh, half} <= set(study.folder.rglob("*.tmp"))
+    for path in (fresh, half):
+        os.utime(path, (1.0, 1.0))
     study.remove_litter([])
     assert [path.name for path in study.code.iterdir()] == [first.folder.name]
 
