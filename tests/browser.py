@@ -14,7 +14,7 @@ from typing import Any, Self
 FOUND = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 )
-SECONDS = 30.0
+SECONDS = 120.0
 #: Virtual key codes, as the browser's own events have them.
 KEYS = {"Escape": 27, "Enter": 13, "Tab": 9}
 

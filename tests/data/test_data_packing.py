@@ -281,7 +281,7 @@ def test_kill_in_the_middle_then_again(data_home, tmp_path):
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert len(workers) >= 2
-    assert not psutil.wait_procs(workers, timeout=10)[1]
+    assert not psutil.wait_procs(workers, timeout=60)[1]
     assert present() == []
     assert written[0].exists()
     again = add_dataset("big", tmp_path / "big", size=128, workers=1)

@@ -192,10 +192,10 @@ def test_errors_join_by_id(drawn: Population) -> None:
 
 def test_a_hundred_thousand_architectures_take_no_time() -> None:
     many = DesignSpace.anynetx().sample(100_000, seed=1)
-    begin = time.perf_counter()
+    begin = time.process_time()
     kept = many.filter("flops > 1e8 and d1 >= 2")
     parts = kept.split((0.9, 0.1))
     moved = parts[0].at(64, 10)
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
     assert len(moved) == len(parts[0]) > 10_000
     assert seconds < 5  # measured: 0.5

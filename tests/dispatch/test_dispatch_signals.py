@@ -105,7 +105,7 @@ def test_a_worker_saves_and_leaves(tmp_path: Path, number: signal.Signals) -> No
         run_id = next(line.split()[0] for line in worker.stdout if line.endswith("begins\n"))
         time.sleep(0.5)
         worker.send_signal(number)
-        said, _ = worker.communicate(timeout=60)
+        said, _ = worker.communicate(timeout=300)
     assert worker.returncode == 0
     assert f"{run_id}: saved on" in said
     assert "done 2" in said

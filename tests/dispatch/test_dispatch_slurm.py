@@ -41,7 +41,7 @@ pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 def _cluster() -> None:
     """Skips without a Slurm that answers; in CI that is a failure."""
     try:
-        subprocess.run(["sinfo"], capture_output=True, check=True, timeout=10)
+        subprocess.run(["sinfo"], capture_output=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
         how = "export SLURM_CONF=$(tests/slurm.sh) starts one"
         reason = f"no Slurm can be reached ({how}): {error}"

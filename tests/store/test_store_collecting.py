@@ -260,7 +260,7 @@ work()
 def run_collect(folder: Path, limits: list[int]) -> tuple[str, str]:
     script = COLLECT.format(tests=str(Path(__file__).parent), folder=str(folder), limits=limits)
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr

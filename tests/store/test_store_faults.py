@@ -79,7 +79,7 @@ def test_many_collects_and_a_reader_at_once(tmp_path: Path) -> None:
             assert count >= seen  # a slow collect does not undo a faster one
             seen = count
             time.sleep(0.03)
-        assert [process.wait(60) for process in at_work] == [0] * 3
+        assert [process.wait(300) for process in at_work] == [0] * 3
     collect(tmp_path / "journals", out, population(), datasets(), None, {})
     plain, _ = make_store(tmp_path / "plain", runs)
     assert stores_equal(out, plain) == []
