@@ -12,12 +12,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study.metrics import CURVES
 from anynet_study.store import EvaluationRecord
 from anynet_study.store.evaluations.record import EVALUATION
 from anynet_study.store.frames import checksum_places, encode
 from anynet_study.store.kind import EVALUATIONS_SUFFIX
 from anynet_study.store.order import RunNames
-from anynet_study.store.record import CURVES, RECORD_VERSION, SCALARS, SCHEMA, RunRecord, to_batch
+from anynet_study.store.record import RECORD_VERSION, SCALARS, SCHEMA, RunRecord, to_batch
 
 DATASETS = [f"dataset-{number:02d}" for number in range(15)]
 EPOCHS = 30

@@ -35,8 +35,9 @@ from anynet_study.cli.prepared import prepare
 from anynet_study.dispatch.endings.retries import retries
 from anynet_study.dispatch.journal_reader import JournalReader
 from anynet_study.dispatch.pack import pack_by_length
+from anynet_study.metrics import CURVES
 from anynet_study.store.frames import checksum_places, encode
-from anynet_study.store.record import CURVES, RECORD_VERSION, SCHEMA, RunRecord, to_batch
+from anynet_study.store.record import RECORD_VERSION, SCHEMA, RunRecord, to_batch
 
 SWEEP_FILE, JOBS_FILE = "sweep.yaml", "jobs.txt"
 VIEWS = 13
@@ -152,7 +153,7 @@ def launch() -> None:
     times.append(clock())
     recorded = JournalReader(prepared.study.journals).read()
     times.append(clock())
-    known = prepared.learned()
+    known = prepared.learned(recorded)
     todo = recorded.todo(known.planned, retries(recorded, ATTEMPTS))
     count = 0
     with Path(JOBS_FILE).open("w", encoding="ascii") as file:

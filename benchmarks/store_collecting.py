@@ -39,8 +39,8 @@ from collecting_data import (
     write_journals,
 )
 
+from anynet_study.metrics import CURVES
 from anynet_study.store import ResultStore, collect, finished_evaluations
-from anynet_study.store.record import CURVES
 
 SMALL = 3000
 EACH = 10

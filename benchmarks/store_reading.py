@@ -26,9 +26,10 @@ import pandas as pd
 import pyarrow as pa
 from store import DATASETS, EPOCHS, record
 
+from anynet_study.metrics import CURVES
 from anynet_study.store import JournalWriter, ResultStore, RunRecord, collect
 from anynet_study.store.frames import encode
-from anynet_study.store.record import CURVES, RECORD_VERSION, SCHEMA, to_batch
+from anynet_study.store.record import RECORD_VERSION, SCHEMA, to_batch
 
 MOST_FILES = 2000 * len(DATASETS)
 PREDICTIONS = (7500, 10_000)

@@ -1,9 +1,14 @@
 """A Slurm of a few shell scripts, for what is told apart by its commands' answers alone."""
 
 import re
+import socket
+import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+
+from anynet_study.dispatch.jobs.ledger import SubmittedJob
 
 SBATCH = r"""#!/bin/sh
 script=$(realpath "$1")
@@ -95,6 +100,11 @@ class FakeSlurm:
     def forget(self) -> None:
         """All jobs have ended."""
         (self.folder / "queue").write_text("")
+
+
+def slurm_job(job_id: str, runs: Iterable[str]) -> SubmittedJob:
+    """The entry of a single job just queued."""
+    return SubmittedJob(job_id, "slurm", socket.gethostname(), time.time(), tuple(runs))
 
 
 def _number(path: Path) -> int:

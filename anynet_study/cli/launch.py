@@ -12,7 +12,6 @@ from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
     from anynet_study.cli.prepared import Prepared
-    from anynet_study.dispatch.recorded import Recorded
 
 
 def launch(
@@ -96,12 +95,12 @@ def submit_missing(
 
     study, sweep = prepared.study, prepared.sweep
     reader = JournalReader(study.journals)
-    ended = _ended(prepared, reader.read())
+    ended = reader.read().ended(prepared.planned)
     adopt(study.jobs)
     alive = live_jobs(study.jobs, ended)
     tries = next_attempts(study, sweep, prepared.planned, reader, alive, kinds, limited)
     recorded, again = tries.recorded, tries.again
-    todo = recorded.todo(prepared.learned().planned, again)
+    todo = recorded.todo(prepared.learned(recorded).planned, again)
     if only_failed:
         todo = todo.where(lambda run_id, _: recorded.runs.get(run_id) == "failed")
     new = todo.without(under_way(todo, recorded, alive))
@@ -124,17 +123,6 @@ def submit_missing(
     queued = submit_to_slurm(study, sweep, new, again, tries.avoid)
     left_over = queued.runs_left, queued.jobs_left, queued.reason
     return Launched(*told, queued.runs, queued.jobs, retried, kept, *left_over)
-
-
-def _ended(prepared: "Prepared", recorded: "Recorded") -> list[str]:
-    """Runs of which nothing is left to do.
-
-    A worker that has brought all of its runs to an end is only about to exit; one whose runs failed
-    may be a retry that is at work.
-    """
-    todo = recorded.todo(prepared.planned)
-    left = set(todo.where(lambda run_id, _: run_id in recorded.runs).ids())
-    return [run for run, status in recorded.runs.items() if status != "failed" and run not in left]
 
 
 def print_launched(prepared: "Prepared", told: Launched, as_json: bool) -> None:

@@ -71,14 +71,13 @@ def current_status(prepared: "Prepared", reader: "JournalReader") -> "Status":
     from anynet_study.dispatch.progress.status import Jobs, study_status
 
     study, recorded = prepared.study, reader.read()
-    left = set(recorded.todo(prepared.planned).ids())
-    done = [run for run, status in recorded.runs.items() if status != "failed" and run not in left]
+    ended = recorded.ended(prepared.planned)
     submitted = ledger.read(study.jobs)
     try:
-        jobs = Jobs(ledger.live_jobs(study.jobs, done), submitted)
+        jobs = Jobs(ledger.live_jobs(study.jobs, ended), submitted)
     except WorkFailedError as error:
         jobs = Jobs(unknown=str(error))
-    learned = prepared.learned() if jobs.live else None
+    learned = prepared.learned(recorded) if jobs.live else None
     return study_status(prepared.planned, recorded, jobs, reader.pace(), time.time(), learned)
 
 

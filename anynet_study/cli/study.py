@@ -53,6 +53,7 @@ def run(
       anynet-study run sweeps/quickstart.yaml name=more population.count=24
     """
     from anynet_study.cli.prepared import prepare
+    from anynet_study.dispatch.journal_reader import JournalReader
     from anynet_study.dispatch.local import train_all
     from anynet_study.stages import fingerprint, mark_report, report_is_current
 
@@ -70,7 +71,8 @@ def run(
             print(f"nothing to do: all {len(planned)} runs are recorded; report: {study.report}")
             _fail_if_runs_failed(prepared)
             return
-        train_all(study, sweep, planned, retry_failed)
+        left = prepared.learned(JournalReader(study.journals).read()).planned
+        train_all(study, sweep, left, retry_failed)
         _collect(prepared)
         _report(study, resamples)
         mark_report(study, fingerprint(study, sweep, planned, resamples))
@@ -153,8 +155,7 @@ def _failed(prepared: "Prepared") -> Counter[str]:
     """The planned runs that failed, by kind."""
     from anynet_study.dispatch.recorded import Recorded
 
-    failed = Recorded.read(prepared.study.journals).failed()
-    return Counter(failed[run_id].kind for run_id in prepared.planned.ids() if run_id in failed)
+    return Recorded.read(prepared.study.journals).failed_kinds(prepared.planned)
 
 
 def by_kind(kinds: Mapping[str, int]) -> str:

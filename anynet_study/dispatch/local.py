@@ -45,7 +45,7 @@ def train_all(study: Study, sweep: Sweep, planned: Plan, retry_failed: bool = Fa
     todo = recorded.todo(planned, here.again)
     alive = ledger.live_jobs(study.jobs)
     if not alive:  # of this sweep's runs, and those of an earlier form of it
-        study.remove_litter(set(recorded.runs) - set(recorded.todo(planned).ids()))
+        study.remove_litter(recorded.ended(planned))
     if not todo:
         return
     with progress("training", len(planned), start=len(planned) - len(todo)) as report:
@@ -140,7 +140,7 @@ def _look(here: _Here, report: Report) -> None:
     """Report how far it is; a failed run that is to be tried again is not done."""
     began = time.monotonic()
     recorded = here.reader.read()
-    failed = sum(recorded.runs.get(run_id) == "failed" for run_id in here.planned.ids())
+    failed = recorded.failed_kinds(here.planned).total()
     done = len(here.planned) - len(recorded.todo(here.planned, here.again))
     report(done, note=f"{failed} failed" if failed else "")
     time.sleep(max(SHORTEST_LOOK, (time.monotonic() - began) / LOOK_SHARE))

@@ -1,5 +1,6 @@
 """What the journals of a study hold already, and so what is left to do."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,6 +58,19 @@ class Recorded:
             for run_id, failures in self.failures.items()
             if self.runs[run_id] == "failed"
         }
+
+    def failed_kinds(self, planned: Plan) -> Counter[str]:
+        """The kinds of failure of a study's failed runs, each as often as there is."""
+        failed = self.failed()
+        return Counter(failed[run_id].kind for run_id in planned.find(failed).each_id())
+
+    def ended(self, planned: Plan) -> list[str]:
+        """The recorded runs, of this plan or another, of which nothing is left to do.
+
+        Without failed ones: a job that has these may be trying them again.
+        """
+        left = set(self.todo(planned).where(lambda run_id, _: run_id in self.runs).each_id())
+        return [run for run, status in self.runs.items() if status != "failed" and run not in left]
 
     def missing_evaluations(self, run_id: str, evaluations: Sequence[str]) -> list[str]:
         """Those of a run's `evaluations` (ids) without a result, which only weights can have."""

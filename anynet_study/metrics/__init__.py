@@ -13,11 +13,12 @@ from anynet_study.metrics.confusion import (
     quadratic_kappa,
 )
 from anynet_study.metrics.guessing import chance_error
-from anynet_study.metrics.names import SHOWN, Metric
+from anynet_study.metrics.names import CURVES, SHOWN, Metric
 from anynet_study.metrics.several_labels import macro_f1_of_labels
 from anynet_study.metrics.values import error_of, prediction_error
 
 __all__ = [
+    "CURVES",
     "SHOWN",
     "Metric",
     "accuracy",

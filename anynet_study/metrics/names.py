@@ -6,6 +6,17 @@ from typing import Literal
 
 Metric = Literal["top1", "top5", "balanced_accuracy", "macro_f1", "quadratic_kappa", "auroc"]
 
+#: Per-epoch curves of a run; losses in nats, errors in percent, `test_error` on its metric.
+CURVES = (
+    "train_loss",
+    "train_top1",
+    "train_top5",
+    "test_loss",
+    "test_top1",
+    "test_top5",
+    "test_error",
+)
+
 #: As people write them, before "error".
 SHOWN: Mapping[str, str] = MappingProxyType(
     {

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.filters import unknown_column
+from anynet_study.metrics import CURVES
 from anynet_study.store.arrow_columns import Rows, read_table, run_column, table_columns
 from anynet_study.store.columns import absent_curve, read_span
 from anynet_study.store.layout import RUN_COLUMNS
-from anynet_study.store.record import CURVES
 
 #: Columns of a run that its curves are shown with.
 CURVE_KEYS = ("run_id", "architecture", "dataset", "recipe", "replicate")

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from anynet_study.metrics import CURVES
 from anynet_study.store.columns import read_curve
 from anynet_study.store.evaluations.reading import (
     COLUMNS,
@@ -16,7 +17,6 @@ from anynet_study.store.evaluations.reading import (
 )
 from anynet_study.store.layout import RUN_COLUMNS
 from anynet_study.store.predictions import prediction_groups
-from anynet_study.store.record import CURVES
 from anynet_study.store.results import ResultStore
 
 #: Columns of /runs that say how and where a run was made, not what it gave.

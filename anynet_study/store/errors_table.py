@@ -9,9 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.metrics import Metric
+from anynet_study.metrics import CURVES, Metric
 from anynet_study.store.columns import read_column
-from anynet_study.store.record import CURVES
 
 #: How the runs of one architecture on one dataset become one number, or stay several.
 Reduction = Literal["mean", "first", "each"]

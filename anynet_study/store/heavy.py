@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study.metrics import CURVES
 from anynet_study.store.columns import create_numbers, write_numbers
 from anynet_study.store.layout import prediction_group
 from anynet_study.store.ragged import places_of
-from anynet_study.store.record import CURVES, NO_PREDICTION
+from anynet_study.store.record import NO_PREDICTION
 from anynet_study.store.sources import Rows, Source
 from anynet_study.store.writing import create_predictions, offsets_of
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
+from anynet_study.metrics import CURVES
 from anynet_study.store.arrow_tables import CURVE_KEYS, check_columns
 from anynet_study.store.errors_table import Reduction, Selection, error_table
 from anynet_study.store.evaluations.reading import SHOWN
@@ -17,7 +18,6 @@ from anynet_study.store.evaluations.record import OWN_TEST_SET
 from anynet_study.store.layout import RUN_COLUMNS
 from anynet_study.store.pandas_tables import to_pandas
 from anynet_study.store.predictions import PredictionArray
-from anynet_study.store.record import CURVES
 
 TableName = Literal[
     "runs",

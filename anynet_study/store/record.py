@@ -8,20 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.metrics import Metric
+from anynet_study.metrics import CURVES, Metric
 
 RECORD_VERSION = 3
 
-#: Per-epoch curves; losses in nats, errors in percent, `test_error` on the run's metric.
-CURVES = (
-    "train_loss",
-    "train_top1",
-    "train_top5",
-    "test_loss",
-    "test_top1",
-    "test_top5",
-    "test_error",
-)
 Status = Literal["completed", "diverged", "failed"]
 FailureKind = Literal["", "oom", "data", "timeout", "node", "code"]
 #: The training engine; "": not known, as of all runs before there were two.

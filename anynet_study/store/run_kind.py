@@ -7,11 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anynet_study.metrics import Metric
+from anynet_study.metrics import CURVES, Metric
 from anynet_study.store.decoding import Columns
 from anynet_study.store.kind import SUFFIX, RecordKind
 from anynet_study.store.record import (
-    CURVES,
     NO_PREDICTION,
     SCHEMA,
     SCHEMAS,

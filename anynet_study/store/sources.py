@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study.metrics import CURVES
 from anynet_study.store.decoding import Columns, OddFrameError
 from anynet_study.store.frames import FileBytes, Frame, NotAFrameError, read_frame
 from anynet_study.store.kind import RecordKind
 from anynet_study.store.layout import prediction_group
 from anynet_study.store.ragged import interleaved, places_of
-from anynet_study.store.record import CURVES
 from anynet_study.store.remembered import recalling
 from anynet_study.store.sound import records_of
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from anynet_study.data import DatasetView
-from anynet_study.metrics import chance_error
+from anynet_study.metrics import CURVES, chance_error
 from anynet_study.metrics.label_words import to_words
 from anynet_study.training.checkpoint import Checkpoint
 from anynet_study.training.fast import FastTrainer
@@ -20,16 +20,6 @@ from anynet_study.training.source import Source
 from anynet_study.training.spec import RunSpec
 from anynet_study.training.together import Turns, train_together
 from anynet_study.training.trainer import Trainer
-
-CURVES = (
-    "train_loss",
-    "train_top1",
-    "train_top5",
-    "test_loss",
-    "test_top1",
-    "test_top5",
-    "test_error",
-)
 
 
 @dataclass

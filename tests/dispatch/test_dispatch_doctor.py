@@ -15,9 +15,9 @@ from scripted_study import command
 from tiny_study import typing_in
 
 from anynet_study.dispatch.doctor import Finding, examination, examine, files
-from anynet_study.dispatch.doctor.finding import ask
 from anynet_study.dispatch.doctor.mounts import mount_of
 from anynet_study.dispatch.doctor.slurm import PROBES
+from anynet_study.dispatch.slurm.ask import ask
 
 CONFIG = """
 Configuration data as of 2026-11-22T03:14:16
@@ -186,7 +186,7 @@ def test_no_probe_of_slurm_minds_an_empty_configuration() -> None:
 def test_a_command_that_is_slow_or_missing_is_an_answer(
     site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anynet_study.dispatch.doctor.finding.PATIENCE", 0.2)
+    monkeypatch.setattr("anynet_study.dispatch.slurm.ask.PATIENCE", 0.2)
     command("slow", "sleep 5")
     assert ask("slow").error == "slow does not answer"
     assert ask("no-such-command").error == "there is no no-such-command"

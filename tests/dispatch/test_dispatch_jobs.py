@@ -9,6 +9,7 @@ from typing import Any
 
 import psutil
 import pytest
+from fake_slurm import slurm_job
 from scripted_study import LIMIT, begun, command, killed_at, submitted
 from test_dispatch_recorded import row
 from tiny_study import Type, typing_in
@@ -86,7 +87,7 @@ def test_logs_finds_the_latest_job_that_was_at_a_run(tiny: Prepared, type_: Type
     first = type_("logs", "tiny", run[:6])
     assert first.out == f"{run} digits a begins\n"
     assert first.err.endswith("7_0_0_log.err\n")
-    ledger.append(tiny.study.jobs, [ledger.slurm_job("9", [run])])
+    ledger.append(tiny.study.jobs, [slurm_job("9", [run])])
     assert "7_0" in type_("logs", "tiny", run, "--path").out  # 9 has not begun
     killed_at(tiny, "9", 2, host="n5")
     assert type_("logs", "tiny", run, "--path").out == "studies/tiny/logs/9_0_log.out\n"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from fake_slurm import slurm_job
 
 from anynet_study.dispatch.jobs import ledger, submissions
 from anynet_study.errors import WorkFailedError
@@ -75,7 +76,7 @@ def ids(live: Sequence[ledger.LiveJob]) -> list[tuple[str, tuple[str, ...]]]:
 
 def test_slurm_jobs_are_those_squeue_lists(tmp_path: Path, squeue: Squeue) -> None:
     path = tmp_path / "jobs"
-    ledger.append(path, [ledger.slurm_job(f"7_{n}", [str(n)]) for n in range(3)])
+    ledger.append(path, [slurm_job(f"7_{n}", [str(n)]) for n in range(3)])
     squeue(
         "7_1|PENDING|N/A||Resources|a|b",
         "7_2|RUNNING|1795317349|node7|None|",
@@ -141,7 +142,7 @@ def test_jobs_whose_runs_are_recorded_are_not_asked_after(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "jobs"
-    ledger.append(path, [ledger.slurm_job("7_0", ["0", "1"])])
+    ledger.append(path, [slurm_job("7_0", ["0", "1"])])
     monkeypatch.setenv("PATH", "")  # no squeue
     assert ledger.live_jobs(path, recorded={"0", "1", "2"}) == []
     with pytest.raises(WorkFailedError, match="squeue"):
@@ -152,7 +153,7 @@ def test_a_silent_squeue_is_not_taken_for_an_empty_queue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "jobs"
-    ledger.append(path, [ledger.slurm_job("7_0", ["0"])])
+    ledger.append(path, [slurm_job("7_0", ["0"])])
     squeue = tmp_path / "squeue"
     squeue.write_text("#!/bin/sh\nexit 1\n")
     squeue.chmod(0o755)

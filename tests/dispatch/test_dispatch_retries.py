@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from fake_slurm import slurm_job
 
 from anynet_study.dispatch.endings.deaths import (
     Death,
@@ -14,7 +15,6 @@ from anynet_study.dispatch.endings.deaths import (
 )
 from anynet_study.dispatch.endings.logs import KILLED, Ending
 from anynet_study.dispatch.endings.retries import EVERY_KIND, nodes_failed_on, retries
-from anynet_study.dispatch.jobs.ledger import slurm_job
 from anynet_study.dispatch.recorded import Again, Failure, Recorded
 from anynet_study.study import Study
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_slurm import slurm_job
 from test_dispatch_recorded import row
 from tiny_study import TINY, Type, typing_in
 
@@ -130,7 +131,7 @@ def test_status_shows_all_within_80_columns(
     journal(tiny, [0, 1], seconds=1800.0, started=time.time() - 2000)
     journal(tiny, [2], "failed", failure_kind="oom", started=time.time() - 1000)
     ids = [[run.run_id for run in tiny.planned[a:b]] for a, b in ((3, 6), (6, 9))]
-    ledger.append(tiny.study.jobs, [ledger.slurm_job(f"{n}", runs) for n, runs in enumerate(ids)])
+    ledger.append(tiny.study.jobs, [slurm_job(f"{n}", runs) for n, runs in enumerate(ids)])
     squeue(monkeypatch, "echo '1|PENDING|N/A||Priority|'")
     told = type_("status", "tiny")
     assert told.code == 0
@@ -149,7 +150,7 @@ def test_a_silent_squeue_hides_nothing_else(
     tiny: Prepared, type_: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal(tiny, [0, 1])
-    ledger.append(tiny.study.jobs, [ledger.slurm_job("1", [tiny.planned[3].run_id])])
+    ledger.append(tiny.study.jobs, [slurm_job("1", [tiny.planned[3].run_id])])
     squeue(monkeypatch, "echo slurmctld is away >&2; exit 1")
     told = type_("status", "tiny", "--json")
     assert told.code == 0
@@ -162,7 +163,7 @@ def test_a_silent_squeue_hides_nothing_else(
 def test_watching_ends_when_no_job_is_left(
     tiny: Prepared, type_: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger.append(tiny.study.jobs, [ledger.slurm_job("1", [tiny.planned[3].run_id])])
+    ledger.append(tiny.study.jobs, [slurm_job("1", [tiny.planned[3].run_id])])
     squeue(monkeypatch, "test -e ran || { touch ran; echo '1|RUNNING|100|n1|None|'; }")
     looks = [
         json.loads(it)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from anynet_study.metrics import CURVES
 from anynet_study.store import CollectReport, JournalWriter, RunRecord, collect
-from anynet_study.store.record import CURVES
 
 ARCHITECTURES = ("b0b0b0b0b0b0b0b0", "a1a1a1a1a1a1a1a1", "c2c2c2c2c2c2c2c2")
 DATASETS = ("digits", "digits-2", "gratings")

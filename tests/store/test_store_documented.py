@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from store_factory import failed, make_store, record
 
+from anynet_study.metrics import CURVES
 from anynet_study.store import ResultStore
-from anynet_study.store.record import CURVES
 
 RUNS = [
     *(record(number) for number in range(17)),

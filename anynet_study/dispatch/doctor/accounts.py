@@ -3,7 +3,8 @@
 import getpass
 from collections.abc import Iterator
 
-from anynet_study.dispatch.doctor.finding import Finding, ask
+from anynet_study.dispatch.doctor.finding import Finding
+from anynet_study.dispatch.slurm.ask import ask
 
 ASSOCIATION = ("Account", "Partition", "MaxSubmit", "GrpSubmit", "MaxJobs", "QOS")
 QOS = ("Name", "MaxSubmitPU", "MaxJobsPU", "GrpSubmit", "MaxWall")

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from anynet_study.dispatch.doctor.finding import Finding, ask
+from anynet_study.dispatch.doctor.finding import Finding
 from anynet_study.dispatch.doctor.mounts import LOCAL, mount_of
+from anynet_study.dispatch.slurm.ask import ask
 from anynet_study.files import write_text
 
 #: Less room than this is soon used up: bytes, and files.

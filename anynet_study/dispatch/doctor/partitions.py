@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from anynet_study.dispatch.doctor.finding import Finding, ask
+from anynet_study.dispatch.doctor.finding import Finding
+from anynet_study.dispatch.slurm.ask import ask
 
 #: Name, availability, time limit, nodes, generic resources.
 FORMAT = "%P|%a|%l|%D|%G"

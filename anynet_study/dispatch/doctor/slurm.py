@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from anynet_study.dispatch.doctor.finding import Finding, ask
+from anynet_study.dispatch.doctor.finding import Finding
+from anynet_study.dispatch.slurm.ask import ask
 
 #: Fewer seconds than this between SIGTERM and SIGKILL may be too few to save a run.
 SHORT_KILL_WAIT = 20

@@ -12,7 +12,7 @@ from anynet_study.dispatch.endings.deaths import (
     unfinished_jobs,
 )
 from anynet_study.dispatch.endings.last_words import disk_is_full
-from anynet_study.dispatch.endings.logs import KILLED, Ending
+from anynet_study.dispatch.endings.logs import Ending
 from anynet_study.dispatch.endings.retries import PASSING_KINDS, nodes_failed_on, retries
 from anynet_study.dispatch.jobs import ledger
 from anynet_study.dispatch.jobs.ledger import LiveJob, SubmittedJob
@@ -79,4 +79,4 @@ def _deaths(study: Study, recorded: Recorded, alive: Collection[str]) -> list[De
 
 
 def _is_mute(job: SubmittedJob, end: Ending) -> bool:
-    return job.cluster == "slurm" and bool(end.runs) and (end.kind, end.words) == KILLED
+    return job.cluster == "slurm" and bool(end.runs) and end.unexplained

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from anynet_study.dispatch.endings.logs import KILLED, Ending, ending
+from anynet_study.dispatch.endings.logs import Ending, ending
 from anynet_study.dispatch.jobs.ledger import SubmittedJob
 from anynet_study.dispatch.planned import Plan
 from anynet_study.dispatch.recorded import Failure, Recorded
@@ -63,7 +63,7 @@ def deaths_in(study: Study, ends: Iterable[Ending]) -> list[Death]:
 
 def _may_pass(end: Ending) -> bool:
     """Whether the run had no part in it: being killed for no known reason may be its doing."""
-    return end.kind in PASSING and (end.kind, end.words) != KILLED
+    return end.kind in PASSING and not end.unexplained
 
 
 def _saved_since(study: Study, run_id: str, said: float) -> bool:

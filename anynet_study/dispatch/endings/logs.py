@@ -57,6 +57,11 @@ class Ending:
     #: Whether it ended with the process that started it, by whatever way.
     attached: bool
 
+    @property
+    def unexplained(self) -> bool:
+        """Whether nobody said why it was killed: for want of memory, it may be."""
+        return (self.kind, self.words) == KILLED
+
 
 @dataclass
 class _Worker:

@@ -1,7 +1,6 @@
 """The jobs of a study: which were submitted, and which of them live."""
 
 import socket
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,11 +47,6 @@ def local_job(job_id: str, runs: Iterable[str]) -> SubmittedJob:
     """The entry of a job just started on this machine."""
     started = psutil.Process(int(job_id)).create_time()
     return SubmittedJob(job_id, "local", socket.gethostname(), started, tuple(runs))
-
-
-def slurm_job(job_id: str, runs: Iterable[str]) -> SubmittedJob:
-    """The entry of a single job just queued."""
-    return SubmittedJob(job_id, "slurm", socket.gethostname(), time.time(), tuple(runs))
 
 
 def append(folder: Path, jobs: Iterable[SubmittedJob]) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from anynet_study.dispatch.cost.measured import Learned
+from anynet_study.dispatch.cost.learned import Learned
 from anynet_study.dispatch.endings.deaths import unfinished_jobs
 from anynet_study.dispatch.jobs.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.jobs.under_way import tried_again
@@ -115,7 +115,7 @@ def study_status(
         diverged=counts["diverged"],
         failed=counts["failed"],
         missing=counts["missing"],
-        failures=_failures(planned, recorded),
+        failures=dict(recorded.failed_kinds(planned).most_common()),
         running=len(running),
         queued=len(assigned) - len(running),
         unassigned=len(todo) - len(assigned),
@@ -146,12 +146,6 @@ def _lost(todo: Plan, recorded: Recorded, jobs: Jobs, assigned: Plan) -> int:
     for job in unfinished_jobs(jobs.submitted, recorded, alive):
         lost += bool(left.among([[it for it in job.runs if it not in recorded.runs]]))
     return lost
-
-
-def _failures(planned: Plan, recorded: Recorded) -> dict[str, int]:
-    failed = recorded.failed()
-    kinds = Counter(failed[run_id].kind for run_id in planned.find(failed).each_id())
-    return dict(kinds.most_common())
 
 
 def _most_common(words: Iterable[str]) -> str:

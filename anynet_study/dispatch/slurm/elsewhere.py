@@ -1,7 +1,8 @@
 """Nodes that jobs had better not get, because runs failed on them."""
 
-import subprocess
 from collections.abc import Collection
+
+from anynet_study.dispatch.slurm.ask import told
 
 #: A cluster of which a larger share is to be avoided is rather used whole.
 LARGEST_SHARE = 0.5
@@ -16,12 +17,8 @@ def worth_avoiding(hosts: Collection[str], partitions: str = "") -> frozenset[st
     if not hosts:
         return frozenset()
     where = ["--partition", partitions] if partitions else ["--all"]
-    command = ["sinfo", "--noheader", "--Node", "--format=%N|%n", *where]
-    try:
-        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
-    except (OSError, subprocess.SubprocessError):
-        return frozenset()
-    pairs = [line.strip().partition("|") for line in told.stdout.splitlines()]
+    listed = told("sinfo", "--noheader", "--Node", "--format=%N|%n", *where)
+    pairs = [line.strip().partition("|") for line in listed.splitlines()]
     nodes = {name: {_short(name), _short(host)} for name, _, host in pairs if name}
     short = {_short(host) for host in hosts}
     found = frozenset(name for name, known in nodes.items() if known & short)

@@ -1,8 +1,8 @@
 """What sacct, where a site has it, says of jobs that ended without a word."""
 
-import subprocess
 from collections.abc import Collection, Mapping
 
+from anynet_study.dispatch.slurm.ask import told
 from anynet_study.store.record import FailureKind
 
 #: Ids in the one call: the latest.
@@ -29,14 +29,8 @@ def reasons(job_ids: Collection[str]) -> dict[str, tuple[FailureKind, str]]:
         return {}
     jobs = ",".join(list(job_ids)[-MOST:])
     command = ["sacct", "--noheader", "--parsable2", "--allocations", "--format=JobID,State"]
-    try:
-        told = subprocess.run(
-            [*command, f"--jobs={jobs}"], capture_output=True, text=True, check=True, timeout=30
-        )
-    except (OSError, subprocess.SubprocessError):
-        return {}
     found = {}
-    for line in told.stdout.splitlines():
+    for line in told(*command, f"--jobs={jobs}").splitlines():
         job_id, _, state = line.partition("|")
         known = STATES.get(state.split(" ")[0])  # CANCELLED by 1000
         if known and job_id in job_ids:

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from anynet_study.dispatch.worker.process import TUNABLES
+from anynet_study.dispatch.worker.process import asking_for_huge_pages
 from anynet_study.errors import WorkFailedError
 
 #: The queue takes no more jobs now, or not so many at once: fewer may be taken, or later.
@@ -96,7 +96,7 @@ def submission_environment(
 
     Its variables bind CPUs, name devices and set limits; those of sbatch go before the options in
     a script. A user's defaults stay where the script has no such option. Workers ask for huge
-    pages (`process.huge_pages`).
+    pages.
     """
     kept = PLACES | {name for name, option in DEFAULTS.items() if option not in options}
     clean = {
@@ -104,5 +104,4 @@ def submission_environment(
         for name, value in environment.items()
         if name in kept or not INHERITED.match(name)
     }
-    pages = [environment.get(TUNABLES), "glibc.malloc.hugetlb=1"]
-    return {**clean, TUNABLES: ":".join(filter(None, pages))}
+    return {**clean, **asking_for_huge_pages(environment)}

@@ -1,9 +1,10 @@
 """What a Slurm site allows, as its own commands tell."""
 
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from anynet_study.dispatch.slurm.ask import told
 
 #: Slurm's default.
 ARRAY_SIZE = 1001
@@ -24,9 +25,9 @@ class Site:
     @classmethod
     def ask(cls) -> "Site":
         """Ask Slurm, by one scontrol and one sinfo; defaults for what they do not tell."""
-        size = re.search(r"^MaxArraySize\s*=\s*(\d+)", _told("scontrol", "show", "config"), re.M)
+        size = re.search(r"^MaxArraySize\s*=\s*(\d+)", told("scontrol", "show", "config"), re.M)
         longest = {}
-        for line in _told("sinfo", "--noheader", "--format=%P|%l").splitlines():
+        for line in told("sinfo", "--noheader", "--format=%P|%l").splitlines():
             partition, _, limit = line.partition("|")
             minutes = _minutes(limit)
             if minutes is not None:
@@ -48,13 +49,3 @@ def _minutes(limit: str) -> float | None:
         return None
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
     return 24 * 60 * days + 60 * hours + minutes + seconds / 60
-
-
-def _told(*command: str) -> str:
-    """What a command prints; nothing where it fails or is not there."""
-    try:
-        return subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=30
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return ""

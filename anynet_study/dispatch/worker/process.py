@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import psutil
@@ -35,14 +35,20 @@ def keep_freed_memory() -> None:
     mallopt(M_TRIM_THRESHOLD, 1 << 30)
 
 
-@contextmanager
-def huge_pages() -> Iterator[None]:
-    """Processes started inside, by whatever way, ask for huge pages: speed only.
+def asking_for_huge_pages(environment: Mapping[str, str]) -> dict[str, str]:
+    """What, added to an environment, has processes ask for huge pages: speed only.
 
     glibc reads this when a process begins; without glibc it means nothing.
     """
+    settings = [environment.get(TUNABLES), "glibc.malloc.hugetlb=1"]
+    return {TUNABLES: ":".join(filter(None, settings))}
+
+
+@contextmanager
+def huge_pages() -> Iterator[None]:
+    """Processes started inside, by whatever way, ask for huge pages."""
     before = os.environ.get(TUNABLES)
-    os.environ[TUNABLES] = ":".join(filter(None, [before, "glibc.malloc.hugetlb=1"]))
+    os.environ.update(asking_for_huge_pages(os.environ))
     try:
         yield
     finally:

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 
 from anynet_study.design_space.populations.population import Population
 from anynet_study.design_space.populations.table import METADATA_KEY, schema_of, stages_of
+from anynet_study.metrics import CURVES
 from anynet_study.store.arrow_tables import CURVE_KEYS, curves_table
 from anynet_study.store.attributes import get_text
 from anynet_study.store.evaluations.reading import SHOWN
-from anynet_study.store.record import CURVES
 from anynet_study.store.results import ResultStore
 
 #: Runs whose curves are in memory at a time, and make a row group of the file.

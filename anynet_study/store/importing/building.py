@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.files import replacing
+from anynet_study.metrics import CURVES
 from anynet_study.provenance import code_version
 from anynet_study.store.attributes import set_text
 from anynet_study.store.columns import create_numbers, write_numbers, write_table
@@ -23,7 +24,7 @@ from anynet_study.store.importing.evaluated import PartedEvaluations, merged_eva
 from anynet_study.store.importing.merging import Merged, merge, metrics
 from anynet_study.store.importing.part import Part, Truth
 from anynet_study.store.layout import prediction_group
-from anynet_study.store.record import CURVES, NO_PREDICTION
+from anynet_study.store.record import NO_PREDICTION
 from anynet_study.store.writing import create_predictions, offsets_of, write_root, write_runs
 
 #: Elements of a ragged array that are in memory at a time.

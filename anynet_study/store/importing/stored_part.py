@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anynet_study.metrics import CURVES
 from anynet_study.store.attributes import get_text
 from anynet_study.store.columns import absent_curve, read_coded
 from anynet_study.store.importing.part import RUNS, Part, Truth
 from anynet_study.store.importing.table_part import entry
 from anynet_study.store.layout import CODED
 from anynet_study.store.predictions import prediction_groups
-from anynet_study.store.record import CURVES
 from anynet_study.store.results import ResultStore
 
 #: Elements of an array that are read at a time, around the one that is asked for.

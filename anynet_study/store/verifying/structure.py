@@ -7,6 +7,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from anynet_study.metrics import CURVES
 from anynet_study.store.attributes import get_texts
 from anynet_study.store.columns import absent_curve
 from anynet_study.store.layout import (
@@ -17,7 +18,6 @@ from anynet_study.store.layout import (
     FIRST_WITH_TEST_ERROR,
     RUN_COLUMNS,
 )
-from anynet_study.store.record import CURVES
 from anynet_study.store.sealing import is_sealed
 from anynet_study.store.verifying.finding import Finding, Findings, Progress
 
