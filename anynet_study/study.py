@@ -46,7 +46,11 @@ class Study:
 
     def weights(self, run_id: str) -> Path:
         """Where the final weights of a run are kept."""
-        return self.folder / "weights" / f"{run_id}.pt"
+        return self.weights_folder / f"{run_id}.pt"
+
+    @property
+    def weights_folder(self) -> Path:
+        return self.folder / "weights"
 
     @property
     def checkpoints(self) -> Path:

@@ -3,9 +3,10 @@
     python -m benchmarks.cost studies/quickstart studies/cifar10-mini --memory
 
 For each study the median relative error of predicted seconds: by the built-in prices; fitted to
-the first runs of the plan, tested on the others; fitted without a dataset, tested on it. Then the
-prices that fit all the studies best, ready to be pasted into `dispatch.cost`. With --memory some
-runs are trained for an epoch, each in a process of its own, and their peaks compared.
+the first runs of the plan, tested on the others; fitted without a dataset, tested on it; and of
+further evaluations by the prices of training and fitted to the first of them. Then the prices that
+fit all the studies best, ready to be pasted into `dispatch.cost`. With --memory some runs are
+trained for an epoch, each in a process of its own, and their peaks compared.
 """
 
 import argparse
@@ -21,7 +22,8 @@ from anynet_study.cli.prepared import Prepared, reopen
 from anynet_study.design_space.populations.cells import groups_of
 from anynet_study.dispatch.cost.features import Features, FloatArray, Workload
 from anynet_study.dispatch.cost.fit import fit_cost
-from anynet_study.dispatch.cost.measured import features_of, measured_runs
+from anynet_study.dispatch.cost.learned import features_of, measured_evaluations
+from anynet_study.dispatch.cost.measured import measured_runs, measured_tests
 from anynet_study.dispatch.cost.memory import CPU_MEMORY, MIB, run_bytes, shared_bytes
 from anynet_study.dispatch.cost.model import CostModel, built_in_cost
 from anynet_study.dispatch.planned import PlannedRun
@@ -56,6 +58,7 @@ def main() -> None:
         prepared = reopen(name)
         finished.append(_finished(prepared))
         _print_errors(name, finished[-1])
+        _print_evaluations(prepared, finished[-1])
     _print_prices(finished)
     if arguments.memory:
         for name in arguments.studies:
@@ -97,6 +100,26 @@ def _print_errors(name: str, runs: Finished) -> None:
         if not this.all():
             error = _error(_fitted(runs.part(~this)), runs.part(this))
             print(f"  without {dataset:19} {error:4.0f}%")
+
+
+def _print_evaluations(prepared: Prepared, runs: Finished) -> None:
+    """Of the study's further evaluations, if it has any, with prices of its runs before them."""
+    planned, journals = prepared.planned, prepared.study.journals
+    by_id = {run.run_id: run for run in planned}
+    features, seconds = measured_evaluations(by_id, planned, measured_tests(journals, ALL))
+    if not len(seconds):
+        return
+    spent = 100 * seconds.sum() / (runs.seconds.sum() + seconds.sum())
+    print(
+        f"  {len(seconds)} further evaluations of {seconds.sum():.0f} s, {spent:.0f}% of the time"
+    )
+    cost = _fitted(runs)
+    off = 100 * np.median(np.abs(cost.seconds(features) / seconds - 1))
+    print(f"    prices of its runs        {off:4.0f}%")
+    for first in (first for first in FIRST if first < len(seconds)):
+        fitted = fit_cost(features[:first], seconds[:first], cost)
+        off = 100 * np.median(np.abs(fitted.seconds(features[first:]) / seconds[first:] - 1))
+        print(f"    after the first {first:3}       {off:4.0f}%")
 
 
 def _print_prices(studies: Sequence[Finished]) -> None:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Population
-from anynet_study.dispatch.cost.measured import Learned, learn
+from anynet_study.dispatch.cost.learned import Learned, learn
 from anynet_study.dispatch.cost.model import expected_cost
+from anynet_study.dispatch.cost.remaining import kept_weights, with_what_is_left
 from anynet_study.dispatch.plan import load_views, plan
 from anynet_study.dispatch.planned import Plan
+from anynet_study.dispatch.recorded import Recorded
 from anynet_study.study import Study, sample
 from anynet_study.sweep import Sweep
 
@@ -24,10 +26,13 @@ class Prepared:
     views: dict[str, DatasetView]
     planned: Plan
 
-    def learned(self) -> Learned:
-        """The planned runs with lengths predicted by those that this study has finished."""
+    def learned(self, recorded: Recorded) -> Learned:
+        """The planned runs with what is left of them, as runs that are finished predict it."""
         expected = expected_cost(self.sweep.launch.cluster, self.sweep.launch.slurm)
-        return learn(self.planned, self.views, self.study.journals, expected)
+        learned = learn(self.planned, self.views, self.study.journals, expected)
+        kept = kept_weights(self.study.weights_folder)
+        left = with_what_is_left(learned.planned, recorded, kept, learned.cost)
+        return learned._replace(planned=left)
 
 
 def prepare(sweep_file: Path, overrides: Sequence[str]) -> Prepared:

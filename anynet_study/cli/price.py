@@ -9,7 +9,8 @@ from rich.table import Table
 
 from anynet_study.design_space import Population
 from anynet_study.dispatch.cost.forecast import START_UP_GOAL, Forecast, forecast
-from anynet_study.dispatch.cost.measured import learned_cost, measured_runs
+from anynet_study.dispatch.cost.learned import learned_cost
+from anynet_study.dispatch.cost.measured import measured_runs, measured_tests
 from anynet_study.dispatch.cost.model import CostModel, expected_cost
 from anynet_study.dispatch.cost.price import Item, price
 from anynet_study.dispatch.plan import load_views, plan
@@ -40,7 +41,7 @@ def print_price(sweep: Sweep, population: Population, as_json: bool = False) -> 
         parts = [asdict(item) for item in items]
         print(json.dumps({**told, "items": parts, "slurm": slurm and asdict(slurm)}, indent=2))
         return
-    lines = [f"{runs:,} runs, {duration(seconds)} of one {cost.name}"]
+    lines = [f"{runs:,} runs, {duration(seconds)} of one {cost.name}", *_evaluations(items)]
     lines += slurm_lines(slurm, sweep) if slurm else [_here(sweep, seconds)]
     lines.append(f"predicted by: {cost.told}")
     if not all(item.size.known for item in items):
@@ -85,7 +86,16 @@ def _cost(sweep: Sweep, population: Population) -> CostModel:
         views = load_views(sweep)
     except UserError:  # some data is not there (any more)
         return expected
-    return learned_cost(plan(sweep, population, views), views, measured, expected)
+    tests = measured_tests(Study.of(sweep).journals)
+    return learned_cost(plan(sweep, population, views), views, measured, expected, tests)
+
+
+def _evaluations(items: list[Item]) -> list[str]:
+    count, seconds = (
+        sum(item.evaluations for item in items),
+        sum(item.evaluation_seconds for item in items),
+    )
+    return [f"of which {count:,} further evaluations: {duration(seconds)}"] if count else []
 
 
 def _table(sweep: Sweep, items: list[Item], cost: CostModel) -> Table:

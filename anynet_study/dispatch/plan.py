@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from anynet_study.data import DatasetView, load_dataset, make_view
 from anynet_study.design_space import Population
+from anynet_study.dispatch.cost.further import FurtherTest
 from anynet_study.dispatch.cost.model import CostModel, expected_cost
 from anynet_study.dispatch.planned import Plan, Setting
 from anynet_study.errors import UserError
@@ -67,8 +68,8 @@ def _settings(sweep: Sweep, views: Mapping[str, DatasetView]) -> tuple[Setting, 
     for label, name, start in columns_of(sweep):
         view = views[label]
         resolved = resolve_on(view, sweep.recipes[name].for_dataset(label), label)
-        evaluations = tuple(each.evaluation_id for each in asked.get(label, {}).values())
-        settings.append(Setting(label, name, resolved, view.identity, start, evaluations))
+        tests = tuple(map(FurtherTest.of, asked.get(label, {}).values()))
+        settings.append(Setting(label, name, resolved, view.identity, start, tests))
     return tuple(settings)
 
 

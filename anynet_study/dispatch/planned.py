@@ -11,6 +11,7 @@ import numpy.typing as npt
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Population
 from anynet_study.dispatch.cost.features import Workload, run_features
+from anynet_study.dispatch.cost.further import FurtherTest, evaluation_features
 from anynet_study.dispatch.cost.model import CostModel
 from anynet_study.training.recipe import ResolvedRecipe
 from anynet_study.training.spec import RunSpec
@@ -28,7 +29,8 @@ class PlannedRun:
     dataset: str
     recipe: str
     replicate: int
-    #: Predicted length on one worker.
+    #: Predicted length on one worker, with its further evaluations; of what is left of it, where
+    #: the plan knows.
     seconds: float
     #: Ids of the further evaluations of its final weights.
     evaluations: tuple[str, ...] = ()
@@ -57,8 +59,13 @@ class Setting:
     data: dict[str, Any]
     #: The column from whose weights its runs start; None: from scratch.
     start: int | None
-    #: Ids of the further evaluations of its runs.
-    evaluations: tuple[str, ...]
+    #: The further evaluations of its runs.
+    tests: tuple[FurtherTest, ...]
+
+    @property
+    def evaluations(self) -> tuple[str, ...]:
+        """The ids of the further evaluations."""
+        return tuple(test.evaluation_id for test in self.tests)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +83,13 @@ class Plan(Sequence[PlannedRun]):
     rows: npt.NDArray[np.int64]
     #: Run ids, shape (rows, settings).
     table: npt.NDArray[np.bytes_]
-    #: Predicted lengths on one worker, shape (architectures, settings).
+    #: Predicted lengths on one worker, with further evaluations, shape (architectures, settings).
     lengths: npt.NDArray[np.float64]
     #: Places in `table`, read row by row, of the runs of this part, shape (runs,).
     places: npt.NDArray[np.int64]
+    #: Predicted seconds that are left of each run of `table`, read row by row, where that is not
+    #: its whole length, else NaN; None: of all runs everything is left.
+    left: npt.NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.places)
@@ -106,9 +116,14 @@ class Plan(Sequence[PlannedRun]):
             it.dataset,
             it.recipe,
             seed,
-            float(self.lengths[architecture, column]),
+            self._seconds(place, architecture, column),
             it.evaluations,
         )
+
+    def _seconds(self, place: int, architecture: int, column: int) -> float:
+        if self.left is not None and not np.isnan(self.left[place]):
+            return float(self.left[place])
+        return float(self.lengths[architecture, column])
 
     def _spec(self, architecture: int, column: int, seed: int) -> RunSpec:
         it = self.settings[column]
@@ -129,7 +144,10 @@ class Plan(Sequence[PlannedRun]):
         """The predicted lengths of the runs, in order."""
         row, column = np.divmod(self.places, len(self.settings))
         lengths: npt.NDArray[np.float64] = self.lengths[self.rows[row, 0], column]
-        return lengths
+        if self.left is None:
+            return lengths
+        left = self.left[self.places]
+        return np.where(np.isnan(left), lengths, left)
 
     def where(self, wanted: Callable[[str, Setting], bool]) -> "Plan":
         """The runs whose id and setting are `wanted`."""
@@ -167,7 +185,14 @@ class Plan(Sequence[PlannedRun]):
 
     def priced(self, views: Mapping[str, DatasetView], cost: CostModel) -> "Plan":
         """The same runs, with lengths predicted by `cost`; `views` by the sweep's labels."""
-        groups = self.population.groups
         works = [Workload.on(views[it.dataset], it.resolved) for it in self.settings]
-        columns = [cost.seconds(run_features(groups, work)) for work in works]
-        return replace(self, lengths=np.stack(columns, axis=1))
+        return self.with_lengths(works, cost)
+
+    def with_lengths(self, works: Sequence[Workload], cost: CostModel) -> "Plan":
+        """The same runs, with lengths predicted by `cost`; `works`: training in each setting."""
+        groups, columns = self.population.groups, []
+        for it, work in zip(self.settings, works, strict=True):
+            tests = evaluation_features(groups, it.tests, work.resolution)
+            trained = cost.seconds(run_features(groups, work))
+            columns.append(trained + cost.evaluation_seconds(tests))
+        return replace(self, lengths=np.stack(columns, axis=1), left=None)

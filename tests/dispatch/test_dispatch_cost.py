@@ -42,12 +42,16 @@ PRIOR = CostModel(
         batches=1e-3,
         runs=0.1,
         starts=1.5,
+        transforms=1e-7,
+        tests=0.01,
     ),
 )
 #: Prices of a machine that is no multiple of that one.
 MACHINE = CostModel(
     "machine",
-    Features(*(p * f for p, f in zip(PRIOR.prices, [3, 1, 2, 1, 2, 1.5] * 2, strict=True))),
+    Features(
+        *(p * f for p, f in zip(PRIOR.prices, [*[3, 1, 2, 1, 2, 1.5] * 2, 1, 1], strict=True))
+    ),
 )
 
 

@@ -13,13 +13,8 @@ from anynet_study.cli.price import print_price
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Population
 from anynet_study.dispatch.cost.features import Features
-from anynet_study.dispatch.cost.measured import (
-    MeasuredRun,
-    features_of,
-    learn,
-    learned_cost,
-    measured_runs,
-)
+from anynet_study.dispatch.cost.learned import features_of, learn, learned_cost
+from anynet_study.dispatch.cost.measured import MeasuredRun, measured_runs
 from anynet_study.dispatch.cost.model import CPU_CORE, H100, V100, CostModel
 from anynet_study.dispatch.plan import load_views, plan
 from anynet_study.dispatch.planned import Plan, PlannedRun
@@ -138,7 +133,7 @@ def test_lengths_of_planned_runs_are_those_of_the_plan(
 
 
 def test_a_study_learns_from_its_runs(tmp_path: Path, planned: Plan, views: dict[str, DatasetView]):
-    factors = [2, 1, 3, 1, 2, 2.5] * 2
+    factors = [*[2, 1, 3, 1, 2, 2.5] * 2, 1, 1]
     prices = Features(*(p * f for p, f in zip(CPU_CORE.prices, factors, strict=True)))
     true = CostModel("true", prices).seconds(features_of(planned, views))
     nothing = learn(planned, views, tmp_path, CPU_CORE)

@@ -31,11 +31,12 @@ TINY_AREA = 4
 
 @dataclass(frozen=True)
 class Workload:
-    """What the cost of a run depends on, beside the network."""
+    """What the cost of a run, or of further evaluations, depends on, beside the network."""
 
     train_images: int
     test_images: int
-    #: Optimiser steps of the whole run, and evaluations of all test images.
+    #: Optimiser steps of the whole run (none of further evaluations), and evaluations of all test
+    #: images.
     steps: int
     evaluations: int
     batch_size: int
@@ -46,6 +47,8 @@ class Workload:
     #: Side of the network's input in pixels.
     resolution: int
     classes: int
+    #: Pixels that further evaluations transform, times the transform's share of the costliest's.
+    transformed: float = 0.0
 
     @classmethod
     def of(
@@ -121,6 +124,10 @@ class Features(NamedTuple):
     runs: Any
     #: Whether it is a worker's first run, in which libraries warm up; 0 in predictions.
     starts: Any
+    #: Of further evaluations: `Workload.transformed`.
+    transforms: Any
+    #: Further evaluations: writing up the result.
+    tests: Any
 
 
 def run_features(groups: Sequence[Group], work: Workload) -> FloatArray:
@@ -156,8 +163,10 @@ def _features(networks: Networks, work: Workload) -> Features:
         parameters=work.steps * parameters(networks, work.classes),
         pixels=(work.trained + work.evaluated) * work.resolution**2,
         batches=work.batches,
-        runs=1,
+        runs=int(work.steps > 0),
         starts=0,
+        transforms=work.transformed,
+        tests=0 if work.steps > 0 else work.evaluations,
     )
 
 

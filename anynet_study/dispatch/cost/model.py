@@ -30,10 +30,17 @@ class CostModel:
     runs: int = 0
     #: Median relative error of predictions of finished runs by others; NaN: not known.
     error: float = math.nan
+    #: Prices of further evaluations, where some were measured; else those of training.
+    evaluation: Features | None = None
 
     def seconds(self, features: FloatArray) -> FloatArray:
         """Predict the length of runs, shape (n,), of their features (n, len(Features))."""
         predicted: FloatArray = features @ np.asarray(self.prices, dtype=np.float64)
+        return predicted
+
+    def evaluation_seconds(self, features: FloatArray) -> FloatArray:
+        """Predict the length of further evaluations, shape (n,), as `seconds` that of runs."""
+        predicted: FloatArray = features @ np.asarray(self.evaluation or self.prices, np.float64)
         return predicted
 
     @property
@@ -63,6 +70,8 @@ CPU_CORE = CostModel(
         batches=4.1e-4,
         runs=0.09,
         starts=1.2,
+        transforms=1.1e-7,
+        tests=8e-3,
     ),
 )
 #: The study's card: RegNetX-400MF at about 1,060 images a second with the code it was trained by.
@@ -81,6 +90,8 @@ V100 = CostModel(
         batches=1e-3,
         runs=5.0,
         starts=20.0,
+        transforms=4e-9,
+        tests=0.05,
     ),
     basis="estimate",
 )
@@ -102,6 +113,8 @@ H100 = CostModel(
         batches=1e-4,
         runs=3.0,
         starts=15.0,
+        transforms=2e-9,
+        tests=0.05,
     ),
     basis="estimate",
 )
