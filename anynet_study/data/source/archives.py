@@ -4,56 +4,23 @@ Only regular files with plain relative names come out, each name once, and no mo
 their bytes than `budget.Limits` allows, counted as they are written. See also `member_names`.
 """
 
-import bz2
-import gzip
-import lzma
-import stat
-import tarfile
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple
+from typing import IO
 
 from anynet_study.data.source.budget import Budget
+from anynet_study.data.source.entry import Entry
 from anynet_study.data.source.member import Member
 from anynet_study.data.source.member_names import MemberNames
-from anynet_study.data.source.tar_headers import StrictTarInfo
+from anynet_study.data.source.tar_entries import tar_entries
 from anynet_study.data.source.window import Window
+from anynet_study.data.source.zip_entries import zip_entries
 from anynet_study.errors import UserError
 
-DAMAGE = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    gzip.BadGzipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-)
-#: First bytes of a compressed archive, and what reads it.
-COMPRESSED: dict[bytes, Callable[[IO[bytes]], Any]] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-    b"\xfd7zXZ\0": lzma.open,
-}
 #: Endings of the names of archives.
 SUFFIXES = (".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".tbz2", ".txz", ".tar", ".zip")
 CHUNK = 1 << 20
-#: What may follow the end of a tar: padding to a record, 10 KiB by default.
-TAIL_BYTES = 16 << 20
-
-
-class _Entry(NamedTuple):
-    name: str
-    #: How far the archive has been read, in bytes.
-    position: int
-    #: Bytes; None for a folder.
-    size: int | None = None
-    #: Where the bytes are in the archive, if they are there as they are.
-    offset: int | None = None
-    #: Else what they are read from.
-    content: IO[bytes] | None = None
 
 
 def is_archive(name: str) -> bool:
@@ -90,17 +57,25 @@ def unpack(
         if magic.startswith(b"Rar!"):
             raise UserError(f"{name}: RAR archives are not read; give the extracted folder")
         if magic.startswith(b"PK\3\4"):
-            entries = _zip_entries(name, file)
+            entries = zip_entries(name, archive)
         else:
-            entries = _tar_entries(name, file, magic)
+            entries = tar_entries(name, file, magic)
         try:
             return _collect(entries, archive, name, target, budget, report)
-        except DAMAGE as error:
-            raise UserError(f"{name}: not a whole zip or tar archive ({error})") from error
+        except Exception as error:  # the libraries raise nearly anything on hostile bytes
+            if isinstance(error, UserError | MemoryError) or _is_of_the_system(error):
+                raise
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            raise UserError(f"{name}: not a whole zip or tar archive ({reason})") from error
+
+
+def _is_of_the_system(error: Exception) -> bool:
+    """Whether a file could not be read or written: the errors of decoders have no number."""
+    return isinstance(error, OSError) and error.errno is not None
 
 
 def _collect(
-    entries: Iterator[_Entry],
+    entries: Iterator[Entry],
     archive: Member,
     name: str,
     target: Path,
@@ -131,7 +106,7 @@ def _collect(
     return members
 
 
-def _contents(entry: _Entry, archive: Member) -> IO[bytes]:
+def _contents(entry: Entry, archive: Member) -> IO[bytes]:
     if entry.content is not None:
         return entry.content
     assert entry.offset is not None
@@ -146,54 +121,8 @@ def _equal(member: Member, other: IO[bytes]) -> bool:
         return not other.read(1)
 
 
-def _copy(entry: _Entry, file: IO[bytes], budget: Budget, name: str) -> None:
+def _copy(entry: Entry, file: IO[bytes], budget: Budget, name: str) -> None:
     assert entry.content is not None
     while chunk := entry.content.read(CHUNK):
         budget.take_bytes(len(chunk), name, entry.name)
         file.write(chunk)
-
-
-def _zip_entries(name: str, file: IO[bytes]) -> Iterator[_Entry]:
-    with zipfile.ZipFile(file) as opened:
-        for info in opened.infolist():
-            kind = stat.S_IFMT(info.external_attr >> 16)
-            if kind not in (0, stat.S_IFREG, stat.S_IFDIR) or info.flag_bits & 1:
-                raise _refused(name, info.filename, "a link, device or encrypted")
-            if info.is_dir():
-                yield _Entry(info.filename, info.header_offset)
-            else:
-                with _open_zipped(opened, info, name) as content:
-                    place = info.header_offset
-                    yield _Entry(info.filename, place, info.file_size, content=content)
-
-
-def _open_zipped(opened: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> IO[bytes]:
-    try:
-        return opened.open(info)
-    except (NotImplementedError, RuntimeError) as error:
-        raise _refused(name, info.filename, str(error)) from error
-
-
-def _tar_entries(name: str, file: IO[bytes], magic: bytes) -> Iterator[_Entry]:
-    make = next((make for start, make in COMPRESSED.items() if magic.startswith(start)), None)
-    # Not the library's own decompression of streams: it does not notice a truncated archive.
-    stream: IO[bytes] = file if make is None else make(file)
-    mode: Literal["r:", "r|"] = "r:" if make is None else "r|"
-    with tarfile.open(fileobj=stream, mode=mode, tarinfo=StrictTarInfo) as opened:
-        while info := opened.next():
-            opened.members.clear()  # type: ignore[attr-defined]  # or it keeps every one
-            if info.isdir():
-                yield _Entry(info.name, file.tell())
-            elif info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or info.issparse():
-                raise _refused(name, info.name, "a link, device or sparse file")
-            elif make is None:
-                yield _Entry(info.name, file.tell(), info.size, offset=info.offset_data)
-            else:
-                content = opened.extractfile(info)
-                yield _Entry(info.name, file.tell(), info.size, content=content)
-    if make is not None:
-        stream.read(TAIL_BYTES)  # up to the checksum of the compressed stream
-
-
-def _refused(archive: str, member: str, reason: str) -> UserError:
-    return UserError(f"{archive}: member {member!r} refused: {reason}")

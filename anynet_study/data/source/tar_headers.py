@@ -21,6 +21,6 @@ class StrictTarInfo(tarfile.TarInfo):
 
     def _proc_member(self, opened: tarfile.TarFile) -> tarfile.TarInfo:
         plain = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.CONTTYPE)
-        if self.type not in plain and self.size > self.HEADER_BYTES:
+        if self.size < 0 or (self.type not in plain and self.size > self.HEADER_BYTES):
             raise tarfile.ReadError(f"header of {self.size} bytes")
         return super()._proc_member(opened)  # type: ignore[misc,no-any-return]

@@ -38,6 +38,8 @@ class Window(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Fill `buffer` as far as the window reaches."""
         view = memoryview(buffer)[: max(0, self._size - self._position)]
+        if not view:  # the place may be further than a file can reach
+            return 0
         self._file.seek(self._start + self._position)
         count = self._file.readinto(view)
         self._position += count
