@@ -110,16 +110,27 @@ def test_maps_of_a_few_pixels_are_convolved_by_matrices(data: st.DataObject) -> 
     assert_close(found[1], layer.weight.grad)
 
 
-@pytest.mark.parametrize("m", [4096, 4097])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("m", [1, 4097])
 @pytest.mark.parametrize(("k", "n"), [(20, 7), (3, 16), (64, 48)])
-def test_many_rows_are_multiplied_alike(m: int, k: int, n: int) -> None:
+def test_rows_are_multiplied_alike_by_every_kernel(
+    dtype: torch.dtype, m: int, k: int, n: int
+) -> None:
     generator = torch.Generator().manual_seed(0)
     rows, matrix, bias = (
         torch.randn(size, generator=generator, dtype=torch.float64)
         for size in ((m, k), (n, k), (n,))
     )
-    assert_close(multiply(rows, matrix, bias), rows @ matrix.t() + bias)
-    assert_close(multiply_back(rows, matrix.t().contiguous()), rows @ matrix.t())
+    expected = rows @ matrix.t()
+    given = [tensor.to(dtype) for tensor in (rows, matrix, bias, matrix.t().contiguous())]
+    compare = partial(torch.testing.assert_close, rtol=1e-10, atol=1e-10)
+    if dtype == torch.float32:
+        compare = partial(compare, check_dtype=False, rtol=0, atol=1e-6 * k)
+    compare(multiply(*given[:3]), expected + bias)
+    compare(multiply_back(given[0], given[3]), expected)
+    compare(
+        multiply_back(given[0], given[3], into=torch.ones_like(expected, dtype=dtype)), expected + 1
+    )
 
 
 @torch.no_grad()
