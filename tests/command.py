@@ -1,12 +1,20 @@
-"""Running the command line as a user does: in a folder, in a process of its own."""
+"""Running the command line as a user does: in a folder, in a process of its own or in this one."""
 
+import io
 import os
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from anynet_study.cli import main
 
 ROOT = Path(__file__).parents[1]
 SWEEPS = ROOT / "sweeps"
+Done = subprocess.CompletedProcess[str]
 
 
 def command(*arguments: object) -> list[str]:
@@ -19,9 +27,7 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "ANYNET_DATA": str(folder / "data"), "COLUMNS": "100"}
 
 
-def anynet_study(
-    folder: Path, *arguments: object, expect: int = 0, timeout: float = 300
-) -> subprocess.CompletedProcess[str]:
+def anynet_study(folder: Path, *arguments: object, expect: int = 0, timeout: float = 300) -> Done:
     """Run to the end in `folder`; fails the test where the exit code is not `expect`."""
     done = subprocess.run(
         command(*arguments),
@@ -31,6 +37,39 @@ def anynet_study(
         text=True,
         timeout=timeout,
     )
+    return _checked(done, expect)
+
+
+def in_this_process(folder: Path, *arguments: object, expect: int = 0) -> Done:
+    """As `anynet_study`, without the second that a Python takes to start and import.
+
+    For commands after which no other process is the point of the test.
+    """
+    return _checked(told(folder, arguments, environment(folder)), expect)
+
+
+def told(folder: Path, arguments: tuple[object, ...], environ: dict[str, str]) -> Done:
+    """What a command says in this process, and its exit code."""
+    typed = ["anynet-study", *map(str, arguments)]
+    out, err = (io.TextIOWrapper(io.BytesIO(), write_through=True) for _ in range(2))
+    with (
+        chdir(folder),
+        patch.dict(os.environ, environ),
+        patch.object(sys, "argv", typed),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main()
+    return Done(typed, int(ended.value.code or 0), *(_written(stream) for stream in (out, err)))
+
+
+def _checked(done: Done, expect: int) -> Done:
     assert done.returncode == expect, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr, done.stderr
     return done
+
+
+def _written(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()

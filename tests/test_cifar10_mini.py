@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from command import SWEEPS, anynet_study
+from command import SWEEPS, anynet_study, in_this_process
 
 from anynet_study import ResultStore
 
@@ -41,7 +41,8 @@ def home(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Path:
     assert [name for name, *_ in added] == list(PART)
     for name, archive, options in added:
         source = shared_data / archive
-        anynet_study(folder, "data", "add", name, "--from", source, *options.split(), *PART[name])
+        add = ["data", "add", name, "--from", source, *options.split(), *PART[name]]
+        in_this_process(folder, *add)
     anynet_study(folder, "run", SWEEP, *SMALL, *FEW)
     return folder
 
@@ -54,7 +55,7 @@ def store(home: Path) -> ResultStore:
 @pytest.fixture(scope="module")
 def errors_csv(home: Path) -> Path:
     """The errors as a table of their own."""
-    anynet_study(home, "query", "cifar10-mini", "--table", "errors", "-o", "errors.csv")
+    in_this_process(home, "query", "cifar10-mini", "--table", "errors", "-o", "errors.csv")
     return home / "errors.csv"
 
 
@@ -95,11 +96,11 @@ def test_the_report_is_one_page_with_its_figures(home: Path):
 def test_query_gives_the_rows_of_the_store(home: Path, store: ResultStore, errors_csv: Path):
     where = ["--where", "dataset = ants-bees and replicate = 0"]
     columns = ["--columns", "architecture,status,error"]
-    asked = anynet_study(home, "query", "cifar10-mini", *where, *columns, "--json")
+    asked = in_this_process(home, "query", "cifar10-mini", *where, *columns, "--json")
     rows = json.loads(asked.stdout)
     runs = store.runs().query("dataset == 'ants-bees' and replicate == 0")
     assert rows == runs[["architecture", "status", "error"]].to_dict("records")
-    shown = anynet_study(home, "query", "cifar10-mini", *where, *columns, "--format", "csv")
+    shown = in_this_process(home, "query", "cifar10-mini", *where, *columns, "--format", "csv")
     assert [row["architecture"] for row in csv_rows(shown.stdout)] == [
         row["architecture"] for row in rows
     ]
@@ -111,16 +112,16 @@ def test_query_gives_the_rows_of_the_store(home: Path, store: ResultStore, error
 
 
 def test_analyze_says_the_same_of_the_study_and_of_its_table(home: Path, errors_csv: Path):
-    of_study = json.loads(anynet_study(home, "analyze", "cifar10-mini", *FEW, "--json").stdout)
+    of_study = json.loads(in_this_process(home, "analyze", "cifar10-mini", *FEW, "--json").stdout)
     main = {"correlations", "match", "proxies", "regret", "drivers", "configurations", "noise"}
     assert main <= set(of_study["tables"])
     pairs = of_study["tables"]["correlations"]
     assert len(pairs) == len(DATASETS) * (len(DATASETS) - 1) // 2
     assert {row["n"] for row in pairs} == {ARCHITECTURES}
     only = ["--table", "correlations", *FEW]
-    of_table = json.loads(anynet_study(home, "analyze", errors_csv, *only, "--json").stdout)
+    of_table = json.loads(in_this_process(home, "analyze", errors_csv, *only, "--json").stdout)
     assert of_table["tables"]["correlations"] == pairs
-    as_csv = anynet_study(home, "analyze", "cifar10-mini", *only, "--format", "csv").stdout
+    as_csv = in_this_process(home, "analyze", "cifar10-mini", *only, "--format", "csv").stdout
     # So few images leave datasets on which all networks err alike: no estimate, an empty cell.
     assert [float(row["estimate"] or "nan") for row in csv_rows(as_csv)] == [
         pytest.approx(float("nan") if row["estimate"] is None else row["estimate"], nan_ok=True)
@@ -130,7 +131,7 @@ def test_analyze_says_the_same_of_the_study_and_of_its_table(home: Path, errors_
 
 def test_plot_writes_the_figures_that_are_asked_for(home: Path):
     asked = ["--figure", "source", "--format", "png,svg", "-o", "figures"]
-    done = anynet_study(home, "plot", "cifar10-mini", *asked, *FEW)
+    done = in_this_process(home, "plot", "cifar10-mini", *asked, *FEW)
     paths = [home / line for line in done.stdout.splitlines()]
     assert [path.name for path in paths] == ["source.png", "source.svg"]
     assert paths[0].read_bytes().startswith(b"\x89PNG")

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from command import SWEEPS, anynet_study
+from command import SWEEPS, anynet_study, in_this_process
 from miniatures import write_miniature
 
 from anynet_study import ResultStore
@@ -58,7 +58,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("paper")
     for name, classes in CLASSES.items():
         source = write_miniature(name, folder / "downloads", classes=classes)
-        anynet_study(folder, "data", "add", name, "--from", source, "--size", 16)
+        in_this_process(folder, "data", "add", name, "--from", source, "--size", 16)
     anynet_study(folder, "run", SWEEP, *TOY, "--resamples", 100)
     return folder
 
@@ -158,7 +158,7 @@ def test_the_report_matches_the_targets_as_table_3(home: Path):
 def test_a_second_time_there_is_nothing_to_do(home: Path):
     study = home / "studies" / "paper"
     before = {path: path.stat().st_mtime_ns for path in study.rglob("*") if path.name != ".lock"}
-    done = anynet_study(home, "run", SWEEP, *TOY, "--resamples", 100)
+    done = in_this_process(home, "run", SWEEP, *TOY, "--resamples", 100)
     assert "nothing to do" in done.stdout
     assert before == {path: path.stat().st_mtime_ns for path in before}
 
@@ -172,7 +172,7 @@ def test_a_second_time_there_is_nothing_to_do(home: Path):
     ids=["run", "launch"],
 )
 def test_the_whole_study_has_a_price_before_its_data_is_there(tmp_path: Path, arguments: list):
-    shown = anynet_study(tmp_path, *arguments).stdout
+    shown = in_this_process(tmp_path, *arguments).stdout
     assert re.search(r"^8,000 runs", shown, re.M)
     days = float(re.search(r"([\d.,]+) days of one V100", shown)[1].replace(",", ""))
     assert 60 < days < 130
@@ -191,7 +191,7 @@ def test_the_whole_study_has_a_price_before_its_data_is_there(tmp_path: Path, ar
 
 def info(home: Path, name: str) -> dict:
     """What `data info` says of a packed dataset."""
-    return json.loads(anynet_study(home, "data", "info", name, "--json").stdout)
+    return json.loads(in_this_process(home, "data", "info", name, "--json").stdout)
 
 
 def data_of_runs(store: ResultStore) -> dict[str, dict]:

@@ -7,13 +7,15 @@ import re
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-from command import SWEEPS, anynet_study, command, environment
+from command import SWEEPS, Done, anynet_study, command, environment, in_this_process
 from filelock import FileLock
 
 from anynet_study import ResultStore, Sweep, apr, plots
@@ -21,6 +23,8 @@ from anynet_study.design_space import Population
 from anynet_study.dispatch.jobs import ledger
 from anynet_study.store import JournalWriter, finished_runs, read_journal
 from anynet_study.study import Study
+
+pytestmark = pytest.mark.slow
 
 #: The quickstart, with networks, images and epochs for a test: 4 x 3 runs.
 TINY = [
@@ -54,15 +58,22 @@ class Home:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def type(self, verb: str, name: str, *arguments: object, expect: int = 0) -> str:
+    def type(
+        self,
+        verb: str,
+        name: str,
+        *arguments: object,
+        expect: int = 0,
+        run: Callable[..., Done] = in_this_process,
+    ) -> str:
         """Run a command that takes the sweep file, for a study `name`; what it prints."""
         sweep = [SWEEPS / "quickstart.yaml", *TINY, f"name={name}"]
-        done = anynet_study(self.folder, verb, *sweep, *arguments, expect=expect)
+        done = run(self.folder, verb, *sweep, *arguments, expect=expect)
         return done.stdout + done.stderr
 
     def launch(self, name: str, *arguments: object) -> tuple[int, int, int]:
         """Runs recorded, under way and submitted, as `launch` says."""
-        told = self.type("launch", name, "--cluster", "local", *arguments)
+        told = self.type("launch", name, "--cluster", "local", *arguments, run=anynet_study)
         counts = re.search(r"(\d+) recorded, (\d+) under way, (\d+) submitted", told)
         assert counts, told
         recorded, under_way, submitted = map(int, counts.groups())
@@ -77,7 +88,7 @@ class Home:
 
     def status(self, name: str) -> dict[str, Any]:
         told: dict[str, Any] = json.loads(
-            anynet_study(self.folder, "status", name, "--json").stdout
+            in_this_process(self.folder, "status", name, "--json").stdout
         )
         return told
 
@@ -90,7 +101,7 @@ class Home:
         return finished_runs(self.study(name).journals)
 
     def collected(self, name: str) -> ResultStore:
-        assert "results.h5" in anynet_study(self.folder, "collect", name).stdout
+        assert "results.h5" in in_this_process(self.folder, "collect", name).stdout
         return ResultStore(self.study(name).results)
 
 
@@ -107,6 +118,18 @@ def reported(home: Home) -> Home:
     assert "4 architectures x 3 datasets" in told
     assert "studies/followed/report/report.html" in told
     return home
+
+
+@contextmanager
+def standing_still(jobs: list[ledger.SubmittedJob]) -> Iterator[None]:
+    """Workers of this machine wait, however long it takes to look at them."""
+    submitted = [psutil.Process(int(job.job_id.partition("_")[0])) for job in jobs]
+    all_of_them = [one for job in submitted for one in (job, *job.children(recursive=True))]
+    for process in all_of_them:
+        process.suspend()
+    yield
+    for process in all_of_them:
+        process.resume()
 
 
 @dataclass(frozen=True)
@@ -136,14 +159,15 @@ def launched(home: Home) -> Launched:
     )
     told, _ = launcher.communicate(timeout=60)
     assert launcher.returncode == 0
-    statuses = [home.status("launched")]
-    for each in (signal.SIGINT, signal.SIGHUP):
-        os.killpg(launcher.pid, each)
-    more = [LONGER, "population.count=6", "--cluster", "local"]
-    refusal = home.type("launch", "launched", *more, expect=2)
+    with standing_still(home.jobs("launched")):
+        statuses = [home.status("launched")]
+        for each in (signal.SIGINT, signal.SIGHUP):
+            os.killpg(launcher.pid, each)
+        more = [LONGER, "population.count=6", "--cluster", "local"]
+        refusal = home.type("launch", "launched", *more, expect=2)
     end = time.monotonic() + LONGEST_WAIT
     while statuses[-1]["jobs"] and time.monotonic() < end:
-        time.sleep(1)
+        time.sleep(0.3)
         statuses.append(home.status("launched"))
     return Launched(told, statuses, refusal, home.study("launched").population().ids)
 
@@ -257,10 +281,9 @@ def test_run_with_other_resamples_makes_the_report_anew(reported: Home):
 
 
 def test_a_second_process_at_the_same_study_is_refused(reported: Home):
+    sweep = ["launch.workers=1", "recipes.basic.epochs=4"]
     with FileLock(reported.study("followed").folder / ".lock"):
-        told = reported.type(
-            "run", "followed", "launch.workers=1", "recipes.basic.epochs=4", *FEW, expect=2
-        )
+        told = reported.type("run", "followed", *sweep, *FEW, expect=2, run=anynet_study)
     assert "another process is running this study" in told
 
 
@@ -308,7 +331,7 @@ def test_a_second_recipe_for_some_of_the_datasets(home: Home, changed: dict[str,
     assert other["digits"].notna().all()
     assert other[["digits-2", "blobs"]].isna().all(axis=None)
     where = ["--where", "recipe = longer", "--columns", "dataset,epochs,error", "--json"]
-    rows = json.loads(anynet_study(home.folder, "query", "changed", *where).stdout)
+    rows = json.loads(in_this_process(home.folder, "query", "changed", *where).stdout)
     assert [row["error"] for row in rows] == other["digits"].tolist()
     assert {(row["dataset"], row["epochs"]) for row in rows} == {("digits", 3)}
     specs = store.runs(["recipe", "spec"]).to_numpy()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import anynet_study
+from command import Done, anynet_study, in_this_process
 
 from anynet_study.dispatch.snapshot import PACKAGE
 from anynet_study.store import finished_runs, read_journal, stores_equal
@@ -65,9 +65,11 @@ def name() -> Iterator[str]:
     subprocess.run(["scancel", "--name", f"anynet-{name}"], check=True)
 
 
-def launch(folder: Path, sweep: Path, *options: str) -> tuple[int, int, int]:
+def launch(
+    folder: Path, sweep: Path, *options: str, run: Callable[..., Done] = in_this_process
+) -> tuple[int, int, int]:
     """Runs recorded, under way and submitted, as `launch` says."""
-    done = anynet_study(folder, "launch", sweep, *options)
+    done = run(folder, "launch", sweep, *options)
     assert "sacct" not in done.stderr  # many sites refuse it: it must not be asked
     counts = re.search(r"(\d+) recorded, (\d+) under way, (\d+) submitted", done.stdout)
     assert counts, done.stdout
@@ -76,7 +78,7 @@ def launch(folder: Path, sweep: Path, *options: str) -> tuple[int, int, int]:
 
 
 def status(folder: Path, name: str) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(anynet_study(folder, "status", name, "--json").stdout)
+    told: dict[str, Any] = json.loads(in_this_process(folder, "status", name, "--json").stdout)
     return told
 
 
@@ -92,7 +94,7 @@ def wait_until_done(folder: Path, name: str) -> dict[str, Any]:
         now = status(folder, name)
         if not now["jobs"]:
             return now
-        time.sleep(1)
+        time.sleep(0.3)
     logs = "\n".join(path.read_text() for path in folder.glob("studies/*/logs/*.err"))
     pytest.fail(f"jobs are still queued: {now}\n{logs}")
 
@@ -115,7 +117,7 @@ def test_a_study_through_slurm_equals_a_local_one(tmp_path: Path, name: str, swe
     assert launch(cluster, sweep, "--cluster", "slurm") == (RUNS, 0, 0)
     assert queued(name) == []
 
-    anynet_study(cluster, "collect", name)
+    in_this_process(cluster, "collect", name)
     anynet_study(local, "run", sweep, "--resamples", 100)
     stores = [folder / "studies" / name / "results.h5" for folder in (cluster, local)]
     assert stores_equal(*stores) == []
@@ -136,7 +138,7 @@ def test_only_the_runs_of_a_job_that_is_gone_are_submitted_again(
 
 def test_a_refusal_by_slurm_is_one_line(tmp_path: Path, sweep: Path) -> None:
     options = ["--cluster", "slurm", "launch.slurm.partition=no-such-partition"]
-    refused = anynet_study(tmp_path, "launch", sweep, *options, expect=1)
+    refused = in_this_process(tmp_path, "launch", sweep, *options, expect=1)
     said = refused.stderr.splitlines()
     assert "invalid partition" in said[-1]
     assert sum("sbatch" in line for line in said) == 1
@@ -149,7 +151,9 @@ def test_code_edited_after_the_launch_is_not_what_jobs_run(
     shutil.copytree(PACKAGE, checkout, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setenv("PYTHONPATH", str(checkout.parent))
     a_job_that_is_interrupted = ["launch.job_minutes=9", "recipes.basic.epochs=8"]
-    assert launch(checkout.parent, sweep, *HELD, *a_job_that_is_interrupted) == (0, 0, RUNS)
+    options = [*HELD, *a_job_that_is_interrupted]
+    # In a process of its own, which imports the checkout.
+    assert launch(checkout.parent, sweep, *options, run=anynet_study) == (0, 0, RUNS)
     (job,) = queued(name)
     for module in ("dispatch/worker.py", "dispatch/task.py", "training/fast.py"):
         (checkout / module).write_text("raise SystemExit('edited')\n")

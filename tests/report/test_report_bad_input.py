@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -65,6 +66,12 @@ def good() -> StudyTables:
     )
 
 
+@pytest.fixture(scope="module")
+def table_of(good: StudyTables) -> Callable[[str], pd.DataFrame]:
+    """A table of the good study, computed once."""
+    return cache(lambda name: ANALYSES[name].compute(good, OPTIONS))
+
+
 def changed(tables: StudyTables, change: Callable[[pd.DataFrame], pd.DataFrame]) -> StudyTables:
     """The same change in all tables of errors."""
     return replace(
@@ -104,16 +111,18 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("name", ANALYSES)
-def test_the_good_study_has_every_table(name: str, good: StudyTables) -> None:
-    table = ANALYSES[name].compute(good, OPTIONS)
+def test_the_good_study_has_every_table(name: str, table_of: Callable[[str], pd.DataFrame]) -> None:
+    table = table_of(name)
     assert len(table)
     assert all_finite(table)
 
 
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("name", ANALYSES)
-def test_a_bad_column_spoils_only_its_own_rows(name: str, column: str, good: StudyTables) -> None:
-    before = ANALYSES[name].compute(good, OPTIONS)
+def test_a_bad_column_spoils_only_its_own_rows(
+    name: str, column: str, good: StudyTables, table_of: Callable[[str], pd.DataFrame]
+) -> None:
+    before = table_of(name)
     analysis = analyse(changed(good, COLUMNS[column]), OPTIONS, [name])
     if name in analysis.left_out:
         assert "\n" not in analysis.left_out[name]
