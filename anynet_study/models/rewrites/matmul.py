@@ -9,17 +9,26 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-#: Whether oneDNN's matrix product is there: quicker than that of BLAS where columns do not fill
-#: registers, and no slower elsewhere.
+#: Whether oneDNN's matrix product is there.
 ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+#: Rows or multiplications from which it is quicker than BLAS, more so where columns do not fill
+#: registers; with fewer, its start costs more than it saves.
+MANY_ROWS = 4096
+MANY_PRODUCTS = 1 << 23
 
 
 def multiply(rows: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return `rows` (m, k) times the transpose of `matrix` (n, k), plus `bias` (n,) if any."""
-    if ONEDNN and rows.dtype == torch.float32 and torch.backends.mkldnn.enabled:
+    if _is_for_onednn(rows, matrix):
         product: Tensor = torch.ops.mkldnn._linear_pointwise(rows, matrix, bias, "none", [], "")
         return product
     return F.linear(rows, matrix, bias)
+
+
+def _is_for_onednn(rows: Tensor, matrix: Tensor) -> bool:
+    if not (ONEDNN and rows.dtype == torch.float32 and torch.backends.mkldnn.enabled):
+        return False
+    return len(rows) >= MANY_ROWS or len(rows) * matrix.numel() >= MANY_PRODUCTS
 
 
 def multiply_back(rows: Tensor, matrix: Tensor, into: Tensor | None = None) -> Tensor:
