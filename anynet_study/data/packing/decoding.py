@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from anynet_study.data.packed.form import Form
 from anynet_study.data.packed.jpeg_files import stored_jpeg
-from anynet_study.data.packing.encoded import CONTENT_BYTES, Decoded, Decoder, Encoded
+from anynet_study.data.packing.encoded import CONTENT_BYTES, Decoder, Encoded
 from anynet_study.data.packing.moments import moments_of
 from anynet_study.data.packing.pixels import UnreadableImageError
 from anynet_study.data.packing.stamps import stamp_of
@@ -59,31 +59,40 @@ def decode_block(images: Sequence[Encoded], form: Form, out: NDArray[np.uint8]) 
     """Decode images to `form` and write them one after the other into `out` (bytes,)."""
     stamp = stamp_of(images)
     decoder = Decoder(form.size, form.resize)
-    lengths = np.zeros(len(images), np.int64)
-    moments = np.zeros((len(images), 2, 3), np.int64)
+    lengths = np.full(len(images), form.image_bytes, np.int64)
     contents = np.zeros((len(images), CONTENT_BYTES), np.uint8)
     broken: dict[int, str] = {}
+    memory = out if form.store == "raw" else np.empty(block_bytes(form), np.uint8)
+    pixels = memory.reshape(-1, form.size, form.size, 3)
     end = 0
     for place, image in enumerate(images):
         row = place - len(broken)
         try:
-            decoded, stored = _stored(decoder.decode(image), form)
+            content, file = _decode(decoder, image, form, pixels[row])
         except (UnreadableImageError, OSError, ValueError) as error:
             broken[place] = str(error)
             continue
-        out[end : end + len(stored)] = stored
-        end += len(stored)
-        lengths[row] = len(stored)
-        # At once: images that are kept make every block take fresh memory.
-        moments[row] = moments_of(decoded.image)
-        contents[row] = np.frombuffer(decoded.content, np.uint8)
+        contents[row] = np.frombuffer(content, np.uint8)
+        if file is not None:
+            out[end : end + len(file)] = np.frombuffer(file, np.uint8)
+            end += len(file)
+            lengths[row] = len(file)
     rows = len(images) - len(broken)
-    return Block(lengths[:rows], moments[:rows], contents[:rows], broken, stamp)
+    return Block(lengths[:rows], moments_of(pixels[:rows]), contents[:rows], broken, stamp)
 
 
-def _stored(decoded: Decoded, form: Form) -> tuple[Decoded, NDArray[np.uint8]]:
-    """The bytes to store, and the image that they will be decoded to."""
+def _decode(
+    decoder: Decoder, image: Encoded, form: Form, pixels: NDArray[np.uint8]
+) -> tuple[bytes, bytes | None]:
+    """Fill `pixels` (size, size, 3); the hash of the image's content, and the file to store.
+
+    Nothing of the image outlives this call: with one kept while the next is decoded, the allocator
+    gives memory back and takes fresh pages from the system, image after image.
+    """
+    decoded = decoder.decode(image)
     if form.store == "raw":
-        return decoded, np.asarray(decoded.image).reshape(-1)
-    image, file = stored_jpeg(decoded, form)
-    return decoded._replace(image=image), np.frombuffer(file, np.uint8)
+        pixels[...] = np.asarray(decoded.image)
+        return decoded.content, None
+    stored, file = stored_jpeg(decoded, form)
+    pixels[...] = np.asarray(stored)
+    return decoded.content, file
