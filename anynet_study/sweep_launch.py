@@ -24,7 +24,8 @@ class Launch(Strict):
     #: fast, or the plain loop that defines what a run is: the same results up to rounding.
     engine: Engine = "fast"
     #: Runs that a GPU trains at the same time; by default as many as its memory holds, 8 at most.
-    at_once: int | None = Field(None, ge=1)
+    #: Torch has 32 streams, of which each run needs one for itself.
+    at_once: int | None = Field(None, ge=1, le=32)
     #: Whether final weights stay in the study's folder, for evaluations added later. Those that
     #: other runs start from always do.
     keep: Literal["nothing", "weights"] = "nothing"

@@ -3,13 +3,13 @@
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import psutil
 import submitit
 
 from anynet_study.data import data_root
+from anynet_study.dispatch.cost.devices import gpus_here
 from anynet_study.dispatch.jobs import ledger
 from anynet_study.dispatch.pack import pack_for_workers
 from anynet_study.dispatch.planned import PlannedRun
@@ -25,18 +25,9 @@ from anynet_study.sweep import Sweep
 FOREVER_MIN = 60 * 24 * 365
 
 
-def gpus_here() -> int:
-    """GPUs of this machine that this process may use, without importing torch."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        return len([device for device in visible.split(",") if device.strip() not in ("", "-1")])
-    driver = Path("/proc/driver/nvidia/gpus")
-    return len(list(driver.iterdir())) if driver.is_dir() else 0
-
-
 def local_workers(sweep: Sweep) -> int:
     """Workers that this machine carries: one a GPU; without, one a core that we may use."""
-    most = gpus_here() or len(psutil.Process().cpu_affinity())
+    most = len(gpus_here()) or len(psutil.Process().cpu_affinity())
     return min(sweep.launch.workers or most, most)
 
 
@@ -79,12 +70,11 @@ def start_worker(
     """Start one worker of this machine, on its `number`-th GPU if it has GPUs, with `code`."""
     gpus = gpus_here()
     executor = submitit.LocalExecutor(folder=study.logs)
-    executor.update_parameters(
-        timeout_min=FOREVER_MIN,
-        gpus_per_node=1 if gpus else 0,
-        visible_gpus=(_device(number),) if gpus else (),
-    )
-    work = job_of(study, sweep, retries, runs, os.getpid() if attached else None)
+    executor.update_parameters(timeout_min=FOREVER_MIN)
+    launcher = os.getpid() if attached else None
+    # Not by submitit, which hides all GPUs then: it knows them by number alone.
+    gpu = gpus[number % len(gpus)] if gpus else ""
+    work = replace(job_of(study, sweep, retries, runs, launcher), gpu=gpu)
     apart = nullcontext() if attached else deaf_to_the_terminal()
     with naming(study.logs), without_our_streams(), huge_pages(), code.imported(), apart:
         job = executor.submit(work)
@@ -109,9 +99,3 @@ def job_of(
         retries=retries,
         launcher=launcher,
     )
-
-
-def _device(number: int) -> int:
-    """The id of the `number`-th GPU that this process may use."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return int(visible.split(",")[number]) if visible else number

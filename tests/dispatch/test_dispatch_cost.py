@@ -10,7 +10,6 @@ from torch import nn
 
 from anynet_study.design_space import Architecture, DesignSpace, Population
 from anynet_study.design_space.populations.cells import groups_of
-from anynet_study.dispatch.cost.devices import gpu_here
 from anynet_study.dispatch.cost.features import Features, FloatArray, Workload, run_features
 from anynet_study.dispatch.cost.fit import fit_cost, held_out_error
 from anynet_study.dispatch.cost.model import (
@@ -283,17 +282,6 @@ def test_records_name_the_device_whose_prices_are_known():
     named = built_in_cost("NVIDIA H200")
     assert named == replace(H100, name="NVIDIA H200")
     assert built_in_cost("Tesla V100-SXM2-32GB").prices == V100.prices
-
-
-def test_a_gpu_is_found_by_its_driver(tmp_path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    assert gpu_here(tmp_path) == ""
-    (tmp_path / "0000:01:00.0").mkdir()
-    told = "Model: \t\t NVIDIA H200\nIRQ:   123\n"
-    (tmp_path / "0000:01:00.0" / "information").write_text(told)
-    assert gpu_here(tmp_path) == "NVIDIA H200"
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert gpu_here(tmp_path) == ""
 
 
 def test_steps_parts_and_a_trained_head_are_counted():

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 import psutil
 
-from anynet_study.dispatch.cost.devices import gpu_here
+from anynet_study.dispatch.cost.devices import gpu_here, gpus_here
 from anynet_study.dispatch.doctor.finding import Finding
-from anynet_study.dispatch.submit import gpus_here
 
 
 def probe_machine() -> Iterator[Finding]:
@@ -14,7 +13,7 @@ def probe_machine() -> Iterator[Finding]:
     cores = len(psutil.Process().cpu_affinity())
     memory = psutil.virtual_memory().total / 2**30
     yield Finding("this machine", f"{cores} cores, {memory:.0f} GiB of memory")
-    count = gpus_here()
+    count = len(gpus_here())
     if count:
         yield Finding("GPUs here", f"{count}: {gpu_here() or 'of an unknown kind'}")
     else:

@@ -45,6 +45,8 @@ class Job:
     launcher: int | None = None
     #: How many times in a row it was queued again without having got on.
     stalled: int = 0
+    #: The one GPU that it is to use, in CUDA's words; "": what its environment says.
+    gpu: str = ""
 
     def __call__(self) -> int:
         """Train what is not finished yet; the number of runs that something was to do of."""
@@ -54,6 +56,8 @@ class Job:
             end_with(self.launcher, interruption)
         keep_freed_memory()
         os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
+        if self.gpu:
+            os.environ["CUDA_VISIBLE_DEVICES"] = self.gpu
         os.environ["ANYNET_DATA"] = self.data_root
         with interruption.listening():
             done = work(self, interruption)

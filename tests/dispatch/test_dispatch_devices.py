@@ -1,0 +1,115 @@
+"""GPUs of this machine, as the driver and the environment tell them; and which a worker gets."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tiny_study import TINY
+
+from anynet_study.cli.prepared import prepare
+from anynet_study.dispatch import submit
+from anynet_study.dispatch.cost.devices import gpu_here, gpus_here
+from anynet_study.dispatch.submit import start_worker
+from anynet_study.dispatch.worker import job as job_module
+from anynet_study.dispatch.worker.job import Job
+
+NO_LIBRARY = "there-is-no-such-library.so"
+#: What the driver's library answers on a machine with two GPUs.
+LIBRARY = """
+#include <stdio.h>
+static int numbers[2] = {0, 1};
+int nvmlInit_v2(void) { return 0; }
+int nvmlShutdown(void) { return 0; }
+int nvmlDeviceGetCount_v2(unsigned *count) { *count = 2; return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned number, void **device)
+{ *device = numbers + number; return 0; }
+int nvmlDeviceGetName(void *device, char *name, unsigned length)
+{ snprintf(name, length, "NVIDIA L%d", 4 + *(int *) device); return 0; }
+"""
+
+
+@pytest.fixture
+def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    (tmp_path / "gpus").mkdir()
+    return tmp_path / "gpus"
+
+
+def test_gpus_are_found_by_the_files_of_the_driver(
+    driver: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (gpus_here(driver, NO_LIBRARY), gpu_here(driver, NO_LIBRARY)) == ([], "")
+    for bus in ("0000:01:00.0", "0000:02:00.0"):
+        (driver / bus).mkdir()
+        told = "Model: \t\t NVIDIA H200\nIRQ:   123\n"
+        (driver / bus / "information").write_text(told)
+    assert gpus_here(driver, NO_LIBRARY) == ["0", "1"]
+    assert gpu_here(driver, NO_LIBRARY) == "NVIDIA H200"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert (gpus_here(driver, NO_LIBRARY), gpu_here(driver, NO_LIBRARY)) == ([], "")
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_gpus_are_found_by_the_library_where_the_files_are_out_of_sight(driver: Path) -> None:
+    source, library = driver / "fake.c", driver / "fake.so"
+    source.write_text(LIBRARY)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    assert gpus_here(driver, str(library)) == ["0", "1"]
+    assert gpu_here(driver, str(library)) == "NVIDIA L4"
+
+
+@pytest.mark.parametrize(
+    ("visible", "found"),
+    [
+        ("2", ["2"]),
+        ("1,3", ["1", "3"]),
+        ("GPU-8c9f, MIG-12ab", ["GPU-8c9f", "MIG-12ab"]),
+        ("1,-1,2", ["1"]),
+        ("-1", []),
+    ],
+)
+def test_visible_gpus_are_named_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, visible: str, found: list[str]
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert gpus_here() == found
+
+
+def test_each_worker_gets_a_gpu_whatever_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers are not the only names: in containers and with MIG they are texts."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-8c9f,MIG-12ab")
+    (tmp_path / "sweep.yaml").write_text(TINY)
+    prepared = prepare(tmp_path / "sweep.yaml", [])
+    given: list[Job] = []
+
+    class Executor:
+        def __init__(self, folder: Path) -> None: ...
+
+        def update_parameters(self, **parameters: object) -> None:
+            assert "visible_gpus" not in parameters  # submitit takes numbers alone
+
+        def submit(self, work: Job) -> object:
+            given.append(work)
+            return type("Started", (), {"job_id": str(len(given))})()
+
+    monkeypatch.setattr(submit.submitit, "LocalExecutor", Executor)
+    code = submit.take(prepared.study.code)
+    for number in range(2):
+        start_worker(prepared.study, prepared.sweep, code, [], number, attached=False)
+    seen: list[str] = []
+
+    def look(*_: object) -> int:
+        seen.append(os.environ["CUDA_VISIBLE_DEVICES"])
+        return 0
+
+    monkeypatch.setattr(job_module, "work", look)
+    for work in given:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # as submitit leaves it
+        work()
+    assert seen == ["GPU-8c9f", "MIG-12ab"]
