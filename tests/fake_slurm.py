@@ -104,7 +104,7 @@ class FakeSlurm:
 
 def slurm_job(job_id: str, runs: Iterable[str]) -> SubmittedJob:
     """The entry of a single job just queued."""
-    return SubmittedJob(job_id, "slurm", socket.gethostname(), time.time(), tuple(runs))
+    return SubmittedJob(job_id, "slurm", socket.gethostname(), time.time(), " ".join(runs))
 
 
 def _number(path: Path) -> int:

@@ -10,7 +10,7 @@ from anynet_study.dispatch.progress.eta import Left, eta
 
 
 def job(number: int, runs: Sequence[str], started: float | None = None) -> LiveJob:
-    submitted = SubmittedJob(str(number), "slurm", "login", 0.0, tuple(runs))
+    submitted = SubmittedJob(str(number), "slurm", "login", 0.0, " ".join(runs))
     return LiveJob(submitted, "pending" if started is None else "running", started)
 
 

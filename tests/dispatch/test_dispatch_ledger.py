@@ -36,7 +36,7 @@ def test_a_reused_process_id_is_not_the_job(
 ) -> None:
     path = tmp_path / "jobs"
     job = ledger.local_job(str(sleeper.pid), ["a"])
-    ledger.append(path, [ledger.SubmittedJob(job.job_id, "local", job.host, 1.0, ("a",))])
+    ledger.append(path, [ledger.SubmittedJob(job.job_id, "local", job.host, 1.0, "a")])
     assert ledger.live_jobs(path) == []
 
 

@@ -42,7 +42,7 @@ def journal(tiny: Prepared, runs: Iterable[int], status: str = "completed", **mo
 
 
 def job(tiny: Prepared, number: int, runs: Iterable[int], at: float = 9000.0) -> SubmittedJob:
-    ids = tuple(tiny.planned[place].run_id for place in runs)
+    ids = " ".join(tiny.planned[place].run_id for place in runs)
     return SubmittedJob(f"7_{number}", "slurm", "login", at, ids)
 
 
