@@ -7,6 +7,7 @@ from anynet_study.data.inventory import stored_bytes
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.meta import Split
 from anynet_study.data.packing.repeats import Repeat, repeated_images
+from anynet_study.plural import counted
 
 #: Unreadable images shown by name; all of them are in the JSON.
 SHOWN = 20
@@ -33,11 +34,11 @@ def summary(dataset: PackedDataset) -> list[str]:
     meta = dataset.meta
     split = _described(dataset)
     mean, std = dataset.statistics(split)
-    counted = f"{meta.train.images} training and {meta.test.images} test images"
-    if dataset.test_only:
-        counted = f"{meta.test.images} test images"
+    images = counted(meta.test.images, "test image")
+    if not dataset.test_only:
+        images = f"{meta.train.images} training and {images}"
     lines = [
-        f"{meta.name}: {len(meta.classes)} classes, {counted} of {meta.size}x{meta.size} px",
+        f"{meta.name}: {len(meta.classes)} classes, {images} of {meta.size}x{meta.size} px",
         f"from {meta.source} ({meta.layout}), in {dataset.folder}",
         f"{'training' if split == 'train' else split} mean {_numbers(mean)}, standard deviation "
         f"{_numbers(std)}",
@@ -85,17 +86,19 @@ def _warnings(dataset: PackedDataset) -> list[str]:
         lines.append("duplicates: none")
     else:
         lines.append(
-            f"duplicates: {duplicates.test_in_train} test images are also in train, "
-            f"{duplicates.within_train} repeat within train, {duplicates.within_test} within test"
+            f"duplicates: {counted(duplicates.test_in_train, 'test image')} also in train, "
+            f"{counted(duplicates.within_train, 'repeat')} within train, "
+            f"{duplicates.within_test} within test"
         )
         repeats = repeated_images(dataset)
         lines += [f"  {one.image} is {one.first}{_whose(one)}" for one in repeats[:REPEATS_SHOWN]]
         if len(repeats) > REPEATS_SHOWN:
             lines.append(f"  and {len(repeats) - REPEATS_SHOWN} more, all in --json")
     if meta.ignored:
-        lines.append(f"ignored: {meta.ignored} files that are no labelled image")
+        are = "that is" if meta.ignored == 1 else "that are"
+        lines.append(f"ignored: {counted(meta.ignored, 'file')} {are} no labelled image")
     if meta.quarantined:
-        lines.append(f"left out: {len(meta.quarantined)} unreadable images")
+        lines.append(f"left out: {counted(len(meta.quarantined), 'unreadable image')}")
         lines += [f"  {broken.image}: {broken.reason}" for broken in meta.quarantined[:SHOWN]]
         if len(meta.quarantined) > SHOWN:
             lines.append(f"  and {len(meta.quarantined) - SHOWN} more, all in meta.json")

@@ -28,7 +28,7 @@ def test_add_reports_what_it_found_and_left_out(data_home, tmp_path):
     broken.write_bytes(broken.read_bytes()[:-200])
     output = data("add", "natural", "--from", source, "--size", 16, "--max-broken", 0.05)
     assert "natural: 6 classes, 48 training and 24 test images of 16x16 px" in output
-    assert "left out: 1 unreadable images\n  seg_train/seg_train/forest/00003.jpg: " in output
+    assert "left out: 1 unreadable image\n  seg_train/seg_train/forest/00003.jpg: " in output
     assert "ignored: 5 files" in output
 
 
@@ -97,7 +97,7 @@ def test_info_names_what_repeats(data_home, tmp_path):
     shutil.copy(train / "sea/00001.jpg", train / "street/twin.jpg")
     data("add", "natural", "--from", source, "--size", 16)
     output = data("info", "natural")
-    assert "1 test images are also in train, 1 repeat within train, 0 within test" in output
+    assert "1 test image also in train, 1 repeat within train, 0 within test" in output
     first = "seg_train/seg_train/sea/00001.jpg"
     assert f"  seg_train/seg_train/street/twin.jpg is {first}, of another class\n" in output
     assert f"  seg_test/seg_test/sea/leak.jpg is {first} in train\n" in output

@@ -164,9 +164,30 @@ def test_an_unknown_layout_says_what_was_seen(tmp_path):
     with pytest.raises(UserError) as caught:
         read(tmp_path)
     line = str(caught.value)
-    assert "saw 1 folders (empty), 2 images and 1 other files" in line
+    assert "saw 1 folder (empty), 2 images and 1 other file; known" in line
     assert "split/class/image" in line
     assert "\n" not in line
+
+
+def test_images_of_a_kind_that_is_not_read(tmp_path):
+    for name in ("a/1.gif", "a/2.gif", "b/1.heic"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    with pytest.raises(UserError, match=r"no file below it is called like an image \(\.jpg, "):
+        read(tmp_path)
+
+
+def test_files_that_are_not_taken_for_images_are_named(tmp_path):
+    for name in ("train/a/1.png", "train/b/1.png", "val/a/1.png", "val/b/1.png", "val/b/2.gif"):
+        save(tmp_path / name, np.random.default_rng(0), 0)
+    note = "in class folders, but not called like images: 1 file (val/b/2.gif)"
+    assert note in read(tmp_path).notes
+    for name in ("1.txt", "2.txt", "photo", "Thumbs.db"):
+        (tmp_path / "train/a" / name).touch()
+    notes = read(tmp_path / "train").notes
+    assert notes == (
+        "in class folders, but not called like images: 3 files (a/1.txt, a/2.txt, a/photo)",
+    )
 
 
 def test_the_tree_of_names_is_the_tree_of_the_folder(tmp_path):

@@ -30,9 +30,26 @@ def test_a_layout_can_be_forced(tmp_path, layout):
 
 
 def test_what_else_it_could_be_is_said(tmp_path):
-    listing = read(write_miniature("insects", tmp_path))
-    note = "read as Insects; it could also be read by --layout class-folders (class/image)"
+    listing = read(write_miniature("powerline", tmp_path))
+    note = "read as Powerline; it could also be read by --layout class-folders (class/image)"
     assert note in listing.notes
+
+
+@pytest.mark.parametrize("name", ["concrete", "insects", "ham10000", "mlc2008", "imagenet_kaggle"])
+def test_what_it_cannot_be_or_is_anyway_is_not_said(tmp_path, name):
+    """As folders or as a table they give the same images of the same classes, or an error."""
+    notes = read(write_miniature(name, tmp_path)).notes
+    assert not any("could also be read" in note for note in notes)
+
+
+def test_chosen_columns_make_a_table_of_it(tmp_path):
+    source = write_miniature("concrete", tmp_path)
+    rows = [(f"Positive/{number:05d}.jpg", "xy"[number % 2]) for number in range(1, 9)]
+    write_table(source / "mine.csv", ("photo", "kind"), rows)
+    assert read(source).layout == "Concrete"
+    listing = read(source, image_column="photo", label_column="kind")
+    assert listing.layout == "table of images"
+    assert counts(listing, listing.train) == {"x": 4, "y": 4}
 
 
 def test_a_forced_layout_that_does_not_fit(tmp_path):
@@ -58,7 +75,8 @@ def test_choices_are_kept_with_the_dataset(data_home, tmp_path):
     [
         ("concrete", {"labels": "fine"}),
         ("natural", {"patch_size": 100}),
-        ("ham10000", {"label_column": "dx"}),
+        ("ham10000", {"labels": "fine"}),
+        ("concrete", {"label_column": "dx"}),
         ("powerline", {"classes_of": "imagenet"}),
     ],
 )

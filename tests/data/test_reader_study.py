@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from miniatures import HAM, save, write_miniature
-from reading import counts, read
+from reading import class_of, counts, read
 
 from anynet_study.errors import UserError
 
@@ -35,6 +35,27 @@ def test_kaggle_table_that_names_another_folder(tmp_path):
     table.write_text("ImageId,PredictionString\n../../x,n01440764 1 2 3 4\n")
     with pytest.raises(UserError, match=r"'../../x' is not an image id"):
         read(source)
+
+
+def test_kaggle_with_its_table_inside(tmp_path):
+    source = write_miniature("imagenet_kaggle", tmp_path)
+    labels = class_of(read(source), read(source).test)
+    (source / "LOC_val_solution.csv").rename(source / "ILSVRC/LOC_val_solution.csv")
+    found = read(source / "ILSVRC")
+    assert {
+        f"ILSVRC/{name}": label for name, label in class_of(found, found.test).items()
+    } == labels
+
+
+def test_kaggle_with_its_archive_beside_the_table(tmp_path):
+    source = write_miniature("imagenet_kaggle", tmp_path)
+    archive = str(source / "imagenet_object_localization_patched2019")
+    expected = counts(read(source), read(source).test)
+    shutil.make_archive(archive, "gztar", source, "ILSVRC")
+    shutil.rmtree(source / "ILSVRC")
+    listing = read(source)
+    assert listing.layout == "ImageNet (Kaggle)"
+    assert counts(listing, listing.test) == expected
 
 
 def test_kaggle_without_its_table(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from miniatures import save, write_table
 from reading import class_of, counts, read
 
+from anynet_study.data.readers import tables
 from anynet_study.errors import UserError
 
 RANDOM = np.random.default_rng(0)
@@ -188,6 +189,14 @@ def test_a_field_of_a_megabyte(tmp_path):
     images(tmp_path)
     table(tmp_path, ("path", "class"), [("photos/000.jpg", "a" * (1 << 20))])
     with pytest.raises(UserError, match=r"x.csv: not a readable table"):
+        read(tmp_path)
+
+
+def test_a_table_of_endless_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "MAX_ROWS", 100)
+    images(tmp_path)
+    (tmp_path / "x.csv").write_text("path,label\n" + ",\n" * 101)
+    with pytest.raises(UserError, match=r"x\.csv: not a readable table \(more than 100 rows\)"):
         read(tmp_path)
 
 

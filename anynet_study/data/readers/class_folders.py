@@ -4,10 +4,13 @@ import re
 
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.source.source import Source
-from anynet_study.data.source.tree import Folder
+from anynet_study.data.source.tree import Folder, is_image
 from anynet_study.errors import UserError
+from anynet_study.plural import counted
 
 LAYOUT = "class/image"
+#: Files named in a note.
+SHOWN = 3
 NOT_A_CLASS = re.compile(
     r"(train(ing)?|test(ing)?|val(id|idation)?)([ _-]?images?)?|.*_part_?\d+|ilsvrc2012_img_.*",
     re.IGNORECASE,
@@ -23,7 +26,8 @@ def read(source: Source, root: Folder) -> Listing:
     """Every folder is a class; images may lie at any depth in it."""
     _refuse_unlabelled(source, root)
     classes, examples = read_classes(source, root, root)
-    return Listing(LAYOUT, root.path, classes, examples, None, root.count() - len(examples))
+    ignored = root.count() - len(examples)
+    return Listing(LAYOUT, root.path, classes, examples, None, ignored, notes=unread_in(root))
 
 
 def read_classes(
@@ -46,6 +50,22 @@ def read_classes(
             raise UserError(f"{source.where(inner.path)}: the class folder is empty")
         examples += [Example(image[prefix:], label) for image in images]
     return found, sorted(examples, key=lambda example: example.name)
+
+
+def unread_in(folder: Folder) -> tuple[str, ...]:
+    """A note on the files in the class folders of `folder` that are no images by their names."""
+    stray = [
+        inner.join(name)
+        for outer in folder.folders.values()
+        for inner in outer.walk()
+        for name in inner.files
+        if not is_image(name)
+    ]
+    if not stray:
+        return ()
+    names = ", ".join(stray[:SHOWN]) + (", ..." if len(stray) > SHOWN else "")
+    told = f"in class folders, but not called like images: {counted(len(stray), 'file')} ({names})"
+    return (told,)
 
 
 def has_classes(folder: Folder) -> bool:

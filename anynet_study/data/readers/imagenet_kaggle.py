@@ -15,7 +15,10 @@ SOLUTION = "LOC_val_solution.csv"
 
 
 def recognises(source: Source, root: Folder) -> bool:
-    """`ILSVRC/Data/CLS-LOC/{train,val}` with `LOC_val_solution.csv` beside `ILSVRC`."""
+    """`ILSVRC/Data/CLS-LOC/{train,val}` with `LOC_val_solution.csv` beside or in `ILSVRC`.
+
+    Also beside the archive of `ILSVRC`, which is opened as a folder with its name.
+    """
     return SOLUTION in root.files and {"train", "val"} <= _images(root).folders.keys()
 
 
@@ -43,7 +46,11 @@ def read(source: Source, root: Folder) -> Listing:
 
 def _images(root: Folder) -> Folder:
     """The folder of the splits; an empty one where it is not there."""
-    folder = root
-    for name in IMAGES:
-        folder = folder.folders.get(name, Folder(""))
-    return folder
+    for outer in (root, *root.folders.values()):
+        for names in (IMAGES, IMAGES[1:]):
+            folder = outer
+            for name in names:
+                folder = folder.folders.get(name, Folder(""))
+            if folder.folders:
+                return folder
+    return Folder("")

@@ -4,6 +4,7 @@ A photo `X.jpg` has a file `X.jpg.txt` of lines `row; column; label` in a folder
 """
 
 import re
+from collections import Counter
 from dataclasses import replace
 
 from anynet_study.data.packing.encoded import Around
@@ -21,6 +22,8 @@ POINT = re.compile(r"(\d{1,6})(?:\.\d*)?\s*;\s*(\d{1,6})(?:\.\d*)?\s*;\s*(\S.*)"
 PATCH_SIZE = 312
 MAX_PATCH = 4096
 MAX_BYTES = 16 << 20
+#: Labels named in a message.
+LABELS_SHOWN = 10
 
 
 def recognises(source: Source, root: Folder) -> bool:
@@ -39,22 +42,31 @@ def read(source: Source, root: Folder) -> Listing:
     photos = [folder.join(photo) for folder in (root, *years) for photo in _photos(folder)]
     prefix = len(root.join(""))
     examples: list[Example] = []
-    others = 0
+    others: Counter[str] = Counter()
     for photo in photos:
         points = _points(source, f"{photo}.txt")
-        found = _patches(photo[prefix:], points, side)
-        examples += found
-        others += len(points) - len(found)
+        examples += _patches(photo[prefix:], points, side)
+        others.update(label for label in points.values() if label.casefold() not in NUMBERS)
     if not examples:
-        raise UserError(f"{source.where(root.path)}: no point of the classes {', '.join(CLASSES)}")
+        raise UserError(
+            f"{source.where(root.path)}: no point of the classes {', '.join(CLASSES)}; there are "
+            f"{_most_frequent(others)}"
+        )
     examples.sort(key=lambda example: example.name)
     notes = [f"patches of {side}x{side} px around the points of {len(photos)} photos"]
-    notes += [f"left out: {others} points of other labels"] if others else []
+    if others:
+        notes += [f"left out: {others.total()} points of other labels: {_most_frequent(others)}"]
     unread = [name for name in root.folders if root.folders[name] not in years]
     notes += [f"not read: {', '.join(unread)}; the study uses {YEAR}"] if unread else []
     classes, examples = _of_classes_present(examples)
     ignored = root.count() - 2 * len(photos)
     return Listing(LAYOUT, root.path, classes, examples, None, ignored, notes=tuple(notes))
+
+
+def _most_frequent(labels: Counter[str]) -> str:
+    """Labels with their numbers of points, so that one that is only spelled otherwise is seen."""
+    told = ", ".join(f"{label} ({count})" for label, count in labels.most_common(LABELS_SHOWN))
+    return (told or "none") + (", ..." if len(labels) > LABELS_SHOWN else "")
 
 
 def _photos(folder: Folder) -> list[str]:

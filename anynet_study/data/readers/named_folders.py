@@ -12,4 +12,5 @@ def read_as(
     """`folder`, which is `root` or in it, as `class/image`; other files are counted as ignored."""
     classes, examples = class_folders.read_classes(source, folder, folder)
     ignored = root.count() - len(examples)
+    notes += class_folders.unread_in(folder)
     return Listing(layout, folder.path, classes, examples, None, ignored, notes=notes)

@@ -48,7 +48,7 @@ def read(source: Source, root: Folder) -> Listing:
     notes = [note]
     several = sum(len(wnids[name]) > 1 for name in wanted)
     if several:
-        notes.append(f"{several} folders are several of ImageNet's classes: the first counts")
+        notes.append(f"folders that are several of ImageNet's classes, the first counts: {several}")
     ignored = root.count() - len(test)
     return Listing(LAYOUT, root.path, classes, [], test, ignored, notes=tuple(notes))
 

@@ -1,20 +1,22 @@
 """Which layout a downloaded dataset has, and reading it."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from anynet_study.data.choices import Choices
 from anynet_study.data.readers.known import READERS, Reader
 from anynet_study.data.readers.listing import Listing
 from anynet_study.data.source.source import Source
-from anynet_study.data.source.tree import Folder, is_image
+from anynet_study.data.source.tree import IMAGE_SUFFIXES, Folder, is_image
 from anynet_study.errors import UserError
+from anynet_study.plural import counted
 
 
 def read_source(source: Source) -> tuple[Source, Listing]:
     """What is in `source`, by the reader that recognises it or that its choices name.
 
     Archives in it are opened if it cannot be read without; the source returned is the one that
-    the listing is of. Where other readers recognise it too, a note says how to choose them.
+    the listing is of. Where others would read it otherwise, a note says how to choose them.
     UserError in one line, saying what was seen and which layouts are known, if none does.
     """
     try:
@@ -39,17 +41,51 @@ def _read(source: Source) -> Listing:
     fitting, root = _recognise(source, readers)
     if not fitting:
         raise _unknown(source, root, readers)
-    reader = fitting[0]
+    reader = next(filter(_heeds(source.choices), fitting), fitting[0])
     source.choices.require_known(reader.layout, reader.choices)
-    others = ", ".join(f"--layout {other.key} ({other.layout})" for other in fitting[1:])
-    told = f"read as {reader.layout}; it could also be read by {others}"
+    others = [other for other in fitting if other is not reader]
     try:
         listing = reader.read(source, root)
     except UserError as error:
-        raise UserError(f"{error} ({told})" if others else str(error)) from error
-    if not others:
-        return listing
-    return dataclasses.replace(listing, notes=(*listing.notes, told))
+        told = _told(reader, others, source, root, None)
+        raise UserError(f"{error} ({told})" if told else str(error)) from error
+    told = _told(reader, others, source, root, listing)
+    return dataclasses.replace(listing, notes=(*listing.notes, told)) if told else listing
+
+
+def _heeds(choices: Choices) -> Callable[[Reader], bool]:
+    """Whether a reader knows all that was chosen: `--label-column` makes a table of it."""
+    chosen = choices.chosen().keys() - {"layout"}
+    return lambda reader: chosen <= set(reader.choices)
+
+
+def _told(
+    reader: Reader,
+    others: Sequence[Reader],
+    source: Source,
+    root: Folder,
+    listing: Listing | None,
+) -> str:
+    """Which other readers would read `source`, and not to the same `listing`; empty for none."""
+    options = []
+    for other in others:
+        try:
+            found = other.read(source, root)
+        except UserError:
+            continue
+        if listing is None or _content(found) != _content(listing):
+            options.append(f"--layout {other.key} ({other.layout})")
+    told = f"read as {reader.layout}; it could also be read by {', '.join(options)}"
+    return told if options else ""
+
+
+def _content(listing: Listing) -> tuple[object, ...]:
+    """What a listing says of which images."""
+    splits = (
+        [(example.name, example.label, example.group, example.also) for example in examples or []]
+        for examples in (listing.train, listing.test)
+    )
+    return listing.root, listing.classes, *splits
 
 
 def _chosen_readers(layout: str | None) -> tuple[Reader, ...]:
@@ -81,9 +117,11 @@ def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> Unknown
         return UnknownLayoutError(f"{where}: not of layout {readers[0].layout!r}: {_seen(root)}")
     known = ", ".join(reader.layout for reader in readers)
     packed = [name for name in root.files if name.lower().endswith((".rar", ".7z"))]
-    extract = f"; extract {packed[0]} yourself" if packed else ""
+    hint = f"; extract {packed[0]} yourself" if packed else ""
+    if not packed and not root.holds_images():
+        hint = f"; no file below it is called like an image ({', '.join(IMAGE_SUFFIXES)})"
     return UnknownLayoutError(
-        f"{where}: layout not recognised: {_seen(root)}{extract}; known layouts: {known}"
+        f"{where}: layout not recognised: {_seen(root)}{hint}; known layouts: {known}"
     )
 
 
@@ -92,6 +130,6 @@ def _seen(root: Folder) -> str:
     shown = f" ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})" if names else ""
     images = sum(map(is_image, root.files))
     return (
-        f"saw {len(names)} folders{shown}, {images} images and "
-        f"{len(root.files) - images} other files"
+        f"saw {counted(len(names), 'folder')}{shown}, {counted(images, 'image')} and "
+        f"{counted(len(root.files) - images, 'other file')}"
     )

@@ -17,7 +17,7 @@ def reference_classes(source: Source, layout: str) -> tuple[str, ...]:
     path = dataset_folder(name) / "meta.json"
     if not path.is_file():
         raise UserError(
-            f"{layout} numbers its classes as ImageNet does: add ImageNet first, as {DEFAULT} or "
-            f"with --classes-of NAME; there is no dataset {name!r}"
+            f"{layout} numbers its classes as ImageNet does, and there is no dataset {name!r}: "
+            f"add ImageNet first, or say with --classes-of which dataset it is"
         )
     return read_meta(path).classes

@@ -31,11 +31,12 @@ def read(source: Source, root: Folder) -> Listing:
     if test is None:
         listing = class_folders.read(source, train)
         ignored = root.count() - len(listing.train)
-        return replace(listing, ignored=ignored, notes=_unread(root, (train,)))
+        return replace(listing, ignored=ignored, notes=_unread(root, (train,)) + listing.notes)
     classes, training = class_folders.read_classes(source, train, root)
     _, testing = class_folders.read_classes(source, test, root, classes)
     ignored = root.count() - len(training) - len(testing)
     notes = _unread(root, (train, test))
+    notes += tuple(note for split in (train, test) for note in class_folders.unread_in(split))
     return Listing(LAYOUT, root.path, classes, training, testing, ignored, notes=notes)
 
 

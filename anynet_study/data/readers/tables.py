@@ -2,6 +2,7 @@
 
 import csv
 import io
+from itertools import islice
 
 from anynet_study.data.source.member import Member
 from anynet_study.data.source.source import Source
@@ -9,6 +10,8 @@ from anynet_study.errors import UserError
 
 #: Parsed it takes several times as much memory.
 MAX_BYTES = 128 << 20
+#: No source has more files.
+MAX_ROWS = 3_000_000
 #: The first line of a table is shorter.
 HEADER_BYTES = 64 << 10
 
@@ -23,7 +26,10 @@ def read_table(source: Source, name: str, columns: tuple[str, ...]) -> list[dict
         missing = [column for column in columns if column not in (rows.fieldnames or [])]
         if missing:
             raise UserError(f"{where}: no column {missing[0]!r}; needed: {', '.join(columns)}")
-        table = [{column: row[column] or "" for column in columns} for row in rows]
+        some = islice(rows, MAX_ROWS + 1)
+        table = [{column: row[column] or "" for column in columns} for row in some]
+        if len(table) > MAX_ROWS:
+            raise ValueError(f"more than {MAX_ROWS} rows")
     except (csv.Error, ValueError) as error:
         raise UserError(f"{where}: not a readable table ({error})") from error
     if not table:
