@@ -1,11 +1,28 @@
 """Fixtures shared by all rooms."""
 
 import os
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that wait for Slurm come first, in turn with others that take long.
+
+    A process that waits leaves its core to the others, and the last minutes have short files only.
+    """
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    waiting, long, short = [], [], []
+    for tests in sorted(files.values(), key=len, reverse=True):
+        marks = {mark.name for test in tests for mark in test.iter_markers()}
+        (waiting if "slurm" in marks else long if "slow" in marks else short).append(tests)
+    in_turn = [one for pair in zip_longest(waiting, long, fillvalue=()) for one in pair]
+    items[:] = [test for tests in (*in_turn, *short) for test in tests]
 
 
 @pytest.fixture(scope="session")

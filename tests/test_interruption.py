@@ -14,6 +14,8 @@ from command import SWEEPS, anynet_study, command, environment
 
 from anynet_study.store import finished_runs, stores_equal
 
+pytestmark = pytest.mark.slow
+
 SMALL = [
     "population.count=6",
     "replicates.architectures=2",
