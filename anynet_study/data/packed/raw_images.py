@@ -24,7 +24,7 @@ class RawWriter:
         """`rows`: go on after so many that are there. ValueError or OSError if they are not."""
         self._shape = (form.size, form.size, 3)
         self._hash = hashlib.sha256()
-        self._file = NpyAppender(path, self._shape, np.uint8, rows)
+        self._file = NpyAppender(path, self._shape, np.uint8, rows, direct=True)
         if rows:
             self._hash_again(np.load(path, mmap_mode="r", allow_pickle=False)[:rows])
 

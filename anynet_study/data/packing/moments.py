@@ -17,4 +17,5 @@ def moments_of(images: NDArray[np.uint8]) -> NDArray[np.int64]:
         values[...] = image.reshape(height, -1)
         np.einsum("ij->j", values, out=sums)
         np.einsum("ij,ij->j", values, values, out=squares)
-    return columns.reshape(count, 2, width, channels).sum(axis=2, dtype=np.int64)
+    moments: NDArray[np.int64] = columns.reshape(count, 2, width, channels).sum(2, np.int64)
+    return moments

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import DTypeLike, NDArray
 
+from anynet_study.data.source.direct import DirectAppender
+
 
 class NpyAppender:
     """Grows one .npy file: memory does not depend on its length, nor need that be known.
@@ -17,10 +19,16 @@ class NpyAppender:
     """
 
     def __init__(
-        self, path: Path, row_shape: tuple[int, ...], dtype: DTypeLike, rows: int = 0
+        self,
+        path: Path,
+        row_shape: tuple[int, ...],
+        dtype: DTypeLike,
+        rows: int = 0,
+        direct: bool = False,
     ) -> None:
         """`rows`: keep so many of the file that an earlier appender left; by default begin anew.
 
+        `direct`: past the page cache (see `direct`), for rows that are appended many at a time.
         ValueError where it left fewer.
         """
         self._dtype = np.dtype(dtype)
@@ -35,12 +43,17 @@ class NpyAppender:
             raise ValueError(f"{path}: less than {rows} rows")
         self._file.truncate(end)
         self._file.seek(end)
+        self._direct = DirectAppender(path, end) if direct else None
 
     def append(self, rows: NDArray[Any]) -> None:
         """Append `rows` of shape (n, *row_shape)."""
         if rows.shape[1:] != self._row_shape or rows.dtype != self._dtype:
             raise ValueError(f"rows of shape {rows.shape} and type {rows.dtype}")
-        self._write(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
+        data = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
+        if self._direct is None:
+            self._write(data)
+        else:
+            self._direct.append(data)
         self._rows += len(rows)
 
     def sync(self) -> None:
@@ -52,6 +65,8 @@ class NpyAppender:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         with self._file:
+            if self._direct is not None:
+                self._direct.close()
             if kind is None:
                 self._file.seek(0)
                 self._write_header()
