@@ -30,9 +30,9 @@ class SubmittedJob:
     run_ids: str
 
     @property
-    def runs(self) -> list[str]:
+    def runs(self) -> tuple[str, ...]:
         """The ids of its runs."""
-        return self.run_ids.split()
+        return tuple(self.run_ids.split())
 
 
 @dataclass(frozen=True, slots=True)
