@@ -6,11 +6,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 import pytest
-from command import anynet_study, command, environment
+from command import anynet_study, command, environment, in_this_process
 from tiny_study import TINY, images
+
+pytestmark = pytest.mark.slow
 
 #: One worker, and runs of about a second: time for things to go wrong.
 SLOW = [
@@ -20,6 +23,9 @@ SLOW = [
     "launch.workers=1",
     "launch.attempts=1",
 ]
+
+
+Found = TypeVar("Found")
 
 
 @pytest.fixture
@@ -45,7 +51,7 @@ def under_way(folder: Path) -> Iterator["subprocess.Popen[str]"]:
             process.kill()
 
 
-def waited_for(process: "subprocess.Popen[str]", found: Callable[[], str]) -> str:
+def waited_for(process: "subprocess.Popen[str]", found: Callable[[], Found | None]) -> Found:
     """What `found` gives once that is something, while the process runs."""
     until = time.monotonic() + 120
     while time.monotonic() < until and process.poll() is None:
@@ -60,25 +66,31 @@ def worker_at(
 ) -> tuple[psutil.Process, str]:
     """A worker, none of those `killed`, as soon as it is at a run on a dataset, or at a run.
 
-    With the id of the run.
+    With the id of the run. It is suspended: however busy the machine is, it stays at that run.
     """
 
-    def log() -> str:
-        for path in folder.glob("studies/tiny/logs/*_0_log.out"):
-            words = (path.read_text().splitlines() or [""])[-1].split()
-            if wanted in words[:2] and words[-1] == "begins" and path.name not in killed:
-                return f"{path.name} {words[0]}"
-        return ""
+    def at(path: Path) -> str:
+        words = (path.read_text().splitlines() or [""])[-1].split()
+        return words[0] if wanted in words[:2] and words[-1] == "begins" else ""
 
-    name, run = waited_for(process, log).split()
-    killed.add(name)
-    (worker,) = psutil.Process(int(name.split("_")[0])).children()
-    return worker, run
+    def found() -> tuple[psutil.Process, str] | None:
+        for path in folder.glob("studies/tiny/logs/*_0_log.out"):
+            if path.name in killed or not at(path):
+                continue
+            (worker,) = psutil.Process(int(path.name.split("_")[0])).children()
+            worker.suspend()
+            if run := at(path):
+                killed.add(path.name)
+                return worker, run
+            worker.resume()  # the run has just ended
+        return None
+
+    return waited_for(process, found)
 
 
 def failures(folder: Path) -> list[dict[str, str]]:
     columns = "dataset,architecture,failure_kind,message"
-    told = anynet_study(
+    told = in_this_process(
         folder, "query", "tiny", "--where", "status = failed", "--columns", columns, "--json"
     )
     rows: list[dict[str, str]] = json.loads(told.stdout)
@@ -87,10 +99,11 @@ def failures(folder: Path) -> list[dict[str, str]]:
 
 def test_data_damaged_under_way_fail_the_runs_that_need_them(folder: Path) -> None:
     with under_way(folder) as process:
-        worker_at(folder, process, "digits", set())
+        worker, _ = worker_at(folder, process, "digits", set())
         pixels = folder / "data/blobs/train_images.npy"
         whole = pixels.read_bytes()
         pixels.write_bytes(whole[: len(whole) // 2])
+        worker.resume()
         _, said = process.communicate(timeout=300)
     assert process.returncode == 1
     assert said.splitlines()[-1].startswith("failed: 2 of 4 runs failed (data 2; the report says")
@@ -101,7 +114,7 @@ def test_data_damaged_under_way_fail_the_runs_that_need_them(folder: Path) -> No
     assert all("train_images.npy: damaged dataset (" in row["message"] for row in rows)
     assert "damaged dataset" in (folder / "studies/tiny/report/report.html").read_text()
     again = ["run", "tiny.yaml", *SLOW, "--resamples", 100]
-    assert "nothing to do" in anynet_study(folder, *again, expect=1).stdout
+    assert "nothing to do" in in_this_process(folder, *again, expect=1).stdout
     anynet_study(folder, *again, "--retry-failed")
     assert failures(folder) == []
 
@@ -129,16 +142,16 @@ def test_a_dataset_of_other_content_is_other_data(folder: Path) -> None:
     images(folder / "once", {"cat": 9, "dog": 9})
     images(folder / "later", {"cat": 12, "dog": 12})
     add = ["data", "add", "pets", "--size", 8, "--from"]
-    anynet_study(folder, *add, "once")
+    in_this_process(folder, *add, "once")
     sweep = ["datasets={digits: {per_class: 20}, pets: {}}", "population.count=2"]
-    run = ["run", "tiny.yaml", *sweep, "--resamples", 100]
+    run = ["run", "tiny.yaml", *sweep, "launch.workers=1", "--resamples", 100]
     anynet_study(folder, *run)
-    anynet_study(folder, *add, "later", "--force")
+    in_this_process(folder, *add, "later", "--force")
     told = anynet_study(folder, *run)
     assert "training: 2/4" in told.stderr
     assert "note: 2 recorded runs are not of this sweep as it is now" in told.stderr
     (folder / "data/pets").rename(folder / "pets.away")
     for command_ in (run, ["status", "tiny"], ["collect", "tiny"]):
-        refused = anynet_study(folder, *command_, expect=2)
+        refused = in_this_process(folder, *command_, expect=2)
         assert refused.stderr.startswith("error: no dataset 'pets' in ")
-    assert "digits" in anynet_study(folder, "query", "tiny").stdout
+    assert "digits" in in_this_process(folder, "query", "tiny").stdout

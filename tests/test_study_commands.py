@@ -47,8 +47,8 @@ CHANGES = [
     "recipes.longer={epochs: 3, batch_size: 16, crop: none, flip: false, datasets: [digits], "
     "overrides: {digits: {lr: 0.02}}}",
 ]
-#: Runs long enough that workers are still at them when the next command is typed.
-LONGER = "recipes.basic.epochs=15"
+#: Runs long enough that workers are still at them when they are first looked at.
+LONGER = "recipes.basic.epochs=5"
 LONGEST_WAIT = 120.0
 
 
