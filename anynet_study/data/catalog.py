@@ -29,6 +29,8 @@ class CatalogEntry:
     source: str
     licence: str
     kind: Kind = "study"
+    #: Groups of classes that it has of its own.
+    superclasses: int = 0
 
     @property
     def packed_bytes(self) -> int:
@@ -123,6 +125,7 @@ STUDY = _by_name(
             32,
             "'CIFAR-100', binary or python version, or as image folders",
             "none stated",
+            superclasses=20,
         ),
     )
 )
