@@ -4,6 +4,7 @@ import os
 import sys
 
 from anynet_study.errors import UserError, WorkFailedError
+from anynet_study.printable import printable
 
 
 def main() -> None:
@@ -52,5 +53,5 @@ def _prepare_streams() -> None:
 
 
 def _stop(line: str, code: int) -> None:
-    print(" ".join(line.splitlines()), file=sys.stderr)
+    print(printable(" ".join(line.splitlines())), file=sys.stderr)
     sys.exit(code)

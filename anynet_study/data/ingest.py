@@ -8,7 +8,7 @@ from anynet_study.data import catalog
 from anynet_study.data.builtin import BUILT_IN
 from anynet_study.data.choices import DEFAULTS, Choices
 from anynet_study.data.packed.dataset import PackedDataset
-from anynet_study.data.packed.meta import Holdout, Limit, printable
+from anynet_study.data.packed.meta import Holdout, Limit
 from anynet_study.data.packed.root import dataset_folder, publish, workspace
 from anynet_study.data.packing.packing import Origin, pack
 from anynet_study.data.packing.store_choice import StoreOption
@@ -17,6 +17,7 @@ from anynet_study.data.source.source import opened
 from anynet_study.data.splits.holdout import hold_out, limit
 from anynet_study.data.splits.same_split import split_as
 from anynet_study.errors import UserError
+from anynet_study.printable import printable
 
 MAX_SIZE = 1024
 
@@ -66,7 +67,7 @@ def add_dataset(
         raise UserError("--split-from: the manifest says which images; no limit goes with it")
     with workspace(name) as folder, opened(source, folder, choices) as files:
         files, listing = read_source(files)
-        listing = dataclasses.replace(listing, classes=tuple(map(printable, listing.classes)))
+        listing = _in_print(listing)
         holdout, limited = None, None
         if split_from is not None:
             listing = split_as(listing, split_from)
@@ -86,6 +87,20 @@ def add_dataset(
         if not publish(packed, name, force):
             _check_free(name, force=False)
     return PackedDataset.open(dataset_folder(name))
+
+
+def _in_print(listing: Listing) -> Listing:
+    """With names of classes, and notes, that a terminal can show."""
+    superclasses = {
+        printable(name): tuple(map(printable, members))
+        for name, members in listing.superclasses.items()
+    }
+    return dataclasses.replace(
+        listing,
+        classes=tuple(map(printable, listing.classes)),
+        superclasses=superclasses,
+        notes=tuple(map(printable, listing.notes)),
+    )
 
 
 def _checked_size(name: str, size: int | None) -> int:

@@ -6,7 +6,8 @@ import shutil
 import miniatures_shifts
 import numpy as np
 import pytest
-from miniatures import write_miniature, write_table
+from command import in_this_process
+from miniatures import save, write_miniature, write_table
 from typer.testing import CliRunner
 
 from anynet_study.cli.data import data_app
@@ -173,6 +174,27 @@ def test_what_fails_says_what_else_it_could_be(data_home, tmp_path):
         folder.rename(source / name)
     with pytest.raises(UserError, match=r"'Jane' .*also be read by --layout class-folders"):
         RUNNER.invoke(data_app, arguments[:-1], catch_exceptions=False)
+
+
+def test_names_do_not_command_the_terminal(data_home, tmp_path):
+    """Names of classes are anybody's text: a line each, without control characters."""
+    source = tmp_path / "odd"
+    for number, name in enumerate(("two\nlines", "\x1b[31mred", "\x9bclear")):
+        for image in range(4):
+            save(source / name / f"{image}.png", np.random.default_rng(0), number)
+    save(source / "two\nlines" / "\x1b[2J.gif", np.random.default_rng(0), 0)
+    output = data("add", "odd", "--from", source, "--size", 8) + data("info", "odd")
+    assert not [letter for letter in output if not letter.isprintable() and letter != "\n"]
+    assert r"two\x0alines" in output
+    assert r"(two\x0alines/\x1b[2J.gif)" in output
+    assert data("info", "odd", "--picture", tmp_path / "odd.png")
+
+
+def test_errors_do_not_command_the_terminal(tmp_path):
+    (tmp_path / "a\x1b[31m").mkdir()
+    arguments = ("data", "add", "x", "--size", 8, "--from", tmp_path / "a\x1b[31m")
+    done = in_this_process(tmp_path, *arguments, expect=2)
+    assert r"a\x1b[31m: layout not recognised" in done.stderr
 
 
 def test_class_names_are_not_markup(data_home, tmp_path):

@@ -132,11 +132,6 @@ def read_meta(path: Path) -> Meta:
         raise damaged(path, "not the meta data of a packed dataset") from error
 
 
-def printable(name: str) -> str:
-    """A file's name as text: bytes that are not UTF-8, as in old archives, become `\\xff`."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
 def damaged(path: Path, reason: str) -> UserError:
     """The error for a packed dataset that is not as it was written."""
     line = reason.splitlines()[0] if reason else "unreadable"

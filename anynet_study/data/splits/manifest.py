@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from anynet_study.data.packed.meta import SPLITS, printable
+from anynet_study.data.packed.meta import SPLITS
 from anynet_study.data.packing.encoded import CONTENT_BYTES
 from anynet_study.errors import UserError
 from anynet_study.files import replacing
+from anynet_study.printable import printable
 
 FILE = "split.csv"
 COLUMNS = ("image", "content", "split", "class", "group")

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.data.packed.dataset import PackedDataset
-from anynet_study.data.packed.meta import printable
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.splits.manifest import BETWEEN, FILE, Row, read_manifest
 from anynet_study.errors import UserError
 from anynet_study.files import replacing
+from anynet_study.printable import printable
 
 
 def split_as(listing: Listing, path: Path) -> Listing:
