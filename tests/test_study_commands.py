@@ -21,6 +21,7 @@ from filelock import FileLock
 from anynet_study import ResultStore, Sweep, apr, plots
 from anynet_study.design_space import Population
 from anynet_study.dispatch.jobs import ledger
+from anynet_study.plural import counted
 from anynet_study.store import JournalWriter, finished_runs, read_journal
 from anynet_study.study import Study
 
@@ -212,7 +213,7 @@ def test_launched_workers_outlive_the_terminal_and_status_follows_them(
     home: Home, launched: Launched
 ):
     carried = min(len(psutil.Process().cpu_affinity()), RUNS)
-    assert f"{RUNS} submitted in {carried} jobs" in launched.told
+    assert f"{RUNS} submitted in {counted(carried, 'job')}" in launched.told
     assert len(home.jobs("launched")) == carried
     first, *_, last = launched.statuses
     assert first["jobs"] > 0

@@ -9,6 +9,7 @@ import typer
 from anynet_study.cli.alone import alone
 from anynet_study.cli.study import AsJson, DryRun, Overrides, SweepFile
 from anynet_study.errors import UserError
+from anynet_study.plural import counted
 
 if TYPE_CHECKING:
     from anynet_study.cli.prepared import Prepared
@@ -135,7 +136,7 @@ def print_launched(prepared: "Prepared", told: Launched, as_json: bool) -> None:
         return
     print(
         f"{told.runs} runs: {told.recorded} recorded, {told.under_way} under way, "
-        f"{told.submitted} submitted in {told.jobs} jobs; "
+        f"{told.submitted} submitted in {counted(told.jobs, 'job')}; "
         f"see: anynet-study status {prepared.study.folder}"
     )
     if told.retried:

@@ -15,6 +15,7 @@ from anynet_study.dispatch.cost.model import CostModel, expected_cost
 from anynet_study.dispatch.cost.price import Item, price
 from anynet_study.dispatch.plan import load_views, plan
 from anynet_study.errors import UserError
+from anynet_study.plural import counted
 from anynet_study.progress import duration
 from anynet_study.study import Study
 from anynet_study.study import sample as draw
@@ -55,15 +56,15 @@ def print_price(sweep: Sweep, population: Population, as_json: bool = False) -> 
 
 def slurm_lines(told: Forecast, sweep: Sweep) -> list[str]:
     """Jobs, what they take, and when they are done, with the assumption; and what to change."""
-    arrays = "1 array" if told.arrays == 1 else f"{told.arrays:,} arrays"
     why = " (launch.slurm.array_parallelism)" if told.at_once < told.jobs else ""
     lines = [
-        f"{told.jobs:,} Slurm jobs in {arrays}, of {duration(told.mean_job)} on average, "
-        f"{duration(told.longest_job)} at most",
-        f"{told.hours:,.0f} {told.unit}, of which starting up takes {100 * told.start_up:.1f}%",
-        f"done in {duration(told.done_in)} if {told.at_once:,} jobs run at once{why}",
+        f"{counted(told.jobs, 'Slurm job')} in {counted(told.arrays, 'array')}, of "
+        f"{duration(told.mean_job)} on average, {duration(told.longest_job)} at most",
+        f"{told.hours:,.{0 if told.hours >= 10 else 2}f} {told.unit}, of which starting up takes "
+        f"{100 * told.start_up:.1f}%",
+        f"done in {duration(told.done_in)} with {counted(told.at_once, 'job')} at once{why}",
     ]
-    if told.start_up > START_UP_GOAL:
+    if told.start_up > START_UP_GOAL and told.jobs > 1:
         lines.append(
             f"warning: starting up should take less than {100 * START_UP_GOAL:g}%: make jobs "
             f"longer than {sweep.launch.job_minutes:g} minutes (launch.job_minutes)"

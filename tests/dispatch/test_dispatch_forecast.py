@@ -8,6 +8,7 @@ import pytest
 import yaml
 from tiny_study import RUNS, TINY
 
+from anynet_study.cli.price import slurm_lines
 from anynet_study.dispatch.cost.forecast import START_UP_CPU, START_UP_GPU, Forecast, forecast
 from anynet_study.dispatch.cost.model import CPU_CORE
 from anynet_study.dispatch.cost.price import price
@@ -23,10 +24,13 @@ def _no_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
 
 
+def tiny(**launch: object) -> Sweep:
+    return Sweep.model_validate({**yaml.safe_load(TINY), "launch": {"cluster": "slurm", **launch}})
+
+
 def foretold(hours: list[float], **launch: object) -> Forecast:
     """Of 4 architectures x 3 datasets; `hours`: the lengths of an architecture's three runs."""
-    content = {**yaml.safe_load(TINY), "launch": {"cluster": "slurm", **launch}}
-    sweep = Sweep.model_validate(content)
+    sweep = tiny(**launch)
     planned: Plan = price(sweep, sample(sweep.population), CPU_CORE).planned
     assert len(planned) == RUNS
     planned = replace(planned, lengths=np.tile(np.array(hours) * HOUR, (4, 1)))
@@ -43,6 +47,19 @@ def test_jobs_and_their_lengths() -> None:
     assert (told.at_once, told.done_in) == (8, told.longest_job)
     assert told.limit == 360
     assert "#SBATCH --array=0-7%8" in told.sbatch
+
+
+def test_short_jobs_are_warned_of_where_they_could_be_longer() -> None:
+    minutes = 1 / 60
+    many = foretold([minutes] * 3, job_minutes=1)
+    assert many.jobs == 12
+    lines = slurm_lines(many, tiny(job_minutes=1))
+    assert lines[0] == "12 Slurm jobs in 1 array, of 1 min 05 s on average, 1 min 05 s at most"
+    assert "longer than 1 minutes (launch.job_minutes)" in lines[3]
+    whole = foretold([minutes] * 3, job_minutes=120)
+    lines = slurm_lines(whole, tiny(job_minutes=120))
+    assert lines[0].startswith("1 Slurm job in 1 array")
+    assert len(lines) == 3  # all there is is in one job
 
 
 def test_no_more_jobs_run_at_once_than_allowed() -> None:
