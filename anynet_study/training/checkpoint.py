@@ -1,10 +1,12 @@
 """The state of an unfinished run on disk: written whole or not at all."""
 
+import copy
 import io
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -77,24 +79,36 @@ class Checkpoint:
             print(f"no checkpoint: {error}", file=sys.stderr, flush=True)
         self._saved = time.monotonic()
 
-    def load(self, trainer: Trainer, curves: Curves) -> tuple[int, int]:
+    def load(self, trainer: Trainer, curves: Curves, lengths: Sequence[int]) -> tuple[int, int]:
         """Restore trainer and curves; the epoch, and the steps done of it: 0, 0 without a file.
 
-        A file that cannot be read, or that is of another run or engine, costs time, not
-        correctness: the run begins anew.
+        `lengths`: steps of each epoch. A file that cannot be read, or that is of another run,
+        engine or version of this code, costs time, not correctness: the run begins anew.
         """
         if self.path is None or not self.path.is_file():
             return 0, 0
+        before = copy.deepcopy(trainer.state())
         try:
             content = torch.load(self.path, map_location="cpu", weights_only=True)
-        except Exception:
+            epoch, done, seconds = self._checked(content, curves, lengths)
+            trainer.restore(content["trainer"])
+        except Exception:  # torch raises nearly anything on a damaged file
+            trainer.restore(before)  # whatever was taken up already
             return 0, 0
-        mine = {"run_id": self.run_id, "engine": self.engine}
-        if not isinstance(content, dict) or any(content.get(k) != v for k, v in mine.items()):
-            return 0, 0
-        if set(content["curves"]) != set(curves):  # of a version with other curves
-            return 0, 0
-        trainer.restore(content["trainer"])
         curves.update(content["curves"])
-        self.seconds_before = float(content["seconds"])
-        return int(content["epoch"]), int(content["steps_done"])
+        self.seconds_before = seconds
+        return epoch, done
+
+    def _checked(
+        self, content: dict[str, Any], curves: Curves, lengths: Sequence[int]
+    ) -> tuple[int, int, float]:
+        """Epoch, steps and seconds done; raises something if they cannot be of this run."""
+        epoch, done = int(content["epoch"]), int(content["steps_done"])
+        kept = content["curves"]
+        mine = content["run_id"] == self.run_id and content["engine"] == self.engine
+        there = 0 <= epoch <= len(lengths) and 0 <= done <= [*lengths, 0][epoch]
+        # Of a version with other curves.
+        whole = set(kept) == set(curves) and all(len(curve) == epoch for curve in kept.values())
+        if not (mine and there and whole):
+            raise ValueError("not a state of this run")
+        return epoch, done, float(content["seconds"])

@@ -68,7 +68,7 @@ def steps(
     lengths = epoch_lengths(
         spec.recipe, steps_per_epoch(len(view.train_index), spec.recipe.batch_size)
     )
-    first, done = checkpoint.load(trainer, outcome.curves)
+    first, done = checkpoint.load(trainer, outcome.curves, lengths)
     for epoch in range(first, len(lengths)):
         trainer.begin_epoch(epoch, done)
         for number in range(done, lengths[epoch]):

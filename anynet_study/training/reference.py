@@ -33,6 +33,7 @@ class ReferenceTrainer:
         self.mean = torch.tensor(view.mean, dtype=torch.float32)
         self.std = torch.tensor(view.std, dtype=torch.float32)
         self.steps = steps_per_epoch(len(view.train_index), self.recipe.batch_size)
+        self.sums, self.images = np.zeros(3), 0
 
     def begin_epoch(self, epoch: int, steps_done: int = 0) -> None:
         self.epoch, self.number = epoch, steps_done

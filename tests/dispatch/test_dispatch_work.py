@@ -1,6 +1,7 @@
 """A worker's work: pretraining, further evaluations, what is kept, what is done again."""
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,11 @@ import torch
 import yaml
 
 from anynet_study.dispatch.recorded import Again, Failure, Recorded
+from anynet_study.dispatch.worker import bench as bench_module
 from anynet_study.dispatch.worker.bench import Bench
 from anynet_study.dispatch.worker.job import assignment
 from anynet_study.dispatch.worker.journals import Journals
+from anynet_study.dispatch.worker.record import evaluation_of
 from anynet_study.store import EvaluationRecord, RunRecord, read_evaluations, read_journal
 from anynet_study.study import Study, sample
 from anynet_study.sweep import Sweep
@@ -55,18 +58,18 @@ class Place:
         self.sweep = Sweep.model_validate(content)
         self.study.begin(self.sweep, sample(self.sweep.population))
 
-    def work(self, steps: int | None = None) -> None:
-        """Do what is missing; `steps`: be told to stop after so many."""
+    def work(self, steps: int | None = None, stop: Callable[[], bool] | None = None) -> None:
+        """Do what is missing; `steps`: be told to stop after so many, or else by `stop`."""
         given = assignment(self.study, self.sweep, torch.device("cpu"))
         done = 0
 
-        def stop() -> bool:
+        def counted() -> bool:
             nonlocal done
             done += 1
             return done == steps
 
         with Journals(self.study) as journals:
-            bench = Bench(given, Options(at_once=1), journals, stop)
+            bench = Bench(given, Options(at_once=1), journals, stop or counted)
             for run in given.recorded.todo(given.planned):
                 bench.train([run])
 
@@ -171,6 +174,70 @@ def test_told_to_stop_it_saves_and_goes_on_as_if_nothing_was(place: Place, steps
         assert row.error == other.error
     pairs = zip(place.evaluations(), again.evaluations(), strict=True)
     assert all((a.loss, a.top1) == (b.loss, b.top1) for a, b in pairs)
+
+
+@pytest.mark.parametrize("at", [0, 1, 4])
+def test_told_to_stop_while_it_evaluates_it_leaves_and_evaluates_the_rest(
+    place: Place, at: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Other runs of a GPU wait meanwhile, and are to be saved in time."""
+    asked = 0
+
+    def evaluated(*given: object) -> EvaluationRecord:
+        nonlocal asked
+        asked += 1
+        return evaluation_of(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(bench_module, "evaluation_of", evaluated)
+    steps = 0
+
+    def stop() -> bool:
+        nonlocal steps
+        steps += 1
+        return asked == at and steps > 12  # once the first run is trained
+
+    with pytest.raises(InterruptedRunError):
+        place.work(stop=stop)
+    before = [(row.run_id, row.evaluation) for row in place.evaluations()]
+    assert len(before) == at
+    assert len(list(place.study.checkpoints.glob("*.pt"))) == 1
+    capsys.readouterr()
+    monkeypatch.undo()
+    monkeypatch.setenv("ANYNET_DATA", str(place.study.folder.parent / "data"))
+    place.work()
+    rows = [(row.run_id, row.evaluation) for row in place.evaluations()]
+    assert len(rows) == len(set(rows)) == 5
+    assert rows[:at] == before
+    again = Place(place.study.folder.parent / "undisturbed")
+    again.work()
+    for row, other in zip(place.rows(), again.rows(), strict=True):
+        assert (row.run_id, row.error, row.curves["test_loss"].tolist()) == (
+            other.run_id,
+            other.error,
+            other.curves["test_loss"].tolist(),
+        )
+
+
+def test_an_evaluation_that_fails_later_leaves_the_result_and_the_worker(
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = yaml.safe_load(SWEEP) | {"launch": {"keep": "weights"}, "evaluations": {}}
+    place.begin(content)
+    place.work()
+    before = [row.run_id for row in place.rows()]
+    place.begin(content | {"evaluations": {"upside-down": {"transform": "vertical_flip"}}})
+
+    def broken(*_: object) -> EvaluationRecord:
+        raise MemoryError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bench_module, "evaluation_of", broken)
+        place.work()
+    told = capsys.readouterr()
+    assert told.err.count(": could not be evaluated further: no room") == len(RUNS)
+    assert [row.run_id for row in place.rows()] == before
+    place.work()
+    assert len(place.evaluations()) == len(RUNS)
 
 
 def test_recorded_says_what_is_left(place: Place) -> None:

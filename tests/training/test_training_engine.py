@@ -14,6 +14,7 @@ from anynet_study.training.engine import CURVES, Outcome, make_trainer, steps, t
 from anynet_study.training.options import EXACT, Engine, Options
 from anynet_study.training.source import Source
 from anynet_study.training.together import train_together
+from anynet_study.training.weights import load_weights
 
 CPU = torch.device("cpu")
 RECIPES: dict[str, dict[str, object]] = {
@@ -139,6 +140,53 @@ def test_an_unusable_checkpoint_costs_time_only(
         engine: Engine = "reference" if content == "another engine" else "fast"
         train(other, view, CPU, path, checkpoint_seconds=0, engine=engine)
     assert same(train(run, view, CPU, path), train(run, view, CPU))
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+def test_a_checkpoint_that_cannot_be_of_this_run_costs_time_only(
+    view: DatasetView, tmp_path: Path, engine: Engine
+) -> None:
+    """Readable, of this run by its own account, and wrong: of other code, or made to harm."""
+    path, run = tmp_path / "run.pt", spec(view)
+    fresh = train(run, view, CPU, engine=engine)
+    train(run, view, CPU, path, checkpoint_seconds=0, engine=engine)
+    good = torch.load(path, weights_only=True)
+    assert (good["epoch"], good["steps_done"]) == (2, 5)
+    other = make_trainer(dataclasses.replace(run, seed=3), view, Source(CPU), engine).state()
+    last = list(other["model"])[-1]
+    # All but the last tensor is taken up before this one is refused.
+    short = {**other, "model": {**other["model"], last: torch.zeros(1)}}
+    parts = {key: value for key, value in other.items() if key != "sums"}
+    changes: list[dict[str, object]] = [
+        {"epoch": 7},
+        {"epoch": -1},
+        {"steps_done": 6},
+        {"curves": {name: [] for name in CURVES}},
+        {"curves": {}},
+        {"trainer": short},
+        {"trainer": parts},
+        {"trainer": None},
+        {"seconds": None},
+    ]
+    for change in changes:
+        torch.save(good | change, path)
+        assert same(train(run, view, CPU, path, engine=engine), fresh), change
+    for key in good:
+        torch.save({name: value for name, value in good.items() if name != key}, path)
+        assert same(train(run, view, CPU, path, engine=engine), fresh), key
+
+
+def test_a_checkpoint_runs_no_code(view: DatasetView, tmp_path: Path) -> None:
+    class Harm:
+        def __reduce__(self) -> tuple[object, ...]:
+            return Path.touch, (tmp_path / "harmed",)
+
+    path, run = tmp_path / "run.pt", spec(view)
+    torch.save({"run_id": run.run_id, "engine": "fast", "curves": Harm()}, path)
+    assert same(train(run, view, CPU, path), train(run, view, CPU))
+    torch.save({"run_id": run.run_id, "weights": Harm()}, path)
+    assert load_weights(path, run.run_id) is None
+    assert not (tmp_path / "harmed").exists()
 
 
 def test_divergence_is_an_outcome_with_the_error_of_guessing(view: DatasetView) -> None:

@@ -1,5 +1,6 @@
 """The work of a job: train what is missing, evaluate it, and journal each result at once."""
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -89,14 +90,14 @@ class Bench:
         starts = [partial(self._turns, run) for run in now]
         for ended in train_together(starts, self.given.device):
             run, result = now[ended.number], ended.result
-            if isinstance(result, InterruptedRunError):
-                stopped = result
-                continue
             error = (
                 result
                 if isinstance(result, Exception)
                 else self._finish(run, result, ended.seconds)
             )
+            if isinstance(error, InterruptedRunError):
+                stopped = error
+                continue
             if error is not None and self._failed(run, error, ended.seconds, tried):
                 again.append(run)
         if stopped is not None:
@@ -134,6 +135,7 @@ class Bench:
         """Journal the evaluations first: with the run's row, nothing of it is left to do.
 
         What an evaluation raises is returned: the run goes on from its checkpoint, or has failed.
+        So is an InterruptedRunError when told to stop.
         """
         device = self.given.device
         row = record_of(run, trained, seconds, self.given.launch.engine, device)
@@ -182,17 +184,31 @@ class Bench:
         weights = load_weights(self.given.study.weights(run.run_id), run.run_id)
         if weights is None:
             return False
-        network = build(run.spec.architecture, len(self.given.views[run.dataset].classes))
-        network.load_state_dict(weights)
-        if self.given.launch.engine == "fast":
-            network = arrange(network, run.spec.recipe, self.given.device, self.options)
-        self._evaluate(run, network.to(self.given.device))
+        try:
+            network = build(run.spec.architecture, len(self.given.views[run.dataset].classes))
+            network.load_state_dict(weights)
+            if self.given.launch.engine == "fast":
+                network = arrange(network, run.spec.recipe, self.given.device, self.options)
+            self._evaluate(run, network.to(self.given.device))
+        except InterruptedRunError:
+            raise
+        except Exception as error:
+            if disk_is_full(error):
+                raise
+            if device_is_lost(self.given.device):
+                end_worker_at(run, error)
+            # No failure of the run, whose result stays; another launch tries again.
+            reason = str(error).partition("\n")[0][:200]
+            print(f"{run.run_id}: could not be evaluated further: {reason}", file=sys.stderr)
         return True
 
     def _evaluate(self, run: PlannedRun, network: torch.nn.Module) -> None:
+        """Raises InterruptedRunError when told to stop, between two evaluations."""
         missing = set(self.given.recorded.missing_evaluations(run.run_id, run.evaluations))
         for name, evaluation_set in self.given.evaluations.get(run.dataset, {}).items():
             if evaluation_set.evaluation_id in missing:
+                if self.stop():
+                    raise InterruptedRunError(run.run_id)
                 view, device = self.given.views[run.dataset], self.given.device
                 row = evaluation_of(run, name, evaluation_set, network, view, device)
                 self.journals.append(row)

@@ -44,10 +44,16 @@ def turns(
     options: Options,
     weights: Weights | None,
 ) -> Turns[Trained]:
-    """Train `run` step by step, from `checkpoint` if it is there."""
+    """Train `run` step by step, from `checkpoint` if it is there.
+
+    Where further evaluations follow, which may take long, its end is saved, too.
+    """
     started = time.time()
     trainer = make_trainer(run.spec, view, source, checkpoint.engine, options, weights)
     outcome = yield from steps(trainer, run.spec, view, checkpoint)
+    if run.evaluations and outcome.status == "completed":
+        epochs = len(outcome.curves["test_loss"])
+        checkpoint.save(trainer.state(), outcome.curves, epochs, steps_done=0)
     return Trained(outcome, trainer.model, started, checkpoint.seconds_before)
 
 
