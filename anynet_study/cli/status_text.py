@@ -8,6 +8,7 @@ from rich.text import Text
 
 from anynet_study.cli.study import by_kind
 from anynet_study.dispatch.progress.status import Status
+from anynet_study.plural import counted
 from anynet_study.progress import duration
 
 
@@ -42,6 +43,7 @@ def _lines(status: Status) -> list[str]:
         else "",
         f"architectures with all their runs: {status.rows_complete} of {status.rows}",
         _jobs(status),
+        _held(status),
         _left(status),
         _pace(status),
         _eta(status),
@@ -60,19 +62,27 @@ def _jobs(status: Status) -> str:
         return "jobs: none"
     parts = []
     if status.jobs_running:
-        parts.append(f"{status.jobs_running} running ({_count(status.running, 'run')})")
+        parts.append(f"{status.jobs_running} running ({counted(status.running, 'run')})")
     if status.jobs_queued:
         why = f"; {status.queue_reason}" if status.queue_reason else ""
-        parts.append(f"{status.jobs_queued} waiting ({_count(status.queued, 'run')}{why})")
+        parts.append(f"{status.jobs_queued} waiting ({counted(status.queued, 'run')}{why})")
     return f"jobs: {', '.join(parts)}"
+
+
+def _held(status: Status) -> str:
+    if not status.jobs_held:
+        return ""
+    first, more = " ".join(status.jobs_held[:3]), " ..." if len(status.jobs_held) > 3 else ""
+    held = counted(len(status.jobs_held), "job")
+    return f"held by Slurm: {held}; to let them go on: scontrol release {first}{more}"
 
 
 def _left(status: Status) -> str:
     """What no job has, where that is known."""
     if status.jobs_unknown or not status.unassigned:
         return ""
-    lost = f"; {_count(status.jobs_lost, 'job')} ended early" if status.jobs_lost else ""
-    return f"in no job: {_count(status.unassigned, 'run')}{lost}; launch (or run) again to go on"
+    lost = f"; {counted(status.jobs_lost, 'job')} ended early" if status.jobs_lost else ""
+    return f"in no job: {counted(status.unassigned, 'run')}{lost}; launch (or run) again to go on"
 
 
 def _pace(status: Status) -> str:
@@ -98,7 +108,3 @@ def _eta(status: Status) -> str:
         return "ETA: not known before a job runs"
     when = duration(status.eta_seconds)
     return f"ETA: {when}, if {status.eta_assumes}; predicted by: {status.eta_basis}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

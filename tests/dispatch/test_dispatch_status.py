@@ -146,6 +146,17 @@ def test_status_shows_all_within_80_columns(
     assert any(line.startswith("ETA: not known before a job runs") for line in lines)
 
 
+@pytest.mark.parametrize("reason", ["JobHeldUser", "launch failed requeued held"])
+def test_jobs_that_nobody_will_start_are_named(
+    tiny: Prepared, type_: Type, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    runs = [run.run_id for run in tiny.planned]
+    ledger.append(tiny.study.jobs, [slurm_job(f"{n}", [runs[n]]) for n in range(2)])
+    squeue(monkeypatch, f"echo '0|PENDING|N/A||Priority|'; echo '1|PENDING|N/A||{reason}|'")
+    lines = type_("status", "tiny").out.splitlines()
+    assert "held by Slurm: 1 job; to let them go on: scontrol release 1" in lines
+
+
 def test_a_silent_squeue_hides_nothing_else(
     tiny: Prepared, type_: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:

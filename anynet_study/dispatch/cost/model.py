@@ -10,6 +10,7 @@ import numpy as np
 
 from anynet_study.dispatch.cost.devices import gpu_here
 from anynet_study.dispatch.cost.features import Features, FloatArray
+from anynet_study.plural import counted
 
 #: Slurm options that ask for a GPU, by submitit's names.
 GPU_OPTIONS = ("gpus_per_node", "gpus_per_task", "gres")
@@ -50,7 +51,7 @@ class CostModel:
             kind = "estimate for" if self.basis == "estimate" else "prices of"
             return f"built-in {kind} one {self.name}"
         error = "" if math.isnan(self.error) else f", median error {100 * self.error:.0f}%"
-        runs = "1 finished run" if self.runs == 1 else f"{self.runs:,} finished runs"
+        runs = counted(self.runs, "finished run")
         return f"fitted to {runs} on one {self.name}{error}"
 
 

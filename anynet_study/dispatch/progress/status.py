@@ -1,5 +1,6 @@
 """How far a study is, from its own files and at most one call of squeue."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ from anynet_study.dispatch.progress.plan_counts import (
 )
 from anynet_study.dispatch.progress.throughput import Pace
 from anynet_study.dispatch.recorded import Recorded
+
+#: Reasons of Slurm such as JobHeldUser and launch failed requeued held.
+HELD = re.compile("held", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,8 @@ class Status:
     jobs_queued: int
     #: Why most of the queued ones wait, in Slurm's words.
     queue_reason: str
+    #: Queued ones that wait until somebody releases them, as after a node could not start them.
+    jobs_held: list[str]
     #: Jobs that ended with runs left that no live job has: launch again.
     jobs_lost: int
     #: Why it is not known which jobs live; "" if it is.
@@ -128,6 +134,7 @@ def study_status(
         jobs_running=states["running"],
         jobs_queued=states["pending"],
         queue_reason=_most_common(job.reason for job in jobs.live if job.state == "pending"),
+        jobs_held=[job.job.job_id for job in jobs.live if HELD.search(job.reason)],
         jobs_lost=0 if jobs.unknown else _lost(todo, recorded, jobs, assigned),
         jobs_unknown=jobs.unknown,
         runs_per_hour=pace.runs_per_hour(now),
