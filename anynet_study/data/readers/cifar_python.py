@@ -9,6 +9,7 @@ from anynet_study.data.readers.cifar import (
     group_classes,
     no_choice_of_labels,
 )
+from anynet_study.data.readers.cifar_official import note_on_hashes
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.readers.safe_pickle import byte_rows, load_dictionary
 from anynet_study.data.source.source import Source
@@ -27,7 +28,11 @@ def recognises(source: Source, root: Folder) -> bool:
 
 
 def read(source: Source, root: Folder) -> Listing:
-    """CIFAR-100 with its fine labels unless coarse is chosen."""
+    """CIFAR-100 with its fine labels unless coarse is chosen.
+
+    A note says which files are not the official ones. They are read all the same: nothing that a
+    pickle asks for is run.
+    """
     if _is_10(root):
         no_choice_of_labels(source)
         train = [f"data_batch_{n}" for n in range(1, 6) if f"data_batch_{n}" in root.files]
@@ -38,6 +43,7 @@ def read(source: Source, root: Folder) -> Listing:
         names, key = kind + b"_label_names", kind + b"_labels"
     if test not in root.files:
         raise UserError(f"{source.where(root.join(test))}: the file is missing")
+    notes = _note_on_hashes(source, root, [*train, test, meta])
     classes = _class_names(source, root.join(meta), names)
     training, testing = (
         [example for name in files for example in _read_file(source, root.join(name), key, classes)]
@@ -46,8 +52,22 @@ def read(source: Source, root: Folder) -> Listing:
     ignored = root.count() - len(train) - 2
     superclasses = _superclasses(source, root, classes) if key == b"fine_labels" else {}
     return Listing(
-        LAYOUT, root.path, classes, training, testing, ignored, superclasses=superclasses
+        LAYOUT,
+        root.path,
+        classes,
+        training,
+        testing,
+        ignored,
+        superclasses=superclasses,
+        notes=notes,
     )
+
+
+def _note_on_hashes(source: Source, root: Folder, names: list[str]) -> tuple[str, ...]:
+    try:
+        return note_on_hashes(source, root.path, names, MAX_BYTES)
+    except ValueError as error:
+        raise UserError(f"{source.where(root.path)}: not CIFAR's pickles ({error})") from error
 
 
 def _superclasses(

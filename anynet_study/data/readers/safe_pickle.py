@@ -12,6 +12,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+#: Instructions, and what follows each, of the official files: half a million at most.
+MOST_READS = 5_000_000
+
+
+class _Counted(io.BytesIO):
+    """A pickle of a bounded number of instructions: each of a byte may make an object of 70."""
+
+    reads = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        self.reads += 1
+        if self.reads > MOST_READS:
+            raise pickle.UnpicklingError(f"more than {MOST_READS} instructions")
+        return super().read(size)
+
 
 class _Inert:
     """Stands for `numpy.ndarray` and `numpy.dtype`: keeps its state, does nothing."""
@@ -38,13 +53,18 @@ _ALLOWED = {
 }
 
 
+def _skip_frame(unpickler: Any) -> None:
+    """A frame is read at once, past the count of instructions; its contents mean the same."""
+    unpickler.read(8)  # its length
+
+
 class _Unpickler(pickle._Unpickler):
     #: Without the one instruction that allocates what the file merely claims to hold.
     dispatch: ClassVar[dict[int, Any]] = {
         code: run
         for code, run in pickle._Unpickler.dispatch.items()
         if code != pickle.BYTEARRAY8[0]
-    }
+    } | {pickle.FRAME[0]: _skip_frame}
 
     def find_class(self, module: str, name: str) -> Any:
         try:
@@ -56,7 +76,7 @@ class _Unpickler(pickle._Unpickler):
 def load_dictionary(content: bytes) -> dict[bytes, Any]:
     """The dictionary with keys of bytes that a pickle holds; ValueError if it is anything else."""
     try:
-        loaded = _Unpickler(io.BytesIO(content), encoding="bytes").load()
+        loaded = _Unpickler(_Counted(content), encoding="bytes").load()
     except Exception as error:  # a hostile pickle can raise nearly anything
         raise ValueError(str(error)) from error
     if not isinstance(loaded, dict):
