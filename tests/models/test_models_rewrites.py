@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 from anynet_study.design_space import Architecture
 from anynet_study.models import AnyNet, accelerate, build
 from anynet_study.models.rewrites.matmul import multiply, multiply_back
-from anynet_study.models.rewrites.norm import normalise
+from anynet_study.models.rewrites.norm import norm_backward, normalise
 from anynet_study.models.rewrites.operators import as_rows
 from anynet_study.models.rewrites.pixel import MiddleTap
 from anynet_study.models.rewrites.tiny import tiny
@@ -133,18 +133,29 @@ def test_rows_are_multiplied_alike_by_every_kernel(
     )
 
 
-@torch.no_grad()
-def test_many_rows_are_normalised_as_few() -> None:
-    z = torch.randn(4096, 24, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    norms = [nn.BatchNorm2d(24).double() for _ in range(2)]
+@pytest.mark.parametrize("width", [24, 96])
+def test_many_rows_are_normalised_as_few(width: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    z, by_y = (torch.randn(4096, width, generator=generator, dtype=torch.float64) for _ in range(2))
+    z = z * torch.linspace(0.1, 2, width) + torch.linspace(-9, 9, width)
+    norms = [nn.BatchNorm2d(width).double() for _ in range(2)]
     for norm in norms:
-        nn.init.uniform_(norm.weight, generator=torch.Generator().manual_seed(1))
-    y, mean, rstd = normalise(z, norms[0])
-    assert_close(y, as_rows(norms[1](z.view(-1, 8, 8, 24).permute(0, 3, 1, 2))))
-    assert_close(mean, z.mean(0))
-    assert_close(rstd, (z.var(0, correction=0) + norms[0].eps).rsqrt())
-    for first, second in zip(norms[0].buffers(), norms[1].buffers(), strict=True):
-        assert_close(first, second)
+        nn.init.uniform_(norm.weight, -1, 1, generator=torch.Generator().manual_seed(1))
+    maps = z.view(-1, 8, 8, width).permute(0, 3, 1, 2).requires_grad_()
+    expected = norms[1](maps)
+    expected.backward(by_y.view(-1, 8, 8, width).permute(0, 3, 1, 2))
+    with torch.no_grad():
+        y, mean, rstd = normalise(z, norms[0])
+        assert_close(y, as_rows(expected))
+        assert_close(mean, z.mean(0))
+        assert_close(rstd, (z.var(0, correction=0) + norms[0].eps).rsqrt())
+        for first, second in zip(norms[0].buffers(), norms[1].buffers(), strict=True):
+            assert_close(first, second)
+        found = norm_backward(by_y, z.clone(), norms[0], mean, rstd)
+    truth = (maps.grad, norms[1].weight.grad, norms[1].bias.grad)
+    for first, second in zip(found, truth, strict=True):
+        assert second is not None
+        assert_close(first, as_rows(second) if second.ndim == 4 else second)
 
 
 @pytest.mark.parametrize("a", [SMALL, BASIC])

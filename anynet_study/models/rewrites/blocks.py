@@ -33,23 +33,26 @@ class RowStem(Part):
 
     def run(self, rows: Tensor, tape: Tape | None) -> Tensor:
         (layer,) = self.layers
-        rows = layer.run(rows, tape)
+        rows = layer.run(rows, tape, relu=not self.pools)
         if not self.pools:
             return rows
         pooled, places = torch.ops.aten.max_pool2d_with_indices(as_maps(rows, layer.side), *POOL)
+        # The largest of a window is the same before and after the ReLU, and there are fewer.
+        y = as_rows(pooled).relu_()
         if tape is not None:
-            tape += (rows, places)
-        return as_rows(pooled)
+            tape += (rows, places, y)
+        return y
 
     def reverse(self, gradient: Tensor, tape: Tape, gradients: Gradients, wanted: bool) -> Tensor:
         (layer,) = self.layers
         if self.pools:
-            places, rows = tape.pop(), tape.pop()
+            y, places, rows = (tape.pop() for _ in range(3))
+            gradient = torch.ops.aten.threshold_backward(gradient, y, 0)
             maps = torch.ops.aten.max_pool2d_with_indices_backward(
                 as_maps(gradient, self.side), as_maps(rows, layer.side), *POOL, places
             )
             gradient = as_rows(maps)
-        return layer.reverse(gradient, tape, gradients, wanted=wanted)[1]
+        return layer.reverse(gradient, tape, gradients, relu=not self.pools, wanted=wanted)[1]
 
 
 class RowBottleneck(Part):

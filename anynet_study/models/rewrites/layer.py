@@ -50,9 +50,14 @@ class RowLayer(nn.Sequential):
         wanted: bool = True,
         into: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Return the gradients by the residual and by the rows; the latter as of an operator."""
+        """Return the gradients by the residual and by the rows; the latter as of an operator.
+
+        `gradient` becomes the former, in place.
+        """
         if relu:
-            gradient = torch.ops.aten.threshold_backward(gradient, tape.pop(), 0)
+            torch.ops.aten.threshold_backward.grad_input(
+                gradient, tape.pop(), 0, grad_input=gradient
+            )
         rstd, mean, z, rows = (tape.pop() for _ in range(4))
         convolution, norm = self.parts
         to_z, gradients[norm.weight], gradients[norm.bias] = norm_backward(

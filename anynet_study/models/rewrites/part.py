@@ -28,7 +28,8 @@ class Part(nn.Module):
     def reverse(self, gradient: Tensor, tape: Tape, gradients: Gradients, wanted: bool) -> Tensor:
         """Return the gradient by the input, which may be left out unless `wanted`.
 
-        Those by parameters go to `gradients`.
+        Those by parameters go to `gradients`. The memory of `gradient` and of the tape is taken
+        for others, so that autograd goes back through a part once.
         """
         raise NotImplementedError
 
