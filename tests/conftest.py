@@ -1,6 +1,7 @@
 """Fixtures shared by all rooms."""
 
 import os
+from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
@@ -23,6 +24,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         (waiting if "slurm" in marks else long if "slow" in marks else short).append(tests)
     in_turn = [one for pair in zip_longest(waiting, long, fillvalue=()) for one in pair]
     items[:] = [test for tests in (*in_turn, *short) for test in tests]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_progress_of_short_work() -> Iterator[None]:
+    """What takes a moment, and so shows no progress, may take long on a busy machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("anynet_study.progress.SECONDS_OF_PATIENCE", 1e9)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -52,17 +52,20 @@ def plot(
         --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
     """
     from anynet_study.cli.inputs import parse_roles, read_errors
+    from anynet_study.plots.saving import check_formats
     from anynet_study.report import FIGURES, Options, analyse, draw_figures
 
     if figure not in ("all", *FIGURES):
         raise UserError(f"--figure: no {figure!r}; legal: {', '.join(FIGURES)}, all")
+    suffixes = formats.replace(" ", "").split(",")
+    check_formats(suffixes)
     roles = parse_roles(source_name, family or [], targets or [])
     read = read_errors(source, roles, accuracy, fraction)
     names = list(FIGURES) if figure == "all" else [figure]
     options = Options(resamples=resamples, seed=seed)
     needed = {need for name in names for need in FIGURES[name].needs}
     analysis = analyse(read.study_tables(), options, needed)
-    drawn = draw_figures(analysis, output, names, formats.replace(" ", "").split(","), dpi)
+    drawn = draw_figures(analysis, output, names, suffixes, dpi)
     for each in drawn:
         for path in each.files.values():
             print(path)

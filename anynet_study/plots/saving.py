@@ -30,6 +30,13 @@ def _svg(figure: Figure, path: Path) -> None:
 WRITERS: dict[str, Callable[[Figure, Path], None]] = {"png": _png, "pdf": _pdf, "svg": _svg}
 
 
+def check_formats(formats: Sequence[str]) -> None:
+    """Raise a UserError where one is none of png, pdf and svg."""
+    unknown = [name for name in formats if name not in WRITERS]
+    if unknown:
+        raise UserError(f"figure format {unknown[0]!r} is unknown; one of {', '.join(WRITERS)}")
+
+
 @styled
 def save(
     figure: Figure,
@@ -46,9 +53,7 @@ def save(
     Raises:
         UserError: a format is none of these.
     """
-    unknown = [name for name in formats if name not in WRITERS]
-    if unknown:
-        raise UserError(f"figure format {unknown[0]!r} is unknown; one of {', '.join(WRITERS)}")
+    check_formats(formats)
     figure.set_dpi(dpi)
     paths = []
     for name in formats:
