@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from command import SWEEPS, anynet_study, command, environment
+from command import SWEEPS, anynet_study, command, environment, in_this_process
 
 from anynet_study.store import finished_runs, stores_equal
 
@@ -75,7 +75,7 @@ def test_ten_interruptions_change_nothing(uninterrupted: Path, tmp_path: Path) -
 
 def test_the_second_time_there_is_nothing_to_do(uninterrupted: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in uninterrupted.rglob("*")}
-    done = anynet_study(
+    done = in_this_process(
         uninterrupted.parents[1], "run", SWEEPS / "quickstart.yaml", *SMALL, "--resamples", 100
     )
     assert "nothing to do" in done.stdout

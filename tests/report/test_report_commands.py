@@ -4,7 +4,7 @@ import inspect
 from pathlib import Path
 
 import pytest
-from command import anynet_study
+from command import in_this_process
 from small_study import run_records, small_study, write_store
 
 from anynet_study.cli.plot import plot
@@ -23,7 +23,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_report_of_a_study_by_name(study: Path) -> None:
-    done = anynet_study(study, "report", "tiny", "--resamples", 200)
+    done = in_this_process(study, "report", "tiny", "--resamples", 200)
     page = study / "studies" / "tiny" / "report" / "report.html"
     assert Path(done.stdout.strip()) == page.relative_to(study)
     assert page.is_file()
@@ -36,7 +36,7 @@ def test_the_help_names_every_figure() -> None:
 
 def test_one_figure_in_two_formats(study: Path) -> None:
     arguments = ("--figure", "depth", "--format", "svg, pdf", "-o", "one", "--resamples", 200)
-    done = anynet_study(study, "plot", "tiny", *arguments)
+    done = in_this_process(study, "plot", "tiny", *arguments)
     assert done.stdout.split() == ["one/depth.svg", "one/depth.pdf"]
     assert sorted(path.name for path in (study / "one").iterdir()) == [
         *("depth.csv", "depth.pdf", "depth.svg")
@@ -46,7 +46,7 @@ def test_one_figure_in_two_formats(study: Path) -> None:
 def test_a_table_has_the_figures_that_it_allows(study: Path) -> None:
     roles = ("--source", "base", "--family", "base=10,base-2=2", "--targets", "target-0=2")
     output = ("-o", "table", "--format", "png", "--resamples", 200)
-    done = anynet_study(study, "plot", "errors.csv", *roles, *output)
+    done = in_this_process(study, "plot", "errors.csv", *roles, *output)
     assert "table/matched.png" in done.stdout
     assert "no figure depth: the parameters of the architectures are not known" in done.stderr
 
