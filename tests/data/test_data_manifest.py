@@ -3,10 +3,11 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from miniatures import write_miniature
+from miniatures import save, write_miniature
 from typer.testing import CliRunner
 
 from anynet_study.cli.data import data_app
@@ -67,6 +68,32 @@ def test_whatever_the_layout(data_home, tmp_path, name):
     again = add_dataset("again", Path(archive), size=8, split_from=first.folder / "split.csv")
     assert again.content_hash == first.content_hash
     assert (again.folder / "split.csv").read_bytes() == (first.folder / "split.csv").read_bytes()
+
+
+def test_another_download_of_the_same_images(data_home, ham):
+    """The part folders of HAM10000 have other names, depending on where it is from."""
+    source, manifest = ham
+    for number in (1, 2):
+        (source / f"HAM10000_images_part_{number}").rename(source / f"HAM10000_images_part{number}")
+    output = run("add", "again", "--from", source, "--size", 12, "--split-from", manifest)
+    rows = read_manifest(manifest)
+    assert f"note: {len(rows)} images of split.csv are in other folders here" in output
+    first, again = (run("info", name).split("content ")[1][:64] for name in ("first", "again"))
+    assert first == again
+    found = read_manifest(data_home / "again/split.csv")
+    assert [row[1:] for row in found] == [row[1:] for row in rows]
+
+
+def test_images_that_could_be_several_are_missing(data_home, tmp_path):
+    """In folders of other names: two files of a class that are called alike."""
+    source = tmp_path / "twins"
+    for number, name in enumerate(("a/x/1.png", "a/y/1.png", "b/1.png", "b/2.png")):
+        save(source / name, np.random.default_rng(number), number)
+    first = add_dataset("first", source, size=8)
+    for old, new in (("a/x", "a/v"), ("a/y", "a/w")):
+        (source / old).rename(source / new)
+    with pytest.raises(UserError, match=r"2 of its 4 images are not in the source"):
+        add_dataset("again", source, size=8, split_from=first.folder / "split.csv")
 
 
 def test_missing_images_are_refused(data_home, ham):

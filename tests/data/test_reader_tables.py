@@ -55,6 +55,7 @@ def test_images_by_path_or_name(tmp_path, form):
         (("image_id", "label"), "images in column 'image_id', classes in 'label'"),
         (("Image", "what it shows"), "images in column 'Image', classes in 'what it shows'"),
         (("species", "FILE"), "images in column 'FILE', classes in 'species'"),
+        (("path", ""), "images in column 'path', classes in ''"),
     ],
 )
 def test_columns_are_guessed_and_told(tmp_path, header, told):

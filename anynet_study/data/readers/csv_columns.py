@@ -49,8 +49,9 @@ class TableColumns:
     split: str | None
 
     def names(self) -> tuple[str, ...]:
-        """Those that there are."""
-        return tuple(name for name in (self.image, self.label, self.group, self.split) if name)
+        """Those that there are; one may be called nothing."""
+        names = (self.image, self.label, self.group, self.split)
+        return tuple(name for name in names if name is not None)
 
     def words(self) -> str:
         """For the user."""

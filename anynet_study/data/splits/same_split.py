@@ -2,8 +2,9 @@
 
 import dataclasses
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +16,20 @@ from anynet_study.errors import UserError
 from anynet_study.files import replacing
 from anynet_study.printable import printable
 
+Item = TypeVar("Item")
+
 
 def split_as(listing: Listing, path: Path) -> Listing:
     """`listing` with the splits of the manifest at `path`, its order and its groups.
 
-    Images that the manifest does not list are left out, and counted as ignored; and so are
-    classes without images then.
+    Images are found by their paths or, as downloads of a dataset differ in their folders, by
+    class and file name where there is one such. Those that the manifest does not list are left
+    out, and counted as ignored; and so are classes without images then.
     UserError, naming the first image, where one is missing or has another class. What the images
     hold is checked when they are decoded (`check_contents`).
     """
     rows = read_manifest(path)
-    examples = {example.name: example for example in (*listing.train, *(listing.test or []))}
+    examples = _found(rows, listing)
     missing = [row.image for row in rows if row.image not in examples]
     if missing:
         raise UserError(
@@ -41,14 +45,36 @@ def split_as(listing: Listing, path: Path) -> Listing:
     for row in rows:
         _check_class(path, row, examples[row.image], listing)
         splits[row.split].append(_as_in(row, examples[row.image], listing, number))
-    left_out = len(examples) - len(rows)
+    left_out = len(listing.train) + len(listing.test or []) - len(rows)
+    elsewhere = sum(example.name != image for image, example in examples.items())
+    note = f"{elsewhere} images of {path.name} are in other folders here"
     return dataclasses.replace(
         listing,
         classes=classes,
         train=splits["train"],
         test=splits["test"],
         ignored=listing.ignored + left_out,
+        notes=(*listing.notes, *([note] if elsewhere else [])),
     )
+
+
+def _found(rows: Sequence[Row], listing: Listing) -> dict[str, Example]:
+    """The example of each image of a manifest, as far as there is one."""
+    examples = {example.name: example for example in (*listing.train, *(listing.test or []))}
+    found = {row.image: examples[row.image] for row in rows if row.image in examples}
+    lost = _once((row.label, row.image, row) for row in rows if row.image not in found)
+    others = (example for name, example in examples.items() if name not in found)
+    here = _once((BETWEEN.join(_labels(e, listing)), e.name, e) for e in others)
+    found |= {row.image: here[key] for key, row in lost.items() if key in here}
+    return found
+
+
+def _once(items: Iterable[tuple[str, str, Item]]) -> dict[tuple[str, str], Item]:
+    """By class and file name the items of (class, path, item) that no other shares these with."""
+    by_key: dict[tuple[str, str], list[Item]] = {}
+    for label, path, item in items:
+        by_key.setdefault((label, path.rpartition("/")[2]), []).append(item)
+    return {key: same[0] for key, same in by_key.items() if len(same) == 1}
 
 
 def _labels(example: Example, listing: Listing) -> list[str]:
