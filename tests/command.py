@@ -27,7 +27,7 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "ANYNET_DATA": str(folder / "data"), "COLUMNS": "100"}
 
 
-def anynet_study(folder: Path, *arguments: object, expect: int = 0, timeout: float = 300) -> Done:
+def anynet_study(folder: Path, *arguments: object, expect: int = 0, timeout: float = 900) -> Done:
     """Run to the end in `folder`; fails the test where the exit code is not `expect`."""
     done = subprocess.run(
         command(*arguments),

@@ -1,24 +1,18 @@
 """A small study on a real Slurm, and what a test must know to strike at the right moment."""
 
-import io
-import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Callable
-from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
-from unittest.mock import patch
 
 import psutil
 import pytest
-from command import command, environment
+from command import command, environment, told
 from tiny_study import Told
 
-from anynet_study.cli import main
 from anynet_study.store import ResultStore, finished_runs, stores_equal
 
 Found = TypeVar("Found")
@@ -67,7 +61,7 @@ def waited_for(found: Callable[[], Found], what: str, seconds: float = LONGEST_W
     while time.monotonic() < until:
         if there := found():
             return there
-        time.sleep(0.05)
+        time.sleep(0.1)
     pytest.fail(f"waited in vain for {what}\n{slurm('squeue')}")
 
 
@@ -110,18 +104,8 @@ class DisasterStudy:
 
     def tell(self, *arguments: object) -> Told:
         """Run a command of `anynet-study` to its end, in this process."""
-        typed = ["anynet-study", *map(str, arguments)]
-        out, err = (io.TextIOWrapper(io.BytesIO(), write_through=True) for _ in range(2))
-        with (
-            chdir(self.above),
-            patch.dict(os.environ, ANYNET_DATA=str(self.data)),
-            patch.object(sys, "argv", typed),
-            redirect_stdout(out),
-            redirect_stderr(err),
-            pytest.raises(SystemExit) as ended,
-        ):
-            main()
-        return Told(int(ended.value.code or 0), *(_written(stream) for stream in (out, err)))
+        done = told(self.above, arguments, {"ANYNET_DATA": str(self.data)})
+        return Told(done.returncode, done.stdout, done.stderr)
 
     def begin(self, *arguments: str, **variables: str) -> "subprocess.Popen[bytes]":
         """Run a command in a process that may be killed, with other environment variables."""
@@ -153,9 +137,25 @@ class DisasterStudy:
         found = (self.folder / "checkpoints").glob("*.pt")
         return [it for it in found if it.stem not in recorded and it.stat().st_mtime > since]
 
-    def wait_for_a_run(self) -> Path:
-        """Until a run is under way, with a checkpoint to go on from: this one."""
-        return waited_for(self.at_a_run, f"a run of {self.name}")[0]
+    def wait_for_a_run(self, since: float = 0.0) -> Path:
+        """Until a run is under way, with a checkpoint to go on from: this one.
+
+        Its worker is suspended, or on a busy machine it might be done before what is to befall it.
+        Slurm wakes what it ends.
+        """
+        return waited_for(lambda: self._stopped_at_a_run(since), f"a run of {self.name}")[0]
+
+    def _stopped_at_a_run(self, since: float) -> list[Path]:
+        if not self.at_a_run(since):
+            return []
+        workers = self.workers()
+        for worker in workers:
+            worker.suspend()
+        if found := self.at_a_run(since):
+            return found
+        for worker in workers:
+            worker.resume()
+        return []
 
     def workers(self) -> list[psutil.Process]:
         """The processes that train."""
@@ -211,14 +211,9 @@ class DisasterStudy:
         assert stores_equal(store, undisturbed.folder / "results.h5") == []
 
 
-def submitted(told: Told) -> int:
+def submitted(launched: Told) -> int:
     """How many runs a launch says that it submitted."""
-    counts = re.search(r"(\d+) submitted", told.out)
-    assert told.code == 0, told.err
-    assert counts is not None, told.out
+    counts = re.search(r"(\d+) submitted", launched.out)
+    assert launched.code == 0, launched.err
+    assert counts is not None, launched.out
     return int(counts[1])
-
-
-def _written(stream: io.TextIOWrapper) -> str:
-    stream.seek(0)
-    return stream.read()

@@ -31,7 +31,6 @@ def test_a_controller_stopped_and_started(study: DisasterStudy, undisturbed: Dis
     study.launch()
     study.wait_for_a_run()
     (worker,) = study.workers()
-    worker.suspend()
     slurm("scontrol", "shutdown", "slurmctld")
     waited_for(lambda: not answers(), "the controller to stop")
 

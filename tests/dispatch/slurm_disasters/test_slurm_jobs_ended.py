@@ -43,10 +43,8 @@ def test_a_time_limit_hit(study: DisasterStudy, undisturbed: DisasterStudy) -> N
     study.launch()
     study.wait_for_a_run()
     (job,) = study.jobs()
-    for worker in study.workers():  # Slurm looks at limits twice a minute only
-        worker.suspend()
     slurm("scontrol", "update", f"JobId={job}", f"EndTime={in_seconds(0)}")
-    study.wait_for_its_jobs()
+    study.wait_for_its_jobs()  # Slurm looks at limits twice a minute only
     assert "TIMEOUT" in slurm("sacct", "--jobs", job, "--duplicates", "--format=State")
     assert not study.done()
     study.finish()
@@ -57,8 +55,6 @@ def test_a_warning_before_the_time_limit(study: DisasterStudy, undisturbed: Disa
     study.launch()
     study.wait_for_a_run()
     (job,) = study.jobs()
-    for worker in study.workers():  # Slurm, which looks at limits twice a minute, will wake it
-        worker.suspend()
     slurm("scontrol", "update", f"JobId={job}", f"EndTime={in_seconds(100)}")
     begin_at_once(job)
     study.wait_for_its_jobs()
