@@ -15,8 +15,10 @@ from anynet_study.design_space import Architecture
 from anynet_study.models import AnyNet, accelerate, build
 from anynet_study.models.rewrites.matmul import multiply, multiply_back
 from anynet_study.models.rewrites.norm import norm_backward, normalise
-from anynet_study.models.rewrites.operators import as_rows
+from anynet_study.models.rewrites.operators import Operator
 from anynet_study.models.rewrites.pixel import MiddleTap
+from anynet_study.models.rewrites.rows import as_rows
+from anynet_study.models.rewrites.spatial import Spatial, joined_groups
 from anynet_study.models.rewrites.tiny import tiny
 
 SMALL = Architecture(
@@ -95,9 +97,15 @@ def test_maps_of_a_few_pixels_are_convolved_by_matrices(data: st.DataObject) -> 
     operator = tiny(layer, side)
     if operator is None:
         assert side > 1
-        return
+    else:
+        assert_same_convolution(layer, operator, side)
+
+
+def assert_same_convolution(layer: nn.Conv2d, operator: Operator, side: int) -> None:
+    """Forward and backward."""
     generator = torch.Generator().manual_seed(0)
-    maps = torch.randn(2, groups * i, side, side, generator=generator, dtype=torch.float64)
+    size = 2, layer.in_channels, side, side
+    maps = torch.randn(size, generator=generator, dtype=torch.float64)
     expected = layer(maps.requires_grad_())
     by_output = torch.linspace(-1, 1, expected.numel(), dtype=torch.float64).view_as(expected)
     expected.backward(by_output)
@@ -108,6 +116,18 @@ def test_maps_of_a_few_pixels_are_convolved_by_matrices(data: st.DataObject) -> 
     assert layer.weight.grad is not None
     assert_close(found[0], as_rows(maps.grad))
     assert_close(found[1], layer.weight.grad)
+
+
+@pytest.mark.parametrize(
+    ("groups", "width", "stride", "joined"),
+    [(16, 2, 1, 8), (12, 2, 2, 4), (12, 4, 1, 4), (8, 8, 2, 2), (8, 8, 1, 1), (4, 4, 1, 1)],
+)
+def test_narrow_groups_are_convolved_together(
+    groups: int, width: int, stride: int, joined: int
+) -> None:
+    layer = nn.Conv2d(groups * width, 2 * groups, 3, stride, 1, groups=groups, bias=False).double()
+    assert joined_groups(layer) == joined
+    assert_same_convolution(layer, Spatial(5, stride, 1, groups, joined), 5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -153,9 +173,9 @@ def test_many_rows_are_normalised_as_few(width: int) -> None:
             assert_close(first, second)
         found = norm_backward(by_y, z.clone(), norms[0], mean, rstd)
     truth = (maps.grad, norms[1].weight.grad, norms[1].bias.grad)
-    for first, second in zip(found, truth, strict=True):
-        assert second is not None
-        assert_close(first, as_rows(second) if second.ndim == 4 else second)
+    for by_form, by_torch in zip(found, truth, strict=True):
+        assert by_torch is not None
+        assert_close(by_form, as_rows(by_torch) if by_torch.ndim == 4 else by_torch)
 
 
 @pytest.mark.parametrize("a", [SMALL, BASIC])

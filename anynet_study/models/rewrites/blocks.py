@@ -6,8 +6,8 @@ from torch import Tensor, nn
 from anynet_study.models.blocks import Basic, Bottleneck, SqueezeExcitation, Vanilla
 from anynet_study.models.rewrites.excitation import RowExcitation
 from anynet_study.models.rewrites.layer import RowLayer
-from anynet_study.models.rewrites.operators import as_maps, as_rows
 from anynet_study.models.rewrites.part import Gradients, Part, Tape
+from anynet_study.models.rewrites.rows import as_maps, as_rows
 
 POOL = [3, 3], [2, 2], [1, 1], [1, 1], False
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from anynet_study.models.rewrites.matmul import multiply, multiply_back, outer
+from anynet_study.models.rewrites.spatial import Spatial, joined_groups
 from anynet_study.models.rewrites.tiny import tiny
 
 
@@ -37,7 +38,9 @@ def operator_of(layer: nn.Conv2d, side: int) -> Operator:
         found = tiny(layer, side)
         if found is not None:
             return found
-    return Spatial(side, layer.stride[0], layer.kernel_size[0] // 2, layer.groups)
+    return Spatial(
+        side, layer.stride[0], layer.kernel_size[0] // 2, layer.groups, joined_groups(layer)
+    )
 
 
 @dataclass(frozen=True)
@@ -70,55 +73,3 @@ class Pointwise:
     def _pixels(self, rows: Tensor) -> Tensor:
         maps = rows.view(-1, self.side, self.side, rows.shape[1])
         return maps[:, :: self.stride, :: self.stride]
-
-
-@dataclass(frozen=True)
-class Spatial:
-    """Any padded convolution, by torch's kernels for channels-last memory."""
-
-    side: int
-    stride: int
-    padding: int
-    groups: int
-
-    def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        maps = as_maps(rows, self.side)
-        return as_rows(torch.conv2d(maps, weight, bias, self.stride, self.padding, 1, self.groups))
-
-    def backward(
-        self, gradient: Tensor, rows: Tensor, weight: Tensor, wanted: bool, into: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        reach = self.side + 2 * self.padding - weight.shape[-1]
-        to_maps, to_weight, _ = torch.ops.aten.convolution_backward.default(
-            as_maps(gradient, reach // self.stride + 1),
-            as_maps(rows, self.side),
-            weight,
-            None,
-            [self.stride, self.stride],
-            [self.padding, self.padding],
-            [1, 1],
-            False,
-            [0, 0],
-            self.groups,
-            [wanted, True, False],
-        )
-        if not wanted:
-            return gradient.new_empty(0), to_weight
-        to_rows = as_rows(to_maps)
-        return (to_rows if into is None else into.add_(to_rows)), to_weight
-
-
-def as_maps(rows: Tensor, side: int) -> Tensor:
-    """View rows as maps (n, channels, side, side) in channels-last memory."""
-    count, channels = rows.shape
-    pixels = side * side
-    sizes = count // pixels, channels, side, side
-    return rows.as_strided(sizes, (pixels * channels, 1, side * channels, channels))
-
-
-def as_rows(maps: Tensor) -> Tensor:
-    """Return maps (n, channels, height, width) as rows; no copy in channels-last memory."""
-    n, channels, height, width = maps.shape
-    if maps.is_contiguous(memory_format=torch.channels_last):
-        return maps.as_strided((n * height * width, channels), (channels, 1))
-    return maps.permute(0, 2, 3, 1).reshape(-1, channels)
