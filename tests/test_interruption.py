@@ -67,7 +67,8 @@ def test_ten_interruptions_change_nothing(uninterrupted: Path, tmp_path: Path) -
         recorded = now
     ours = tmp_path / "studies" / "quickstart"
     for left_over in ours.rglob("*.tmp"):  # what is fresh stays: another command may be at it
-        os.utime(left_over, (1.0, 1.0))
+        with suppress(FileNotFoundError):  # a worker lives on, and it was its
+            os.utime(left_over, (1.0, 1.0))
     anynet_study(tmp_path, "run", SWEEPS / "quickstart.yaml", *SMALL, "--resamples", 100)
     assert stores_equal(ours / "results.h5", uninterrupted / "results.h5") == []
     assert not list(ours.rglob("*.tmp"))
