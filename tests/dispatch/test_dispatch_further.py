@@ -141,6 +141,12 @@ def test_without_data_the_catalog_says_how_many_images(type_: Type) -> None:
     }
 
 
+def test_a_test_set_that_nobody_knows_is_told_before_anything_is_there(type_: Type) -> None:
+    Path("sweep.yaml").write_text(TINY + "evaluations: {far: {test_set: imagenetv9}}\n")
+    told = type_("run", "sweep.yaml", "--dry-run")
+    assert (told.code, "evaluations.far: no dataset 'imagenetv9'" in told.err) == (2, True)
+
+
 def test_prices_of_evaluations_are_learned_apart_from_training(tested: Prepared) -> None:
     """Forward passes are twice as fast here as training says, and transforms a third as fast."""
     planned = tested.planned

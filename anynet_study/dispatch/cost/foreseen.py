@@ -31,10 +31,10 @@ def foreseen_tests(sweep: Sweep, sizes: Mapping[str, Size]) -> dict[str, tuple[F
             base = sweep.datasets[label].base
             try:
                 test = _foreseen(name, spec, base, sizes[label], views.get(label))
-            except NotApplicableError as error:
-                if spec.datasets is not None:
-                    raise UserError(f"evaluations.{name}: {error}") from None
-                continue
+            except UserError as error:
+                if isinstance(error, NotApplicableError) and spec.datasets is None:
+                    continue
+                raise UserError(f"evaluations.{name}: {error}") from None
             if test is not None:
                 found[label] = (*found.get(label, ()), test)
     return found
