@@ -231,6 +231,19 @@ def test_the_start_of_a_worker_is_told_from_its_first_run(runs: FloatArray):
     assert error(fitted, runs[12:], MACHINE.seconds(runs[12:])) < 0.1
 
 
+def test_what_no_run_has_costs_as_much_more_or_less_as_runs_do(population: Population):
+    """Whatever becomes of the prices of what they have: here all but one are as good as none."""
+    work = Workload.of(Recipe(epochs=1, batch_size=64), 128, 100, 8, 10)
+    runs = run_features(population.groups, work)
+    seconds = np.full(len(runs), 0.3)
+    fitted = fit_cost(runs, seconds, PRIOR)
+    faster = np.median(seconds / PRIOR.seconds(runs))
+    assert fitted.prices.layers < 0.1 * faster * PRIOR.prices.layers
+    for name in ("transforms", "tests", "starts"):
+        price = getattr(PRIOR.prices, name)
+        assert getattr(fitted.prices, name) == pytest.approx(faster * price, rel=0.05)
+
+
 def test_a_fit_is_a_function_of_its_runs_whatever_their_order(runs: FloatArray):
     seconds = noisy(runs, seed=2)
     once, again = (fit_cost(runs[:20], seconds[:20], PRIOR) for _ in range(2))

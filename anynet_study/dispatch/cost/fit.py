@@ -50,6 +50,8 @@ def fit_cost(features: FloatArray, seconds: FloatArray, prior: CostModel) -> Cos
         predicted = shares @ factors
         weights = np.sqrt(_say(np.log(seconds / predicted)) / (seconds * predicted))
         factors, speed = _solved(shares, seconds, weights, _pull(factors / speed))
+    # Of what no run has, nothing was learned but how fast the machine is.
+    factors = np.where((features > 0).any(axis=0), factors, 1.0)
     prices = Features(*(np.asarray(scaled.prices) * factors).tolist())
     return replace(prior, prices=prices, basis="fitted", runs=len(seconds), error=math.nan)
 
