@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+import time
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
@@ -11,10 +12,14 @@ from unittest.mock import patch
 import pytest
 
 from anynet_study.cli import main
+from anynet_study.dispatch.jobs import ledger
+from anynet_study.study import Study
 
 ROOT = Path(__file__).parents[1]
 SWEEPS = ROOT / "sweeps"
 Done = subprocess.CompletedProcess[str]
+#: A command that takes longer hangs, in seconds.
+LONGEST_WAIT = 900.0
 
 
 def command(*arguments: object) -> list[str]:
@@ -27,7 +32,9 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "ANYNET_DATA": str(folder / "data"), "COLUMNS": "100"}
 
 
-def anynet_study(folder: Path, *arguments: object, expect: int = 0, timeout: float = 900) -> Done:
+def anynet_study(
+    folder: Path, *arguments: object, expect: int = 0, timeout: float = LONGEST_WAIT
+) -> Done:
     """Run to the end in `folder`; fails the test where the exit code is not `expect`."""
     done = subprocess.run(
         command(*arguments),
@@ -46,6 +53,19 @@ def in_this_process(folder: Path, *arguments: object, expect: int = 0) -> Done:
     For commands after which no other process is the point of the test.
     """
     return _checked(told(folder, arguments, environment(folder)), expect)
+
+
+def train(folder: Path, sweep: object, name: str, *options: object) -> Done:
+    """Train a study on this machine and collect it, without the report, which takes far longer.
+
+    Returns what `collect` says.
+    """
+    anynet_study(folder, "launch", sweep, "--cluster", "local", "launch.workers=1", *options)
+    until = time.monotonic() + LONGEST_WAIT
+    while ledger.live_jobs(Study(folder / "studies" / name).jobs):
+        assert time.monotonic() < until, f"workers of {name} do not end"
+        time.sleep(0.1)
+    return in_this_process(folder, "collect", name)
 
 
 def told(folder: Path, arguments: tuple[object, ...], environ: dict[str, str]) -> Done:

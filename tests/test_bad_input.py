@@ -1,30 +1,22 @@
 """Bad input as a new user gives it: one line on stderr, exit code 2, and nothing is changed."""
 
 import shutil
-import time
 from pathlib import Path
 
 import h5py
 import pytest
-from command import SWEEPS, anynet_study, in_this_process
+from command import SWEEPS, train
 from tiny_study import RUNS, TINY, Type, images, tree, typing_in
 
 from anynet_study.design_space import Population
-from anynet_study.dispatch.jobs import ledger
-from anynet_study.study import Study
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the study `tiny`, finished and collected; the report would take far longer."""
+    """A folder with the study `tiny`, finished and collected."""
     folder = tmp_path_factory.mktemp("finished")
     (folder / "tiny.yaml").write_text(TINY)
-    anynet_study(folder, "launch", "tiny.yaml", "--cluster", "local", "launch.workers=1")
-    until = time.monotonic() + 300
-    while ledger.live_jobs(Study(folder / "studies" / "tiny").jobs):
-        assert time.monotonic() < until
-        time.sleep(0.1)
-    assert f"{RUNS} of {RUNS} planned" in in_this_process(folder, "collect", "tiny").stdout
+    assert f"{RUNS} of {RUNS} planned" in train(folder, "tiny.yaml", "tiny").stdout
     return folder
 
 

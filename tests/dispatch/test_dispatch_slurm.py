@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Done, anynet_study, in_this_process
+from command import Done, anynet_study, in_this_process, train
 
 from anynet_study.dispatch.snapshot import PACKAGE
 from anynet_study.store import finished_runs, read_journal, stores_equal
@@ -118,7 +118,7 @@ def test_a_study_through_slurm_equals_a_local_one(tmp_path: Path, name: str, swe
     assert queued(name) == []
 
     in_this_process(cluster, "collect", name)
-    anynet_study(local, "run", sweep, "--resamples", 100)
+    train(local, sweep, name)
     stores = [folder / "studies" / name / "results.h5" for folder in (cluster, local)]
     assert stores_equal(*stores) == []
 
