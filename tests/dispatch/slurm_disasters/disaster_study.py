@@ -137,21 +137,29 @@ class DisasterStudy:
         found = (self.folder / "checkpoints").glob("*.pt")
         return [it for it in found if it.stem not in recorded and it.stat().st_mtime > since]
 
-    def wait_for_a_run(self, since: float = 0.0) -> Path:
+    def wait_for_a_run(self, of: Path | None = None, since: float = 0.0) -> Path:
         """Until a run is under way, with a checkpoint to go on from: this one.
 
-        Its worker is suspended, or on a busy machine it might be done before what is to befall it.
+        Its worker is suspended, or on a busy machine it might be done before what is to befall it;
         Slurm wakes what it ends.
-        """
-        return waited_for(lambda: self._stopped_at_a_run(since), f"a run of {self.name}")[0]
 
-    def _stopped_at_a_run(self, since: float) -> list[Path]:
-        if not self.at_a_run(since):
+        Args:
+            of: The checkpoint that is waited for, if not any.
+            since: Written after this (unix time).
+        """
+
+        def wanted() -> list[Path]:
+            return [it for it in self.at_a_run(since) if of in (None, it)]
+
+        return waited_for(lambda: self._stopped_at(wanted), f"a run of {self.name}")[0]
+
+    def _stopped_at(self, wanted: Callable[[], list[Path]]) -> list[Path]:
+        if not wanted():
             return []
         workers = self.workers()
         for worker in workers:
             worker.suspend()
-        if found := self.at_a_run(since):
+        if found := wanted():
             return found
         for worker in workers:
             worker.resume()
