@@ -42,7 +42,7 @@ def test_of_worker_after_worker_at_a_run(study: DisasterStudy, undisturbed: Disa
     kill_workers(study)
     before = time.time()
     study.launch("launch.attempts=1")
-    assert study.wait_for_a_run(since=before) == run
+    study.wait_for_a_run(of=run, since=before)
     kill_workers(study)
     study.launch("launch.attempts=1")  # what killed two of them is not tried a third time
     study.wait_for_its_jobs()
