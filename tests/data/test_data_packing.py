@@ -1,7 +1,6 @@
 """Packing: exact bytes and statistics, one hash for one content, never half a dataset."""
 
 import csv
-import json
 import shutil
 import signal
 import subprocess
@@ -207,50 +206,6 @@ def test_too_little_space(data_home, natural, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
     with pytest.raises(UserError, match=r"MB needed, 0.00 MB free"):
         add_dataset("natural", natural, size=16)
-
-
-def damage_meta(folder: Path, **changes: object) -> None:
-    meta = json.loads((folder / "meta.json").read_text())
-    (folder / "meta.json").write_text(json.dumps(meta | changes))
-
-
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [
-        (lambda f: (f / "meta.json").unlink(), "meta.json: damaged dataset .the file is missing"),
-        (lambda f: (f / "meta.json").write_text("{"), "meta.json: damaged dataset"),
-        (lambda f: (f / "meta.json").write_text("[]"), "meta.json: damaged dataset"),
-        (lambda f: damage_meta(f, schema_version=2), "schema version 2, but this version reads 1"),
-        (lambda f: damage_meta(f, size=17), "train_images.npy: damaged dataset"),
-        (lambda f: damage_meta(f, extra=17), "meta.json: damaged dataset"),
-        (lambda f: (f / "test_labels.npy").unlink(), "test_labels.npy: damaged dataset"),
-        (lambda f: (f / "test_labels.npy").write_bytes(b""), "test_labels.npy: damaged dataset"),
-        (lambda f: (f / "test_images.npy").write_bytes(b"xyz"), "test_images.npy: damaged dataset"),
-        (
-            lambda f: (f / "train_images.npy").open("r+b").truncate(5000),
-            "train_images.npy: damaged dataset",
-        ),
-    ],
-)
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_damaged_datasets_say_so_in_one_line(data_home, natural, damage, reason):
-    folder = add_dataset("natural", natural, size=16).folder
-    damage(folder)
-    with pytest.raises(UserError, match=reason) as caught:
-        load_dataset("natural")
-    assert "\n" not in str(caught.value)
-
-
-def test_verify_notices_a_changed_pixel(data_home, natural):
-    dataset = add_dataset("natural", natural, size=16)
-    dataset.verify()
-    with (dataset.folder / "test_images.npy").open("r+b") as file:
-        file.seek(-5, 2)
-        byte = file.read(1)[0]
-        file.seek(-5, 2)
-        file.write(bytes([byte ^ 1]))
-    with pytest.raises(UserError, match="do not have the content hash"):
-        dataset.verify()
 
 
 KILLED = """

@@ -21,7 +21,7 @@ from anynet_study.data.packed.meta import (
     damaged,
     read_meta,
 )
-from anynet_study.data.views.labels import Labels, label_layout
+from anynet_study.data.views.labels import Labels, class_counts, label_layout
 from anynet_study.errors import UserError
 
 
@@ -53,7 +53,16 @@ class PackedDataset:
                     many = kind == "images" and dataset.form.store == "jpeg"
                     file = f"{split}_{kind}{'-*.arrow' if many else '.npy'}"
                     raise damaged(folder / file, "not what meta.json says")
+            dataset._check_labels(split)
         return dataset
+
+    def _check_labels(self, split: Split) -> None:
+        """UserError where they are of other classes than `meta.json` counts."""
+        labels, many = self.labels(split), len(self.classes)
+        most = 1 if self.multi_label else many - 1
+        legal = not labels.size or 0 <= labels.min() <= labels.max() <= most
+        if not legal or class_counts(labels, many).tolist() != [*self.counts(split).per_class]:
+            raise damaged(self.folder / f"{split}_labels.npy", "not what meta.json says")
 
     @property
     def name(self) -> str:
@@ -161,6 +170,6 @@ class PackedDataset:
         path = self.folder / f"{split}_{kind}.npy"
         try:
             array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
+        except Exception as error:  # the parser of headers raises nearly anything
             raise damaged(path, str(error)) from error
         return array
