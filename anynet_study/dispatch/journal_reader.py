@@ -44,6 +44,9 @@ class JournalReader:
         self._next = 0.0
         #: Seconds that recorded tries of runs took, by device: `cpu`, or the GPU's name.
         self.spent: dict[str, float] = {}
+        #: Seconds that further evaluations took, by worker; and the device of each worker.
+        self._evaluating: dict[str, float] = {}
+        self._devices: dict[str, str] = {}
         #: How many records of runs there are.
         self.records = 0
         #: When each recorded run ended, in no order (seconds since 1970).
@@ -55,11 +58,13 @@ class JournalReader:
         """All that is recorded by now. What an earlier call gave grows with it."""
         for path in self._grown(RUN):
             for _, columns in journal_blocks(RUN, path, self._read[path].reading):
-                self._note_runs(columns)
+                self._note_runs(columns, _worker(path))
         for path in self._grown(EVALUATION):
             for _, columns in journal_blocks(EVALUATION, path, self._read[path].reading):
                 ids = (columns.texts(name).to_pylist() for name in ("run_id", "evaluation_id"))
                 self._evaluations.update(zip(*ids, strict=True))
+                worker, seconds = _worker(path), float(columns.numbers("seconds").sum())
+                self._evaluating[worker] = self._evaluating.get(worker, 0.0) + seconds
         self._recorded = Recorded(self._runs, self._evaluations, self._failures)
         return self._recorded
 
@@ -84,7 +89,7 @@ class JournalReader:
                 grown.append(path)
         return grown
 
-    def _note_runs(self, columns: Columns) -> None:
+    def _note_runs(self, columns: Columns, worker: str) -> None:
         texts = [columns.texts(name).to_pylist() for name in TEXTS]
         numbers = [columns.numbers(name).tolist() for name in ("started", "seconds")]
         for run_id, status, kind, host, device, started, seconds in zip(
@@ -97,11 +102,26 @@ class JournalReader:
                 failures.append(Failure(kind, host, started + seconds))
                 failures.sort(key=lambda failure: failure.ended)
             self.spent[device] = self.spent.get(device, 0.0) + seconds
+            self._devices[worker] = device
             self.records += 1
             if seconds > 0:  # not of a worker's death, recorded by others
                 self.ended.append(started + seconds)
                 self.began = min(self.began, started)
 
     def pace(self) -> Pace:
-        """How fast runs ended that are recorded by now."""
-        return Pace(self.ended, self.began, self.spent)
+        """How fast runs ended that are recorded by now, and what they took.
+
+        Records of evaluations name no device: it is that of their worker's runs, or where it has
+        none, as with weights that were kept, the study's most used one.
+        """
+        spent = dict(self.spent)
+        usual = max(spent, key=spent.__getitem__, default="cpu")
+        for worker, seconds in self._evaluating.items():
+            device = self._devices.get(worker, usual)
+            spent[device] = spent.get(device, 0.0) + seconds
+        return Pace(self.ended, self.began, spent)
+
+
+def _worker(journal: Path) -> str:
+    """The host and process that wrote a journal, by `Study.new_journal`."""
+    return journal.name.rpartition("-")[0]

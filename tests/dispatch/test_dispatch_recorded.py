@@ -8,7 +8,13 @@ import pytest
 
 from anynet_study.dispatch.journal_reader import JournalReader
 from anynet_study.dispatch.recorded import Again, Recorded
-from anynet_study.store import JournalWriter, RunRecord, finished_runs
+from anynet_study.store import (
+    EvaluationRecord,
+    EvaluationWriter,
+    JournalWriter,
+    RunRecord,
+    finished_runs,
+)
 
 
 def row(run_id: str, status: str = "completed", **changes: Any) -> RunRecord:
@@ -52,6 +58,34 @@ def test_a_reader_follows_journals_as_they_grow(tmp_path: Path, writer: JournalW
     assert {run: failure.kind for run, failure in recorded.failed().items()} == {"c": "oom"}
     assert reader.spent == {"cpu": 6.0, "H200": 2.0}
     assert sorted(reader.ended) == [102.0, 102.0, 102.0, 202.0]
+
+
+def test_further_evaluations_cost_time_of_the_device_that_made_them(tmp_path: Path) -> None:
+    def evaluation(number: int) -> EvaluationRecord:
+        return EvaluationRecord(
+            run_id="a",
+            evaluation="blurred",
+            evaluation_id=f"{number:016x}",
+            identity="{}",
+            images=1,
+            loss=1.0,
+            top1=0.0,
+            top5=0.0,
+            seconds=4.0,
+            started=1.0,
+            host="n1",
+        )
+
+    reader = JournalReader(tmp_path)
+    for number, (worker, device) in enumerate([("n1-7", "H200"), ("n2-7", "cpu"), ("n3-9", "")]):
+        if device:
+            with JournalWriter(tmp_path / f"{worker}-{number}.arrow") as runs:
+                runs.append(row(f"r{number}", device=device, seconds=20.0 - number))
+        with EvaluationWriter(tmp_path / f"{worker}-{number + 5}.evaluations.arrow") as tests:
+            tests.append(evaluation(2 * number))
+            tests.append(evaluation(2 * number + 1))
+        reader.read()
+    assert reader.pace().spent == {"H200": 20.0 + 8.0 + 8.0, "cpu": 19.0 + 8.0}
 
 
 def test_a_look_reads_only_what_is_new(

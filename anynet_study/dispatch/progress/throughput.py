@@ -15,7 +15,7 @@ class Pace:
     #: When recorded runs ended, and when the first of them began (seconds since 1970).
     ended: Sequence[float]
     began: float
-    #: Seconds that recorded runs took, by device.
+    #: Seconds that recorded runs and their further evaluations took, by device.
     spent: Mapping[str, float]
 
     def runs_per_hour(self, now: float) -> float | None:
