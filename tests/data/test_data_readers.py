@@ -190,6 +190,15 @@ def test_files_that_are_not_taken_for_images_are_named(tmp_path):
     )
 
 
+def test_folders_that_would_be_recognised_are_named(tmp_path):
+    write_miniature("cifar10", tmp_path).rename(tmp_path / "cifar-10-batches-bin")
+    write_miniature("concrete", tmp_path)
+    (tmp_path / "papers").mkdir()
+    told = r"give a folder in it: cifar-10-batches-bin \(CIFAR \(binary\)\), concrete \(Concrete\);"
+    with pytest.raises(UserError, match=told):
+        read(tmp_path)
+
+
 def test_the_tree_of_names_is_the_tree_of_the_folder(tmp_path):
     for name in ("b/2.jpg", "b/.DS_Store", "a/x/1.PNG", "a/notes.txt", "z.csv", "__MACOSX/b/2.jpg"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

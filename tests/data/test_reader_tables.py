@@ -76,8 +76,20 @@ def test_columns_can_be_chosen(tmp_path):
     listing = read(tmp_path, **chosen)
     assert listing.classes == ("a", "b")
     assert [example.group for example in listing.train] == ["0"] * 4 + ["1"] * 4
-    with pytest.raises(UserError, match=r"--label-column 'sort': the table has id, where"):
-        read(tmp_path, **(chosen | {"label_column": "sort"}))
+    for option in ("image_column", "label_column", "group_column"):
+        told = r"no table for .*'sort'.*: x\.csv has id, where, kind, camera"
+        with pytest.raises(UserError, match=told):
+            read(tmp_path, **(chosen | {option: "sort"}))
+    with pytest.raises(UserError, match=r"no table for --table 'y\.csv': x\.csv has id, where"):
+        read(tmp_path, table="y.csv")
+
+
+def test_a_chosen_column_tells_which_table(tmp_path):
+    names = images(tmp_path)
+    table(tmp_path, ("path", "class"), [(name, "a") for name in names], "one.csv")
+    rows = [(name, "xy"[n % 2]) for n, name in enumerate(names)]
+    table(tmp_path, ("path", "kind"), rows, "two.csv")
+    assert read(tmp_path, label_column="kind").classes == ("x", "y")
 
 
 def test_a_column_of_splits(tmp_path):

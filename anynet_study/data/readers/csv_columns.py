@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anynet_study.data.choices import Choices
-from anynet_study.errors import UserError
 
 #: Names, in lower case, the surest first.
 IMAGE = (
@@ -64,25 +63,23 @@ class TableColumns:
 def guess_columns(header: Sequence[str], choices: Choices) -> TableColumns | None:
     """The columns of a table with this `header`; None where those needed cannot be told.
 
-    Of two columns one of which holds the images, the other holds the labels. UserError for a
-    chosen column that is not there.
+    Of two columns one of which holds the images, the other holds the labels. A chosen column
+    must be there.
     """
-    image = _one(header, choices.image_column, IMAGE, "--image-column")
-    label = _one(header, choices.label_column, LABEL, "--label-column")
-    if label is None and len(header) == 2 and image is not None:
+    image = _one(header, choices.image_column, IMAGE)
+    label = _one(header, choices.label_column, LABEL)
+    group = _one(header, choices.group_column, GROUP)
+    if group is None and choices.group_column is not None:
+        return None
+    if label is None and choices.label_column is None and len(header) == 2 and image is not None:
         label = next(name for name in header if name != image)
     if image is None or label is None or image == label:
         return None
-    group = _one(header, choices.group_column, GROUP, "--group-column")
-    return TableColumns(image, label, group, _one(header, None, SPLIT, ""))
+    return TableColumns(image, label, group, _one(header, None, SPLIT))
 
 
-def _one(
-    header: Sequence[str], chosen: str | None, names: tuple[str, ...], option: str
-) -> str | None:
+def _one(header: Sequence[str], chosen: str | None, names: tuple[str, ...]) -> str | None:
     if chosen is not None:
-        if chosen not in header:
-            raise UserError(f"{option} {chosen!r}: the table has {', '.join(header)}")
-        return chosen
+        return chosen if chosen in header else None
     by_name = {name.strip().lower(): name for name in reversed(header)}
     return next((by_name[name] for name in names if name in by_name), None)

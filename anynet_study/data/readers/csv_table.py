@@ -26,8 +26,10 @@ PARTS = {
 
 
 def recognises(source: Source, root: Folder) -> bool:
-    """A CSV or TSV file whose columns of images and classes can be told, and images."""
-    return root.holds_images() and bool(_tables(source, root))
+    """A CSV or TSV file whose columns of images and classes can be told or are chosen; images."""
+    if not root.holds_images() or not _names(root):
+        return False
+    return _heeded(source) or bool(_tables(source, root))
 
 
 def read(source: Source, root: Folder) -> Listing:
@@ -99,6 +101,8 @@ def _part(name: str, row: dict[str, str], columns: TableColumns, tables: int) ->
 def _chosen_tables(source: Source, root: Folder) -> dict[str, TableColumns]:
     """The one table, or those called train and test; UserError where they are any others."""
     tables = _tables(source, root)
+    if not tables:
+        raise _no_such_table(source, root)
     parts = {PARTS.get(PurePosixPath(name).stem.lower()) for name in tables}
     if len(tables) > 1 and (None in parts or len(parts) < len(tables)):
         raise UserError(
@@ -111,14 +115,34 @@ def _chosen_tables(source: Source, root: Folder) -> dict[str, TableColumns]:
 def _tables(source: Source, root: Folder) -> dict[str, TableColumns]:
     """The tables whose columns can be told, by name."""
     chosen = source.choices.table
-    if chosen is not None and chosen not in root.files:
-        return {}
-    names = [name for name in root.files if name.lower().endswith(TABLES)]
     guessed = {
         name: guess_columns(columns_of(source, root.join(name)), source.choices)
-        for name in ([chosen] if chosen is not None else names)
+        for name in _names(root, chosen)
+        if chosen in (None, name)
     }
     return {name: columns for name, columns in guessed.items() if columns is not None}
+
+
+def _names(root: Folder, chosen: str | None = None) -> list[str]:
+    """Files that are called like tables; one that is chosen may be called anything."""
+    return [name for name in root.files if name.lower().endswith(TABLES) or name == chosen]
+
+
+def _heeded(source: Source) -> bool:
+    """Whether something was chosen that only tables heed."""
+    return bool(source.choices.chosen().keys() & set(CHOICES))
+
+
+def _no_such_table(source: Source, root: Folder) -> UserError:
+    """The error where no table has what was chosen."""
+    chosen = source.choices.chosen()
+    options = [f"--{name.replace('_', '-')} {chosen[name]!r}" for name in CHOICES if name in chosen]
+    there = [
+        f"{name} has {', '.join(columns_of(source, root.join(name)))}"
+        for name in _names(root, source.choices.table)
+    ]
+    where = source.where(root.path)
+    return UserError(f"{where}: no table for {', '.join(options)}: {'; '.join(there)}")
 
 
 class _Finder:

@@ -118,11 +118,23 @@ def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> Unknown
     known = ", ".join(reader.layout for reader in readers)
     packed = [name for name in root.files if name.lower().endswith((".rar", ".7z"))]
     hint = f"; extract {packed[0]} yourself" if packed else ""
-    if not packed and not root.holds_images():
+    inner = _recognised_folders(source, root, readers)
+    if inner:
+        hint += f"; give a folder in it: {', '.join(inner)}"
+    elif not packed and not root.holds_images():
         hint = f"; no file below it is called like an image ({', '.join(IMAGE_SUFFIXES)})"
     return UnknownLayoutError(
         f"{where}: layout not recognised: {_seen(root)}{hint}; known layouts: {known}"
     )
+
+
+def _recognised_folders(source: Source, root: Folder, readers: Sequence[Reader]) -> list[str]:
+    """Folders in `root` that are recognised, and as what: of a download of several datasets."""
+    told = []
+    for folder in root.folders.values():
+        reader = next((reader for reader in readers if reader.recognises(source, folder)), None)
+        told += [f"{folder.name} ({reader.layout})"] if reader is not None else []
+    return told
 
 
 def _seen(root: Folder) -> str:
