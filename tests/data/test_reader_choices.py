@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from miniatures import binary_to_python, dump, save, write_miniature, write_table
+from miniatures_transfer import aptos
 from reading import counts, read
 
 from anynet_study.data import add_dataset
@@ -50,6 +51,14 @@ def test_chosen_columns_make_a_table_of_it(tmp_path):
     listing = read(source, image_column="photo", label_column="kind")
     assert listing.layout == "table of images"
     assert counts(listing, listing.train) == {"x": 4, "y": 4}
+
+
+def test_what_more_is_known_of_is_said(tmp_path):
+    """As a table it has the same images and classes, but not the metric of its competition."""
+    aptos(tmp_path / "aptos", RANDOM)
+    listing = read(tmp_path / "aptos", table="train.csv")
+    assert listing.layout == "table of images"
+    assert "could also be read by --layout aptos (APTOS 2019)" in listing.notes[-1]
 
 
 def test_a_forced_layout_that_does_not_fit(tmp_path):

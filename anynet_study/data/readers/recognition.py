@@ -43,13 +43,12 @@ def _read(source: Source) -> Listing:
         raise _unknown(source, root, readers)
     reader = next(filter(_heeds(source.choices), fitting), fitting[0])
     source.choices.require_known(reader.layout, reader.choices)
-    others = [other for other in fitting if other is not reader]
     try:
         listing = reader.read(source, root)
     except UserError as error:
-        told = _told(reader, others, source, root, None)
+        told = _told(reader, fitting, source, root, None)
         raise UserError(f"{error} ({told})" if told else str(error)) from error
-    told = _told(reader, others, source, root, listing)
+    told = _told(reader, fitting, source, root, listing)
     return dataclasses.replace(listing, notes=(*listing.notes, told)) if told else listing
 
 
@@ -61,19 +60,24 @@ def _heeds(choices: Choices) -> Callable[[Reader], bool]:
 
 def _told(
     reader: Reader,
-    others: Sequence[Reader],
+    fitting: Sequence[Reader],
     source: Source,
     root: Folder,
     listing: Listing | None,
 ) -> str:
-    """Which other readers would read `source`, and not to the same `listing`; empty for none."""
-    options = []
-    for other in others:
+    """Which other readers would read `source`; empty for none.
+
+    Not those that are less specific and give the same `listing`. More is known of a layout than
+    its listing, such as the usual metric.
+    """
+    options, place = [], fitting.index(reader)
+    for other in (*fitting[:place], *fitting[place + 1 :]):
         try:
             found = other.read(source, root)
         except UserError:
             continue
-        if listing is None or _content(found) != _content(listing):
+        special = fitting.index(other) < place
+        if listing is None or special or _content(found) != _content(listing):
             options.append(f"--layout {other.key} ({other.layout})")
     told = f"read as {reader.layout}; it could also be read by {', '.join(options)}"
     return told if options else ""
