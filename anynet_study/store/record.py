@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.metrics import CURVES, Metric
+from anynet_study.store.one_row import column_of_one, list_of_one
 
 RECORD_VERSION = 3
 
@@ -122,7 +123,7 @@ def to_batch(record: RunRecord) -> pa.RecordBatch:
     row: list[Any] = []
     for name, kind in _SCALARS:
         value = getattr(record, name)
-        row.append(pa.array([storable(value) if isinstance(value, str) else value], kind))
+        row.append(column_of_one(storable(value) if isinstance(value, str) else value, kind))
     missing = np.full(record.epochs, np.nan, np.float32)
     curves = (record.curves.get(name, missing) for name in CURVES)
     row.extend(list_of_one(np.asarray(curve, np.float32)) for curve in curves)
@@ -137,11 +138,6 @@ def from_batch(batch: pa.RecordBatch) -> RunRecord:
         curves={name: batch[name][0].values.to_numpy() for name in CURVES},
         predictions=batch["predictions"][0].values.to_numpy(),
     )
-
-
-def list_of_one(values: NDArray[Any]) -> pa.ListArray:
-    """A column of one row, which is a list."""
-    return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), pa.array(values))
 
 
 def storable(text: str) -> str:

@@ -1,6 +1,8 @@
 import os
 import random
 import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -199,3 +201,20 @@ def test_an_unreadable_journal_is_not_taken_for_missing_runs(
     journal.chmod(0)
     with as_ordinary_user(), pytest.raises(PermissionError, match="worker"):
         finished_runs(Path())
+
+
+def test_a_worker_writes_without_pandas(tmp_path: Path) -> None:
+    """Which takes as long to import as several steps of training."""
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from anynet_study.store import JournalWriter, RunRecord\n"
+        "record = RunRecord(run_id='1', spec='{}', architecture='a', dataset='d', recipe='r',\n"
+        "    replicate=0, status='diverged', metric='top1', error=90.0, seconds=1, started=1,\n"
+        "    host='', device='cpu', torch_version='', code_version='')\n"
+        "with JournalWriter(Path(sys.argv[1])) as journal: journal.append(record)\n"
+        "sys.exit('pandas' in sys.modules)"
+    )
+    path = tmp_path / "worker.arrow"
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+    (written,) = read_journal(path).records
+    assert (written.run_id, written.status, written.error) == ("1", "diverged", 90.0)

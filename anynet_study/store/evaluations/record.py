@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from anynet_study.store.decoding import Columns
 from anynet_study.store.kind import EVALUATIONS_SUFFIX, RecordKind
-from anynet_study.store.record import NO_PREDICTION, list_of_one, storable
+from anynet_study.store.one_row import column_of_one, list_of_one
+from anynet_study.store.record import NO_PREDICTION, storable
 from anynet_study.store.run_kind import check_texts, mask, no_class
 
 EVALUATION_RECORD_VERSION = 2
@@ -102,7 +103,7 @@ def to_batch(record: EvaluationRecord) -> pa.RecordBatch:
     row: list[Any] = []
     for name, kind in _SCALARS:
         value = getattr(record, name)
-        row.append(pa.array([storable(value) if isinstance(value, str) else value], kind))
+        row.append(column_of_one(storable(value) if isinstance(value, str) else value, kind))
     row.append(list_of_one(np.asarray(record.predictions).astype(np.uint16)))
     return pa.record_batch(row, schema=SCHEMA)
 
