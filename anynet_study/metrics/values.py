@@ -29,7 +29,7 @@ OF_CONFUSION: Mapping[str, Callable[[Confusion], float]] = MappingProxyType(
 
 def error_of(value: float) -> float:
     """100 * (1 - value) percent; at most 100, also for a kappa below zero."""
-    return 100.0 * (1.0 - min(1.0, max(0.0, value)))
+    return float(100.0 * (1.0 - min(1.0, max(0.0, value))))
 
 
 def prediction_error(

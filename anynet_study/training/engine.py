@@ -82,7 +82,7 @@ def steps(
         outcome.predictions = storable(tested.predictions)
         outcome.error = tested.error
         for name, value in zip(CURVES, (*trained, *tested.values, tested.error), strict=True):
-            outcome.curves[name].append(value)
+            outcome.curves[name].append(float(value))  # checkpoints refuse those of NumPy
         if not np.isfinite([trained[0], tested.values[0]]).all():
             return _diverged(outcome, spec, view)
     if first == len(lengths):  # killed after the last test, before the record

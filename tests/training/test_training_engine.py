@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import torch
 from training_runs import same, spec
 
 from anynet_study.data import DatasetView
+from anynet_study.metrics import Metric
 from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
 from anynet_study.training.engine import CURVES, Outcome, make_trainer, steps, train
 from anynet_study.training.options import EXACT, Engine, Options
@@ -100,6 +102,21 @@ def test_a_run_stopped_at_any_step_goes_on_as_if_it_was_not(
     resumed = train(run, view, CPU, tmp_path / "run.pt", engine=engine)
     assert done == stops[-1]
     assert same(resumed, train(run, view, CPU, engine=engine))
+
+
+@pytest.mark.parametrize("metric", get_args(Metric))
+def test_a_run_goes_on_whatever_its_metric(
+    view: DatasetView, tmp_path: Path, metric: Metric
+) -> None:
+    run = spec(view, metric=metric)
+    asked = iter(range(1, 100))
+    saved = Checkpoint(tmp_path / "run.pt", run.run_id, "fast", stop=lambda: next(asked) == 12)
+    with pytest.raises(InterruptedRunError):
+        list(steps(make_trainer(run, view, Source(CPU)), run, view, saved))
+    trainer, curves = make_trainer(run, view, Source(CPU)), {name: [] for name in CURVES}
+    assert saved.load(trainer, curves, [5, 5, 5]) == (2, 2)
+    resumed = train(run, view, CPU, tmp_path / "run.pt")
+    assert same(resumed, train(run, view, CPU))
 
 
 def test_killed_after_the_last_test_only_the_test_is_done_again(
