@@ -38,7 +38,7 @@ datasets:
 recipes:
   basic:
     {epochs: 1, batch_size: 16, crop: none, flip: false, overrides: {digits: {epochs: 8}}}
-launch: {cluster: slurm, checkpoint_seconds: 0.3}
+launch: {cluster: slurm, checkpoint_seconds: 0.05}
 """
 RUNS = 8
 #: A job is to begin while other tests load the machine.

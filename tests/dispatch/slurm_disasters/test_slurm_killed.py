@@ -65,21 +65,21 @@ def test_of_the_batch_shell(study: DisasterStudy, undisturbed: DisasterStudy) ->
     study.check(undisturbed)
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="passed on one machine state and not on another: the second worker is not always seen, "
-    "why is not known yet",
-)
 def test_of_slurmstepd_whose_worker_lives_on(
     study: DisasterStudy, undisturbed: DisasterStudy
 ) -> None:
     study.launch()
     study.wait_for_a_run()
     (worker,) = study.workers()
-    for stepd in {process.ppid() for process in [*study.batch_shells(), worker]}:
+    stepds = {process.ppid() for process in [*study.batch_shells(), worker]}
+    # The system hangs up on a process that is suspended when it loses its parent.
+    worker.resume()
+    for stepd in stepds:
         assert psutil.Process(stepd).name() == "slurmstepd"
         psutil.Process(stepd).kill()
-    worker.suspend()  # now: the system hangs up on what is suspended when it loses its parent
+    waited_for(lambda: worker.ppid() not in stepds, "the worker to lose its parent")
+    worker.suspend()
+    assert not study.done()
     slurm("scancel", *study.jobs())
     study.wait_for_its_jobs()
     study.launch()
