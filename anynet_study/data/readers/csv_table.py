@@ -4,6 +4,7 @@ from collections import defaultdict
 from pathlib import PurePosixPath
 
 from anynet_study.data.readers.csv_columns import TableColumns, guess_columns
+from anynet_study.data.readers.image_finder import ImageFinder
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.readers.tables import columns_of, read_table
 from anynet_study.data.source.source import Source
@@ -40,7 +41,7 @@ def read(source: Source, root: Folder) -> Listing:
     files could be, or whose path leads elsewhere.
     """
     tables = _chosen_tables(source, root)
-    finder = _Finder(source, root)
+    finder = ImageFinder(source, root)
     parts: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
     notes = []
     for name, columns in tables.items():
@@ -143,27 +144,3 @@ def _no_such_table(source: Source, root: Folder) -> UserError:
     ]
     where = source.where(root.path)
     return UserError(f"{where}: no table for {', '.join(options)}: {'; '.join(there)}")
-
-
-class _Finder:
-    """The images below a folder by path, by name, and by either without its suffix."""
-
-    def __init__(self, source: Source, root: Folder) -> None:
-        self._where = source.where(root.path)
-        self._found: dict[str, set[str]] = defaultdict(set)
-        prefix = len(root.join(""))
-        for path in root.images():
-            image = PurePosixPath(path[prefix:])
-            for key in (image, image.with_suffix(""), image.name, image.stem):
-                self._found[str(key)].add(str(image))
-
-    def find(self, table: str, value: str) -> str:
-        """The path from the root of the one image that `value` can mean."""
-        path = PurePosixPath(value)
-        if not value or path.is_absolute() or ".." in path.parts or set(value) & set("\\\0"):
-            raise UserError(f"{self._where}/{table}: {value!r} is not an image of this folder")
-        found = self._found.get(str(path), set())
-        if len(found) != 1:
-            many = "more than one image" if found else "no image"
-            raise UserError(f"{self._where}/{table}: there is {many} {value!r} below the folder")
-        return next(iter(found))
