@@ -108,8 +108,9 @@ class Decoder:
         """
         if isinstance(encoded, Member):
             content = encoded.read(MAX_FILE_BYTES)
+            digest = _digest(content)  # first: it is in the cache
             image = open_image(content, self._resize or self._size)
-            return Decoded(self._fitted(image), _digest(content), content)
+            return Decoded(self._fitted(image), digest, content)
         if isinstance(encoded, Part):
             return self._part(encoded)
         if isinstance(encoded, Stains):
