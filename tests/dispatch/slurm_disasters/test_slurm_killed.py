@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from disaster_study import HELD, DisasterStudy, slurm, submitted, waited_for
+from disaster_study import HELD, LONGEST_WAIT, DisasterStudy, slurm, submitted, waited_for
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 
@@ -96,7 +96,7 @@ def test_of_collect(study: DisasterStudy, undisturbed: DisasterStudy, tmp_path: 
     (tmp_path / "sitecustomize.py").write_text(KILLED_COLLECT)
     paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
     killed = study.begin("collect", study.name, PYTHONPATH=os.pathsep.join(paths))
-    assert killed.wait(60) == SIGKILLED
+    assert killed.wait(LONGEST_WAIT) == SIGKILLED
     assert not (study.folder / "results.h5").exists()
     study.check(undisturbed)
 
@@ -109,7 +109,7 @@ def test_of_a_launcher_before_it_hears_from_sbatch(
     (tmp_path / "bin/sbatch").write_text(KILLING_SBATCH.format(sbatch=sbatch))
     (tmp_path / "bin/sbatch").chmod(0o755)
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
-    assert study.begin("launch", "sweep.yaml", HELD, PATH=path).wait(60) == SIGKILLED
+    assert study.begin("launch", "sweep.yaml", HELD, PATH=path).wait(LONGEST_WAIT) == SIGKILLED
     (job,) = study.jobs()
     assert study.launch() == 0  # the job is known, though nobody was told its id
     assert study.jobs() == [job]
