@@ -60,6 +60,11 @@ def test_a_file_system_that_cannot_open_so(tmp_path, monkeypatch):
     append(tmp_path / "file", 10, [SECTOR, 9000])
 
 
+def test_a_system_without_direct_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr(direct, "O_DIRECT", 0)
+    append(tmp_path / "file", 10, [SECTOR, 9000])
+
+
 @pytest.mark.parametrize("taken", [SECTOR, 1000])
 def test_writes_that_take_less(tmp_path, monkeypatch, taken):
     """Where that ends within a sector, what follows cannot be written directly."""

@@ -16,6 +16,8 @@ from pathlib import Path
 SECTOR = 4096
 #: Most bytes of one write.
 MEMORY = 8 << 20
+#: Not every system knows it; those that do may refuse it, file system by file system.
+O_DIRECT = getattr(os, "O_DIRECT", 0)
 
 
 class DirectAppender:
@@ -67,15 +69,15 @@ class DirectAppender:
             return os.pwrite(file, data, place)
         except OSError as error:
             flags = fcntl.fcntl(file, fcntl.F_GETFL)
-            if error.errno != errno.EINVAL or not flags & os.O_DIRECT:
+            if error.errno != errno.EINVAL or not flags & O_DIRECT:
                 raise
-        fcntl.fcntl(file, fcntl.F_SETFL, flags & ~os.O_DIRECT)
+        fcntl.fcntl(file, fcntl.F_SETFL, flags & ~O_DIRECT)
         return os.pwrite(file, data, place)
 
 
 def _open(path: str, flags: int) -> int:
     try:
-        return os.open(path, flags | os.O_DIRECT)
+        return os.open(path, flags | O_DIRECT)
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
