@@ -216,7 +216,7 @@ stop() {
     end slurmctld "$home/slurmctld.pid"
     end slurmdbd "$home/slurmdbd.pid"
     end mariadbd "$home/db/pid"
-    if [[ -e $munge_is_ours ]] && ! pgrep --exact "slurm(ctld|d|dbd)" >/dev/null; then
+    if [[ -e $munge_is_ours ]] && ! pgrep --exact "slurm.*d" >/dev/null; then
         end munged /run/munge/munged.pid
         rm -f "$munge_is_ours"
     fi
