@@ -148,10 +148,10 @@ def study_status(
 def _lost(todo: Plan, recorded: Recorded, jobs: Jobs, assigned: Plan) -> int:
     """Jobs that ended with runs without a record, which no live job has."""
     alive = {live.job.job_id for live in jobs.live}
-    left = todo.without(assigned)
-    lost = 0
+    left, lost = marks(todo.without(assigned)), 0
     for job in unfinished_jobs(jobs.submitted, recorded, alive):
-        lost += bool(left.among([[it for it in job.runs if it not in recorded.runs]]))
+        runs = todo.find(run_id for run_id in job.runs if run_id not in recorded.runs)
+        lost += bool(left[runs.places].any())
     return lost
 
 
