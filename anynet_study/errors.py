@@ -1,4 +1,4 @@
-"""The two ways a command ends badly, each with its exit code."""
+"""The two ways a command ends badly, each with its exit code; and a reason in one line."""
 
 
 class UserError(Exception):
@@ -7,3 +7,8 @@ class UserError(Exception):
 
 class WorkFailedError(Exception):
     """The input was fine, but some of the work failed (exit code 1)."""
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error of a library says, or else what it is called."""
+    return str(error).partition("\n")[0] or type(error).__name__

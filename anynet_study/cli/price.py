@@ -92,11 +92,9 @@ def _cost(sweep: Sweep, population: Population) -> CostModel:
 
 
 def _evaluations(items: list[Item]) -> list[str]:
-    count, seconds = (
-        sum(item.evaluations for item in items),
-        sum(item.evaluation_seconds for item in items),
-    )
-    return [f"of which {count:,} further evaluations: {duration(seconds)}"] if count else []
+    count = sum(item.evaluations for item in items)
+    seconds = sum(item.evaluation_seconds for item in items)
+    return [f"of which {counted(count, 'further evaluation')}: {duration(seconds)}"] * bool(count)
 
 
 def _table(sweep: Sweep, items: list[Item], cost: CostModel) -> Table:

@@ -53,8 +53,8 @@ def run(
       anynet-study run sweeps/quickstart.yaml name=more population.count=24
     """
     from anynet_study.cli.prepared import prepare
-    from anynet_study.dispatch.journal_reader import JournalReader
     from anynet_study.dispatch.local import train_all
+    from anynet_study.dispatch.recorded import Recorded
     from anynet_study.stages import fingerprint, mark_report, report_is_current
 
     if dry_run:
@@ -71,7 +71,7 @@ def run(
             print(f"nothing to do: all {len(planned)} runs are recorded; report: {study.report}")
             _fail_if_runs_failed(prepared)
             return
-        left = prepared.learned(JournalReader(study.journals).read()).planned
+        left = prepared.learned(Recorded.read(study.journals)).planned
         train_all(study, sweep, left, retry_failed)
         _collect(prepared)
         _report(study, resamples)

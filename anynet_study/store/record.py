@@ -1,8 +1,8 @@
 """One finished run as a row: the typed record and its Arrow form."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -120,10 +120,7 @@ class RunRecord:
 
 def to_batch(record: RunRecord) -> pa.RecordBatch:
     """The record as an Arrow batch of one row of SCHEMA."""
-    row: list[Any] = []
-    for name, kind in _SCALARS:
-        value = getattr(record, name)
-        row.append(column_of_one(storable(value) if isinstance(value, str) else value, kind))
+    row = scalar_columns(record, _SCALARS)
     missing = np.full(record.epochs, np.nan, np.float32)
     curves = (record.curves.get(name, missing) for name in CURVES)
     row.extend(list_of_one(np.asarray(curve, np.float32)) for curve in curves)
@@ -138,6 +135,15 @@ def from_batch(batch: pa.RecordBatch) -> RunRecord:
         curves={name: batch[name][0].values.to_numpy() for name in CURVES},
         predictions=batch["predictions"][0].values.to_numpy(),
     )
+
+
+def scalar_columns(record: object, scalars: Iterable[tuple[str, pa.DataType]]) -> list[pa.Array]:
+    """Of each named attribute of a record a column of one row."""
+    values = ((getattr(record, name), kind) for name, kind in scalars)
+    return [
+        column_of_one(storable(value) if isinstance(value, str) else value, kind)
+        for value, kind in values
+    ]
 
 
 def storable(text: str) -> str:

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
+from anynet_study.errors import first_line
+
 #: A JPEG of more pixels is decoded at 1/2, 1/4 or 1/8 where that leaves twice what is needed.
 LARGE_PIXELS = 1 << 22
 #: What the decoder may try, whatever the file is called (ImageNet has a PNG named .JPEG).
@@ -48,7 +50,7 @@ def open_image(content: bytes, needed: int | None = None) -> Image.Image:
         except UnidentifiedImageError as error:
             raise UnreadableImageError("not an image of a known format") from error
         except Exception as error:  # decoders raise nearly anything on hostile bytes
-            reason = str(error).partition("\n")[0] or type(error).__name__
+            reason = first_line(error)
             raise UnreadableImageError(reason) from error
 
 

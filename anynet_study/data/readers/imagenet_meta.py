@@ -4,7 +4,7 @@ import io
 
 from anynet_study.data.readers.mat_files import checked_mat
 from anynet_study.data.source.source import Source
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, first_line
 
 #: The official file has 200 kB.
 MAX_BYTES = 4 << 20
@@ -27,5 +27,5 @@ def leaf_wnids(source: Source, name: str) -> dict[str, str]:
         )
         return {str(int(number)): str(wnid) for number, wnid, children in rows if not children}
     except Exception as error:  # the parser raises nearly anything on hostile bytes
-        reason = str(error).partition("\n")[0] or type(error).__name__
+        reason = first_line(error)
         raise UserError(f"{where}: not the kit's table of classes ({reason})") from error

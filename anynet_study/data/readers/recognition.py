@@ -71,13 +71,14 @@ def _told(
     its listing, such as the usual metric.
     """
     options, place = [], fitting.index(reader)
+    content = None if listing is None else _content(listing)
     for other in (*fitting[:place], *fitting[place + 1 :]):
         try:
             found = other.read(source, root)
         except UserError:
             continue
         special = fitting.index(other) < place
-        if listing is None or special or _content(found) != _content(listing):
+        if content is None or special or _content(found) != content:
             options.append(f"--layout {other.key} ({other.layout})")
     told = f"read as {reader.layout}; it could also be read by {', '.join(options)}"
     return told if options else ""

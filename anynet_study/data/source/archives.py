@@ -16,7 +16,7 @@ from anynet_study.data.source.member_names import MemberNames
 from anynet_study.data.source.tar_entries import tar_entries
 from anynet_study.data.source.window import Window
 from anynet_study.data.source.zip_entries import zip_entries
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, first_line
 
 #: Endings of the names of archives.
 SUFFIXES = (".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".tbz2", ".txz", ".tar", ".zip")
@@ -65,7 +65,7 @@ def unpack(
         except Exception as error:  # the libraries raise nearly anything on hostile bytes
             if isinstance(error, UserError | MemoryError) or _is_of_the_system(error):
                 raise
-            reason = str(error).partition("\n")[0] or type(error).__name__
+            reason = first_line(error)
             raise UserError(f"{name}: not a whole zip or tar archive ({reason})") from error
 
 

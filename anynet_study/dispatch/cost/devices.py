@@ -14,19 +14,25 @@ def gpus_here(driver: Path = DRIVER, library: str = LIBRARY) -> list[str]:
 
     These are numbers, or such as `GPU-8c9f...` and `MIG-...`.
     """
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        named = [name.strip() for name in visible.split(",")]
-        # Of what comes after one that is none, CUDA sees nothing.
-        return named[: named.index("-1")] if "-1" in named else list(filter(None, named))
+    chosen = _chosen()
+    if chosen is not None:
+        return chosen
     return [str(number) for number in range(len(_names(driver, library)))]
 
 
 def gpu_here(driver: Path = DRIVER, library: str = LIBRARY) -> str:
     """The name of this machine's first GPU, "" where this process may use none."""
-    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
-        return ""
-    return next(iter(_names(driver, library)), "")
+    return "" if _chosen() == [] else next(iter(_names(driver, library)), "")
+
+
+def _chosen() -> list[str] | None:
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves to this process; None: all."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
+        return None
+    named = [name.strip() for name in visible.split(",")]
+    # Of what comes after one that is none, CUDA sees nothing.
+    return named[: named.index("-1")] if "-1" in named else list(filter(None, named))
 
 
 def _names(driver: Path, library: str) -> list[str]:

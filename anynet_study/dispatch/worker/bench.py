@@ -154,14 +154,10 @@ class Bench:
     def _failed(self, run: PlannedRun, error: Exception, seconds: float, tried: Options) -> bool:
         """Whether the run is to be trained again, in a slower way; otherwise it is failed.
 
-        Options are given up once for all runs that were tried together. A full disk is raised: it
-        is no failure of the run, and ends this worker.
+        Options are given up once for all runs that were tried together.
         """
-        if disk_is_full(error):
-            raise error
+        self._leave_if_broken(run, error)
         device = self.given.device
-        if device_is_lost(device):
-            end_worker_at(run, error)
         if self.options != tried:
             return True
         engine = self.given.launch.engine
@@ -174,6 +170,16 @@ class Bench:
         reason = str(error).partition("\n")[0][:200]
         print(f"{run.run_id}: again with {given_up}: {reason}", flush=True)
         return True
+
+    def _leave_if_broken(self, run: PlannedRun, error: Exception) -> None:
+        """End this worker where the disk is full, by raising it, or the device is lost.
+
+        Neither is a failure of the run.
+        """
+        if disk_is_full(error):
+            raise error
+        if device_is_lost(self.given.device):
+            end_worker_at(run, error)
 
     def _evaluated_from_weights(self, run: PlannedRun) -> bool:
         """Whether all that was missing of `run` is now had from its weights on disk."""
@@ -193,10 +199,7 @@ class Bench:
         except InterruptedRunError:
             raise
         except Exception as error:
-            if disk_is_full(error):
-                raise
-            if device_is_lost(self.given.device):
-                end_worker_at(run, error)
+            self._leave_if_broken(run, error)
             # No failure of the run, whose result stays; another launch tries again.
             reason = str(error).partition("\n")[0][:200]
             print(f"{run.run_id}: could not be evaluated further: {reason}", file=sys.stderr)

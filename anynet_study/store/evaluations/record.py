@@ -3,7 +3,6 @@
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +11,8 @@ from numpy.typing import NDArray
 
 from anynet_study.store.decoding import Columns
 from anynet_study.store.kind import EVALUATIONS_SUFFIX, RecordKind
-from anynet_study.store.one_row import column_of_one, list_of_one
-from anynet_study.store.record import NO_PREDICTION, storable
+from anynet_study.store.one_row import list_of_one
+from anynet_study.store.record import NO_PREDICTION, scalar_columns
 from anynet_study.store.run_kind import check_texts, mask, no_class
 
 EVALUATION_RECORD_VERSION = 2
@@ -100,10 +99,7 @@ class EvaluationRecord:
 
 def to_batch(record: EvaluationRecord) -> pa.RecordBatch:
     """The record as an Arrow batch of one row of SCHEMA."""
-    row: list[Any] = []
-    for name, kind in _SCALARS:
-        value = getattr(record, name)
-        row.append(column_of_one(storable(value) if isinstance(value, str) else value, kind))
+    row = scalar_columns(record, _SCALARS)
     row.append(list_of_one(np.asarray(record.predictions).astype(np.uint16)))
     return pa.record_batch(row, schema=SCHEMA)
 
