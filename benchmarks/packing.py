@@ -8,17 +8,19 @@ package and forget the result. "DataLoader": torch's, one image at a time as its
 it (open, convert, resize, crop), batches of 256 written to a memory-mapped array. "packing":
 `add_dataset`, which also hashes, sums, checks, writes labels and a manifest and waits for the disk.
 
-Every way is measured in every round, interleaved, with all files and with a quarter of them: the
-difference is what further images cost, without start-up. CPU seconds are those of all processes:
-on a busy machine read these, and images a second on an idle one. About three minutes on two cores.
+The ways take turns of a third of a second, stopped and continued by signals: a machine's speed may
+drift by a fifth within seconds, and all meet the same. Each has all files and then a quarter of
+them: the difference is what further images cost, without start-up. CPU seconds are those of all
+processes: on a busy machine read these. About two minutes on two cores.
 """
 
 import argparse
 import json
 import multiprocessing
 import os
-import resource
+import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,6 +36,8 @@ from PIL import Image
 WAYS = ("decoder", "DataLoader", "packing")
 WIDTH, HEIGHT = 500, 375
 BATCH = 256
+#: Seconds for which a way runs before it is another's turn.
+TURN = 0.3
 
 
 def write_photos(folder: Path, count: int) -> None:
@@ -120,37 +124,67 @@ def run_packing(folder: Path, size: int) -> None:
 RUN = {"decoder": run_decoder, "DataLoader": run_loader, "packing": run_packing}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Measured:
     """Seconds."""
 
-    wall: float
-    cpu: float
+    wall: float = 0.0
+    cpu: float = 0.0
 
 
-def measure(way: str, folder: Path, size: int) -> Measured:
-    """One way in processes of its own."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    command = [sys.executable, "-m", "benchmarks.packing", "--run", way, str(folder), str(size)]
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+def measure(folder: Path, size: int) -> dict[str, Measured]:
+    """Every way in processes of its own, which take turns: all meet the machine at its speed then.
+
+    What a way's processes take is counted only while they are not stopped.
+    """
+    started = {way: start(way, folder, size) for way in WAYS}
+    found = {way: Measured() for way in WAYS}
+    while started:
+        for way, process in list(started.items()):
+            begun = time.perf_counter()
+            os.killpg(process, signal.SIGCONT)
+            ended = has_ended(process, TURN)
+            if not ended:
+                os.killpg(process, signal.SIGSTOP)
+            found[way].wall += time.perf_counter() - begun
+            if ended:
+                _, status, used = os.wait4(started.pop(way), 0)
+                if status:
+                    raise SystemExit(f"{way} ended with status {status}")
+                found[way].cpu = used.ru_utime + used.ru_stime
     shutil.rmtree(made_in(folder))  # half a gigabyte takes a tenth of a second to remove
-    user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
-    return Measured(wall, user + system)
+    return found
+
+
+def start(way: str, folder: Path, size: int) -> int:
+    """Begin `way` in a group of processes, stopped; its number."""
+    command = [sys.executable, "-m", "benchmarks.packing", "--run", way, str(folder), str(size)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+    os.killpg(process.pid, signal.SIGSTOP)
+    return process.pid
+
+
+def has_ended(process: int, seconds: float) -> bool:
+    """Whether it ends within so many seconds; it stays to be waited for."""
+    poll = select.poll()
+    with open(os.pidfd_open(process), "rb", buffering=0) as file:
+        poll.register(file, select.POLLIN)
+        return bool(poll.poll(1e3 * seconds))
 
 
 def compare(images: int, size: int, rounds: int) -> dict[str, dict[str, float]]:
-    """By way: milliseconds of CPU a further image, further images a second, seconds to start."""
+    """By way: milliseconds of CPU a further image, further images a second."""
     few = images // 4
     found: dict[str, list[tuple[Measured, Measured]]] = {way: [] for way in WAYS}
     with tempfile.TemporaryDirectory() as name:
-        write_photos(Path(name) / "many" / "photos", images)
-        write_photos(Path(name) / "few" / "photos", few)
+        folders = [Path(name) / f"{count}" / "photos" for count in (images, few)]
+        for folder, count in zip(folders, (images, few), strict=True):
+            write_photos(folder, count)
         for number in range(rounds):
-            for way in WAYS[number % 3 :] + WAYS[: number % 3]:
-                print(f"round {number + 1} of {rounds}: {way}", file=sys.stderr)
-                many = measure(way, Path(name) / "many" / "photos", size)
-                found[way].append((many, measure(way, Path(name) / "few" / "photos", size)))
+            print(f"round {number + 1} of {rounds}", file=sys.stderr)
+            many, less = (measure(folder, size) for folder in folders)
+            for way in WAYS:
+                found[way].append((many[way], less[way]))
     return {
         way: {
             "cpu_ms": 1e3 * median(many.cpu - less.cpu for many, less in pairs) / (images - few),

@@ -15,9 +15,9 @@ from anynet_study.data.procedural import blobs, gratings
 from anynet_study.errors import UserError
 
 GOLDEN = {
-    "digits": "7b0f20b8d65304d6af70b2f5488dfe9d629c1d3b0135868cf5f4fdf1e884abcf",
-    "gratings": "c75d685a14e17db3ca9867ec54cce1186305dc2bec0288c8f6d891cd9702644d",
-    "blobs": "5d4a2b6905af87e374effaf8089c3f1873f421d92049416e59c115f71ce42914",
+    "digits": "ce699ea32829a0eb32d3024a7069ab225105bff16c3a799a619d0b1a82b4906e",
+    "gratings": "9f966af68d3b780fcdf0636c8e7efb74f7aed6096e7c4f718d9c60752c4a05fa",
+    "blobs": "e1a8cb80822ece055c97f0327ae5b9f1649621febdfb7c1f6623a4db1776323d",
 }
 
 

@@ -31,7 +31,7 @@ def damage_meta(folder: Path, **changes: object) -> None:
         (lambda f: (f / "meta.json").unlink(), "meta.json: damaged dataset .the file is missing"),
         (lambda f: (f / "meta.json").write_text("{"), "meta.json: damaged dataset"),
         (lambda f: (f / "meta.json").write_text("[]"), "meta.json: damaged dataset"),
-        (lambda f: damage_meta(f, schema_version=2), "schema version 2, but this version reads 1"),
+        (lambda f: damage_meta(f, schema_version=3), "schema version 3, but this version reads 2"),
         (lambda f: damage_meta(f, size=17), "train_images.npy: damaged dataset"),
         (lambda f: damage_meta(f, extra=17), "meta.json: damaged dataset"),
         (lambda f: (f / "test_labels.npy").unlink(), "test_labels.npy: damaged dataset"),

@@ -1,9 +1,11 @@
 """Appending past the page cache: the bytes are those of ordinary writes."""
 
 import errno
+import mmap
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,7 +13,10 @@ from hypothesis import strategies as st
 from anynet_study.data.source import direct
 from anynet_study.data.source.direct import SECTOR, DirectAppender
 
-BYTES = os.urandom(16 * SECTOR)
+#: Begins at a sector in memory.
+MEMORY = mmap.mmap(-1, 16 * SECTOR)
+MEMORY.write(os.urandom(16 * SECTOR))
+BYTES = memoryview(MEMORY)
 SIZES = st.lists(st.one_of(st.integers(0, 3 * SECTOR), st.just(SECTOR)), max_size=5)
 
 
@@ -20,14 +25,14 @@ def append(path: Path, begun: int, sizes: list[int]) -> None:
     path.write_bytes(BYTES[:begun])
     file, end = DirectAppender(path, begun), begun
     for size in sizes:
-        file.append(memoryview(BYTES)[end : end + size])
+        file.append(BYTES[end : end + size])
         end += size
         assert path.read_bytes()[:end] == BYTES[:end]
     file.close()
     assert path.read_bytes() == BYTES[:end]
 
 
-@given(st.one_of(st.integers(0, 10), st.integers(0, 1 << 12)), SIZES)
+@given(st.one_of(st.sampled_from([0, SECTOR]), st.integers(0, 10), st.integers(0, 1 << 12)), SIZES)
 @settings(
     max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -65,12 +70,26 @@ def test_a_system_without_direct_writes(tmp_path, monkeypatch):
     append(tmp_path / "file", 10, [SECTOR, 9000])
 
 
+@pytest.mark.parametrize("begun", [0, 10])
 @pytest.mark.parametrize("taken", [SECTOR, 1000])
-def test_writes_that_take_less(tmp_path, monkeypatch, taken):
+def test_writes_that_take_less(tmp_path, monkeypatch, taken, begun):
     """Where that ends within a sector, what follows cannot be written directly."""
     write = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda file, data, place: write(file, data[:taken], place))
-    append(tmp_path / "file", 10, [9000, 9000])
+    append(tmp_path / "file", begun, [9000, 9000])
+
+
+def test_whole_sectors_are_written_from_where_they_are(tmp_path, monkeypatch):
+    written, write = [], os.pwrite
+
+    def noted(file: int, data: memoryview, place: int) -> int:
+        written.append(np.frombuffer(data, np.uint8).ctypes.data)
+        return write(file, data, place)
+
+    monkeypatch.setattr(os, "pwrite", noted)
+    append(tmp_path / "file", SECTOR, [3 * SECTOR, SECTOR + 1])
+    first = np.frombuffer(BYTES, np.uint8).ctypes.data
+    assert written[:2] == [first + SECTOR, first + 4 * SECTOR]
 
 
 def test_a_full_disk_is_an_error(tmp_path, monkeypatch):

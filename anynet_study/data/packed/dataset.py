@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.data.packed.digest import images_digest
 from anynet_study.data.packed.form import Form
 from anynet_study.data.packed.images import Images
 from anynet_study.data.packed.jpeg_images import JpegImages
@@ -163,8 +164,8 @@ class PackedDataset:
     def _digest(self, split: Split) -> bytes:
         images = self.images(split)
         if isinstance(images, JpegImages):
-            return images.digest()
-        return hashlib.sha256(np.ascontiguousarray(images).data).digest()
+            return images_digest(images.files())
+        return images_digest(np.ascontiguousarray(image).data for image in images)
 
     def _array(self, split: Split, kind: str) -> NDArray[Any]:
         path = self.folder / f"{split}_{kind}.npy"

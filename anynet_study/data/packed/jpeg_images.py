@@ -1,6 +1,5 @@
 """Images that are stored as JPEG files, read as if they were an array of pixels."""
 
-import hashlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from anynet_study.data.packed.form import Form
 from anynet_study.data.packed.jpeg_files import decode_stored
 from anynet_study.data.packed.meta import Split, damaged
-from anynet_study.data.packing.jpeg_writer import SCHEMA, hash_files, shards
+from anynet_study.data.packing.jpeg_writer import SCHEMA, shards
 from anynet_study.data.packing.pool import cores
 
 
@@ -85,12 +84,9 @@ class JpegImages:
             list(pool.map(decode, range(threads)))
         return images
 
-    def digest(self) -> bytes:
-        """What `JpegWriter.digest` was of the same files."""
-        whole = hashlib.sha256()
-        for batch in self._batches:
-            hash_files(whole, batch)
-        return whole.digest()
+    def files(self) -> Iterator[memoryview]:
+        """All files as they are stored, in order."""
+        return (memoryview(file.as_buffer()) for batch in self._batches for file in batch)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JpegImages, (self._folder, self._split, self._form, self._threads)

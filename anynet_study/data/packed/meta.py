@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from anynet_study.data.packed.form import Form, Store
 from anynet_study.errors import UserError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 Split = Literal["train", "test"]
 SPLITS: tuple[Split, Split] = ("train", "test")
 
@@ -101,7 +101,8 @@ def content_hash(
 ) -> str:
     """The identity of a dataset's content, 64 hexadecimal digits.
 
-    `splits` are the SHA-256 digests of each split's labels and images, see `ImageWriter.digest`.
+    `splits` are the digests of each split's labels (SHA-256 of the array) and images, see
+    `digest`.
     Names of files and of the dataset, times and the layout do not enter; `resize` only where
     images are files that are fitted when they are decoded.
     """

@@ -1,6 +1,6 @@
 """The pixels of one split in one array on disk, as they are written."""
 
-import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,11 +11,9 @@ from anynet_study.data.packed.form import Form
 from anynet_study.data.packing.decoding import Block
 from anynet_study.data.source.npy import NpyAppender
 
-CHUNK = 8 << 20
-
 
 class RawWriter:
-    """Appends to `<split>_images.npy` and hashes the pixels, whose SHA-256 identifies them."""
+    """Appends to `<split>_images.npy`."""
 
     #: Whether all that was appended can be synced now.
     settled = True
@@ -23,15 +21,18 @@ class RawWriter:
     def __init__(self, path: Path, form: Form, rows: int = 0) -> None:
         """`rows`: go on after so many that are there. ValueError or OSError if they are not."""
         self._shape = (form.size, form.size, 3)
-        self._hash = hashlib.sha256()
+        self._path, self._kept = path, rows
         self._file = NpyAppender(path, self._shape, np.uint8, rows, direct=True)
-        if rows:
-            self._hash_again(np.load(path, mmap_mode="r", allow_pickle=False)[:rows])
+
+    def kept(self) -> Iterator[memoryview]:
+        """The images that it goes on from."""
+        if self._kept:  # an array of no images cannot be mapped
+            images = np.load(self._path, mmap_mode="r", allow_pickle=False)
+            yield from (image.data for image in images[: self._kept])
 
     def append(self, block: Block, data: NDArray[np.uint8]) -> None:
         """Append the images of `block`, whose bytes are `data`."""
         self._file.append(data.reshape(-1, *self._shape))
-        self._hash.update(data.data)
 
     def finish(self) -> None:
         """Make what was appended settled."""
@@ -39,15 +40,6 @@ class RawWriter:
     def sync(self) -> None:
         """Wait until what was appended so far would outlive the machine. Any thread may."""
         self._file.sync()
-
-    def digest(self) -> bytes:
-        """SHA-256 of the pixels so far."""
-        return self._hash.digest()
-
-    def _hash_again(self, images: NDArray[np.uint8]) -> None:
-        flat = images.reshape(-1)
-        for start in range(0, flat.size, CHUNK):
-            self._hash.update(flat[start : start + CHUNK].data)
 
     def __enter__(self) -> Self:
         return self

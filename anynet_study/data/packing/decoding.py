@@ -1,17 +1,20 @@
 """Decoding a block of images, the unit of work of a process, into memory that others share."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.data.packed.digest import IMAGE_DIGEST_BYTES, image_digest
 from anynet_study.data.packed.form import Form
 from anynet_study.data.packed.jpeg_files import stored_jpeg
 from anynet_study.data.packing.encoded import CONTENT_BYTES, Decoder, Encoded
 from anynet_study.data.packing.moments import moments_of
 from anynet_study.data.packing.pixels import UnreadableImageError
 from anynet_study.data.packing.stamps import stamp_of
+from anynet_study.data.source.direct import SECTOR
 
 #: Decoded bytes of one block.
 BLOCK_BYTES = 4 << 20
@@ -27,6 +30,8 @@ class Block:
     lengths: NDArray[np.int64]
     #: (n, 2, 3) int64: per image and channel the sum and the sum of squares of its pixels.
     moments: NDArray[np.int64]
+    #: (n, 32) uint8: a hash of each as it is stored, see `digest`.
+    digests: NDArray[np.uint8]
     #: (n, 16) uint8: a hash of what each was made from, such as the bytes of its file.
     contents: NDArray[np.uint8]
     #: Position in the block and reason of each unreadable image.
@@ -46,8 +51,13 @@ class Block:
 
 
 def images_of_a_block(form: Form) -> int:
-    """How many images make a block: a matter of the form only."""
-    return max(1, min(BLOCK_IMAGES, BLOCK_BYTES // form.image_bytes))
+    """How many images make a block: a matter of the form only.
+
+    If it can be, so many that their pixels are written without a copy (see `direct`).
+    """
+    most = max(1, min(BLOCK_IMAGES, BLOCK_BYTES // form.image_bytes))
+    fill_sectors = SECTOR // math.gcd(SECTOR, form.image_bytes)
+    return most - most % fill_sectors or most
 
 
 def block_bytes(form: Form) -> int:
@@ -61,6 +71,7 @@ def decode_block(images: Sequence[Encoded], form: Form, out: NDArray[np.uint8]) 
     decoder = Decoder(form.size, form.resize)
     lengths = np.full(len(images), form.image_bytes, np.int64)
     contents = np.zeros((len(images), CONTENT_BYTES), np.uint8)
+    digests = np.zeros((len(images), IMAGE_DIGEST_BYTES), np.uint8)
     broken: dict[int, str] = {}
     memory = out if form.store == "raw" else np.empty(block_bytes(form), np.uint8)
     pixels = memory.reshape(-1, form.size, form.size, 3)
@@ -73,12 +84,15 @@ def decode_block(images: Sequence[Encoded], form: Form, out: NDArray[np.uint8]) 
             broken[place] = str(error)
             continue
         contents[row] = np.frombuffer(content, np.uint8)
+        stored = pixels[row].data if file is None else file
+        digests[row] = np.frombuffer(image_digest(stored), np.uint8)  # now: it is in the cache
         if file is not None:
             out[end : end + len(file)] = np.frombuffer(file, np.uint8)
             end += len(file)
             lengths[row] = len(file)
     rows = len(images) - len(broken)
-    return Block(lengths[:rows], moments_of(pixels[:rows]), contents[:rows], broken, stamp)
+    moments = moments_of(pixels[:rows])
+    return Block(lengths[:rows], moments, digests[:rows], contents[:rows], broken, stamp)
 
 
 def _decode(

@@ -1,10 +1,10 @@
 """One image of a dataset before it is decoded: a file, a part of one, several, or an array."""
 
-import hashlib
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from blake3 import blake3
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -143,4 +143,4 @@ class Decoder:
 
 
 def _digest(content: bytes) -> bytes:
-    return hashlib.sha256(content).digest()[:CONTENT_BYTES]
+    return blake3(content).digest(CONTENT_BYTES)

@@ -5,8 +5,8 @@ block of images that makes them long enough: where they end does not depend on h
 was interrupted.
 """
 
-import hashlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
@@ -28,13 +28,12 @@ def shards(folder: Path, split: Split) -> list[Path]:
 
 
 class JpegWriter:
-    """Appends to the Arrow files of a split and hashes what it appends."""
+    """Appends to the Arrow files of a split."""
 
     def __init__(self, folder: Path, split: Split, rows: int = 0) -> None:
         """`rows`: go on after so many that are in whole files. ValueError if they are not."""
         self._folder, self._split = folder, split
-        self._hash = hashlib.sha256()
-        self._next = self._kept(rows)
+        self._next = self._go_on(rows)
         #: Blocks of the record batch to come, and its bytes.
         self._waiting: list[tuple[NDArray[np.int64], NDArray[np.uint8]]] = []
         self._file: pa.OSFile | None = None
@@ -44,6 +43,13 @@ class JpegWriter:
     def settled(self) -> bool:
         """Whether all that was appended is in files that are whole."""
         return self._writer is None and not self._waiting
+
+    def kept(self) -> Iterator[memoryview]:
+        """The files that it goes on from."""
+        for path in shards(self._folder, self._split):
+            for files in _batches(path):
+                for file in files:
+                    yield memoryview(file.as_buffer())
 
     def append(self, block: Block, data: NDArray[np.uint8]) -> None:
         """Append the files of `block`, whose bytes are `data`."""
@@ -57,26 +63,17 @@ class JpegWriter:
     def sync(self) -> None:
         """Nothing to wait for: whole files are synced when they are finished."""
 
-    def digest(self) -> bytes:
-        """SHA-256 of the files that are in batches, each after its length."""
-        return self._hash.digest()
-
     def _path(self, number: int) -> Path:
         return self._folder / f"{self._split}_images-{number:05d}.arrow"
 
-    def _kept(self, rows: int) -> int:
-        """How many files hold the first `rows`; what is beyond them is removed."""
+    def _go_on(self, rows: int) -> int:
+        """How many Arrow files hold the first `rows`; what is beyond them is removed."""
         kept = 0
         for path in shards(self._folder, self._split):
             if rows == 0:
                 path.unlink()
                 continue
-            with pa.memory_map(str(path)) as file:
-                reader = pa.ipc.open_file(file)
-                for number in range(reader.num_record_batches):
-                    files = reader.get_batch(number).column(0)
-                    rows -= len(files)
-                    hash_files(self._hash, files)
+            rows -= sum(map(len, _batches(path)))
             kept += 1
             if rows < 0:
                 break
@@ -88,7 +85,6 @@ class JpegWriter:
         lengths, files = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
         self._waiting.clear()
         batch = _batch(lengths, files)
-        hash_files(self._hash, batch.column(0))
         if self._writer is None:
             self._file = pa.OSFile(str(self._path(self._next)), "wb")
             self._writer = pa.ipc.new_file(self._file, SCHEMA)
@@ -117,12 +113,12 @@ class JpegWriter:
             self._file.close()
 
 
-def hash_files(whole: "hashlib._Hash", files: pa.BinaryArray) -> None:
-    """Add files to `whole`: the length of each, 8 bytes, then its bytes."""
-    for file in files:
-        content = file.as_buffer()
-        whole.update(len(content).to_bytes(8, "little"))
-        whole.update(content)
+def _batches(path: Path) -> Iterator[pa.BinaryArray]:
+    """The files in an Arrow file, a record batch at a time."""
+    with pa.memory_map(str(path)) as file:
+        reader = pa.ipc.open_file(file)
+        for number in range(reader.num_record_batches):
+            yield reader.get_batch(number).column(0)
 
 
 def _batch(lengths: NDArray[np.int64], files: NDArray[np.uint8]) -> pa.RecordBatch:

@@ -9,7 +9,7 @@ from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.source.source import Source
 
 #: Raised when the same source is packed to other bytes.
-VERSION = 1
+VERSION = 2
 
 
 def packing_key(source: Source | None, listing: Listing, *options: object) -> str:

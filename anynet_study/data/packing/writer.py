@@ -1,6 +1,7 @@
 """The files of one split of a packed dataset, written block by block."""
 
 import hashlib
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -8,6 +9,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.data.packed.digest import hashed
 from anynet_study.data.packed.form import Form
 from anynet_study.data.packed.meta import Split
 from anynet_study.data.packed.raw_images import RawWriter
@@ -23,10 +25,10 @@ class ImageWriter(Protocol):
 
     @property
     def settled(self) -> bool: ...
+    def kept(self) -> Iterator[memoryview]: ...
     def append(self, block: Block, data: NDArray[np.uint8]) -> None: ...
     def finish(self) -> None: ...
     def sync(self) -> None: ...
-    def digest(self) -> bytes: ...
 
 
 def contents_file(folder: Path, split: Split) -> Path:
@@ -35,7 +37,7 @@ def contents_file(folder: Path, split: Split) -> Path:
 
 
 class SplitWriter:
-    """Writes images, labels and moments, and hashes what it writes."""
+    """Writes images, labels and moments, and keeps the hash of what it writes."""
 
     def __init__(
         self,
@@ -67,6 +69,7 @@ class SplitWriter:
                     (contents_file(folder, split), (CONTENT_BYTES,), np.uint8),
                 )
             )
+            self._image_hash = hashed(self._images.kept())
             if rows:
                 self._label_hash.update(np.load(labels, allow_pickle=False)[:rows].data)
             self._files = files.pop_all()
@@ -78,6 +81,7 @@ class SplitWriter:
         self._moments.append(block.moments)
         self._contents.append(block.contents)
         self._label_hash.update(labels.data)
+        self._image_hash.update(block.digests.data)
         self.rows += len(labels)
 
     @property
@@ -96,8 +100,8 @@ class SplitWriter:
 
     @property
     def hashes(self) -> tuple[bytes, bytes]:
-        """SHA-256 of the labels and of the images so far."""
-        return self._label_hash.digest(), self._images.digest()
+        """The digests of the labels and of the images so far, see `content_hash`."""
+        return self._label_hash.digest(), self._image_hash.digest()
 
     def __enter__(self) -> Self:
         return self

@@ -12,6 +12,8 @@ import mmap
 import os
 from pathlib import Path
 
+import numpy as np
+
 #: Where direct writes begin and end, in the file and in memory: in multiples of this, in bytes.
 SECTOR = 4096
 #: Most bytes of one write.
@@ -39,7 +41,11 @@ class DirectAppender:
         self._file = io.FileIO(path, "r+", opener=_open)
 
     def append(self, data: memoryview) -> None:
-        """Append bytes."""
+        """Append bytes; without a copy where the file and `data` both end and begin at a sector."""
+        if not self._filled and _address(data) % SECTOR == 0:
+            whole = len(data) - len(data) % SECTOR
+            self._start = self._written(data[:whole], self._start)
+            data = data[whole:]
         while len(data):
             taken = data[: MEMORY - self._filled]
             self._memory[self._filled : self._filled + len(taken)] = taken
@@ -55,13 +61,16 @@ class DirectAppender:
     def _write(self) -> None:
         tail = self._filled % SECTOR
         whole = self._filled - tail
-        rest = self._memory[: whole + SECTOR if tail else whole]
-        place = self._start
+        self._written(self._memory[: whole + SECTOR if tail else whole], self._start)
+        self._memory[:tail] = self._memory[whole : self._filled]
+        self._start, self._filled = self._start + whole, tail
+
+    def _written(self, rest: memoryview, place: int) -> int:
+        """Write all of it; where it ends."""
         while len(rest):  # a write may take less, as of a disk that is nearly full
             written = self._pwrite(rest, place)
             rest, place = rest[written:], place + written
-        self._memory[:tail] = self._memory[whole : self._filled]
-        self._start, self._filled = self._start + whole, tail
+        return place
 
     def _pwrite(self, data: memoryview, place: int) -> int:
         file = self._file.fileno()
@@ -73,6 +82,11 @@ class DirectAppender:
                 raise
         fcntl.fcntl(file, fcntl.F_SETFL, flags & ~O_DIRECT)
         return os.pwrite(file, data, place)
+
+
+def _address(data: memoryview) -> int:
+    address: int = np.frombuffer(data, np.uint8).ctypes.data
+    return address
 
 
 def _open(path: str, flags: int) -> int:

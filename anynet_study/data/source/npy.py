@@ -1,5 +1,6 @@
 """Writing an .npy file a block of rows at a time."""
 
+import io
 import os
 from pathlib import Path
 from typing import Any, Self
@@ -8,14 +9,19 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import DTypeLike, NDArray
 
-from anynet_study.data.source.direct import DirectAppender
+from anynet_study.data.source.direct import SECTOR, DirectAppender
+
+#: Bytes before the length of a header's text, and of that length.
+MAGIC, LENGTH = 8, 2
+#: Of a header where nothing is aligned to sectors.
+HEADER_BYTES = 128
 
 
 class NpyAppender:
     """Grows one .npy file: memory does not depend on its length, nor need that be known.
 
-    The header is written first for no rows and again at the end: numpy pads it so that its
-    length does not depend on the number of rows.
+    The header is written first for no rows and again at the end: it is padded so that its length
+    does not depend on the number of rows.
     """
 
     def __init__(
@@ -28,10 +34,12 @@ class NpyAppender:
     ) -> None:
         """`rows`: keep so many of the file that an earlier appender left; by default begin anew.
 
-        `direct`: past the page cache (see `direct`), for rows that are appended many at a time.
+        `direct`: past the page cache (see `direct`), for rows that are appended many at a time;
+        they begin at a sector.
         ValueError where it left fewer.
         """
         self._dtype = np.dtype(dtype)
+        self._header_bytes = SECTOR if direct else HEADER_BYTES
         self._row_shape = row_shape
         self._rows = rows
         # Unbuffered: what was appended is in the file, and its number can be synced.
@@ -78,7 +86,11 @@ class NpyAppender:
             "fortran_order": False,
             "shape": (self._rows, *self._row_shape),
         }
-        npy_format.write_array_header_1_0(self._file, header)
+        written = io.BytesIO()
+        npy_format.write_array_header_1_0(written, header)
+        magic, text = written.getvalue()[:MAGIC], written.getvalue()[MAGIC + LENGTH : -1]
+        room = self._header_bytes - MAGIC - LENGTH
+        self._file.write(magic + room.to_bytes(LENGTH, "little") + text.ljust(room - 1) + b"\n")
 
     def _write(self, rest: memoryview) -> None:
         """All of it: a single write may take less, as of a disk that is nearly full."""

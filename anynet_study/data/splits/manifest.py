@@ -16,7 +16,7 @@ from anynet_study.files import replacing
 from anynet_study.printable import printable
 
 FILE = "split.csv"
-COLUMNS = ("image", "content", "split", "class", "group")
+COLUMNS = ("image", "blake3", "split", "class", "group")
 #: Between the classes of an image that has several.
 BETWEEN = "|"
 MAX_BYTES = 2 << 30
@@ -27,8 +27,8 @@ class Row(NamedTuple):
 
     #: Its path from the folder that was recognised.
     image: str
-    #: Hexadecimal, the first 16 bytes of the SHA-256 of its file, or of what the source has in
-    #: place of one.
+    #: Hexadecimal, the first 16 bytes of the BLAKE3 hash of its file, or of what the source has
+    #: in place of one.
     content: str
     split: str
     #: Its class; several are in the order of the listing, `BETWEEN` them.
