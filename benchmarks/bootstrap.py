@@ -1,6 +1,6 @@
 """Bootstrap resamples of a Spearman matrix a second, against loops over scipy and numpy.
 
-    python benchmarks/bootstrap.py [RESAMPLES]        (default 100,000; about 15 s on 2 cores)
+    python -m benchmarks.bootstrap [RESAMPLES]        (default 100,000; about 15 s on 2 cores)
 
 500 architectures x 15 datasets, errors with ties and no gaps; then 15,625 x 3 with a tenth of the
 resamples. Both loops materialise each resample. One calls `scipy.stats.spearmanr` once on its 15

@@ -1,6 +1,6 @@
 """How often 95% intervals of Spearman's rho hold the population's value, by simulation.
 
-    python benchmarks/coverage.py            (about 4 minutes on 2 cores)
+    python -m benchmarks.coverage            (about 4 minutes on 2 cores)
 
 Each row: a population, and for n = 16, 40 and 500 architectures the share of samples whose BCa
 and plain percentile interval (1,000 resamples) holds the population's rho. The populations:

@@ -1,6 +1,6 @@
 """A study of a million runs on a thousand simulated workers, by the real planner and journals.
 
-    python benchmarks/dispatch_million.py [RUNS] [WORKERS]    (default 1000000 1000; 1.5 GB of disk)
+    python -m benchmarks.dispatch_million [RUNS] [WORKERS]    (default 1000000 1000; 1.5 GB of disk)
 
 What `launch` and `status` do is done for real: the plan, what is recorded, prices learned from the
 last runs, what is tried again, the packing into jobs. The cluster is a simulation: runs take about

@@ -1,6 +1,6 @@
 """How often 95% intervals of a linear fit hold the population's values, by simulation.
 
-    python benchmarks/fit_coverage.py          (about 5 minutes)
+    python -m benchmarks.fit_coverage          (about 5 minutes)
 
 Each row: a population of points, a method, and for n = 6 to 200 points the share of 1,000 samples
 whose intervals (of 1,000 resamples) hold the population's slope and R squared, and the line at the

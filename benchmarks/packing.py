@@ -8,8 +8,7 @@ package and forget the result. "DataLoader": torch's, one image at a time as its
 it (open, convert, resize, crop), batches of 256 written to a memory-mapped array. "packing":
 `add_dataset`, which also hashes, sums, checks, writes labels and a manifest and waits for the disk.
 
-The ways take turns of a third of a second, stopped and continued by signals: a machine's speed may
-drift by a fifth within seconds, and all meet the same. Each has all files and then a quarter of
+The ways take turns (`benchmarks.turns`). Each has all files and then a quarter of
 them: the difference is what further images cost, without start-up. CPU seconds are those of all
 processes: on a busy machine read these. About two minutes on two cores.
 """
@@ -18,26 +17,24 @@ import argparse
 import json
 import multiprocessing
 import os
-import select
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 from PIL import Image
 
+from benchmarks.turns import take_turns
+
 WAYS = ("decoder", "DataLoader", "packing")
 WIDTH, HEIGHT = 500, 375
 BATCH = 256
-#: Seconds for which a way runs before it is another's turn.
-TURN = 0.3
 
 
 def write_photos(folder: Path, count: int) -> None:
@@ -124,52 +121,27 @@ def run_packing(folder: Path, size: int) -> None:
 RUN = {"decoder": run_decoder, "DataLoader": run_loader, "packing": run_packing}
 
 
-@dataclass
+@dataclass(frozen=True)
 class Measured:
     """Seconds."""
 
-    wall: float = 0.0
-    cpu: float = 0.0
+    wall: float
+    cpu: float
 
 
 def measure(folder: Path, size: int) -> dict[str, Measured]:
-    """Every way in processes of its own, which take turns: all meet the machine at its speed then.
-
-    What a way's processes take is counted only while they are not stopped.
-    """
-    started = {way: start(way, folder, size) for way in WAYS}
-    found = {way: Measured() for way in WAYS}
-    while started:
-        for way, process in list(started.items()):
-            begun = time.perf_counter()
-            os.killpg(process, signal.SIGCONT)
-            ended = has_ended(process, TURN)
-            if not ended:
-                os.killpg(process, signal.SIGSTOP)
-            found[way].wall += time.perf_counter() - begun
-            if ended:
-                _, status, used = os.wait4(started.pop(way), 0)
-                if status:
-                    raise SystemExit(f"{way} ended with status {status}")
-                found[way].cpu = used.ru_utime + used.ru_stime
+    """Every way, in turns."""
+    turns = take_turns({way: partial(start, way, folder, size) for way in WAYS})
+    if failed := [way for way, its in turns.items() if its.status]:
+        raise SystemExit(f"failed: {', '.join(failed)}")
     shutil.rmtree(made_in(folder))  # half a gigabyte takes a tenth of a second to remove
-    return found
+    return {way: Measured(its.until(), its.cpu) for way, its in turns.items()}
 
 
-def start(way: str, folder: Path, size: int) -> int:
-    """Begin `way` in a group of processes, stopped; its number."""
+def start(way: str, folder: Path, size: int) -> "list[subprocess.Popen[bytes]]":
+    """Begin `way` in processes of its own."""
     command = [sys.executable, "-m", "benchmarks.packing", "--run", way, str(folder), str(size)]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
-    os.killpg(process.pid, signal.SIGSTOP)
-    return process.pid
-
-
-def has_ended(process: int, seconds: float) -> bool:
-    """Whether it ends within so many seconds; it stays to be waited for."""
-    poll = select.poll()
-    with open(os.pidfd_open(process), "rb", buffering=0) as file:
-        poll.register(file, select.POLLIN)
-        return bool(poll.poll(1e3 * seconds))
+    return [subprocess.Popen(command, stderr=subprocess.DEVNULL)]
 
 
 def compare(images: int, size: int, rounds: int) -> dict[str, dict[str, float]]:

@@ -1,6 +1,6 @@
 """How long the whole report of a study of 500 architectures x 15 datasets takes, and which part.
 
-    python benchmarks/report.py [ARCHITECTURES [TARGETS]]           (about 3 minutes on 2 cores)
+    python -m benchmarks.report [ARCHITECTURES [TARGETS]]           (about 3 minutes on 2 cores)
 
 The study is synthetic: a source, two of its class subsets and the targets; every eighth
 architecture trained twice; curves of 10 epochs. First the report is written as `anynet-study

@@ -1,6 +1,6 @@
 """Sampling and complexity: candidates a second against plain loops, and whole populations.
 
-    python benchmarks/sampling.py        (from the repository's folder; about a minute on 2 cores)
+    python -m benchmarks.sampling        (from the repository's folder; about a minute on 2 cores)
 
 The ratio is that of candidate draws a second (draw, realise, cost, look at the band) to those of
 `sampling_loops.published`, which follows a published tool step by step; beside it, that to the
@@ -20,11 +20,11 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from sampling_loops import BAND, lean, published, unconfigured
 
 from anynet_study.design_space import DesignSpace, complexity, sampling
 from anynet_study.design_space.distribution import words_of
 from anynet_study.design_space.named_spaces import SPACES
+from benchmarks.sampling_loops import BAND, lean, published, unconfigured
 
 ROUNDS = 9
 LOOP_CANDIDATES = 300

@@ -1,7 +1,7 @@
 """Thousands of trivial runs in one study on a Slurm cluster: what a run costs beside its training.
 
     export SLURM_CONF=$(tests/slurm.sh)
-    python benchmarks/slurm_scale.py [RUNS ...]    (default 2000 20000, about ten minutes)
+    python -m benchmarks.slurm_scale [RUNS ...]    (default 2000 20000, about ten minutes)
 
 A run is one step of a small network on a few images. For each number of runs, in a study of its
 own: seconds of `launch` until all are queued; of `launch` again, which has nothing to do; runs an

@@ -1,6 +1,6 @@
 """The results store against one JSON file a run, as sweeps of pycls keep their results.
 
-    python benchmarks/store.py [RUNS]        (default 7500: 500 architectures x 15 datasets;
+    python -m benchmarks.store [RUNS]        (default 7500: 500 architectures x 15 datasets;
                                               about a minute on 2 cores)
 
 Both hold the same runs of 30 epochs: six curves, a specification of about 1 kB and the scalars of

@@ -1,6 +1,6 @@
 """Collecting a study's runs: the results store against files a run, SQLite and a tracking folder.
 
-    python benchmarks/store_collecting.py [RUNS]    (default 100000; 1000000 takes 5 GB of disk)
+    python -m benchmarks.store_collecting [RUNS]    (default 100000; 1000000 takes 5 GB of disk)
 
 First, the store alone: RUNS runs of 30 epochs in the journals of 16 workers, as a sweep asks for
 them; files are in the page cache. Goals: 100,000 in 15 s; a million in 180 s and 2 GB of memory
@@ -29,7 +29,10 @@ from statistics import median
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from collecting_data import (
+
+from anynet_study.metrics import CURVES
+from anynet_study.store import ResultStore, collect, finished_evaluations
+from benchmarks.collecting_data import (
     DATASETS,
     EPOCHS,
     fields,
@@ -38,9 +41,6 @@ from collecting_data import (
     write_evaluations,
     write_journals,
 )
-
-from anynet_study.metrics import CURVES
-from anynet_study.store import ResultStore, collect, finished_evaluations
 
 SMALL = 3000
 EACH = 10
@@ -61,7 +61,14 @@ def collected(folder: Path, runs: int) -> None:
 
 def alone(folder: Path, runs: int) -> tuple[float, float]:
     """Seconds and peak GB of a process that only collects."""
-    command = [sys.executable, __file__, "--collect", str(folder), str(runs)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.store_collecting",
+        "--collect",
+        str(folder),
+        str(runs),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     seconds, gigabytes = map(float, done.stdout.split())
     return seconds, gigabytes

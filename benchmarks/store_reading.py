@@ -1,6 +1,6 @@
 """Reading a results store, against the same runs in SQLite, as JSON files and as MLflow keeps them.
 
-    python benchmarks/store_reading.py [ARCHITECTURES]    (default 1000, on 15 datasets each: two
+    python -m benchmarks.store_reading [ARCHITECTURES]    (default 1000, on 15 datasets each: two
                                                            minutes on 2 cores; 10000: six)
 
 All hold the same runs of 30 epochs (`store.record`). SQLite: a table of the runs, a table of their
@@ -24,12 +24,12 @@ from statistics import median
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from store import DATASETS, EPOCHS, record
 
 from anynet_study.metrics import CURVES
 from anynet_study.store import JournalWriter, ResultStore, RunRecord, collect
 from anynet_study.store.frames import encode
 from anynet_study.store.record import RECORD_VERSION, SCHEMA, to_batch
+from benchmarks.store import DATASETS, EPOCHS, record
 
 MOST_FILES = 2000 * len(DATASETS)
 PREDICTIONS = (7500, 10_000)

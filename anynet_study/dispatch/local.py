@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from anynet_study.dispatch.endings.deaths import (
@@ -28,6 +28,8 @@ from anynet_study.sweep import Sweep
 #: Longest share of the time spent on looking at the journals.
 LOOK_SHARE = 0.02
 SHORTEST_LOOK = 0.5
+#: Between two looks at whether a worker has ended, which costs nothing.
+TICK = 0.1
 
 
 def train_all(study: Study, sweep: Sweep, planned: Plan, retry_failed: bool = False) -> None:
@@ -74,6 +76,8 @@ class _Here:
     deaths: list[Death] = field(default_factory=list)
     #: Processes that this machine had killed for want of memory, when that was last looked at.
     killed: int = field(default_factory=out_of_memory_kills)
+    #: Seconds that the last look at the journals took.
+    looked: float = 0.0
 
     def another_try(self, recorded: Recorded) -> Retries:
         return retries(recorded, self.sweep.launch.attempts, deaths=self.deaths)
@@ -97,13 +101,13 @@ def _in_rounds(here: _Here, todo: Plan, report: Report) -> None:
         todo = recorded.todo(here.planned, here.again)
 
 
-def _train(here: _Here, todo: Plan, look: Callable[[], None]) -> None:
+def _train(here: _Here, todo: Plan, look: Callable[[], float]) -> None:
     """Keep this machine's workers at `todo` until it is done or those left get nowhere."""
     study, sweep = here.study, here.sweep
     crew = deque(submit_locally(study, sweep, todo, attached=True, retries=here.again))
     try:
         while crew:
-            look()
+            _wait(look(), crew)
             for worker in [worker for worker in crew if worker.job.done()]:
                 crew.remove(worker)
                 if left := _left_by(worker, here):
@@ -133,14 +137,26 @@ def _left_by(worker: LocalWorker, here: _Here) -> list[PlannedRun]:
 
 def _follow_others(here: _Here, report: Report) -> None:
     while ledger.live_jobs(here.study.jobs):
-        _look(here, report)
+        _wait(_look(here, report))
 
 
-def _look(here: _Here, report: Report) -> None:
-    """Report how far it is; a failed run that is to be tried again is not done."""
+def _look(here: _Here, report: Report) -> float:
+    """Report how far it is; seconds to the next look.
+
+    A failed run that is to be tried again is not done.
+    """
     began = time.monotonic()
     recorded = here.reader.read()
     failed = recorded.failed_kinds(here.planned).total()
     done = len(here.planned) - len(recorded.todo(here.planned, here.again))
     report(done, note=f"{failed} failed" if failed else "")
-    time.sleep(max(SHORTEST_LOOK, (time.monotonic() - began) / LOOK_SHARE))
+    # The quicker of two: the first that finds a journal also imports what reads it.
+    last, here.looked = here.looked, time.monotonic() - began
+    return max(SHORTEST_LOOK, min(last, here.looked) / LOOK_SHARE)
+
+
+def _wait(seconds: float, crew: Iterable[LocalWorker] = ()) -> None:
+    """Wait so long, or until one of `crew` has ended."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and not any(worker.job.done() for worker in crew):
+        time.sleep(TICK)

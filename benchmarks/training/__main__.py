@@ -51,15 +51,21 @@ def tasks(options: argparse.Namespace, folder: Path) -> list[Task]:
 
 
 def compare(task: Task, prepared: Prepared, rounds: int) -> dict[str, list[Measured]]:
-    """Measure every way in every round, beginning with another one in each."""
+    """Measure every way in every round: in turns on a CPU, on a GPU one after the other.
+
+    What is on its way to a GPU is not stopped with a process.
+    """
     order = ways(task.device)
     measured: dict[str, list[Measured]] = {way.name: [] for way in order}
     for number in range(rounds):
         first = number * 2 % len(order)
-        for way in order[first:] + order[:first]:
-            print(f"round {number + 1} of {rounds}: {way.title}", file=sys.stderr)
-            out = task.folder / f"{way.name}-{number}"
-            measured[way.name].append(measure(way, task, out, prepared.planned))
+        turned = order[first:] + order[:first]
+        for group in [turned] if task.device == "cpu" else [[way] for way in turned]:
+            titles = ", ".join(way.name for way in group)
+            print(f"round {number + 1} of {rounds}: {titles}", file=sys.stderr)
+            out = task.folder / f"{group[0].name}-{number}"
+            for name, one in measure(group, task, out, prepared.planned).items():
+                measured[name].append(one)
     return measured
 
 

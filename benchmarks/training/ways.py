@@ -3,13 +3,14 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from anynet_study.dispatch.planned import PlannedRun
+from benchmarks.turns import take_turns
 
 from .results import Result, last_written, read_results
 from .task import Task
@@ -31,7 +32,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Measured:
-    """A way's results, and the times in seconds since its processes were started."""
+    """A way's results, and how many seconds of its turns it took."""
 
     results: list[Result]
     #: Until the first run began.
@@ -79,30 +80,42 @@ def ways(device: str) -> list[Way]:
     ]
 
 
-def measure(way: Way, task: Task, out: Path, planned: Sequence[PlannedRun]) -> Measured:
-    """Train the task's runs, leaving results in the new folder `out`; SystemExit if that fails."""
-    names = {"SWEEP": str(task.sweep_file), "OUT": str(out)}
+def measure(
+    ways: Sequence[Way], task: Task, out: Path, planned: Sequence[PlannedRun]
+) -> dict[str, Measured]:
+    """Train the task's runs by each of `ways`, in turns; SystemExit if that fails.
+
+    Results are left in the new folder `out`.
+    """
+    out.mkdir()
+    turns = take_turns({way.name: partial(_start, way, task, out) for way in ways})
+    found = {}
+    for way in ways:
+        its, folder = turns[way.name], out / way.name
+        if its.status:
+            error = (out / f"{way.name}.log").read_text()
+            sys.exit(f"{way.title}: exit {its.status}\n{error[-2000:]}")
+        results = read_results(folder, planned, task.images)
+        first = min(result.started for result in results)
+        found[way.name] = Measured(results, its.until(first), its.until(last_written(folder)))
+    return found
+
+
+def _start(way: Way, task: Task, out: Path) -> "list[subprocess.Popen[bytes]]":
+    names = {"SWEEP": str(task.sweep_file), "OUT": str(out / way.name)}
     environment = task.environment()
     if way.threads:
         environment["OMP_NUM_THREADS"] = str(way.threads)
-    began = time.time()
-    running = [
-        subprocess.Popen(
-            [sys.executable, *(names.get(argument, argument) for argument in arguments)],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for arguments in way.processes
-    ]
-    errors = [process.communicate()[1] for process in running]
-    for process, error in zip(running, errors, strict=True):
-        if process.returncode:
-            sys.exit(f"{way.title}: exit {process.returncode}\n{error[-2000:]}")
-    results = read_results(out, planned, task.images)
-    first = min(result.started for result in results)
-    return Measured(results, first - began, last_written(out) - began)
+    with (out / f"{way.name}.log").open("w") as log:
+        return [
+            subprocess.Popen(
+                [sys.executable, *(names.get(argument, argument) for argument in arguments)],
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+            )
+            for arguments in way.processes
+        ]
 
 
 def _plain(kind: str, threads: int = 0, processes: int = 1) -> tuple[tuple[str, ...], ...]:
