@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 
 import psutil
 
-#: Seconds for which a way runs before it is another's turn.
-TURN = 0.3
+#: Seconds for which a way runs before it is another's turn: far more than it takes to find its
+#: processes and to fill the caches again.
+TURN = 1.0
 
 #: Starts the processes of a way.
 Start = Callable[[], Sequence["subprocess.Popen[bytes]"]]
@@ -40,8 +41,8 @@ class Turns:
 
     def run(self, seconds: float | None) -> None:
         """Go on for so many seconds, None: to the end."""
-        begun = time.time()
         _signal(self.running, signal.SIGCONT)
+        begun = time.time()
         until = None if seconds is None else time.monotonic() + seconds
         while self.running:
             left = None if until is None else 1e3 * max(0.0, until - time.monotonic())
