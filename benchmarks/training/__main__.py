@@ -7,11 +7,12 @@ All train the same networks of the paper's band on the same data with the same r
 and steps, from the same weights. Runs an hour is 3600 n / wall, from the start of the processes to
 the last result on disk: start-up, tests and journals are inside. Images a second are training
 images from the beginning of the first run to the last result: tests are inside, start-up is not.
-Ratios are medians of the ratios within a round. Ends with 1 where the comparison is not fair: other
-steps, images or networks, another loss in the first step, errors that differ more than seeds'.
+On a CPU the ways take turns (`benchmarks.turns`), on a GPU they follow each other, and ratios are
+medians of the ratios within a round. Ends with 1 where the comparison is not fair: other steps,
+images or networks, another loss in the first step, errors that differ more than seeds'.
 
-The default takes about four minutes on two cores, `--quick` a minute (one round: no spread). With a
-GPU, rows for it follow, at 32 and at 224 px; for several plain loops on it, run them under MPS.
+The default takes about five minutes on two cores, `--quick` a minute. With a GPU, rows for it
+follow, at 32 and at 224 px; for several plain loops on it, run them under MPS.
 """
 
 import argparse
@@ -38,7 +39,7 @@ def tasks(options: argparse.Namespace, folder: Path) -> list[Task]:
     """By default as much as fits the time; on a GPU at least three runs for each at a time."""
     found = []
     if options.device in (None, "cpu"):
-        runs, epochs, steps = (2, 1, 8) if options.quick else (2, 1, 30)
+        runs, epochs, steps = (2, 1, 8) if options.quick else (6, 1, 40)
         found.append(Task(folder / "cpu", "cpu", runs, epochs, steps))
     if options.device == "cuda" or (options.device is None and torch.cuda.is_available()):
         runs, epochs, steps = (12, 2, 20) if options.quick else (24, 5, 40)
@@ -105,7 +106,9 @@ def main(arguments: Sequence[str]) -> int:
         for task in tasks(options, Path(name)):
             task.prepare()
             prepared = opened(task)
-            rounds = compare(task, prepared, options.rounds or (1 if options.quick else 3))
+            # Turns are many rounds; without them, ways meet another machine each.
+            enough = 1 if options.quick or task.device == "cpu" else 3
+            rounds = compare(task, prepared, options.rounds or enough)
             problems += unfair(task, prepared, rounds)
             rows = summary(ways(task.device), rounds)
             text += ["", *lines(task, rows), agreement(rounds, test_images(prepared))]

@@ -32,6 +32,8 @@ def damage_meta(folder: Path, **changes: object) -> None:
         (lambda f: (f / "meta.json").write_text("{"), "meta.json: damaged dataset"),
         (lambda f: (f / "meta.json").write_text("[]"), "meta.json: damaged dataset"),
         (lambda f: damage_meta(f, schema_version=3), "schema version 3, but this version reads 2"),
+        (lambda f: damage_meta(f, schema_version=1), "schema version 1, .* remove the dataset's"),
+        (lambda f: damage_meta(f, schema_version="1"), "meta.json: damaged dataset"),
         (lambda f: damage_meta(f, size=17), "train_images.npy: damaged dataset"),
         (lambda f: damage_meta(f, extra=17), "meta.json: damaged dataset"),
         (lambda f: (f / "test_labels.npy").unlink(), "test_labels.npy: damaged dataset"),
