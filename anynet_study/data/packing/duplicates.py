@@ -1,11 +1,11 @@
 """Images that a dataset has more than once."""
 
-import hashlib
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anynet_study.data.packed.digest import image_digest
 from anynet_study.data.packed.images import Images
 from anynet_study.data.packed.meta import Duplicates, Split
 
@@ -39,7 +39,7 @@ def first_equals(
     seen: dict[bytes, int] = {}
     for row in np.flatnonzero(counts[inverse] > 1).tolist():
         image = images["train"][row] if row < trained else images["test"][row - trained]
-        digest = hashlib.sha256(np.ascontiguousarray(image).data).digest()
+        digest = image_digest(np.ascontiguousarray(image).data)
         first[row] = seen.setdefault(digest, row)
     return first[:trained], first[trained:]
 
