@@ -10,7 +10,7 @@ it (open, convert, resize, crop), batches of 256 written to a memory-mapped arra
 
 The ways take turns (`benchmarks.turns`). Each has all files and then a quarter of
 them: the difference is what further images cost, without start-up. CPU seconds are those of all
-processes: on a busy machine read these. About two minutes on two cores.
+processes: on a busy machine read these. About four minutes on two cores.
 """
 
 import argparse
@@ -35,6 +35,8 @@ from benchmarks.turns import take_turns
 WAYS = ("decoder", "DataLoader", "packing")
 WIDTH, HEIGHT = 500, 375
 BATCH = 256
+#: Seconds: a quarter of the files takes two.
+TURN = 0.3
 
 
 def write_photos(folder: Path, count: int) -> None:
@@ -131,7 +133,7 @@ class Measured:
 
 def measure(folder: Path, size: int) -> dict[str, Measured]:
     """Every way, in turns."""
-    turns = take_turns({way: partial(start, way, folder, size) for way in WAYS})
+    turns = take_turns({way: partial(start, way, folder, size) for way in WAYS}, TURN)
     if failed := [way for way, its in turns.items() if its.status]:
         raise SystemExit(f"failed: {', '.join(failed)}")
     shutil.rmtree(made_in(folder))  # half a gigabyte takes a tenth of a second to remove
@@ -183,7 +185,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=4000)
     parser.add_argument("--size", type=int, default=224)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--run", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -15,7 +15,8 @@ def moments_of(images: NDArray[np.uint8]) -> NDArray[np.int64]:
     values = np.empty((height, width * channels), np.int32)
     for image, (sums, squares) in zip(images, columns, strict=True):
         values[...] = image.reshape(height, -1)
-        np.einsum("ij->j", values, out=sums)
-        np.einsum("ij,ij->j", values, values, out=squares)
+        np.add.reduce(values, axis=0, out=sums)
+        np.multiply(values, values, out=values)
+        np.add.reduce(values, axis=0, out=squares)
     moments: NDArray[np.int64] = columns.reshape(count, 2, width, channels).sum(2, np.int64)
     return moments

@@ -107,8 +107,7 @@ def copy_manifest(dataset: PackedDataset, path: Path) -> None:
 def check_contents(examples: Sequence[Example], contents: NDArray[np.uint8]) -> None:
     """UserError for the first of `examples` whose content, (N, 16), is not what is expected."""
     for example, content in zip(examples, contents, strict=True):
-        found = content.tobytes().hex()
-        if example.content not in ("", found):
+        if example.content and example.content != (found := content.tobytes().hex()):
             raise UserError(
                 f"{printable(example.name)}: not the image of the manifest, whose content is "
                 f"{example.content}; this one's is {found}"
