@@ -8,9 +8,9 @@ package and forget the result. "DataLoader": torch's, one image at a time as its
 it (open, convert, resize, crop), batches of 256 written to a memory-mapped array. "packing":
 `add_dataset`, which also hashes, sums, checks, writes labels and a manifest and waits for the disk.
 
-The ways take turns (`benchmarks.turns`). Each has all files and then a quarter of
-them: the difference is what further images cost, without start-up. CPU seconds are those of all
-processes: on a busy machine read these. About four minutes on two cores.
+The ways take turns (`benchmarks.turns`). Each has all files and then a quarter of them: the
+difference is what further images cost, without start-up. CPU seconds are those of all processes:
+on a busy machine read these. About three minutes on two cores.
 """
 
 import argparse

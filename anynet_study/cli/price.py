@@ -94,7 +94,9 @@ def _cost(sweep: Sweep, population: Population) -> CostModel:
 def _evaluations(items: list[Item]) -> list[str]:
     count = sum(item.evaluations for item in items)
     seconds = sum(item.evaluation_seconds for item in items)
-    return [f"of which {counted(count, 'further evaluation')}: {duration(seconds)}"] * bool(count)
+    if not count:
+        return []
+    return [f"of which {counted(count, 'further evaluation')}: {duration(seconds)}"]
 
 
 def _table(sweep: Sweep, items: list[Item], cost: CostModel) -> Table:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anynet_study.data.packed.digest import images_digest
 from anynet_study.data.packed.form import Form
-from anynet_study.data.packed.images import Images
+from anynet_study.data.packed.images import Images, stored_bytes
 from anynet_study.data.packed.jpeg_images import JpegImages
 from anynet_study.data.packed.meta import (
     SPLITS,
@@ -162,10 +162,7 @@ class PackedDataset:
         return hashlib.sha256(np.ascontiguousarray(self.labels(split)).data).digest()
 
     def _digest(self, split: Split) -> bytes:
-        images = self.images(split)
-        if isinstance(images, JpegImages):
-            return images_digest(images.files())
-        return images_digest(np.ascontiguousarray(image).data for image in images)
+        return images_digest(stored_bytes(self.images(split))).digest()
 
     def _array(self, split: Split, kind: str) -> NDArray[Any]:
         path = self.folder / f"{split}_{kind}.npy"

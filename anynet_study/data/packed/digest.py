@@ -16,13 +16,8 @@ def image_digest(stored: bytes | memoryview) -> bytes:
     return blake3(stored).digest()
 
 
-def images_digest(images: Iterable[bytes | memoryview]) -> bytes:
-    """The hash of images, in order."""
-    return hashed(images).digest()
-
-
-def hashed(images: Iterable[bytes | memoryview]) -> blake3:
-    """The same, to go on from."""
+def images_digest(images: Iterable[bytes | memoryview] = ()) -> blake3:
+    """The hash of images in order, to go on from."""
     whole = blake3()
     for stored in images:
         whole.update(image_digest(stored))

@@ -29,6 +29,13 @@ class Images(Protocol):
         """The image at a row (size, size, 3), or those of a slice or at an array of rows."""
 
 
+def stored_bytes(images: Images) -> Iterator[memoryview]:
+    """Of what `stored_images` gives, each image as it is stored: its pixels or its file."""
+    if isinstance(images, JpegImages):
+        return images.files()
+    return (np.ascontiguousarray(image).data for image in images)
+
+
 def stored_images(folder: Path, split: Split, form: Form) -> Images:
     """The images of a split. OSError or ValueError where they are damaged."""
     if form.store == "jpeg":

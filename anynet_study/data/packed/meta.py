@@ -101,10 +101,9 @@ def content_hash(
 ) -> str:
     """The identity of a dataset's content, 64 hexadecimal digits.
 
-    `splits` are the digests of each split's labels (SHA-256 of the array) and images, see
-    `digest`.
-    Names of files and of the dataset, times and the layout do not enter; `resize` only where
-    images are files that are fitted when they are decoded.
+    `splits` are the digests of each split's labels (SHA-256 of the array) and images (see
+    `digest`). Names of files and of the dataset, times and the layout do not enter; `resize` only
+    where images are files that are fitted when they are decoded.
     """
     header: list[object] = [form.size, list(classes)]
     if form.store != "raw":

@@ -1,6 +1,5 @@
 """The pixels of one split in one array on disk, as they are written."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,14 +20,7 @@ class RawWriter:
     def __init__(self, path: Path, form: Form, rows: int = 0) -> None:
         """`rows`: go on after so many that are there. ValueError or OSError if they are not."""
         self._shape = (form.size, form.size, 3)
-        self._path, self._kept = path, rows
         self._file = NpyAppender(path, self._shape, np.uint8, rows, direct=True)
-
-    def kept(self) -> Iterator[memoryview]:
-        """The images that it goes on from."""
-        if self._kept:  # an array of no images cannot be mapped
-            images = np.load(self._path, mmap_mode="r", allow_pickle=False)
-            yield from (image.data for image in images[: self._kept])
 
     def append(self, block: Block, data: NDArray[np.uint8]) -> None:
         """Append the images of `block`, whose bytes are `data`."""

@@ -6,7 +6,6 @@ was interrupted.
 """
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
@@ -44,13 +43,6 @@ class JpegWriter:
         """Whether all that was appended is in files that are whole."""
         return self._writer is None and not self._waiting
 
-    def kept(self) -> Iterator[memoryview]:
-        """The files that it goes on from."""
-        for path in shards(self._folder, self._split):
-            for files in _batches(path):
-                for file in files:
-                    yield memoryview(file.as_buffer())
-
     def append(self, block: Block, data: NDArray[np.uint8]) -> None:
         """Append the files of `block`, whose bytes are `data`."""
         self._waiting.append((block.lengths, data.copy()))
@@ -73,7 +65,10 @@ class JpegWriter:
             if rows == 0:
                 path.unlink()
                 continue
-            rows -= sum(map(len, _batches(path)))
+            with pa.memory_map(str(path)) as file:
+                reader = pa.ipc.open_file(file)
+                batches = range(reader.num_record_batches)
+                rows -= sum(reader.get_batch(number).num_rows for number in batches)
             kept += 1
             if rows < 0:
                 break
@@ -111,14 +106,6 @@ class JpegWriter:
             self.finish()
         elif self._file is not None:
             self._file.close()
-
-
-def _batches(path: Path) -> Iterator[pa.BinaryArray]:
-    """The files in an Arrow file, a record batch at a time."""
-    with pa.memory_map(str(path)) as file:
-        reader = pa.ipc.open_file(file)
-        for number in range(reader.num_record_batches):
-            yield reader.get_batch(number).column(0)
 
 
 def _batch(lengths: NDArray[np.int64], files: NDArray[np.uint8]) -> pa.RecordBatch:

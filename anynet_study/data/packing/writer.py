@@ -1,7 +1,6 @@
 """The files of one split of a packed dataset, written block by block."""
 
 import hashlib
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -9,8 +8,9 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.data.packed.digest import hashed
+from anynet_study.data.packed.digest import images_digest
 from anynet_study.data.packed.form import Form
+from anynet_study.data.packed.images import stored_bytes, stored_images
 from anynet_study.data.packed.meta import Split
 from anynet_study.data.packed.raw_images import RawWriter
 from anynet_study.data.packing.decoding import Block
@@ -25,7 +25,6 @@ class ImageWriter(Protocol):
 
     @property
     def settled(self) -> bool: ...
-    def kept(self) -> Iterator[memoryview]: ...
     def append(self, block: Block, data: NDArray[np.uint8]) -> None: ...
     def finish(self) -> None: ...
     def sync(self) -> None: ...
@@ -69,8 +68,9 @@ class SplitWriter:
                     (contents_file(folder, split), (CONTENT_BYTES,), np.uint8),
                 )
             )
-            self._image_hash = hashed(self._images.kept())
+            self._image_hash = images_digest()
             if rows:
+                self._image_hash = images_digest(stored_bytes(stored_images(folder, split, form)))
                 self._label_hash.update(np.load(labels, allow_pickle=False)[:rows].data)
             self._files = files.pop_all()
 

@@ -11,17 +11,15 @@ from numpy.typing import DTypeLike, NDArray
 
 from anynet_study.data.source.direct import SECTOR, DirectAppender
 
-#: Bytes before the length of a header's text, and of that length.
-MAGIC, LENGTH = 8, 2
-#: Of a header where nothing is aligned to sectors.
-HEADER_BYTES = 128
+#: Bytes of the length of a header's text, which stands before it.
+LENGTH = 2
 
 
 class NpyAppender:
     """Grows one .npy file: memory does not depend on its length, nor need that be known.
 
-    The header is written first for no rows and again at the end: it is padded so that its length
-    does not depend on the number of rows.
+    The header is written first for no rows and again at the end: numpy pads it so that its
+    length does not depend on the number of rows.
     """
 
     def __init__(
@@ -39,7 +37,7 @@ class NpyAppender:
         ValueError where it left fewer.
         """
         self._dtype = np.dtype(dtype)
-        self._header_bytes = SECTOR if direct else HEADER_BYTES
+        self._fills_sector = direct
         self._row_shape = row_shape
         self._rows = rows
         # Unbuffered: what was appended is in the file, and its number can be synced.
@@ -88,11 +86,17 @@ class NpyAppender:
         }
         written = io.BytesIO()
         npy_format.write_array_header_1_0(written, header)
-        magic, text = written.getvalue()[:MAGIC], written.getvalue()[MAGIC + LENGTH : -1]
-        room = self._header_bytes - MAGIC - LENGTH
-        self._file.write(magic + room.to_bytes(LENGTH, "little") + text.ljust(room - 1) + b"\n")
+        whole = written.getvalue()
+        self._file.write(_filling_a_sector(whole) if self._fills_sector else whole)
 
     def _write(self, rest: memoryview) -> None:
         """All of it: a single write may take less, as of a disk that is nearly full."""
         while len(rest):
             rest = rest[self._file.write(rest) :]
+
+
+def _filling_a_sector(header: bytes) -> bytes:
+    """The same header with more spaces before the end of its line."""
+    magic, text = header[: npy_format.MAGIC_LEN], header[npy_format.MAGIC_LEN + LENGTH : -1]
+    room = SECTOR - len(magic) - LENGTH
+    return magic + room.to_bytes(LENGTH, "little") + text.ljust(room - 1) + b"\n"

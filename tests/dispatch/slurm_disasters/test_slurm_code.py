@@ -20,7 +20,8 @@ def test_code_edited_after_the_launch_is_not_what_jobs_run(
     launched = study.begin("launch", "sweep.yaml", HELD, PYTHONPATH=str(study.above))
     assert launched.wait(LONGEST_WAIT) == 0
     (job,) = study.jobs()
-    for module in ("dispatch/worker.py", "dispatch/task.py", "training/fast.py"):
+    for module in ("dispatch/worker/job.py", "dispatch/worker/bench.py", "training/fast.py"):
+        assert (checkout / module).exists()
         (checkout / module).write_text("raise SystemExit('edited')\n")
 
     slurm("scontrol", "release", job)
@@ -29,6 +30,7 @@ def test_code_edited_after_the_launch_is_not_what_jobs_run(
     begin_at_once(job)
     study.wait_for_its_jobs()
     assert study.done()
+    assert ": saved on" in study.tell("logs", study.name, job).out  # in its first life
     files = Study(study.folder)
     journals = [read_journal(path) for path in files.journals.glob("*.arrow")]
     (version,) = {run.code_version for journal in journals for run in journal.records}
