@@ -12,10 +12,11 @@
 # by side: all but the first need both variables.
 #
 # It is stingy where sites are: arrays have 11 tasks at most, jobs in the partition `low` are
-# requeued for those in `high`, and the QOS `two` takes two jobs of a user. `no-accounts/slurm.conf`
-# beside slurm.conf is the same cluster seen from a site that refuses `sacct`. Without cgroups no
-# limit on memory is enforced, and there are more CPUs than real ones, so that jobs need not wait
-# for those of another test; the one GPU is only a name.
+# requeued for those in `high` (and for no others: `main`, where the jobs of other tests are, is no
+# tier above it), and the QOS `two` takes two jobs of a user. `no-accounts/slurm.conf` beside
+# slurm.conf is the same cluster seen from a site that refuses `sacct`. Without cgroups no limit on
+# memory is enforced, and there are more CPUs than real ones, so that jobs need not wait for those
+# of another test; the one GPU is only a name.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=.ci/quietly.sh
@@ -158,9 +159,9 @@ SlurmdParameters=config_overrides
 GresTypes=gpu
 $accounts
 NodeName=$node NodeAddr=127.0.0.1 CPUs=4 RealMemory=$memory Gres=gpu:1
-PartitionName=main Nodes=$node Default=YES MaxTime=INFINITE State=UP PriorityTier=2 PreemptMode=OFF
+PartitionName=main Nodes=$node Default=YES MaxTime=INFINITE State=UP PriorityTier=1 PreemptMode=OFF
 PartitionName=low Nodes=$node MaxTime=INFINITE State=UP PriorityTier=1 PreemptMode=REQUEUE
-PartitionName=high Nodes=$node MaxTime=INFINITE State=UP PriorityTier=3 PreemptMode=OFF
+PartitionName=high Nodes=$node MaxTime=INFINITE State=UP PriorityTier=2 PreemptMode=OFF
 CONF
     echo "Name=gpu File=/dev/null" >"$home/gres.conf"
     mkdir -p "$home/no-accounts"
