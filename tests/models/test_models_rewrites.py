@@ -14,11 +14,9 @@ from torch.utils.checkpoint import checkpoint
 from anynet_study.design_space import Architecture
 from anynet_study.models import AnyNet, accelerate, build
 from anynet_study.models.rewrites.matmul import multiply, multiply_back
-from anynet_study.models.rewrites.norm import norm_backward, normalise
 from anynet_study.models.rewrites.operators import Operator
 from anynet_study.models.rewrites.pixel import MiddleTap
 from anynet_study.models.rewrites.rows import as_rows
-from anynet_study.models.rewrites.spatial import Spatial, joined_groups
 from anynet_study.models.rewrites.tiny import tiny
 
 SMALL = Architecture(
@@ -118,18 +116,6 @@ def assert_same_convolution(layer: nn.Conv2d, operator: Operator, side: int) -> 
     assert_close(found[1], layer.weight.grad)
 
 
-@pytest.mark.parametrize(
-    ("groups", "width", "stride", "joined"),
-    [(16, 2, 1, 8), (12, 2, 2, 4), (12, 4, 1, 4), (8, 8, 2, 2), (8, 8, 1, 1), (4, 4, 1, 1)],
-)
-def test_narrow_groups_are_convolved_together(
-    groups: int, width: int, stride: int, joined: int
-) -> None:
-    layer = nn.Conv2d(groups * width, 2 * groups, 3, stride, 1, groups=groups, bias=False).double()
-    assert joined_groups(layer) == joined
-    assert_same_convolution(layer, Spatial(5, stride, 1, groups, joined), 5)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("m", [1, 4097])
 @pytest.mark.parametrize(("k", "n"), [(20, 7), (3, 16), (64, 48)])
@@ -151,31 +137,6 @@ def test_rows_are_multiplied_alike_by_every_kernel(
     compare(
         multiply_back(given[0], given[3], into=torch.ones_like(expected, dtype=dtype)), expected + 1
     )
-
-
-@pytest.mark.parametrize("width", [24, 96])
-def test_many_rows_are_normalised_as_few(width: int) -> None:
-    generator = torch.Generator().manual_seed(0)
-    z, by_y = (torch.randn(4096, width, generator=generator, dtype=torch.float64) for _ in range(2))
-    z = z * torch.linspace(0.1, 2, width) + torch.linspace(-9, 9, width)
-    norms = [nn.BatchNorm2d(width).double() for _ in range(2)]
-    for norm in norms:
-        nn.init.uniform_(norm.weight, -1, 1, generator=torch.Generator().manual_seed(1))
-    maps = z.view(-1, 8, 8, width).permute(0, 3, 1, 2).requires_grad_()
-    expected = norms[1](maps)
-    expected.backward(by_y.view(-1, 8, 8, width).permute(0, 3, 1, 2))
-    with torch.no_grad():
-        y, mean, rstd = normalise(z, norms[0])
-        assert_close(y, as_rows(expected))
-        assert_close(mean, z.mean(0))
-        assert_close(rstd, (z.var(0, correction=0) + norms[0].eps).rsqrt())
-        for first, second in zip(norms[0].buffers(), norms[1].buffers(), strict=True):
-            assert_close(first, second)
-        found = norm_backward(by_y, z.clone(), norms[0], mean, rstd)
-    truth = (maps.grad, norms[1].weight.grad, norms[1].bias.grad)
-    for by_form, by_torch in zip(found, truth, strict=True):
-        assert by_torch is not None
-        assert_close(by_form, as_rows(by_torch) if by_torch.ndim == 4 else by_torch)
 
 
 @pytest.mark.parametrize("a", [SMALL, BASIC])

@@ -30,11 +30,7 @@ class RowLayer(nn.Sequential):
         if tape is None and not norm.training:
             return self._folded(rows, relu, residual)
         z = self.operator.forward(rows, convolution.weight)
-        y, mean, rstd = normalise(z, norm)
-        if residual is not None:
-            y.add_(residual)
-        if relu:
-            y.relu_()
+        y, mean, rstd = normalise(z, norm, relu, residual)
         if tape is not None:
             tape += (rows, z, mean, rstd)
             if relu:
@@ -54,14 +50,11 @@ class RowLayer(nn.Sequential):
 
         `gradient` becomes the former, in place.
         """
-        if relu:
-            torch.ops.aten.threshold_backward.grad_input(
-                gradient, tape.pop(), 0, grad_input=gradient
-            )
+        y = tape.pop() if relu else None
         rstd, mean, z, rows = (tape.pop() for _ in range(4))
         convolution, norm = self.parts
         to_z, gradients[norm.weight], gradients[norm.bias] = norm_backward(
-            gradient, z, norm, mean, rstd
+            gradient, z, y, norm, mean, rstd
         )
         to_rows, gradients[convolution.weight] = self.operator.backward(
             to_z, rows, convolution.weight, wanted, into

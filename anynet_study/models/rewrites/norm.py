@@ -1,58 +1,88 @@
-"""Batch norm of rows (m, channels), forward and backward."""
+"""Batch norm of rows (m, channels) with the sum and the ReLU behind it, forward and backward.
+
+By the kernels of norm.c where they are; otherwise, and with statistics that are not the batch's,
+by torch's.
+"""
 
 import torch
 from torch import Tensor, nn
 
-#: Elements and channels from which statistics, then one multiplication and addition by channel,
-#: are quicker than torch's kernel for both.
-MANY = 1 << 15
-WIDE = 16
-#: The same for the backward pass, and the closed form of its gradient.
-MANY_BACK = 1 << 18
-WIDE_BACK = 96
+from anynet_study.models.rewrites.compiled import Kernel, kernel
 
 
-def normalise(z: Tensor, norm: nn.BatchNorm2d) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the batch norm of `z`, its columns' means and 1 / sqrt(their variances + eps).
+def normalise(
+    z: Tensor, norm: nn.BatchNorm2d, relu: bool = False, residual: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the batch norm of `z` plus `residual`, or the ReLU of that, and two (channels,).
 
-    In training the running statistics are updated; in evaluation they are those of the norm, and
-    the two others returned are empty.
+    Those are the means and 1 / sqrt(variance + eps) of the batch in training, when the running
+    statistics are updated, too; in evaluation they are empty.
     """
-    momentum, eps = norm.momentum, norm.eps
-    assert momentum is not None
-    if not norm.training or z.numel() < MANY or z.shape[1] < WIDE:
-        y, mean, rstd = torch.native_batch_norm(
-            z,
-            norm.weight,
-            norm.bias,
-            norm.running_mean,
-            norm.running_var,
-            norm.training,
-            momentum,
-            eps,
-        )
-    else:
-        mean, variance = torch.batch_norm_update_stats(
-            z, norm.running_mean, norm.running_var, momentum
-        )
-        rstd = variance.add_(eps).rsqrt_()
-        scale = norm.weight * rstd
-        y = torch.addcmul(torch.addcmul(norm.bias, mean, scale, value=-1), z, scale)
+    assert norm.momentum is not None
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
     if norm.training:
         assert norm.num_batches_tracked is not None
         norm.num_batches_tracked.add_(1)
-    return y, mean, rstd
+        compiled = _compiled("normalise", norm, z, residual)
+        if compiled is not None:
+            y, mean, rstd = torch.empty_like(z), *_two_of_each_channel(z)
+            compiled(
+                z.data_ptr(),
+                None if residual is None else residual.data_ptr(),
+                relu,
+                *z.shape,
+                norm.weight.data_ptr(),
+                norm.bias.data_ptr(),
+                norm.momentum,
+                norm.eps,
+                norm.running_mean.data_ptr(),
+                norm.running_var.data_ptr(),
+                mean.data_ptr(),
+                rstd.data_ptr(),
+                y.data_ptr(),
+            )
+            return y, mean, rstd
+    y, mean, rstd = torch.native_batch_norm(
+        z,
+        norm.weight,
+        norm.bias,
+        norm.running_mean,
+        norm.running_var,
+        norm.training,
+        norm.momentum,
+        norm.eps,
+    )
+    if residual is not None:
+        y.add_(residual)
+    return y.relu_() if relu else y, mean, rstd
 
 
 def norm_backward(
-    gradient: Tensor, z: Tensor, norm: nn.BatchNorm2d, mean: Tensor, rstd: Tensor
+    gradient: Tensor, z: Tensor, y: Tensor | None, norm: nn.BatchNorm2d, mean: Tensor, rstd: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients by `z`, by the norm's weight and by its bias.
 
-    The memory of `z` may be taken for the first.
+    `gradient`, by `y`, becomes that by the residual, in place; `y` is None where there was no
+    ReLU. The memory of `z` may be taken for the first.
     """
-    if mean.numel() and z.numel() >= MANY_BACK and z.shape[1] >= WIDE_BACK:
-        return _batch_backward(gradient, z, norm.weight, mean, rstd)
+    compiled = _compiled("reverse", norm, gradient, z, y) if mean.numel() else None
+    if compiled is not None:
+        to_weight, to_bias = _two_of_each_channel(z)
+        compiled(
+            gradient.data_ptr(),
+            z.data_ptr(),
+            None if y is None else y.data_ptr(),
+            *z.shape,
+            norm.weight.data_ptr(),
+            mean.data_ptr(),
+            rstd.data_ptr(),
+            to_weight.data_ptr(),
+            to_bias.data_ptr(),
+        )
+        return z, to_weight, to_bias
+    if y is not None:
+        torch.ops.aten.threshold_backward.grad_input(gradient, y, 0, grad_input=gradient)
     return torch.ops.aten.native_batch_norm_backward.default(  # type: ignore[no-any-return]
         gradient,
         z,
@@ -67,30 +97,12 @@ def norm_backward(
     )
 
 
-def _batch_backward(
-    gradient: Tensor, z: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Of statistics of the batch, in three passes over memory, the last two in place.
+def _compiled(name: str, norm: nn.BatchNorm2d, *rows: Tensor | None) -> Kernel | None:
+    """The compiled kernel, if there is one for these tensors."""
+    dtype = norm.weight.dtype
+    fit = all(it is None or (it.dtype == dtype and it.is_contiguous()) for it in rows)
+    return kernel(name, dtype) if fit else None
 
-    With x = (z - mean) rstd, of a column: weight rstd (gradient - mean(gradient) - x mean(x
-    gradient)), which is a sum of multiples of the gradient, of `z` and of 1.
-    """
-    rows, columns = z.shape
-    # Of a layer norm whose rows have the mean 0 and the deviation 1: the columns' sums of
-    # gradient * z and of gradient.
-    _, products, to_bias = torch.ops.aten.native_layer_norm_backward.default(
-        gradient,
-        z,
-        [columns],
-        z.new_zeros(rows, 1),
-        z.new_ones(rows, 1),
-        weight,
-        weight,
-        [False, True, True],
-    )
-    to_weight = torch.addcmul(products, mean, to_bias, value=-1).mul_(rstd)
-    of_gradient = weight * rstd
-    of_z = (of_gradient * rstd).mul_(to_weight).mul_(-1 / rows)
-    constant = torch.addcmul(mean * of_z, of_gradient, to_bias, value=1 / rows).neg_()
-    to_z = torch.addcmul(constant, z, of_z, out=z).addcmul_(gradient, of_gradient)
-    return to_z, to_weight, to_bias
+
+def _two_of_each_channel(z: Tensor) -> tuple[Tensor, Tensor]:
+    return z.new_empty(z.shape[1]), z.new_empty(z.shape[1])

@@ -10,8 +10,9 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from anynet_study.models.rewrites.grouped import grouped
 from anynet_study.models.rewrites.matmul import multiply, multiply_back, outer
-from anynet_study.models.rewrites.spatial import Spatial, joined_groups
+from anynet_study.models.rewrites.spatial import Spatial
 from anynet_study.models.rewrites.tiny import tiny
 
 
@@ -35,12 +36,10 @@ def operator_of(layer: nn.Conv2d, side: int) -> Operator:
     if layer.kernel_size == (1, 1):
         return Pointwise(side, layer.stride[0])
     if layer.kernel_size == (3, 3):
-        found = tiny(layer, side)
+        found = grouped(layer, side) or tiny(layer, side)
         if found is not None:
             return found
-    return Spatial(
-        side, layer.stride[0], layer.kernel_size[0] // 2, layer.groups, joined_groups(layer)
-    )
+    return Spatial(side, layer.stride[0], layer.kernel_size[0] // 2, layer.groups)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,6 @@ import torch
 from torch import Tensor, nn
 
 TAPS = 9
-#: Columns that a block's matrix has at least, where there are enough groups to fill it: narrow
-#: matrix products are slow, so the groups of a block share one matrix that is zero between them.
-BLOCK_COLUMNS = 16
 #: Elements of a layer's matrices up to which they are quick to make.
 SMALL_MATRICES = 24_000
 
@@ -22,8 +19,7 @@ def tiny(layer: nn.Conv2d, side: int) -> "Tiny | None":
     """Return the operator of a 3x3 layer, or None where torch's convolution is as quick.
 
     The rule was measured. A matrix does as many multiplications as there are pairs of pixels, a
-    convolution only nine an output pixel, but the latter slowly where groups are narrow, and
-    depthwise convolutions have kernels of their own.
+    convolution only nine an output pixel.
     """
     groups, stride = layer.groups, layer.stride[0]
     width = layer.in_channels // groups
@@ -31,16 +27,10 @@ def tiny(layer: nn.Conv2d, side: int) -> "Tiny | None":
     pixels, seen = side * side, out * out
     pairs = pixels * seen * width
     few = seen == 1 or (pixels <= 4 and width <= 16)
-    narrow = pairs <= 512 and 1 < width <= 4
     small = pairs * layer.out_channels <= SMALL_MATRICES and groups == 1
-    if not (few or narrow or small):
+    if not (few or small):
         return None
-    merged = next(
-        k
-        for k in range(1, groups + 1)
-        if groups % k == 0 and (k * width * seen >= BLOCK_COLUMNS or k == groups)
-    )
-    return Tiny(pixels, seen, groups, merged, _taps(side, stride))
+    return Tiny(pixels, seen, groups, _taps(side, stride))
 
 
 def _taps(side: int, stride: int) -> Tensor:
@@ -59,18 +49,16 @@ def _taps(side: int, stride: int) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Tiny:
-    """See the module. Blocks are `merged` groups; shapes below name them b, m, and the channels
-    of a group i and o."""
+    """See the module. Shapes below name groups g, and the channels of a group i and o."""
 
     pixels: int
     seen: int
     groups: int
-    merged: int
     taps: Tensor
 
     def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        blocks = torch.bmm(self._packed(rows, self.pixels), self._matrices(weight))
-        result = self._unpacked(blocks, self.seen)
+        parts = torch.bmm(self._packed(rows, self.pixels), self._matrices(weight))
+        result = self._unpacked(parts, self.seen)
         return result if bias is None else result.add_(bias)
 
     def backward(
@@ -81,42 +69,37 @@ class Tiny:
         to_weight = self._to_weight(products, weight)
         if not wanted:
             return gradient.new_empty(0), to_weight
-        blocks = torch.bmm(packed, self._matrices(weight).transpose(1, 2))
-        to_rows = self._unpacked(blocks, self.pixels)
+        parts = torch.bmm(packed, self._matrices(weight).transpose(1, 2))
+        to_rows = self._unpacked(parts, self.pixels)
         return (to_rows if into is None else into.add_(to_rows)), to_weight
 
     def _packed(self, rows: Tensor, pixels: int) -> Tensor:
-        """Rows (n * pixels, channels) to blocks (b, n, pixels * channels of a block)."""
-        blocks = self.groups // self.merged
-        apart = rows.view(-1, pixels, blocks, rows.shape[1] // blocks).permute(2, 0, 1, 3)
-        return apart.flatten(2)
+        """Rows (n * pixels, channels) to (g, n, pixels * channels of a group)."""
+        apart = rows.view(-1, pixels, self.groups, rows.shape[1] // self.groups)
+        return apart.permute(2, 0, 1, 3).flatten(2)
 
-    def _unpacked(self, blocks: Tensor, pixels: int) -> Tensor:
-        b, n, columns = blocks.shape
-        apart = blocks.view(b, n, pixels, columns // pixels).permute(1, 2, 0, 3)
+    def _unpacked(self, parts: Tensor, pixels: int) -> Tensor:
+        g, n, columns = parts.shape
+        apart = parts.view(g, n, pixels, columns // pixels).permute(1, 2, 0, 3)
         return apart.reshape(n * pixels, -1)
 
     def _matrices(self, weight: Tensor) -> Tensor:
-        """Weight (groups * o, i, 3, 3) to (b, pixels * m * i, seen * m * o)."""
+        """Weight (groups * o, i, 3, 3) to (g, pixels * i, seen * o)."""
         o, i = weight.shape[0] // self.groups, weight.shape[1]
         if self.pixels == 1:
-            pairs = weight[:, :, 1, 1].reshape(-1, self.merged, o, i, 1, 1)
-        else:
-            pairs = weight.reshape(-1, TAPS) @ self.taps.to(weight)
-            pairs = pairs.view(-1, self.merged, o, i, self.pixels, self.seen)
-        if self.merged == 1:
-            return pairs[:, 0].permute(0, 3, 2, 4, 1).reshape(-1, self.pixels * i, self.seen * o)
-        blocks = pairs.new_zeros(len(pairs), self.pixels, self.merged, i, self.seen, self.merged, o)
-        blocks.diagonal(0, 2, 5).copy_(pairs.permute(0, 4, 3, 5, 2, 1))
-        return blocks.view(-1, self.pixels * self.merged * i, self.seen * self.merged * o)
+            return weight[:, :, 1, 1].reshape(-1, o, i).transpose(1, 2)
+        pairs = (weight.reshape(-1, TAPS) @ self.taps.to(weight)).view(
+            -1, o, i, self.pixels, self.seen
+        )
+        return pairs.permute(0, 3, 2, 4, 1).reshape(-1, self.pixels * i, self.seen * o)
 
     def _to_weight(self, matrices: Tensor, weight: Tensor) -> Tensor:
         """The transpose of `_matrices`: what each weight did, summed over pairs of pixels."""
-        o, i, m = weight.shape[0] // self.groups, weight.shape[1], self.merged
-        blocks = matrices.view(-1, self.pixels, m, i, self.seen, m, o).diagonal(0, 2, 5)
-        pairs = blocks.permute(0, 5, 4, 2, 1, 3).reshape(-1, self.pixels * self.seen)
+        o, i = weight.shape[0] // self.groups, weight.shape[1]
+        apart = matrices.view(-1, self.pixels, i, self.seen, o).permute(0, 4, 2, 1, 3)
         if self.pixels == 1:
             result = torch.zeros_like(weight)
-            result[:, :, 1, 1] = pairs.view(-1, i)
+            result[:, :, 1, 1] = apart.reshape(-1, i)
             return result
+        pairs = apart.reshape(-1, self.pixels * self.seen)
         return pairs.mm(self.taps.to(weight).t()).view_as(weight)

@@ -1,0 +1,51 @@
+"""Kernels of this package that are compiled when it is installed, if there is a C compiler.
+
+They are called through ctypes with addresses, and need neither Python's headers nor torch's.
+"""
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+
+Kernel = Callable[..., None]
+
+_ADDRESS, _SIZE, _NUMBER, _FLAG = ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_double, ctypes.c_bool
+#: Of each kernel in norm.c and grouped.c, its arguments.
+_ARGUMENTS: dict[str, list[Any]] = {
+    "normalise": [
+        *(_ADDRESS, _ADDRESS, _FLAG, _SIZE, _SIZE, _ADDRESS, _ADDRESS, _NUMBER, _NUMBER),
+        *[_ADDRESS] * 5,
+    ],
+    "reverse": [_ADDRESS, _ADDRESS, _ADDRESS, _SIZE, _SIZE, *[_ADDRESS] * 5],
+    "convolve": [_ADDRESS, _ADDRESS, _ADDRESS, _FLAG, *[_SIZE] * 7, _ADDRESS],
+    "correlate": [_ADDRESS, _ADDRESS, *[_SIZE] * 6, _ADDRESS],
+}
+_TYPES = {torch.float32: "float32", torch.float64: "float64"}
+
+
+@cache
+def kernel(name: str, dtype: torch.dtype) -> Kernel | None:
+    """The kernel for tensors of `dtype`, or None where there is none."""
+    library = _library()
+    if library is None or dtype not in _TYPES:
+        return None
+    found: ctypes._NamedFuncPointer | None = getattr(library, f"{name}_{_TYPES[dtype]}", None)
+    if found is not None:
+        found.argtypes, found.restype = _ARGUMENTS[name], None
+    return found
+
+
+@cache
+def _library() -> ctypes.CDLL | None:
+    """None where it was not compiled, or for another kind of machine."""
+    found = find_spec("anynet_study.models.rewrites._kernels")
+    if found is None or found.origin is None:
+        return None
+    try:
+        return ctypes.CDLL(found.origin)
+    except OSError:
+        return None
