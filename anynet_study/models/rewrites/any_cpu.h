@@ -7,3 +7,6 @@
 #else
 #define FOR_ANY_CPU
 #endif
+
+/* Part of whatever calls it, of which there is one for each constant argument. */
+#define INLINED static inline __attribute__((always_inline))

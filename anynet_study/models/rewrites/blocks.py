@@ -80,7 +80,7 @@ class RowBottleneck(Part):
         return self.expand.run(y, tape, residual=residual)
 
     def reverse(self, gradient: Tensor, tape: Tape, gradients: Gradients, wanted: bool) -> Tensor:
-        to_residual, to_y = self.expand.reverse(gradient, tape, gradients)
+        to_residual, to_y = self.expand.reverse(gradient, tape, gradients, residual=True)
         if self.excitation is not None:
             to_y = self.excitation.reverse(to_y, tape, gradients)
         _, to_y = self.spatial.reverse(to_y, tape, gradients)
@@ -108,7 +108,7 @@ class RowBasic(Part):
         return self.second.run(self.first.run(rows, tape), tape, residual=residual)
 
     def reverse(self, gradient: Tensor, tape: Tape, gradients: Gradients, wanted: bool) -> Tensor:
-        to_residual, to_y = self.second.reverse(gradient, tape, gradients)
+        to_residual, to_y = self.second.reverse(gradient, tape, gradients, residual=self.residual)
         into = to_residual if self.residual and self.shortcut is None else None
         _, to_rows = self.first.reverse(to_y, tape, gradients, into=into)
         if self.shortcut is not None:

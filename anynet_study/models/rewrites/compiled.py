@@ -17,10 +17,10 @@ _ADDRESS, _SIZE, _NUMBER, _FLAG = ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_do
 #: Of each kernel in norm.c and grouped.c, its arguments.
 _ARGUMENTS: dict[str, list[Any]] = {
     "normalise": [
-        *(_ADDRESS, _ADDRESS, _FLAG, _SIZE, _SIZE, _ADDRESS, _ADDRESS, _NUMBER, _NUMBER),
-        *[_ADDRESS] * 5,
+        *(_ADDRESS, _ADDRESS, _FLAG, _SIZE, _SIZE, _NUMBER, _NUMBER),
+        *[_ADDRESS] * 8,
     ],
-    "reverse": [_ADDRESS, _ADDRESS, _ADDRESS, _SIZE, _SIZE, *[_ADDRESS] * 5],
+    "reverse": [_ADDRESS, _ADDRESS, _ADDRESS, _FLAG, _SIZE, _SIZE, *[_ADDRESS] * 6],
     "convolve": [_ADDRESS, _ADDRESS, _ADDRESS, _FLAG, *[_SIZE] * 7, _ADDRESS],
     "correlate": [_ADDRESS, _ADDRESS, *[_SIZE] * 6, _ADDRESS],
 }

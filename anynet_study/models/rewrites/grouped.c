@@ -15,8 +15,6 @@
 
 #include "any_cpu.h"
 
-#define INLINED static inline __attribute__((always_inline))
-
 enum { TAPS = 9, MOST_SIDE = 64, AT_ONCE = 4, WIDEST = 8 };
 
 #define REAL float

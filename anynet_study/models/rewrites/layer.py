@@ -16,8 +16,9 @@ class RowLayer(nn.Sequential):
         assert isinstance(convolution, nn.Conv2d)
         assert isinstance(norm, nn.BatchNorm2d)
         super().__init__(convolution, norm)
-        #: The two children, without a look-up by name.
+        #: The two children and their parameters, without a look-up by name.
         self.parts = convolution, norm
+        self.weights = convolution.weight, norm.weight, norm.bias
         self.operator = operator_of(convolution, side)
         #: Side of the maps that leave the layer, in pixels.
         self.side = (side - 1) // convolution.stride[0] + 1
@@ -26,10 +27,10 @@ class RowLayer(nn.Sequential):
         self, rows: Tensor, tape: Tape | None, relu: bool = True, residual: Tensor | None = None
     ) -> Tensor:
         """Return norm(convolution(rows)), plus `residual` if any, and its ReLU if asked for."""
-        convolution, norm = self.parts
+        _, norm = self.parts
         if tape is None and not norm.training:
             return self._folded(rows, relu, residual)
-        z = self.operator.forward(rows, convolution.weight)
+        z = self.operator.forward(rows, self.weights[0])
         y, mean, rstd = normalise(z, norm, relu, residual)
         if tape is not None:
             tape += (rows, z, mean, rstd)
@@ -43,22 +44,21 @@ class RowLayer(nn.Sequential):
         tape: Tape,
         gradients: Gradients,
         relu: bool = True,
+        residual: bool = False,
         wanted: bool = True,
         into: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Return the gradients by the residual and by the rows; the latter as of an operator.
+        """Return the gradients by the `residual`, if any, and by the rows, as of an operator.
 
         `gradient` becomes the former, in place.
         """
         y = tape.pop() if relu else None
         rstd, mean, z, rows = (tape.pop() for _ in range(4))
-        convolution, norm = self.parts
-        to_z, gradients[norm.weight], gradients[norm.bias] = norm_backward(
-            gradient, z, y, norm, mean, rstd
+        weight, scale, shift = self.weights
+        to_z, gradients[scale], gradients[shift] = norm_backward(
+            gradient, z, y, self.parts[1], mean, rstd, residual
         )
-        to_rows, gradients[convolution.weight] = self.operator.backward(
-            to_z, rows, convolution.weight, wanted, into
-        )
+        to_rows, gradients[weight] = self.operator.backward(to_z, rows, weight, wanted, into)
         return gradient, to_rows
 
     def _folded(self, rows: Tensor, relu: bool, residual: Tensor | None) -> Tensor:

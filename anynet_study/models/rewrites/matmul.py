@@ -15,6 +15,8 @@ ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_li
 #: registers; with fewer, its start costs more than it saves.
 MANY_ROWS = 4096
 MANY_PRODUCTS = 1 << 23
+#: Columns from which BLAS is as quick with the narrower matrix on the right.
+MANY_COLUMNS = 32
 
 
 def multiply(rows: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -38,6 +40,6 @@ def multiply_back(rows: Tensor, matrix: Tensor, into: Tensor | None = None) -> T
 
 def outer(left: Tensor, right: Tensor) -> Tensor:
     """Return the transpose of `left` (m, k) times `right` (m, n): (k, n)."""
-    if left.shape[1] <= right.shape[1]:
+    if left.shape[1] <= right.shape[1] or right.shape[1] >= MANY_COLUMNS:
         return left.t().mm(right)
     return right.t().mm(left).t()

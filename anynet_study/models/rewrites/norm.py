@@ -4,6 +4,8 @@ By the kernels of norm.c where they are; otherwise, and with statistics that are
 by torch's.
 """
 
+from collections.abc import Iterator, Mapping
+
 import torch
 from torch import Tensor, nn
 
@@ -18,31 +20,27 @@ def normalise(
     Those are the means and 1 / sqrt(variance + eps) of the batch in training, when the running
     statistics are updated, too; in evaluation they are empty.
     """
+    compiled = _compiled("normalise", norm, z, residual) if norm.training else None
+    if compiled is not None:
+        y, mean, rstd = torch.empty_like(z), *_two_of_each_channel(z)
+        compiled(
+            z.data_ptr(),
+            None if residual is None else residual.data_ptr(),
+            relu,
+            *z.shape,
+            norm.momentum,
+            norm.eps,
+            *_addresses(norm._parameters),
+            *_addresses(norm._buffers),
+            mean.data_ptr(),
+            rstd.data_ptr(),
+            y.data_ptr(),
+        )
+        return y, mean, rstd
     assert norm.momentum is not None
-    assert norm.running_mean is not None
-    assert norm.running_var is not None
     if norm.training:
         assert norm.num_batches_tracked is not None
         norm.num_batches_tracked.add_(1)
-        compiled = _compiled("normalise", norm, z, residual)
-        if compiled is not None:
-            y, mean, rstd = torch.empty_like(z), *_two_of_each_channel(z)
-            compiled(
-                z.data_ptr(),
-                None if residual is None else residual.data_ptr(),
-                relu,
-                *z.shape,
-                norm.weight.data_ptr(),
-                norm.bias.data_ptr(),
-                norm.momentum,
-                norm.eps,
-                norm.running_mean.data_ptr(),
-                norm.running_var.data_ptr(),
-                mean.data_ptr(),
-                rstd.data_ptr(),
-                y.data_ptr(),
-            )
-            return y, mean, rstd
     y, mean, rstd = torch.native_batch_norm(
         z,
         norm.weight,
@@ -59,11 +57,17 @@ def normalise(
 
 
 def norm_backward(
-    gradient: Tensor, z: Tensor, y: Tensor | None, norm: nn.BatchNorm2d, mean: Tensor, rstd: Tensor
+    gradient: Tensor,
+    z: Tensor,
+    y: Tensor | None,
+    norm: nn.BatchNorm2d,
+    mean: Tensor,
+    rstd: Tensor,
+    residual: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients by `z`, by the norm's weight and by its bias.
 
-    `gradient`, by `y`, becomes that by the residual, in place; `y` is None where there was no
+    With a `residual`, `gradient` becomes the one by that, in place; `y` is None where there was no
     ReLU. The memory of `z` may be taken for the first.
     """
     compiled = _compiled("reverse", norm, gradient, z, y) if mean.numel() else None
@@ -72,9 +76,10 @@ def norm_backward(
         compiled(
             gradient.data_ptr(),
             z.data_ptr(),
-            None if y is None else y.data_ptr(),
+            y.data_ptr() if y is not None and residual else None,
+            y is not None,
             *z.shape,
-            norm.weight.data_ptr(),
+            *_addresses(norm._parameters),
             mean.data_ptr(),
             rstd.data_ptr(),
             to_weight.data_ptr(),
@@ -99,9 +104,17 @@ def norm_backward(
 
 def _compiled(name: str, norm: nn.BatchNorm2d, *rows: Tensor | None) -> Kernel | None:
     """The compiled kernel, if there is one for these tensors."""
-    dtype = norm.weight.dtype
-    fit = all(it is None or (it.dtype == dtype and it.is_contiguous()) for it in rows)
-    return kernel(name, dtype) if fit else None
+    weight = norm._parameters["weight"]
+    assert weight is not None
+    for it in rows:
+        if it is not None and not (it.dtype == weight.dtype and it.is_contiguous()):
+            return None
+    return kernel(name, weight.dtype)
+
+
+def _addresses(tensors: Mapping[str, Tensor | None]) -> Iterator[int]:
+    """Of a module's own, in their order; looked up by name each would take as long as a kernel."""
+    return (tensor.data_ptr() for tensor in tensors.values() if tensor is not None)
 
 
 def _two_of_each_channel(z: Tensor) -> tuple[Tensor, Tensor]:
