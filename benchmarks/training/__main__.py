@@ -6,12 +6,13 @@
 All train the same networks of the paper's band on the same data with the same recipe, batch size
 and steps, from the same weights. Runs an hour is 3600 n / wall, from the start of the processes to
 the last result on disk: start-up, tests and journals are inside. Images a second are training
-images from the beginning of the first run to the last result: tests are inside, start-up is not.
+images of each process from the beginning of its first run to its last result, in sum: tests are
+inside; start-up and the wait for the last process, which a long study does not feel, are not.
 On a CPU the ways take turns (`benchmarks.turns`), on a GPU they follow each other, and ratios are
 medians of the ratios within a round. Ends with 1 where the comparison is not fair: other steps,
 images or networks, another loss in the first step, errors that differ more than seeds'.
 
-The default takes about five minutes on two cores, `--quick` a minute. With a GPU, rows for it
+The default takes about eight minutes on two cores, `--quick` a minute. With a GPU, rows for it
 follow, at 32 and at 224 px; for several plain loops on it, run them under MPS.
 """
 
@@ -27,6 +28,7 @@ from pathlib import Path
 import torch
 
 from anynet_study.cli.prepared import Prepared, prepare
+from anynet_study.models.rewrites.compiled import kernel
 
 from .checks import STEP_TOLERANCE, first_step, violations
 from .overhead import Overhead, overhead
@@ -39,7 +41,7 @@ def tasks(options: argparse.Namespace, folder: Path) -> list[Task]:
     """By default as much as fits the time; on a GPU at least three runs for each at a time."""
     found = []
     if options.device in (None, "cpu"):
-        runs, epochs, steps = (2, 1, 8) if options.quick else (6, 1, 40)
+        runs, epochs, steps = (2, 1, 8) if options.quick else (10, 1, 40)
         found.append(Task(folder / "cpu", "cpu", runs, epochs, steps))
     if options.device == "cuda" or (options.device is None and torch.cuda.is_available()):
         runs, epochs, steps = (12, 2, 20) if options.quick else (24, 5, 40)
@@ -92,9 +94,10 @@ def test_images(prepared: Prepared) -> int:
 
 def machine() -> str:
     gpu = f", {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
+    compiled = "with" if kernel("normalise", torch.float32) else "without"
     return (
         f"{platform.processor() or platform.machine()}{gpu}, torch {torch.__version__}, "
-        f"Python {platform.python_version()}"
+        f"Python {platform.python_version()}, {compiled} compiled kernels"
     )
 
 

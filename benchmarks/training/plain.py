@@ -9,6 +9,7 @@ start from the weights of their run and shuffle by themselves, so that they are 
 other seeds are.
 """
 
+import os
 import sys
 import time
 from importlib import import_module
@@ -60,7 +61,7 @@ def by_reference(spec: RunSpec, view: DatasetView, device: torch.device) -> Resu
     )
     first = outcome.curves["train_loss"][0]
     images = steps * spec.recipe.batch_size
-    return Result(spec.run_id, steps, images, first, outcome.error, started)
+    return Result(spec.run_id, steps, images, first, outcome.error, started, str(os.getpid()))
 
 
 def by_loop(
@@ -88,7 +89,7 @@ def by_loop(
             steps, images = steps + 1, images + len(labels)
         losses.append(total / (an_epoch * recipe.batch_size))
         error = test(model, batches)
-    return Result(spec.run_id, steps, images, losses[0], error, started)
+    return Result(spec.run_id, steps, images, losses[0], error, started, str(os.getpid()))
 
 
 def plain_model(spec: RunSpec, view: DatasetView) -> tuple[nn.Module, torch.optim.Optimizer]:

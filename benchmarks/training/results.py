@@ -25,6 +25,8 @@ class Result:
     error: float
     #: Unix time.
     started: float
+    #: Which of the way's processes trained it.
+    process: str
 
     def write(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -35,20 +37,28 @@ def read_results(folder: Path, planned: Iterable[PlannedRun], images: int) -> li
     """The results in `folder`: files of the plain loops, or a study on `images` images."""
     plain = [Result(**json.loads(path.read_text())) for path in folder.glob("*.json")]
     runs = {run.run_id: run for run in planned}
-    records = [record for path in _journals(folder) for record in read_journal(path).records]
-    return plain + [_of_record(record, runs[record.run_id], images) for record in records]
+    return plain + [
+        _of_record(record, runs[record.run_id], images, path.stem)
+        for path in _journals(folder)
+        for record in read_journal(path).records
+    ]
 
 
-def last_written(folder: Path) -> float:
-    """Unix time at which the last result was on disk."""
-    return max(path.stat().st_mtime for path in [*folder.glob("*.json"), *_journals(folder)])
+def last_written(folder: Path) -> dict[str, float]:
+    """Of each process the unix time at which its last result was on disk."""
+    written = [(path.stem, path) for path in _journals(folder)]
+    written += [(json.loads(path.read_text())["process"], path) for path in folder.glob("*.json")]
+    found: dict[str, float] = {}
+    for process, path in written:
+        found[process] = max(found.get(process, 0.0), path.stat().st_mtime)
+    return found
 
 
 def _journals(folder: Path) -> list[Path]:
     return list((folder / "journals").glob("*.arrow"))
 
 
-def _of_record(record: RunRecord, run: PlannedRun, images: int) -> Result:
+def _of_record(record: RunRecord, run: PlannedRun, images: int, process: str) -> Result:
     """What the curves of a record say was done."""
     recipe = run.spec.recipe
     lengths = epoch_lengths(recipe, steps_per_epoch(images, recipe.batch_size))
@@ -60,4 +70,5 @@ def _of_record(record: RunRecord, run: PlannedRun, images: int) -> Result:
         float(record.curves["train_loss"][0]) if record.epochs else float("nan"),
         record.error,
         record.started,
+        process,
     )

@@ -3,14 +3,14 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from anynet_study.dispatch.planned import PlannedRun
-from benchmarks.turns import take_turns
+from benchmarks.turns import Turns, take_turns
 
 from .results import Result, last_written, read_results
 from .task import Task
@@ -39,16 +39,14 @@ class Measured:
     start_up: float
     #: Until the last result was on disk.
     wall: float
+    #: Training images a second of each process, from the beginning of its first run to its last
+    #: result on disk, in sum: a long study's, without start-up and the wait for the last process.
+    images_a_second: float
 
     @property
     def runs_an_hour(self) -> float:
         """Everything inside: start-up, tests, journals."""
         return 3600 * len(self.results) / self.wall
-
-    @property
-    def images_a_second(self) -> float:
-        """Training images, from when the first run began: all but the start-up inside."""
-        return sum(result.images for result in self.results) / (self.wall - self.start_up)
 
 
 def ways(device: str) -> list[Way]:
@@ -97,8 +95,21 @@ def measure(
             sys.exit(f"{way.title}: exit {its.status}\n{error[-2000:]}")
         results = read_results(folder, planned, task.images)
         first = min(result.started for result in results)
-        found[way.name] = Measured(results, its.until(first), its.until(last_written(folder)))
+        last = last_written(folder)
+        rate = images_a_second(results, its, last)
+        wall = its.until(max(last.values()))
+        found[way.name] = Measured(results, its.until(first), wall, rate)
     return found
+
+
+def images_a_second(results: Sequence[Result], turns: Turns, ended: Mapping[str, float]) -> float:
+    """See `Measured`; `ended`: when each process had its last result on disk."""
+    rate = 0.0
+    for process, end in ended.items():
+        own = [result for result in results if result.process == process]
+        seconds = turns.until(end) - turns.until(min(result.started for result in own))
+        rate += sum(result.images for result in own) / seconds
+    return rate
 
 
 def _start(way: Way, task: Task, out: Path) -> "list[subprocess.Popen[bytes]]":

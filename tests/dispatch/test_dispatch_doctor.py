@@ -14,7 +14,7 @@ import pytest
 from scripted_study import command
 from tiny_study import typing_in
 
-from anynet_study.dispatch.doctor import Finding, examination, examine, files
+from anynet_study.dispatch.doctor import Finding, examination, examine, files, machine
 from anynet_study.dispatch.doctor.mounts import mount_of
 from anynet_study.dispatch.doctor.slurm import PROBES
 from anynet_study.dispatch.slurm.ask import ask
@@ -114,6 +114,19 @@ def test_without_slurm_the_rest_is_probed(site: Path) -> None:
     assert told["Slurm"].found == "none here: no such service"
     assert not {"MaxArraySize", "sacct", "partitions"} & set(told)
     assert {"this machine", "GPUs here", "file system", *files.FILE_PROBES} <= set(told)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_whether_kernels_were_compiled(
+    site: Path, monkeypatch: pytest.MonkeyPatch, compiled: bool
+) -> None:
+    kernels = site / "models" / "rewrites" / ("_kernels.abi3.so" if compiled else "norm.c")
+    kernels.parent.mkdir(parents=True)
+    kernels.touch()
+    monkeypatch.setattr(machine, "files", lambda _: site)
+    told = found(site)["compiled kernels"]
+    assert told.found == ("there" if compiled else "none")
+    assert ("C compiler" in told.advice) is not compiled
 
 
 def test_this_machine_has_all_that_studies_rely_on(tmp_path: Path) -> None:
