@@ -3,8 +3,8 @@
  *
  * Other kernels keep a register for the channels of one group; here it holds those of several, and
  * each channel of a pixel in turn is spread over the lanes of its group. Weights come as (tap,
- * channel of the group, channel of the output), so that lanes are neighbours in memory. Compiled for
- * each type by including itself, by compilers that know `__builtin_shuffle`.
+ * channel of the group, channel of the output), so that lanes are neighbours in memory. Compiled
+ * for each type by including itself, by compilers that know `__builtin_shuffle`.
  */
 #ifndef REAL
 #if defined(__GNUC__) && !defined(__clang__)
@@ -118,17 +118,17 @@ INLINED void NAMED(convolve_groups)(const REAL *rows, const REAL *weight, const 
 
 /* out = the convolution of rows with `weight`, plus `bias` if that is not NULL.
  *
- * Maps have `side` pixels a side, (out_side) those that come out. Forward, `apart` is 1, and `stride`
- * as it is. The way back, from gradients by the output to those by the input, is a convolution with
- * `stride` 1 and flipped taps, of maps whose pixels are put `apart` by what was the stride. */
+ * Maps are of `side` pixels a side, and become maps of `out_side`. Forward, `apart` is 1. The way
+ * back, from the gradient by the output to that by the input, is a convolution with `stride` 1 and
+ * flipped taps, of maps whose pixels are put `apart` by what was the stride. */
 FOR_ANY_CPU void NAMED(convolve)(const REAL *rows, const REAL *weight, const REAL *bias,
                                  bool flipped, ptrdiff_t images, ptrdiff_t side, ptrdiff_t apart,
                                  ptrdiff_t out_side, ptrdiff_t stride, ptrdiff_t channels,
                                  ptrdiff_t width, REAL *out)
 {
-#define OF_WIDTH(number)                                                                            \
-    if (width == number)                                                                            \
-        NAMED(convolve_groups)(rows, weight, bias, flipped, images, side, apart, out_side, stride,   \
+#define OF_WIDTH(number)                                                                           \
+    if (width == number)                                                                           \
+        NAMED(convolve_groups)(rows, weight, bias, flipped, images, side, apart, out_side, stride, \
                                channels, number, out)
     OF_WIDTH(1);
     OF_WIDTH(2);
@@ -186,9 +186,9 @@ FOR_ANY_CPU void NAMED(correlate)(const REAL *rows, const REAL *gradient, ptrdif
                                   ptrdiff_t side, ptrdiff_t out_side, ptrdiff_t stride,
                                   ptrdiff_t channels, ptrdiff_t width, REAL *to_weight)
 {
-#define OF_WIDTH(number)                                                                            \
-    if (width == number)                                                                            \
-        NAMED(correlate_groups)(rows, gradient, images, side, out_side, stride, channels, number,    \
+#define OF_WIDTH(number)                                                                           \
+    if (width == number)                                                                           \
+        NAMED(correlate_groups)(rows, gradient, images, side, out_side, stride, channels, number,  \
                                 to_weight)
     OF_WIDTH(1);
     OF_WIDTH(2);

@@ -28,7 +28,19 @@ enum { STRIP = 256, BLOCK = 64 };
 
 #else
 
-/* Sums of `n` rows minus `shift`, and of the squares of that. */
+/* The mean of `n` rows. */
+FOR_ANY_CPU void NAMED(average)(const REAL *restrict z, ptrdiff_t n, ptrdiff_t width,
+                                ptrdiff_t columns, REAL *restrict mean)
+{
+    REAL sum[STRIP] = {0};
+    for (ptrdiff_t i = 0; i < n; i++, z += columns)
+        for (ptrdiff_t j = 0; j < width; j++)
+            sum[j] += z[j];
+    for (ptrdiff_t j = 0; j < width; j++)
+        mean[j] = sum[j] / n;
+}
+
+/* Adds sums of `n` rows minus `shift`, and of the squares of that. */
 FOR_ANY_CPU void NAMED(add_moments)(const REAL *restrict z, ptrdiff_t n, ptrdiff_t width,
                                     ptrdiff_t columns, const REAL *restrict shift,
                                     double *restrict sums, double *restrict squares)
@@ -67,6 +79,7 @@ FOR_ANY_CPU void NAMED(line)(const REAL *restrict weight, const REAL *restrict b
     }
 }
 
+/* The line, plus the residual and its ReLU where these are wanted. */
 FOR_ANY_CPU void NAMED(scale)(const REAL *restrict z, const REAL *restrict residual, bool relu,
                               ptrdiff_t rows, ptrdiff_t width, ptrdiff_t columns,
                               const REAL *restrict factor, const REAL *restrict constant,
@@ -87,8 +100,8 @@ FOR_ANY_CPU void NAMED(scale)(const REAL *restrict z, const REAL *restrict resid
 }
 
 /* y = relu(weight (z - mean) / sqrt(variance + eps) + bias + residual), with the rows' mean and
- * variance; `residual` may be NULL, `relu` false. The mean, 1 / sqrt(...), the running statistics and
- * the number of batches in them are written. */
+ * variance; `residual` may be NULL, `relu` false. The mean, 1 / sqrt(...), the running statistics
+ * and the number of batches in them are written. */
 void NAMED(normalise)(const REAL *z, const REAL *residual, bool relu, ptrdiff_t rows,
                       ptrdiff_t columns, double momentum, double eps, const REAL *weight,
                       const REAL *bias, REAL *running_mean, REAL *running_variance,
@@ -99,17 +112,18 @@ void NAMED(normalise)(const REAL *z, const REAL *residual, bool relu, ptrdiff_t 
         ptrdiff_t width = columns - from < STRIP ? columns - from : STRIP;
         const REAL *strip = z + from;
         double sums[STRIP] = {0}, squares[STRIP] = {0};
-        REAL factor[STRIP], constant[STRIP];
-        /* Minus the first row: the mean may be far from zero, its square would swallow the rest. */
+        REAL shift[STRIP], factor[STRIP], constant[STRIP];
+        /* About the mean: where that is far from zero, its square would swallow the variance. */
+        NAMED(average)(strip, rows < BLOCK ? rows : BLOCK, width, columns, shift);
         for (ptrdiff_t i = 0; i < rows; i += BLOCK)
             NAMED(add_moments)(strip + i * columns, rows - i < BLOCK ? rows - i : BLOCK, width,
-                               columns, strip, sums, squares);
+                               columns, shift, sums, squares);
         for (ptrdiff_t j = 0; j < width; j++) {
             double shifted = sums[j] / rows;
             double variance = squares[j] / rows - shifted * shifted;
             variance = variance < 0 ? 0 : variance;
             double unbiased = variance * rows / (rows - 1);
-            double center = strip[j] + shifted;
+            double center = shift[j] + shifted;
             ptrdiff_t k = from + j;
             running_mean[k] += momentum * (center - running_mean[k]);
             running_variance[k] += momentum * (unbiased - running_variance[k]);
@@ -123,15 +137,14 @@ void NAMED(normalise)(const REAL *z, const REAL *residual, bool relu, ptrdiff_t 
 }
 
 /* An element of the gradient, but with a ReLU zero where the line is not above zero. */
-#define MASKED(gradient, z)                                                                         \
+#define MASKED(gradient, z)                                                                        \
     (relu && (z) * line_factor[j] + line_constant[j] <= 0 ? 0 : (gradient))
 
-INLINED void NAMED(add_products_as)(const bool relu, const REAL *restrict gradient, const REAL *restrict z,
-                                     ptrdiff_t n, ptrdiff_t width, ptrdiff_t columns,
-                                     const REAL *restrict line_factor,
-                                     const REAL *restrict line_constant,
-                                     const REAL *restrict mean, double *restrict sums,
-                                     double *restrict products)
+INLINED void NAMED(add_products_as)(const bool relu, const REAL *restrict gradient,
+                                    const REAL *restrict z, ptrdiff_t n, ptrdiff_t width,
+                                    ptrdiff_t columns, const REAL *restrict line_factor,
+                                    const REAL *restrict line_constant, const REAL *restrict mean,
+                                    double *restrict sums, double *restrict products)
 {
     REAL first[STRIP] = {0}, second[STRIP] = {0};
     for (; n >= 4; n -= 4, gradient += 4 * columns, z += 4 * columns) {
@@ -182,8 +195,9 @@ FOR_ANY_CPU void NAMED(mask)(REAL *restrict gradient, const REAL *restrict y, pt
             gradient[j] = y[j] <= 0 ? 0 : gradient[j];
 }
 
-FOR_ANY_CPU void NAMED(combine)(bool relu, const REAL *restrict gradient, REAL *restrict z, ptrdiff_t rows,
-                                ptrdiff_t width, ptrdiff_t columns,
+/* z becomes the sum of multiples of the masked gradient, of z and of 1. */
+FOR_ANY_CPU void NAMED(combine)(bool relu, const REAL *restrict gradient, REAL *restrict z,
+                                ptrdiff_t rows, ptrdiff_t width, ptrdiff_t columns,
                                 const REAL *restrict line_factor,
                                 const REAL *restrict line_constant,
                                 const REAL *restrict of_gradient, const REAL *restrict of_z,
@@ -228,8 +242,8 @@ void NAMED(reverse)(REAL *gradient, REAL *z, const REAL *y, bool relu, ptrdiff_t
             of_z[j] = inner;
             constant[j] = -outer * sums[j] / rows - mean[k] * inner;
         }
-        NAMED(combine)(masks, gradient + from, z + from, rows, width, columns, factor, line_constant,
-                       of_gradient, of_z, constant);
+        NAMED(combine)(masks, gradient + from, z + from, rows, width, columns, factor,
+                       line_constant, of_gradient, of_z, constant);
     }
 }
 
