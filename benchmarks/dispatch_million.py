@@ -1,6 +1,8 @@
 """A study of a million runs on a thousand simulated workers, by the real planner and journals.
 
-    python -m benchmarks.dispatch_million [RUNS] [WORKERS]    (default 1000000 1000; 1.5 GB of disk)
+    python -m benchmarks.dispatch_million [RUNS] [WORKERS] [LOST]
+
+By default a million, a thousand and 2% of the jobs; 1.5 GB of disk.
 
 What `launch` and `status` do is done for real: the plan, what is recorded, prices learned from the
 last runs, what is tried again, the packing into jobs. The cluster is a simulation: runs take about
@@ -55,9 +57,9 @@ recipes: {{basic: {{epochs: 200}}}}
 """
 #: Epochs of the curves in a record.
 EPOCHS = 10
-#: Of the simulated cluster: seconds from a job's start to its first step, the share of jobs that
-#: are lost, and the shares of runs that diverge, that are short of memory and that fail for good.
-START_UP, LOST = 10.0, 0.02
+#: Of the simulated cluster: seconds from a job's start to its first step, and the shares of runs
+#: that diverge, that are short of memory and that fail for good.
+START_UP = 10.0
 FATES = {"diverged": 1e-3, "oom": 1e-4, "code": 1e-5}
 #: Tries of a run that is short of memory.
 ATTEMPTS = 3
@@ -107,11 +109,13 @@ class Frame:
 class Cluster:
     """Workers that take the jobs in turn; it has its own clock, in seconds since 1970."""
 
-    def __init__(self, journals: Path, workers: int) -> None:
+    def __init__(self, journals: Path, workers: int, lost: float) -> None:
         self.now = BEGIN
         #: How runs ended; a run may be there more than once.
         self.ends: Counter[str] = Counter()
         self._journals, self._workers = journals, workers
+        #: Share of jobs that end on the way.
+        self._lost = lost
         self._draws = np.random.default_rng(0)
         self._frames = {fate: Frame(fate) for fate in ("completed", *FATES)}
 
@@ -135,7 +139,7 @@ class Cluster:
     def _job(self, job: list[tuple[str, float]], at: float, journal: BinaryIO) -> float:
         """When the job ends, its runs' records in the journal; a lost one ends on the way."""
         draws, shares = self._draws, list(FATES.values())
-        trained = draws.integers(len(job)) if draws.random() < LOST else len(job)
+        trained = draws.integers(len(job)) if draws.random() < self._lost else len(job)
         noise = draws.lognormal(0, 0.1, len(job)).tolist()
         fates = draws.choice(["completed", *FATES], len(job), p=[1 - sum(shares), *shares]).tolist()
         for (run_id, predicted), factor, fate in zip(job[:trained], noise, fates, strict=False):
@@ -175,14 +179,14 @@ def queued() -> Iterator[list[tuple[str, float]]]:
         yield list(zip(words[::2], map(float, words[1::2]), strict=True))
 
 
-def study(runs: int, workers: int) -> None:
+def study(runs: int, workers: int, lost: float) -> None:
     views = ", ".join(
         f"d{i}: {{base: digits, classes: {2 + i % 9}, per_class: {10 + i}}}" for i in range(VIEWS)
     )
     Path(SWEEP_FILE).write_text(SWEEP.format(count=-(-runs // (VIEWS + 2)), views=views))
     journals = Path("studies/million/journals")
     journals.mkdir(parents=True)
-    cluster = Cluster(journals, workers)
+    cluster = Cluster(journals, workers, lost)
     for number in itertools.count(1):
         command = [sys.executable, __file__, "--launch"]
         told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -203,10 +207,11 @@ def main() -> None:
     if sys.argv[1:] == ["--launch"]:
         launch()
         return
-    runs, workers = [int(it) for it in sys.argv[1:]] + [1_000_000, 1000][len(sys.argv) - 1 :]
+    given = [float(it) for it in sys.argv[1:]]
+    runs, workers, lost = given + [1e6, 1000, 0.02][len(given) :]
     with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
         os.environ["ANYNET_DATA"] = "data"
-        study(runs, workers)
+        study(int(runs), int(workers), lost)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "dispatch_million.py"
 
 
 def test_every_simulated_run_ends_once(tmp_path: Path) -> None:
-    command = [sys.executable, str(BENCHMARK), "3000", "9"]
+    command = [sys.executable, str(BENCHMARK), "3000", "9", "0.3"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     launches = re.findall(r"launch \d+: (\d+) of 3000 runs in (\d+) jobs", done.stdout)
