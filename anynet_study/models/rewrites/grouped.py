@@ -10,7 +10,7 @@ from anynet_study.models.rewrites.compiled import Kernel, kernel
 WIDTHS = (1, 2, 4, 8)
 #: Bytes of a register's channels: fewer do not fill it.
 REGISTER = 64
-#: Of a map, in pixels.
+#: Of a map, in pixels: more than grouped.c has room for would be written beyond it.
 MOST_SIDE = 64
 
 
