@@ -4,23 +4,35 @@ They are called through ctypes with addresses, and need neither Python's headers
 """
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
 import torch
+from torch import Tensor
 
-Kernel = Callable[..., None]
+Kernel = Callable[..., Any]
 
 _ADDRESS, _SIZE, _NUMBER, _FLAG = ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_double, ctypes.c_bool
-#: Of each kernel in norm.c and grouped.c, its arguments.
+#: Of each kernel in norm.c, grouped.c and pointwise.c, its arguments.
 _ARGUMENTS: dict[str, list[Any]] = {
     "normalise": [
         *(_ADDRESS, _ADDRESS, _FLAG, _SIZE, _SIZE, _NUMBER, _NUMBER),
         *[_ADDRESS] * 8,
     ],
     "reverse": [_ADDRESS, _ADDRESS, _ADDRESS, _FLAG, _SIZE, _SIZE, *[_ADDRESS] * 6],
+    "pointwise": [
+        *(_ADDRESS, _ADDRESS, _ADDRESS, _FLAG, _SIZE, _SIZE, _SIZE, _NUMBER, _NUMBER),
+        *[_ADDRESS] * 10,
+    ],
+    "pointwise_reverse": [
+        *([_ADDRESS] * 5),
+        *(_FLAG, _SIZE, _SIZE, _SIZE),
+        *([_ADDRESS] * 8),
+        *(_FLAG, _ADDRESS),
+    ],
+    "pointwise_room": [_SIZE, _SIZE],
     "convolve": [_ADDRESS, _ADDRESS, _ADDRESS, _FLAG, *[_SIZE] * 7, _ADDRESS],
     "correlate": [_ADDRESS, _ADDRESS, *[_SIZE] * 6, _ADDRESS],
 }
@@ -33,10 +45,24 @@ def kernel(name: str, dtype: torch.dtype) -> Kernel | None:
     library = _library()
     if library is None or dtype not in _TYPES:
         return None
+    if name.startswith("pointwise") and not _has_wide_registers(library):
+        return None
     found: ctypes._NamedFuncPointer | None = getattr(library, f"{name}_{_TYPES[dtype]}", None)
     if found is not None:
-        found.argtypes, found.restype = _ARGUMENTS[name], None
+        found.argtypes = _ARGUMENTS[name]
+        found.restype = _SIZE if name == "pointwise_room" else None
     return found
+
+
+def _has_wide_registers(library: ctypes.CDLL) -> bool:
+    """Whether this CPU has what pointwise.c is for; other compilers leave that empty."""
+    has = getattr(library, "has_wide_registers", None)
+    return has is not None and bool(has())
+
+
+def addresses(tensors: Mapping[str, Tensor | None]) -> Iterator[int]:
+    """Of a module's own, in their order; looked up by name each would take as long as a kernel."""
+    return (tensor.data_ptr() for tensor in tensors.values() if tensor is not None)
 
 
 @cache

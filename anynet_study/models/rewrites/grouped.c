@@ -33,24 +33,10 @@ enum { TAPS = 9, MOST_SIDE = 64, AT_ONCE = 4, WIDEST = 8 };
 #endif
 #else
 
-#define VECTOR NAMED(vector)
-#define LANES (64 / (ptrdiff_t)sizeof(REAL))
-typedef REAL VECTOR __attribute__((vector_size(64)));
-typedef INTEGER NAMED(integers) __attribute__((vector_size(64)));
-typedef REAL NAMED(anywhere) __attribute__((vector_size(64), aligned(sizeof(REAL)), may_alias));
+#include "vectors.h"
 
-#define LOAD(from) ((VECTOR)(*(const NAMED(anywhere) *)(from)))
-#define STORE(to, value) (*(NAMED(anywhere) *)(to) = (value))
 /* Lane l becomes channel k of the group of lane l. */
 #define SPREAD(pixel, k) __builtin_shuffle(pixel, (lanes & ~(INTEGER)(width - 1)) | (INTEGER)(k))
-
-INLINED NAMED(integers) NAMED(count)(void)
-{
-    NAMED(integers) lanes;
-    for (int l = 0; l < LANES; l++)
-        lanes[l] = l;
-    return lanes;
-}
 
 /* Puts the lanes of an image's pixels into a map that has a border of zeros and is `reach` wide. */
 INLINED void NAMED(pad)(const REAL *pixels, ptrdiff_t side, ptrdiff_t apart, ptrdiff_t channels,
@@ -66,7 +52,7 @@ INLINED void NAMED(convolve_pixels)(const VECTOR *const *first, ptrdiff_t reach,
                                     VECTOR bias, bool flipped, ptrdiff_t channels, const int width,
                                     const int many, const int begin, const int end, REAL *out)
 {
-    const NAMED(integers) lanes = NAMED(count)();
+    const INTEGERS lanes = NAMED(count)();
     VECTOR sums[AT_ONCE];
     for (int q = 0; q < many; q++)
         sums[q] = bias;
@@ -142,8 +128,8 @@ INLINED void NAMED(correlate_image)(const VECTOR *map, ptrdiff_t side, const REA
                                     ptrdiff_t out_side, ptrdiff_t stride, ptrdiff_t channels,
                                     const int width, ptrdiff_t done, REAL *to_weight)
 {
-    const NAMED(integers) lanes = NAMED(count)();
-    const NAMED(integers) wanted = lanes >= (INTEGER)done;
+    const INTEGERS lanes = NAMED(count)();
+    const INTEGERS wanted = lanes >= (INTEGER)done;
     const ptrdiff_t reach = side + 2;
     for (int line = side > 1 ? 0 : 1; line < (side > 1 ? 3 : 2); line++) {
         VECTOR sums[3][WIDEST] = {0};
@@ -160,7 +146,7 @@ INLINED void NAMED(correlate_image)(const VECTOR *map, ptrdiff_t side, const REA
         for (int tap = 0; tap < 3; tap++)
             for (int k = 0; k < width; k++) {
                 REAL *to = to_weight + ((line * 3 + tap) * width + k) * channels;
-                STORE(to, LOAD(to) + (VECTOR)((NAMED(integers))sums[tap][k] & wanted));
+                STORE(to, LOAD(to) + (VECTOR)((INTEGERS)sums[tap][k] & wanted));
             }
     }
 }
@@ -197,9 +183,6 @@ FOR_ANY_CPU void NAMED(correlate)(const REAL *rows, const REAL *gradient, ptrdif
 #undef OF_WIDTH
 }
 
-#undef VECTOR
-#undef LANES
-#undef LOAD
-#undef STORE
 #undef SPREAD
+#include "no_vectors.h"
 #endif

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from anynet_study.models.rewrites.norm import norm_backward, normalise
 from anynet_study.models.rewrites.operators import operator_of
 from anynet_study.models.rewrites.part import Gradients, Tape
+from anynet_study.models.rewrites.pointwise import pointwise
 
 
 class RowLayer(nn.Sequential):
@@ -20,6 +21,7 @@ class RowLayer(nn.Sequential):
         self.parts = convolution, norm
         self.weights = convolution.weight, norm.weight, norm.bias
         self.operator = operator_of(convolution, side)
+        self.joined = pointwise(convolution, norm, side)
         #: Side of the maps that leave the layer, in pixels.
         self.side = (side - 1) // convolution.stride[0] + 1
 
@@ -30,8 +32,11 @@ class RowLayer(nn.Sequential):
         _, norm = self.parts
         if tape is None and not norm.training:
             return self._folded(rows, relu, residual)
-        z = self.operator.forward(rows, self.weights[0])
-        y, mean, rstd = normalise(z, norm, relu, residual)
+        if self.joined is not None and self.joined.fits(rows, residual):
+            z, y, mean, rstd = self.joined.forward(rows, relu, residual)
+        else:
+            z = self.operator.forward(rows, self.weights[0])
+            y, mean, rstd = normalise(z, norm, relu, residual)
         if tape is not None:
             tape += (rows, z, mean, rstd)
             if relu:
@@ -55,6 +60,11 @@ class RowLayer(nn.Sequential):
         y = tape.pop() if relu else None
         rstd, mean, z, rows = (tape.pop() for _ in range(4))
         weight, scale, shift = self.weights
+        if self.joined is not None and self.joined.fits(gradient, rows, into):
+            to_rows, gradients[weight], gradients[scale], gradients[shift] = self.joined.backward(
+                gradient, z, y, rows, mean, rstd, residual, wanted, into
+            )
+            return gradient, to_rows
         to_z, gradients[scale], gradients[shift] = norm_backward(
             gradient, z, y, self.parts[1], mean, rstd, residual
         )

@@ -1,9 +1,8 @@
 /* Batch norm of rows (rows, columns) with the sum and the ReLU behind it; norm.py calls this.
  *
  * Torch takes a kernel for each of these and for each pass over memory; here a pass does all that
- * it can with what it reads. Sums are of blocks of rows, and those are added in double precision.
- * Compiled for each type by including itself; columns are taken in strips, whose sums stay in the
- * nearest cache.
+ * it can with what it reads. Compiled for each type by including itself; columns are summed in
+ * strips, whose sums stay in the nearest cache.
  */
 #ifndef REAL
 
@@ -11,10 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "any_cpu.h"
+#include "norm.h"
 
-enum { STRIP = 256, BLOCK = 64 };
+enum { STRIP = 256 };
 
 #define REAL float
 #define NAMED(name) name##_float32
@@ -28,25 +29,26 @@ enum { STRIP = 256, BLOCK = 64 };
 
 #else
 
-/* The mean of `n` rows. */
-FOR_ANY_CPU void NAMED(average)(const REAL *restrict z, ptrdiff_t n, ptrdiff_t width,
-                                ptrdiff_t columns, REAL *restrict mean)
+#include "norm.h"
+
+FOR_ANY_CPU void NAMED(average)(const REAL *restrict z, ptrdiff_t rows, ptrdiff_t columns,
+                                REAL *restrict mean)
 {
-    REAL sum[STRIP] = {0};
-    for (ptrdiff_t i = 0; i < n; i++, z += columns)
-        for (ptrdiff_t j = 0; j < width; j++)
-            sum[j] += z[j];
-    for (ptrdiff_t j = 0; j < width; j++)
-        mean[j] = sum[j] / n;
+    memset(mean, 0, columns * sizeof(REAL));
+    for (ptrdiff_t i = 0; i < rows; i++, z += columns)
+        for (ptrdiff_t j = 0; j < columns; j++)
+            mean[j] += z[j];
+    for (ptrdiff_t j = 0; j < columns; j++)
+        mean[j] /= rows;
 }
 
-/* Adds sums of `n` rows minus `shift`, and of the squares of that. */
-FOR_ANY_CPU void NAMED(add_moments)(const REAL *restrict z, ptrdiff_t n, ptrdiff_t width,
-                                    ptrdiff_t columns, const REAL *restrict shift,
-                                    double *restrict sums, double *restrict squares)
+/* Of a strip that is `width` columns wide. */
+FOR_ANY_CPU void NAMED(add_strip)(const REAL *restrict z, ptrdiff_t rows, ptrdiff_t width,
+                                  ptrdiff_t columns, const REAL *restrict shift,
+                                  double *restrict sums, double *restrict squares)
 {
     REAL first[STRIP] = {0}, second[STRIP] = {0};
-    for (; n >= 4; n -= 4, z += 4 * columns) {
+    for (; rows >= 4; rows -= 4, z += 4 * columns) {
         const REAL *restrict a = z, *restrict b = a + columns;
         const REAL *restrict c = b + columns, *restrict d = c + columns;
         for (ptrdiff_t j = 0; j < width; j++) {
@@ -56,7 +58,7 @@ FOR_ANY_CPU void NAMED(add_moments)(const REAL *restrict z, ptrdiff_t n, ptrdiff
             second[j] += (p * p + q * q) + (r * r + s * s);
         }
     }
-    for (; n > 0; n--, z += columns)
+    for (; rows > 0; rows--, z += columns)
         for (ptrdiff_t j = 0; j < width; j++) {
             REAL p = z[j] - shift[j];
             first[j] += p;
@@ -68,86 +70,99 @@ FOR_ANY_CPU void NAMED(add_moments)(const REAL *restrict z, ptrdiff_t n, ptrdiff
     }
 }
 
-/* The norm as a line: factor z + constant. */
-FOR_ANY_CPU void NAMED(line)(const REAL *restrict weight, const REAL *restrict bias,
-                             const REAL *restrict mean, const REAL *restrict rstd, ptrdiff_t width,
-                             REAL *restrict factor, REAL *restrict constant)
+void NAMED(add_moments)(const REAL *z, ptrdiff_t rows, ptrdiff_t columns, const REAL *shift,
+                        double *sums, double *squares)
 {
-    for (ptrdiff_t j = 0; j < width; j++) {
-        factor[j] = weight[j] * rstd[j];
-        constant[j] = bias[j] - mean[j] * factor[j];
+    for (ptrdiff_t from = 0; from < columns; from += STRIP)
+        NAMED(add_strip)(z + from, rows, columns - from < STRIP ? columns - from : STRIP, columns,
+                         shift + from, sums + from, squares + from);
+}
+
+void NAMED(take_moments)(const NAMED(norm) *norm, ptrdiff_t rows, const REAL *shift,
+                         const double *sums, const double *squares)
+{
+    ++*norm->batches;
+    for (ptrdiff_t j = 0; j < norm->columns; j++) {
+        double shifted = sums[j] / rows;
+        double variance = squares[j] / rows - shifted * shifted;
+        variance = variance < 0 ? 0 : variance;
+        double unbiased = variance * rows / (rows - 1);
+        double center = shift[j] + shifted;
+        norm->running_mean[j] += norm->momentum * (center - norm->running_mean[j]);
+        norm->running_variance[j] += norm->momentum * (unbiased - norm->running_variance[j]);
+        norm->mean[j] = center;
+        norm->rstd[j] = 1 / sqrt(variance + norm->eps);
     }
 }
 
-/* The line, plus the residual and its ReLU where these are wanted. */
-FOR_ANY_CPU void NAMED(scale)(const REAL *restrict z, const REAL *restrict residual, bool relu,
-                              ptrdiff_t rows, ptrdiff_t width, ptrdiff_t columns,
-                              const REAL *restrict factor, const REAL *restrict constant,
-                              REAL *restrict y)
+/* The norm as a line: factor z + constant. */
+static void NAMED(line)(const NAMED(norm) *norm, REAL *restrict factor, REAL *restrict constant)
+{
+    for (ptrdiff_t j = 0; j < norm->columns; j++) {
+        factor[j] = norm->weight[j] * norm->rstd[j];
+        constant[j] = norm->bias[j] - norm->mean[j] * factor[j];
+    }
+}
+
+FOR_ANY_CPU void NAMED(scale_by)(const REAL *restrict z, const REAL *restrict residual, bool relu,
+                                 ptrdiff_t rows, ptrdiff_t columns, const REAL *restrict factor,
+                                 const REAL *restrict constant, REAL *restrict y)
 {
     for (ptrdiff_t i = 0; i < rows; i++, z += columns, y += columns) {
         if (residual != NULL) {
-            for (ptrdiff_t j = 0; j < width; j++)
+            for (ptrdiff_t j = 0; j < columns; j++)
                 y[j] = z[j] * factor[j] + constant[j] + residual[j];
             residual += columns;
         } else
-            for (ptrdiff_t j = 0; j < width; j++)
+            for (ptrdiff_t j = 0; j < columns; j++)
                 y[j] = z[j] * factor[j] + constant[j];
         if (relu)
-            for (ptrdiff_t j = 0; j < width; j++)
+            for (ptrdiff_t j = 0; j < columns; j++)
                 y[j] = y[j] <= 0 ? 0 : y[j]; /* what is no number stays */
     }
 }
 
-/* y = relu(weight (z - mean) / sqrt(variance + eps) + bias + residual), with the rows' mean and
- * variance; `residual` may be NULL, `relu` false. The mean, 1 / sqrt(...), the running statistics
- * and the number of batches in them are written. */
+void NAMED(scale)(const NAMED(norm) *norm, const REAL *z, const REAL *residual, bool relu,
+                  ptrdiff_t rows, REAL *y)
+{
+    REAL factor[norm->columns], constant[norm->columns];
+    NAMED(line)(norm, factor, constant);
+    NAMED(scale_by)(z, residual, relu, rows, norm->columns, factor, constant, y);
+}
+
+/* y = relu(norm(z) + residual) with the rows' mean and variance; `residual` may be NULL, `relu`
+ * false. The mean, rstd, the running statistics and the number of batches in them are written. */
 void NAMED(normalise)(const REAL *z, const REAL *residual, bool relu, ptrdiff_t rows,
                       ptrdiff_t columns, double momentum, double eps, const REAL *weight,
                       const REAL *bias, REAL *running_mean, REAL *running_variance,
                       int64_t *batches, REAL *mean, REAL *rstd, REAL *y)
 {
-    ++*batches;
-    for (ptrdiff_t from = 0; from < columns; from += STRIP) {
-        ptrdiff_t width = columns - from < STRIP ? columns - from : STRIP;
-        const REAL *strip = z + from;
-        double sums[STRIP] = {0}, squares[STRIP] = {0};
-        REAL shift[STRIP], factor[STRIP], constant[STRIP];
-        /* About the mean: where that is far from zero, its square would swallow the variance. */
-        NAMED(average)(strip, rows < BLOCK ? rows : BLOCK, width, columns, shift);
-        for (ptrdiff_t i = 0; i < rows; i += BLOCK)
-            NAMED(add_moments)(strip + i * columns, rows - i < BLOCK ? rows - i : BLOCK, width,
-                               columns, shift, sums, squares);
-        for (ptrdiff_t j = 0; j < width; j++) {
-            double shifted = sums[j] / rows;
-            double variance = squares[j] / rows - shifted * shifted;
-            variance = variance < 0 ? 0 : variance;
-            double unbiased = variance * rows / (rows - 1);
-            double center = shift[j] + shifted;
-            ptrdiff_t k = from + j;
-            running_mean[k] += momentum * (center - running_mean[k]);
-            running_variance[k] += momentum * (unbiased - running_variance[k]);
-            mean[k] = center;
-            rstd[k] = 1 / sqrt(variance + eps);
-        }
-        NAMED(line)(weight + from, bias + from, mean + from, rstd + from, width, factor, constant);
-        NAMED(scale)(strip, residual == NULL ? NULL : residual + from, relu, rows, width, columns,
-                     factor, constant, y + from);
-    }
+    const NAMED(norm) norm = {columns,      momentum,         eps,     weight, bias,
+                              running_mean, running_variance, batches, mean,   rstd};
+    REAL shift[columns];
+    double sums[columns], squares[columns];
+    memset(sums, 0, sizeof sums);
+    memset(squares, 0, sizeof squares);
+    /* About the mean: where that is far from zero, its square would swallow the variance. */
+    NAMED(average)(z, rows < BLOCK ? rows : BLOCK, columns, shift);
+    for (ptrdiff_t i = 0; i < rows; i += BLOCK)
+        NAMED(add_moments)(z + i * columns, rows - i < BLOCK ? rows - i : BLOCK, columns, shift,
+                           sums, squares);
+    NAMED(take_moments)(&norm, rows, shift, sums, squares);
+    NAMED(scale)(&norm, z, residual, relu, rows, y);
 }
 
 /* An element of the gradient, but with a ReLU zero where the line is not above zero. */
-#define MASKED(gradient, z)                                                                        \
-    (relu && (z) * line_factor[j] + line_constant[j] <= 0 ? 0 : (gradient))
+#define MASKED(gradient, z) (relu && (z) * factor[j] + constant[j] <= 0 ? 0 : (gradient))
 
-INLINED void NAMED(add_products_as)(const bool relu, const REAL *restrict gradient,
-                                    const REAL *restrict z, ptrdiff_t n, ptrdiff_t width,
-                                    ptrdiff_t columns, const REAL *restrict line_factor,
-                                    const REAL *restrict line_constant, const REAL *restrict mean,
-                                    double *restrict sums, double *restrict products)
+INLINED void NAMED(add_strip_back_as)(const bool relu, const REAL *restrict gradient,
+                                      const REAL *restrict z, ptrdiff_t rows, ptrdiff_t width,
+                                      ptrdiff_t columns, const REAL *restrict factor,
+                                      const REAL *restrict constant, const REAL *restrict mean,
+                                      double *restrict sums, double *restrict products)
 {
     REAL first[STRIP] = {0}, second[STRIP] = {0};
-    for (; n >= 4; n -= 4, gradient += 4 * columns, z += 4 * columns) {
+    for (; rows >= 4; rows -= 4, gradient += 4 * columns, z += 4 * columns) {
         const REAL *restrict a = z, *restrict b = a + columns;
         const REAL *restrict c = b + columns, *restrict d = c + columns;
         const REAL *restrict to_a = gradient, *restrict to_b = to_a + columns;
@@ -160,7 +175,7 @@ INLINED void NAMED(add_products_as)(const bool relu, const REAL *restrict gradie
                          (r * (c[j] - mean[j]) + s * (d[j] - mean[j]));
         }
     }
-    for (; n > 0; n--, gradient += columns, z += columns)
+    for (; rows > 0; rows--, gradient += columns, z += columns)
         for (ptrdiff_t j = 0; j < width; j++) {
             REAL p = MASKED(gradient[j], z[j]);
             first[j] += p;
@@ -172,42 +187,82 @@ INLINED void NAMED(add_products_as)(const bool relu, const REAL *restrict gradie
     }
 }
 
-/* Adds sums of `n` rows of the masked gradient, and of it times z - mean. */
-FOR_ANY_CPU void NAMED(add_products)(bool relu, const REAL *gradient, const REAL *z, ptrdiff_t n,
-                                     ptrdiff_t width, ptrdiff_t columns, const REAL *line_factor,
-                                     const REAL *line_constant, const REAL *mean, double *sums,
-                                     double *products)
+FOR_ANY_CPU void NAMED(add_strip_back)(bool relu, const REAL *gradient, const REAL *z,
+                                       ptrdiff_t rows, ptrdiff_t width, ptrdiff_t columns,
+                                       const REAL *factor, const REAL *constant, const REAL *mean,
+                                       double *sums, double *products)
 {
     if (relu)
-        NAMED(add_products_as)(true, gradient, z, n, width, columns, line_factor, line_constant,
-                               mean, sums, products);
+        NAMED(add_strip_back_as)(true, gradient, z, rows, width, columns, factor, constant, mean,
+                                 sums, products);
     else
-        NAMED(add_products_as)(false, gradient, z, n, width, columns, line_factor, line_constant,
-                               mean, sums, products);
+        NAMED(add_strip_back_as)(false, gradient, z, rows, width, columns, factor, constant, mean,
+                                 sums, products);
 }
 
-/* Makes `n` rows of the gradient zero where `y` is not above zero. */
-FOR_ANY_CPU void NAMED(mask)(REAL *restrict gradient, const REAL *restrict y, ptrdiff_t n,
-                             ptrdiff_t width, ptrdiff_t columns)
+/* Makes the gradient zero where `y` is not above zero. */
+FOR_ANY_CPU void NAMED(mask)(REAL *restrict gradient, const REAL *restrict y, ptrdiff_t numbers)
 {
-    for (; n > 0; n--, gradient += columns, y += columns)
-        for (ptrdiff_t j = 0; j < width; j++)
-            gradient[j] = y[j] <= 0 ? 0 : gradient[j];
+    for (ptrdiff_t i = 0; i < numbers; i++)
+        gradient[i] = y[i] <= 0 ? 0 : gradient[i];
 }
 
-/* z becomes the sum of multiples of the masked gradient, of z and of 1. */
-FOR_ANY_CPU void NAMED(combine)(bool relu, const REAL *restrict gradient, REAL *restrict z,
-                                ptrdiff_t rows, ptrdiff_t width, ptrdiff_t columns,
-                                const REAL *restrict line_factor,
-                                const REAL *restrict line_constant,
-                                const REAL *restrict of_gradient, const REAL *restrict of_z,
-                                const REAL *restrict constant)
+NAMED(way_back) NAMED(begin_back)(const NAMED(norm) *norm, bool relu, REAL *reals, double *doubles)
 {
-    for (ptrdiff_t i = 0; i < rows; i++, gradient += columns, z += columns)
-        for (ptrdiff_t j = 0; j < width; j++) {
+    const ptrdiff_t n = norm->columns;
+    NAMED(way_back) back = {relu,          reals,         reals + n, reals + 2 * n,
+                            reals + 3 * n, reals + 4 * n, doubles,   doubles + n};
+    memset(doubles, 0, DOUBLES_BACK * n * sizeof *doubles);
+    NAMED(line)(norm, back.factor, back.constant);
+    return back;
+}
+
+void NAMED(add_back)(const NAMED(norm) *norm, NAMED(way_back) *back, REAL *gradient, const REAL *z,
+                     const REAL *y, ptrdiff_t rows)
+{
+    const ptrdiff_t n = norm->columns;
+    if (y != NULL)
+        NAMED(mask)(gradient, y, rows * n);
+    for (ptrdiff_t from = 0; from < n; from += STRIP)
+        NAMED(add_strip_back)(back->relu, gradient + from, z + from, rows,
+                              n - from < STRIP ? n - from : STRIP, n, back->factor + from,
+                              back->constant + from, norm->mean + from, back->sums + from,
+                              back->products + from);
+}
+
+void NAMED(take_back)(const NAMED(norm) *norm, NAMED(way_back) *back, ptrdiff_t rows,
+                      REAL *to_weight, REAL *to_bias)
+{
+    for (ptrdiff_t j = 0; j < norm->columns; j++) {
+        double scale = norm->rstd[j], outer = norm->weight[j] * scale;
+        double inner = -outer * scale * scale * back->products[j] / rows;
+        to_weight[j] = back->products[j] * scale;
+        to_bias[j] = back->sums[j];
+        back->of_gradient[j] = outer;
+        back->of_z[j] = inner;
+        back->added[j] = -outer * back->sums[j] / rows - norm->mean[j] * inner;
+    }
+}
+
+/* The sum of multiples of the masked gradient, of z and of 1. */
+FOR_ANY_CPU void NAMED(combine)(bool relu, const REAL *restrict gradient, const REAL *z,
+                                ptrdiff_t rows, ptrdiff_t columns, const REAL *restrict factor,
+                                const REAL *restrict constant, const REAL *restrict of_gradient,
+                                const REAL *restrict of_z, const REAL *restrict added, REAL *to_z)
+{
+    for (ptrdiff_t i = 0; i < rows; i++, gradient += columns, z += columns, to_z += columns)
+#pragma GCC ivdep
+        for (ptrdiff_t j = 0; j < columns; j++) {
             REAL masked = MASKED(gradient[j], z[j]);
-            z[j] = masked * of_gradient[j] + (z[j] * of_z[j] + constant[j]);
+            to_z[j] = masked * of_gradient[j] + (z[j] * of_z[j] + added[j]);
         }
+}
+
+void NAMED(go_back)(const NAMED(norm) *norm, const NAMED(way_back) *back, const REAL *gradient,
+                    const REAL *z, ptrdiff_t rows, REAL *to_z)
+{
+    NAMED(combine)(back->relu, gradient, z, rows, norm->columns, back->factor, back->constant,
+                   back->of_gradient, back->of_z, back->added, to_z);
 }
 
 /* The way back: z becomes the gradient by z, from `gradient` by y. Where that is wanted (`y` is not
@@ -217,34 +272,17 @@ void NAMED(reverse)(REAL *gradient, REAL *z, const REAL *y, bool relu, ptrdiff_t
                     ptrdiff_t columns, const REAL *weight, const REAL *bias, const REAL *mean,
                     const REAL *rstd, REAL *to_weight, REAL *to_bias)
 {
-    const bool masks = relu && y == NULL;
-    for (ptrdiff_t from = 0; from < columns; from += STRIP) {
-        ptrdiff_t width = columns - from < STRIP ? columns - from : STRIP;
-        double sums[STRIP] = {0}, products[STRIP] = {0};
-        REAL factor[STRIP], line_constant[STRIP];
-        REAL of_gradient[STRIP], of_z[STRIP], constant[STRIP];
-        NAMED(line)(weight + from, bias + from, mean + from, rstd + from, width, factor,
-                    line_constant);
-        for (ptrdiff_t i = 0; i < rows; i += BLOCK) {
-            ptrdiff_t at = i * columns + from, n = rows - i < BLOCK ? rows - i : BLOCK;
-            if (y != NULL)
-                NAMED(mask)(gradient + at, y + at, n, width, columns);
-            NAMED(add_products)(masks, gradient + at, z + at, n, width, columns, factor,
-                                line_constant, mean + from, sums, products);
-        }
-        for (ptrdiff_t j = 0; j < width; j++) {
-            ptrdiff_t k = from + j;
-            double scale = rstd[k], outer = weight[k] * scale;
-            double inner = -outer * scale * scale * products[j] / rows;
-            to_weight[k] = products[j] * scale;
-            to_bias[k] = sums[j];
-            of_gradient[j] = outer;
-            of_z[j] = inner;
-            constant[j] = -outer * sums[j] / rows - mean[k] * inner;
-        }
-        NAMED(combine)(masks, gradient + from, z + from, rows, width, columns, factor,
-                       line_constant, of_gradient, of_z, constant);
+    const NAMED(norm) norm = {.columns = columns, .weight = weight, .bias = bias,
+                              .mean = (REAL *)mean, .rstd = (REAL *)rstd};
+    REAL reals[REALS_BACK * columns];
+    double doubles[DOUBLES_BACK * columns];
+    NAMED(way_back) back = NAMED(begin_back)(&norm, relu && y == NULL, reals, doubles);
+    for (ptrdiff_t i = 0; i < rows; i += BLOCK) {
+        const ptrdiff_t at = i * columns, n = rows - i < BLOCK ? rows - i : BLOCK;
+        NAMED(add_back)(&norm, &back, gradient + at, z + at, y == NULL ? NULL : y + at, n);
     }
+    NAMED(take_back)(&norm, &back, rows, to_weight, to_bias);
+    NAMED(go_back)(&norm, &back, gradient, z, rows, z);
 }
 
 #undef MASKED

@@ -4,12 +4,10 @@ By the kernels of norm.c where they are; otherwise, and with statistics that are
 by torch's.
 """
 
-from collections.abc import Iterator, Mapping
-
 import torch
 from torch import Tensor, nn
 
-from anynet_study.models.rewrites.compiled import Kernel, kernel
+from anynet_study.models.rewrites.compiled import Kernel, addresses, kernel
 
 
 def normalise(
@@ -30,8 +28,8 @@ def normalise(
             *z.shape,
             norm.momentum,
             norm.eps,
-            *_addresses(norm._parameters),
-            *_addresses(norm._buffers),
+            *addresses(norm._parameters),
+            *addresses(norm._buffers),
             mean.data_ptr(),
             rstd.data_ptr(),
             y.data_ptr(),
@@ -79,7 +77,7 @@ def norm_backward(
             y.data_ptr() if y is not None and residual else None,
             y is not None,
             *z.shape,
-            *_addresses(norm._parameters),
+            *addresses(norm._parameters),
             mean.data_ptr(),
             rstd.data_ptr(),
             to_weight.data_ptr(),
@@ -110,11 +108,6 @@ def _compiled(name: str, norm: nn.BatchNorm2d, *rows: Tensor | None) -> Kernel |
         if it is not None and not (it.dtype == weight.dtype and it.is_contiguous()):
             return None
     return kernel(name, weight.dtype)
-
-
-def _addresses(tensors: Mapping[str, Tensor | None]) -> Iterator[int]:
-    """Of a module's own, in their order; looked up by name each would take as long as a kernel."""
-    return (tensor.data_ptr() for tensor in tensors.values() if tensor is not None)
 
 
 def _two_of_each_channel(z: Tensor) -> tuple[Tensor, Tensor]:

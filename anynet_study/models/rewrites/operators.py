@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from anynet_study.models.rewrites.grouped import grouped
 from anynet_study.models.rewrites.matmul import multiply, multiply_back, outer
+from anynet_study.models.rewrites.rows import seen, strided
 from anynet_study.models.rewrites.spatial import Spatial
 from anynet_study.models.rewrites.tiny import tiny
 
@@ -50,25 +51,18 @@ class Pointwise:
     stride: int
 
     def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        return multiply(self._seen(rows), weight.flatten(1), bias)
+        return multiply(seen(rows, self.side, self.stride), weight.flatten(1), bias)
 
     def backward(
         self, gradient: Tensor, rows: Tensor, weight: Tensor, wanted: bool, into: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        to_weight = outer(gradient, self._seen(rows)).view_as(weight)
+        to_weight = outer(gradient, seen(rows, self.side, self.stride)).view_as(weight)
         if not wanted:
             return gradient.new_empty(0), to_weight
         if self.stride == 1:
             return multiply_back(gradient, weight.flatten(1), into=into), to_weight
         if into is None:
             into = torch.zeros_like(rows)
-        pixels = self._pixels(into)
+        pixels = strided(into, self.side, self.stride)
         pixels.add_(multiply_back(gradient, weight.flatten(1)).view(pixels.shape))
         return into, to_weight
-
-    def _seen(self, rows: Tensor) -> Tensor:
-        return rows if self.stride == 1 else self._pixels(rows).reshape(-1, rows.shape[1])
-
-    def _pixels(self, rows: Tensor) -> Tensor:
-        maps = rows.view(-1, self.side, self.side, rows.shape[1])
-        return maps[:, :: self.stride, :: self.stride]

@@ -1,0 +1,6 @@
+/* Undoes what vectors.h defines. */
+#undef VECTOR
+#undef INTEGERS
+#undef LANES
+#undef LOAD
+#undef STORE

@@ -1,0 +1,61 @@
+/* Batch norm of rows, in parts that norm.c and pointwise.c put together; included once as it is, and
+ * once for each type, after `#define REAL` and NAMED(name).
+ *
+ * Rows come in blocks of at most BLOCK: sums of a block are of its type, and those are added in
+ * double precision.
+ */
+#ifndef REAL
+
+/* REALS_BACK and DOUBLES_BACK: numbers that the way back needs for each column. */
+enum { BLOCK = 64, REALS_BACK = 5, DOUBLES_BACK = 2 };
+
+#else
+
+typedef struct {
+    ptrdiff_t columns;
+    double momentum, eps;
+    const REAL *weight, *bias;
+    REAL *running_mean, *running_variance;
+    int64_t *batches;
+    REAL *mean, *rstd; /* of the batch; rstd is 1 / sqrt(variance + eps) */
+} NAMED(norm);
+
+/* The means of a block: moments are taken about them. */
+void NAMED(average)(const REAL *z, ptrdiff_t rows, ptrdiff_t columns, REAL *mean);
+
+/* Adds a block's sums of z - shift, and of the squares of that. */
+void NAMED(add_moments)(const REAL *z, ptrdiff_t rows, ptrdiff_t columns, const REAL *shift,
+                        double *sums, double *squares);
+
+/* Mean, rstd and running statistics from the moments of all rows. */
+void NAMED(take_moments)(const NAMED(norm) *norm, ptrdiff_t rows, const REAL *shift,
+                         const double *sums, const double *squares);
+
+/* y = weight (z - mean) rstd + bias, plus the residual and its ReLU where these are wanted. */
+void NAMED(scale)(const NAMED(norm) *norm, const REAL *z, const REAL *residual, bool relu,
+                  ptrdiff_t rows, REAL *y);
+
+/* What the way back multiplies a column's numbers by, and the sums that this is made from. */
+typedef struct {
+    bool relu; /* whether the gradient counts only where the norm is above zero */
+    REAL *factor, *constant; /* the norm is factor z + constant */
+    REAL *of_gradient, *of_z, *added;
+    double *sums, *products;
+} NAMED(way_back);
+
+NAMED(way_back) NAMED(begin_back)(const NAMED(norm) *norm, bool relu, REAL *reals, double *doubles);
+
+/* Adds a block's sums of the gradient by y, and of that times z - mean. Where there was a residual
+ * and a ReLU, `y` is not NULL, and the gradient is made zero where y is not above zero. */
+void NAMED(add_back)(const NAMED(norm) *norm, NAMED(way_back) *back, REAL *gradient, const REAL *z,
+                     const REAL *y, ptrdiff_t rows);
+
+/* The gradients by weight and bias, and what `go_back` needs, from the sums of all rows. */
+void NAMED(take_back)(const NAMED(norm) *norm, NAMED(way_back) *back, ptrdiff_t rows,
+                      REAL *to_weight, REAL *to_bias);
+
+/* The gradient by z; `to_z` may be `z`. */
+void NAMED(go_back)(const NAMED(norm) *norm, const NAMED(way_back) *back, const REAL *gradient,
+                    const REAL *z, ptrdiff_t rows, REAL *to_z);
+
+#endif

@@ -1,0 +1,145 @@
+/* 1x1 convolutions with their batch norm, the sum and the ReLU behind it, of rows (rows, channels);
+ * pointwise.py calls this.
+ *
+ * A matrix product and a norm one after the other both wait for memory. Here a block of rows passes
+ * through all that is to be done with it while it is in a near cache, and the next one is fetched
+ * meanwhile. For AVX-512 alone: a tile of a product does not fit into fewer registers. Compiled for
+ * each type by including itself.
+ */
+#ifndef REAL
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "any_cpu.h"
+#include "norm.h"
+#include "products.h"
+
+#define FOR_WIDE_REGISTERS __attribute__((target("avx512f")))
+
+int has_wide_registers(void)
+{
+    return __builtin_cpu_supports("avx512f") != 0;
+}
+
+/* Rows of the block at `i`. */
+INLINED ptrdiff_t block(ptrdiff_t i, ptrdiff_t rows)
+{
+    return rows - i < BLOCK ? rows - i : BLOCK;
+}
+
+#define REAL float
+#define INTEGER int
+#define NAMED(name) name##_float32
+#include "pointwise.c"
+#undef REAL
+#undef INTEGER
+#undef NAMED
+
+#define REAL double
+#define INTEGER long long
+#define NAMED(name) name##_float64
+#include "pointwise.c"
+
+#endif
+#else
+
+#include "vectors.h"
+
+#include "norm.h"
+#include "products.h"
+
+/* Numbers of memory that both ways need for what they pack. */
+ptrdiff_t NAMED(pointwise_room)(ptrdiff_t channels, ptrdiff_t columns)
+{
+    const ptrdiff_t most = channels > columns ? channels : columns;
+    return channels * columns + PANEL * most + BLOCK * (columns + channels + PANEL);
+}
+
+/* Of rows of so many columns, the block after the one at `i`, if there is one, is wanted soon. */
+INLINED void NAMED(want_next)(wanted *soon, const REAL *all, ptrdiff_t i, ptrdiff_t rows,
+                              ptrdiff_t columns)
+{
+    const ptrdiff_t next = i + BLOCK < rows ? i + BLOCK : i;
+    want(soon, all + next * columns, next > i ? block(next, rows) * columns * sizeof(REAL) : 0);
+}
+
+/* z = x times the transpose of `factors` (columns, channels), y = relu(norm(z) + residual); the
+ * rest is as of `normalise` in norm.c. */
+FOR_WIDE_REGISTERS void NAMED(pointwise)(const REAL *x, const REAL *factors, const REAL *residual,
+                                         bool relu, ptrdiff_t rows, ptrdiff_t channels,
+                                         ptrdiff_t columns, double momentum, double eps,
+                                         const REAL *weight, const REAL *bias, REAL *running_mean,
+                                         REAL *running_variance, int64_t *batches, REAL *mean,
+                                         REAL *rstd, REAL *panels, REAL *z, REAL *y)
+{
+    const NAMED(norm) norm = {columns,      momentum,         eps,     weight, bias,
+                              running_mean, running_variance, batches, mean,   rstd};
+    REAL shift[columns];
+    double sums[columns], squares[columns];
+    memset(sums, 0, sizeof sums);
+    memset(squares, 0, sizeof squares);
+    NAMED(pack_transpose)(factors, columns, channels, panels);
+    for (ptrdiff_t i = 0; i < rows; i += BLOCK) {
+        const ptrdiff_t n = block(i, rows);
+        wanted soon = {0};
+        NAMED(want_next)(&soon, x, i, rows, channels);
+        NAMED(want_next)(&soon, z, i, rows, columns);
+        NAMED(product)(x + i * channels, channels, 1, panels, channels, n, columns, false,
+                       z + i * columns, &soon);
+        if (i == 0)
+            NAMED(average)(z, n, columns, shift);
+        NAMED(add_moments)(z + i * columns, n, columns, shift, sums, squares);
+    }
+    NAMED(take_moments)(&norm, rows, shift, sums, squares);
+    NAMED(scale)(&norm, z, residual, relu, rows, y);
+}
+
+/* The way back, as of `reverse` in norm.c, but z stays. `to_factors` is written; `to_x` too, if it
+ * is not NULL, or added to if `adds`. */
+FOR_WIDE_REGISTERS void NAMED(pointwise_reverse)(const REAL *x, const REAL *factors, REAL *gradient,
+                                                 const REAL *z, const REAL *y, bool relu,
+                                                 ptrdiff_t rows, ptrdiff_t channels,
+                                                 ptrdiff_t columns, const REAL *weight,
+                                                 const REAL *bias, const REAL *mean,
+                                                 const REAL *rstd, REAL *panels, REAL *to_factors,
+                                                 REAL *to_weight, REAL *to_bias, bool adds,
+                                                 REAL *to_x)
+{
+    const NAMED(norm) norm = {.columns = columns, .weight = weight, .bias = bias,
+                              .mean = (REAL *)mean, .rstd = (REAL *)rstd};
+    REAL *const to_z = panels + columns * (channels + PANEL), *const packed = to_z + BLOCK * columns;
+    REAL reals[REALS_BACK * columns];
+    double doubles[DOUBLES_BACK * columns];
+    NAMED(way_back) back = NAMED(begin_back)(&norm, relu && y == NULL, reals, doubles);
+    for (ptrdiff_t i = 0; i < rows; i += BLOCK) {
+        const ptrdiff_t at = i * columns;
+        NAMED(add_back)(&norm, &back, gradient + at, z + at, y == NULL ? NULL : y + at,
+                        block(i, rows));
+    }
+    NAMED(take_back)(&norm, &back, rows, to_weight, to_bias);
+    memset(to_factors, 0, columns * channels * sizeof(REAL));
+    NAMED(pack)(factors, columns, channels, panels);
+    for (ptrdiff_t i = 0; i < rows; i += BLOCK) {
+        const ptrdiff_t n = block(i, rows);
+        wanted soon = {0};
+        NAMED(want_next)(&soon, gradient, i, rows, columns);
+        NAMED(want_next)(&soon, z, i, rows, columns);
+        NAMED(want_next)(&soon, x, i, rows, channels);
+        if (to_x != NULL)
+            NAMED(want_next)(&soon, to_x, i, rows, channels);
+        NAMED(go_back)(&norm, &back, gradient + i * columns, z + i * columns, n, to_z);
+        NAMED(pack)(x + i * channels, n, channels, packed);
+        NAMED(product)(to_z, 1, columns, packed, n, columns, channels, true, to_factors, &soon);
+        if (to_x != NULL)
+            NAMED(product)(to_z, columns, 1, panels, columns, n, channels, adds,
+                           to_x + i * channels, &soon);
+    }
+}
+
+#undef PANEL
+#include "no_vectors.h"
+#endif
