@@ -1,0 +1,197 @@
+"""The step of a GPU on tensors that only claim to be there: what would break a recording fails."""
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from cells import cells
+from fake_gpu import GPU, FakeGpu, RecordingError
+from torch import Tensor
+from training_runs import BASIC, NETWORK, spec
+
+from anynet_study.data import DatasetView, Variant, make_view
+from anynet_study.design_space import Architecture
+from anynet_study.training import Recipe, RunSpec, fast, feeds, graphs, metrics, source, together
+from anynet_study.training import layer_choice_measure as measure
+from anynet_study.training.checkpoint import Checkpoint
+from anynet_study.training.engine import Outcome, make_trainer, steps
+from anynet_study.training.evaluation import EvaluationSpec, make_evaluation_set
+from anynet_study.training.evaluation.run import evaluate
+from anynet_study.training.evaluation.transforms.catalog import TransformName
+from anynet_study.training.graphs import Body
+from anynet_study.training.initial import Weights, initial_network
+from anynet_study.training.layer_choice import ARRANGEMENTS
+from anynet_study.training.losses import training_loss
+from anynet_study.training.options import Options
+from anynet_study.training.source import Source
+from anynet_study.training.together import Turns, train_together
+
+#: Bytes of it for datasets.
+BUDGET = 1 << 30
+RECIPES: dict[str, dict[str, object]] = {
+    "SGD": {"nesterov": True, "flip": True},
+    "SGD without momentum, in parts": {"momentum": 0.0, "accumulation": 4},
+    "AdamW, smoothed, in parts": {
+        "optimizer": "adamw",
+        "label_smoothing": 0.1,
+        "accumulation": 2,
+    },
+    "resized crops, AUROC": {"crop": "resized", "resolution": 6, "flip": True, "metric": "auroc"},
+    "whole images, a pass cut short": {"crop": "none", "padding": 0, "steps": 3},
+}
+OPTIONS = {
+    "streamed": Options(resident=False),
+    "computed twice": Options(recompute=True),
+    "float32": Options(measured=False),
+    "torch's own layers": Options(measured=False, rewrites=False, recompute=True),
+    "without a graph": Options(graph=False),
+}
+ARCHITECTURES = {
+    "pool, excitation": replace(NETWORK, stem="imagenet", se_ratio=0.25),
+    **{
+        block: Architecture((1, 1), (8, 16), strides=(1, 2), stem="simple", block=block)
+        for block in ("basic", "vanilla")
+    },
+}
+FAULTS: dict[str, Callable[[Tensor], object]] = {
+    "a number read": lambda loss: loss.item(),
+    "a choice by a number": lambda loss: loss * 2 if loss > 1 else loss,
+    "a copy to the host": lambda loss: loss.cpu(),
+    "a copy from the host": lambda loss: torch.tensor([1.0], device=loss.device),
+    "a tensor on the host": lambda loss: loss + torch.ones(()),
+    "as many as there are": lambda loss: loss.reshape(1).nonzero(),
+    "something drawn": torch.rand_like,
+}
+
+
+@pytest.fixture
+def gpu(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Iterator[FakeGpu]:
+    """A GPU that takes any time for a layer, so that all arrangements are met."""
+    gpu, times = FakeGpu(), iter(range(1, 1 << 30))
+
+    def seconds_of(body: Body, _: torch.device) -> float:
+        gpu.record(body)
+        return float(next(times) * 7919 % 101 + 1)
+
+    monkeypatch.setattr(graphs, "cuda_graph", gpu.record)
+    monkeypatch.setattr(graphs, "WARM_UP", 1)
+    monkeypatch.setattr(together, "_stream", lambda _: nullcontext)
+    monkeypatch.setattr(measure, "seconds_of", seconds_of)
+    monkeypatch.setattr(measure, "candidates", lambda _: ARRANGEMENTS)
+    monkeypatch.setattr(measure, "identity", lambda _: "none")
+    monkeypatch.setattr(measure, "_aside", lambda _: nullcontext())
+    monkeypatch.setattr(measure, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(metrics, "auroc", lambda *_: 0.5)  # after a pass: it may wait
+    # No memory either from which a GPU copies by itself.
+    made = feeds.BatchStream
+    monkeypatch.setattr(source, "BatchStream", lambda images, pinned: made(images, not pinned))
+    with gpu:
+        yield gpu
+    assert "could not be measured" not in capsys.readouterr().err
+
+
+def trained(
+    view: DatasetView, options: Options, *runs: RunSpec, weights: Weights | None = None
+) -> None:
+    """Bring runs to their end, all at the same time; nobody knows what they have learnt."""
+    images = Source(GPU, BUDGET)
+
+    def start(run: RunSpec) -> Turns[Outcome]:
+        trainer = make_trainer(run, view, images, "fast", options, weights)
+        return (yield from steps(trainer, run, view, Checkpoint(None, run.run_id, "fast")))
+
+    for ended in train_together([partial(start, run) for run in runs], GPU):
+        if isinstance(ended.result, Exception):
+            raise ended.result
+        assert ended.result.status == "completed"
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_steps_and_tests_can_be_recorded(
+    view: DatasetView, gpu: FakeGpu, recipe: dict[str, object]
+) -> None:
+    trained(view, Options(), spec(view, **recipe))
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_so_they_can_in_every_other_way(view: DatasetView, gpu: FakeGpu, options: Options) -> None:
+    trained(view, options, spec(view, accumulation=2, steps=2))
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=ARCHITECTURES)
+def test_so_they_can_of_other_networks(
+    view: DatasetView, gpu: FakeGpu, architecture: Architecture
+) -> None:
+    trained(view, Options(recompute=True), replace(spec(view), architecture=architecture))
+
+
+@pytest.mark.parametrize("metric", ["macro_f1", "auroc"])
+def test_so_they_can_of_images_with_several_classes(
+    tmp_path: Path, gpu: FakeGpu, metric: str
+) -> None:
+    view = make_view(cells(tmp_path / "cells"), Variant(base="cells"))
+    keys = BASIC | {"epochs": 1, "accumulation": 2, "metric": metric}
+    recipe = Recipe(**keys).resolved(view.size, len(view.classes), view.multi_label)  # type: ignore[arg-type]
+    trained(view, Options(), RunSpec(NETWORK, view.identity, recipe))
+
+
+@pytest.mark.parametrize("part", ["head", "all"])
+def test_so_they_can_from_the_weights_of_another(
+    view: DatasetView, gpu: FakeGpu, part: str
+) -> None:
+    first = spec(view)
+    weights = initial_network(first, len(view.classes)).state_dict()
+    run = replace(spec(view, trained=part), pretrained=first)
+    trained(view, Options(recompute=True), run, weights=weights)
+
+
+@pytest.mark.parametrize("resident", [True, False])
+def test_so_they_can_of_several_at_the_same_time(
+    view: DatasetView, gpu: FakeGpu, resident: bool
+) -> None:
+    options = Options(measured=False, resident=resident)
+    trained(view, options, *(replace(spec(view), seed=seed) for seed in range(3)))
+
+
+def test_a_run_goes_on_from_the_host(view: DatasetView, gpu: FakeGpu) -> None:
+    run = spec(view, optimizer="adamw")
+    here = make_trainer(run, view, Source(torch.device("cpu")))
+    there = make_trainer(run, view, Source(GPU, BUDGET))
+    with pytest.warns(UserWarning, match="no-op"):  # of weights without numbers
+        there.restore(here.state())
+    there.begin_epoch(1, steps_done=2)
+    there.step()
+
+
+@pytest.mark.parametrize("transform", ["identity", "colour_jitter", "blur", "perspective"])
+def test_further_evaluations_keep_to_the_gpu(
+    view: DatasetView, gpu: FakeGpu, transform: TransformName
+) -> None:
+    run = spec(view)
+    trainer = make_trainer(run, view, Source(GPU, BUDGET))
+    chosen = make_evaluation_set(EvaluationSpec(transform=transform, classes=4), view)
+    result = evaluate(trainer.model, trainer.preprocess, chosen, GPU)  # type: ignore[attr-defined]
+    assert result.images == len(chosen.index)
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_what_cannot_be_recorded_is_noticed(
+    view: DatasetView,
+    gpu: FakeGpu,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Callable[[Tensor], object],
+) -> None:
+    def faulty(*given: object) -> Tensor:
+        loss = training_loss(*given)  # type: ignore[arg-type]
+        fault(loss)
+        return loss
+
+    monkeypatch.setattr(fast, "training_loss", faulty)
+    with pytest.raises((RecordingError, NotImplementedError)):
+        trained(view, Options(measured=False), spec(view))
