@@ -17,6 +17,9 @@ SHORT = (
     "alloc_failed",
     "allocation_failed",
 )
+#: How torch says that cuDNN can compute a layer in no way: one that works elsewhere is mostly short
+#: of memory for its workspace, of which cuDNN's own complaint is swallowed.
+NO_WAY = "unable to find an engine"
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -59,14 +62,17 @@ def step_down(options: Options, error: Exception, device_type: str) -> tuple[Opt
 
     A run never fails for speed's sake. Short of memory: fewer runs at a time, then datasets
     streamed instead of resident, then activations computed twice. On a GPU any other error of
-    torch's: no graph, then float32 throughout, then torch's own layers.
+    torch's: no graph, then float32 throughout, then torch's own layers. What may be either is
+    taken for the first, then for the second.
     """
+    on_gpu = device_type != "cpu"
+    unclear = on_gpu and NO_WAY in str(error).lower()
     ladder: list[tuple[str, Any]] = []
-    if is_out_of_memory(error):
+    if unclear or is_out_of_memory(error):
         ladder = [("at_once", max(1, options.at_once // 2)), ("resident", False)]
-        ladder = [*(ladder if device_type != "cpu" else []), ("recompute", True)]
-    elif device_type != "cpu" and isinstance(error, RuntimeError):
-        ladder = [("graph", False), ("measured", False), ("rewrites", False)]
+        ladder = [*(ladder if on_gpu else []), ("recompute", True)]
+    if unclear or (on_gpu and isinstance(error, RuntimeError) and not ladder):
+        ladder += [("graph", False), ("measured", False), ("rewrites", False)]
     for name, value in ladder:
         if getattr(options, name) != value:
             return dataclasses.replace(options, **{name: value}), SAID[name].format(value)

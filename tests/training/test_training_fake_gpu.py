@@ -11,6 +11,7 @@ import torch
 from cells import cells
 from fake_gpu import GPU, FakeGpu, RecordingError
 from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
 from training_runs import BASIC, NETWORK, spec
 
 from anynet_study.data import DatasetView, Variant, make_view
@@ -29,6 +30,7 @@ from anynet_study.training.losses import training_loss
 from anynet_study.training.options import Options
 from anynet_study.training.source import Source
 from anynet_study.training.together import Turns, train_together
+from anynet_study.training.updates import Update
 
 #: Bytes of it for datasets.
 BUDGET = 1 << 30
@@ -56,6 +58,11 @@ ARCHITECTURES = {
         block: Architecture((1, 1), (8, 16), strides=(1, 2), stem="simple", block=block)
         for block in ("basic", "vanilla")
     },
+}
+#: Operators for which a GPU's host waits.
+WAITING = {
+    f"aten::{name}"
+    for name in ("_local_scalar_dense", "is_nonzero", "nonzero", "masked_select", "equal", "unique")
 }
 FAULTS: dict[str, Callable[[Tensor], object]] = {
     "a number read": lambda loss: loss.item(),
@@ -178,6 +185,26 @@ def test_further_evaluations_keep_to_the_gpu(
     chosen = make_evaluation_set(EvaluationSpec(transform=transform, classes=4), view)
     result = evaluate(trainer.model, trainer.preprocess, chosen, GPU)  # type: ignore[attr-defined]
     assert result.images == len(chosen.index)
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_nor_do_functions_of_torch_wait_that_nobody_watches(
+    view: DatasetView, monkeypatch: pytest.MonkeyPatch, recipe: dict[str, object]
+) -> None:
+    """Some take another way where their operators are seen one by one, as by a fake GPU."""
+    host = Source(torch.device("cpu"))
+    trainer = make_trainer(spec(view, **recipe), view, host, options=Options(rewrites=False))
+    trainer.begin_epoch(0)
+    # On a CPU this reads its rate; a fake GPU checks what is given to that of a GPU.
+    monkeypatch.setattr(Update, "step", lambda _: None)
+    trainer.tests.graph = True  # type: ignore[attr-defined]
+    trainer.tests.feed.begin(trainer.tests.rows)  # type: ignore[attr-defined]
+    with profile(activities=[ProfilerActivity.CPU]) as seen:
+        trainer.step()
+        trainer.tests._step()  # type: ignore[attr-defined]
+    names = {event.name for event in seen.events() or []}
+    assert names >= {"aten::convolution", "aten::topk"}
+    assert sorted(names & WAITING) == []
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)

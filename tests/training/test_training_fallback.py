@@ -13,6 +13,7 @@ from anynet_study.training.options import Options
 GPU = torch.device("cuda")
 SHORT = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 CANNOT = RuntimeError("CUDA error: operation not permitted when stream is capturing")
+NO_ENGINE = RuntimeError("GET was unable to find an engine to execute this computation")
 
 LADDERS = {
     "a GPU's memory": (
@@ -22,6 +23,14 @@ LADDERS = {
     ),
     "a machine's memory": (MemoryError(), "cpu", [SAID["recompute"]]),
     "what a GPU cannot": (CANNOT, "cuda", [SAID["graph"], SAID["measured"], SAID["rewrites"]]),
+    "a GPU's memory, perhaps": (
+        NO_ENGINE,
+        "cuda",
+        [
+            *("4 at a time", "2 at a time", "1 at a time", SAID["resident"], SAID["recompute"]),
+            *(SAID["graph"], SAID["measured"], SAID["rewrites"]),
+        ],
+    ),
     "what a CPU cannot": (CANNOT, "cpu", []),
     "damaged data": (ValueError("damaged dataset"), "cuda", []),
 }
@@ -43,7 +52,7 @@ OPTIONS = st.builds(
 )
 
 
-@given(OPTIONS, st.lists(st.sampled_from([SHORT, CANNOT, MemoryError()]), min_size=30))
+@given(OPTIONS, st.lists(st.sampled_from([SHORT, CANNOT, NO_ENGINE, MemoryError()]), min_size=30))
 def test_it_always_ends_and_never_tries_the_same_again(
     options: Options, errors: list[Exception]
 ) -> None:
