@@ -196,7 +196,7 @@ def test_short_of_memory_runs_are_done_fewer_at_a_time(
     capsys.readouterr()
     torch.cuda.set_per_process_memory_fraction(min(1.0, 1.5 * needed / total))
     try:
-        short = worked(tmp_path / "short", FLOAT32)
+        short = worked(tmp_path / "short", dataclasses.replace(FLOAT32, at_once=4))
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
     assert ": again with 2 at a time: " in capsys.readouterr().out
