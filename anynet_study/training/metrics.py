@@ -42,7 +42,9 @@ class Tally:
 
     def result(self, images: int) -> tuple[float, float, float]:
         """Mean loss, top-1 error and top-5 error (percent; zero with at most five classes)."""
-        loss, top1, top5 = (self.sums / images).tolist()
+        # Divided here: a GPU multiplies by the reciprocal, and ties would not be ties any more with
+        # what other devices give.
+        loss, top1, top5 = (total / images for total in self.sums.tolist())
         return loss, 100.0 * top1, 100.0 * top5
 
 

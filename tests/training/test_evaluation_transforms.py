@@ -178,8 +178,9 @@ def test_the_horizon_of_a_tilted_image_is_black() -> None:
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_a_gpu_gives_the_same_pixels() -> None:
-    images, draws = pictures(20, 32), np.random.default_rng(3).random((20, DRAWS))
+@pytest.mark.parametrize("side", [32, 49])  # as a divisor, a power of two rounds nothing
+def test_a_gpu_gives_the_same_pixels(side: int) -> None:
+    images, draws = pictures(20, side), np.random.default_rng(3).random((20, DRAWS))
     for name in get_args(TransformName):
         on_gpu = transformed(torch.from_numpy(images).cuda(), draws, name)
         assert np.array_equal(on_gpu.cpu().numpy(), bulk(name, images, draws)), name

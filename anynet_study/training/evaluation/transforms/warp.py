@@ -28,7 +28,8 @@ def warp(images: Tensor, maps: Draws) -> Tensor:
 def _sources(maps: Draws, side: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """(N, side, side) each: from where, in pixels from the left and from the top."""
     a, b, c, d, e, f, g, h = torch.from_numpy(maps).to(device).T[:, :, None, None]
-    centres = (torch.arange(side, device=device).double() + 0.5) / side
+    # Divided on the host: a GPU multiplies by the reciprocal of a number, which rounds twice.
+    centres = ((torch.arange(side).double() + 0.5) / side).to(device)
     x, y = centres[None, None, :], centres[None, :, None]
     depth = g * x + h * y + 1.0
     return side * ((a * x + b * y + c) / depth), side * ((d * x + e * y + f) / depth)
