@@ -71,6 +71,7 @@ def by_loop(
     started, recipe = time.time(), spec.recipe
     model, optimizer = timm_model(spec, view) if kind == "timm" else plain_model(spec, view)
     model.to(device)
+    bf16 = kind == "timm" and device.type == "cuda"
     an_epoch = steps_per_epoch(len(view.train_index), recipe.batch_size)
     steps = images = 0
     losses, error = [], float("nan")
@@ -80,7 +81,7 @@ def by_loop(
         for batch, labels in batches.train():
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(recipe, steps, an_epoch)
-            with torch.autocast("cuda", torch.bfloat16, enabled=kind == "timm"):
+            with torch.autocast("cuda", torch.bfloat16, enabled=bf16):
                 loss = F.cross_entropy(model(batch), labels)
             optimizer.zero_grad()
             loss.backward()

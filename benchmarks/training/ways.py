@@ -63,19 +63,25 @@ def ways(device: str) -> list[Way]:
                 _plain("resident", 1, cores),
                 threads=1,
             ),
+            *_timm(f"resident data, {cores} threads"),
             Way("fast", f"fast engine, {cores} workers of 1 thread", _study()),
         ]
     several = _plain("resident", 0, GPU_PROCESSES)
-    timm = [Way("timm", "timm's regnetx_004, bf16, resident data", _plain("timm"))]
     return [
         Way("loader", "plain loop, DataLoader", _plain("loader")),
         Way("reference", "reference engine", _plain("reference")),
         Way("resident", "plain loop, resident data", _plain("resident")),
         Way("processes", f"the same, {GPU_PROCESSES} processes", several),
-        *(timm if find_spec("timm") and find_spec("torchvision") else []),
+        *_timm("bf16, resident data"),
         Way("one", "fast engine, one run at a time", _study("launch.at_once=1")),
         Way("fast", "fast engine, several at a time", _study()),
     ]
+
+
+def _timm(how: str) -> list[Way]:
+    """Of the network of this size that timm has, where timm is installed."""
+    there = find_spec("timm") and find_spec("torchvision")
+    return [Way("timm", f"timm's regnetx_004, {how}", _plain("timm"))] if there else []
 
 
 def measure(

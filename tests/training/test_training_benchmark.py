@@ -144,10 +144,15 @@ def test_the_fast_engine_must_repeat_itself_on_a_cpu(bench: Any) -> None:
     assert bench.checks.violations(twice, WORK, 300, "cuda") == []
 
 
+@pytest.mark.parametrize("timm", [None, "there"])
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_ways_name_what_there_is(bench: Any, device: str) -> None:
+def test_ways_name_what_there_is(
+    bench: Any, device: str, timm: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench.ways, "find_spec", lambda name: timm)
     found = bench.ways.ways(device)
     names = [way.name for way in found]
+    assert ("timm" in names) == (timm is not None)
     assert {*bench.table.BASELINES, *bench.checks.SEEDS, "fast"} <= set(names)
     for way in found:
         for _, module, *arguments in way.processes:
