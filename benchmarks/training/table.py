@@ -50,12 +50,12 @@ def lines(task: Task, rows: Sequence[Mapping[str, object]]) -> list[str]:
         f"epochs of {task.steps} steps of {task.batch} images"
     )
     over = " / ".join(BASELINES)
-    titles = f"{'':40}{'runs/h':>8}  {'(range)':13}{'x ' + over:>20}{'images/s':>10}"
+    titles = f"{'':46}{'runs/h':>8}  {'(range)':13}{'x ' + over:>20}{'images/s':>10}"
     return [head, f"{titles}  {'(range)':13}{'x ' + over:>20}  start-up  error", *map(_line, rows)]
 
 
 def _line(row: Mapping[str, object]) -> str:
-    parts = [f"{row['title']:40}"]
+    parts = [f"{row['title']:46}"]
     for quantity, width in (("runs_an_hour", 8), ("images_a_second", 10)):
         low, high = row[f"{quantity}_range"]  # type: ignore[misc]
         over = " / ".join(f"{row[f'{quantity}_over_{one}']:.2f}" for one in BASELINES)

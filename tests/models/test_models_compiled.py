@@ -152,6 +152,16 @@ def test_what_is_no_number_stays_so_in_norms() -> None:
     assert norm.running_mean.isnan().sum() == 1
 
 
+def test_the_widest_norms_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anynet_study.models.rewrites.norm.kernel", None)  # not to be called
+    columns = compiled.MOST_CHANNELS + 1
+    z, by_y, residual = (drawn(4, columns, seed=seed) for seed in range(3))
+    truth = passed_plainly(norm_of(columns), z, by_y, True, residual)
+    found = passed_by_kernels(norm_of(columns), z, by_y, True, residual)
+    for name, values in found.items():
+        torch.testing.assert_close(values, truth[name], rtol=1e-10, atol=1e-10, msg=name)
+
+
 @st.composite
 def layers(draw: st.DrawFn) -> tuple[nn.Conv2d, int]:
     """Layers that `grouped` is for, and the side of their maps."""

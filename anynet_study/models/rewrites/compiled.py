@@ -14,6 +14,9 @@ from torch import Tensor
 
 Kernel = Callable[..., Any]
 
+#: Of a norm: the kernels keep some numbers of each on the stack.
+MOST_CHANNELS = 1 << 14
+
 _ADDRESS, _SIZE, _NUMBER, _FLAG = ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_double, ctypes.c_bool
 #: Of each kernel in norm.c, grouped.c and pointwise.c, its arguments.
 _ARGUMENTS: dict[str, list[Any]] = {

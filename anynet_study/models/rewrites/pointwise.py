@@ -8,11 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from anynet_study.models.rewrites.compiled import Kernel, addresses, kernel
+from anynet_study.models.rewrites.compiled import MOST_CHANNELS, Kernel, addresses, kernel
 from anynet_study.models.rewrites.rows import seen, strided
-
-#: Of a layer: more than the stack has room for would be written beyond it.
-MOST_CHANNELS = 1 << 14
 
 
 def pointwise(convolution: nn.Conv2d, norm: nn.BatchNorm2d, side: int) -> "PointwiseAndNorm | None":
