@@ -1,5 +1,7 @@
 # shellcheck shell=bash
-# Sourced: `quietly COMMAND...` prints what a command said only if it failed.
+# Sourced.
+
+# Prints what a command said only if it failed.
 quietly() {
     local said status
     said=$(mktemp)
@@ -11,4 +13,11 @@ quietly() {
     fi
     rm -f "$said"
     return "$status"
+}
+
+# Installs Debian packages.
+debian() {
+    local apt=(apt-get -q -o DPkg::Lock::Timeout=300)
+    quietly "${apt[@]}" update
+    DEBIAN_FRONTEND=noninteractive quietly "${apt[@]}" install --yes --no-install-recommends "$@"
 }

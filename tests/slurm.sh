@@ -45,10 +45,7 @@ install() {
         command -v "$daemon" >/dev/null || missing=true
     done
     $missing || return 0
-    local apt=(apt-get -q -o DPkg::Lock::Timeout=300)
-    quietly "${apt[@]}" update
-    DEBIAN_FRONTEND=noninteractive quietly "${apt[@]}" install --yes --no-install-recommends \
-        slurmctld slurmd slurm-client munge slurmdbd mariadb-server
+    debian slurmctld slurmd slurm-client munge slurmdbd mariadb-server
 }
 
 # Waits until a command succeeds, for half a minute at most.

@@ -18,7 +18,7 @@ Kernel = Callable[..., Any]
 MOST_CHANNELS = 1 << 14
 
 _ADDRESS, _SIZE, _NUMBER, _FLAG = ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_double, ctypes.c_bool
-#: Of each kernel in norm.c, grouped.c and pointwise.c, its arguments.
+#: Of each kernel in norm.c, norm_back.c, grouped.c and pointwise.c, its arguments.
 _ARGUMENTS: dict[str, list[Any]] = {
     "normalise": [
         *(_ADDRESS, _ADDRESS, _FLAG, _SIZE, _SIZE, _NUMBER, _NUMBER),

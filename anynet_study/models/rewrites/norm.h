@@ -1,13 +1,14 @@
-/* Batch norm of rows, in parts that norm.c and pointwise.c put together; included once as it is, and
- * once for each type, after `#define REAL` and NAMED(name).
+/* Batch norm of rows, in parts that norm.c, norm_back.c and pointwise.c put together; included once
+ * as it is, and once for each type, after `#define REAL` and NAMED(name).
  *
  * Rows come in blocks of at most BLOCK: sums of a block are of its type, and those are added in
  * double precision.
  */
 #ifndef REAL
 
-/* REALS_BACK and DOUBLES_BACK: numbers that the way back needs for each column. */
-enum { BLOCK = 64, REALS_BACK = 5, DOUBLES_BACK = 2 };
+/* STRIP: columns that are summed at a time, so that their sums stay in the nearest cache.
+ * REALS_BACK and DOUBLES_BACK: numbers that the way back needs for each column. */
+enum { BLOCK = 64, STRIP = 256, REALS_BACK = 5, DOUBLES_BACK = 2 };
 
 #else
 
@@ -19,6 +20,15 @@ typedef struct {
     int64_t *batches;
     REAL *mean, *rstd; /* of the batch; rstd is 1 / sqrt(variance + eps) */
 } NAMED(norm);
+
+/* The norm as a line: factor z + constant. */
+INLINED void NAMED(line)(const NAMED(norm) *norm, REAL *restrict factor, REAL *restrict constant)
+{
+    for (ptrdiff_t j = 0; j < norm->columns; j++) {
+        factor[j] = norm->weight[j] * norm->rstd[j];
+        constant[j] = norm->bias[j] - norm->mean[j] * factor[j];
+    }
+}
 
 /* The means of a block: moments are taken about them. */
 void NAMED(average)(const REAL *z, ptrdiff_t rows, ptrdiff_t columns, REAL *mean);

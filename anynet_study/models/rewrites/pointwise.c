@@ -98,8 +98,8 @@ FOR_WIDE_REGISTERS void NAMED(pointwise)(const REAL *x, const REAL *factors, con
     NAMED(scale)(&norm, z, residual, relu, rows, y);
 }
 
-/* The way back, as of `reverse` in norm.c, but z stays. `to_factors` is written; `to_x` too, if it
- * is not NULL, or added to if `adds`. */
+/* The way back, as of `reverse` in norm_back.c, but z stays. `to_factors` is written; `to_x` too, if
+ * it is not NULL, or added to if `adds`. */
 FOR_WIDE_REGISTERS void NAMED(pointwise_reverse)(const REAL *x, const REAL *factors, REAL *gradient,
                                                  const REAL *z, const REAL *y, bool relu,
                                                  ptrdiff_t rows, ptrdiff_t channels,
@@ -111,7 +111,8 @@ FOR_WIDE_REGISTERS void NAMED(pointwise_reverse)(const REAL *x, const REAL *fact
 {
     const NAMED(norm) norm = {.columns = columns, .weight = weight, .bias = bias,
                               .mean = (REAL *)mean, .rstd = (REAL *)rstd};
-    REAL *const to_z = panels + columns * (channels + PANEL), *const packed = to_z + BLOCK * columns;
+    REAL *const to_z = panels + columns * (channels + PANEL);
+    REAL *const packed = to_z + BLOCK * columns;
     REAL reals[REALS_BACK * columns];
     double doubles[DOUBLES_BACK * columns];
     NAMED(way_back) back = NAMED(begin_back)(&norm, relu && y == NULL, reals, doubles);
