@@ -182,6 +182,15 @@ def test_images_of_another_size_are_refused() -> None:
 
 
 @pytest.mark.parametrize("a", [SMALL, BASIC])
+def test_one_value_of_a_channel_is_refused_in_training_alone(a: Architecture) -> None:
+    for network in pair(a, 2):
+        network.train()(images_of(2, n=2))
+        with pytest.raises(ValueError, match="more than 1 value per channel"):
+            network(images_of(2, n=1))
+        assert network.eval()(images_of(2, n=1)).shape == (1, 3)
+
+
+@pytest.mark.parametrize("a", [SMALL, BASIC])
 def test_parameters_and_buffers_stay_the_same_tensors_in_the_same_order(a: Architecture) -> None:
     network = build(a, 4)
     state = network.state_dict(keep_vars=True)

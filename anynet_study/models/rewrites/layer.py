@@ -28,7 +28,10 @@ class RowLayer(nn.Sequential):
     def run(
         self, rows: Tensor, tape: Tape | None, relu: bool = True, residual: Tensor | None = None
     ) -> Tensor:
-        """Return norm(convolution(rows)), plus `residual` if any, and its ReLU if asked for."""
+        """Return norm(convolution(rows)), plus `residual` if any, and its ReLU if asked for.
+
+        Raises ValueError in training, as the plain network, where a norm sees one row only.
+        """
         _, norm = self.parts
         if tape is None and not norm.training:
             return self._folded(rows, relu, residual)
@@ -37,6 +40,8 @@ class RowLayer(nn.Sequential):
         else:
             z = self.operator.forward(rows, self.weights[0])
             y, mean, rstd = normalise(z, norm, relu, residual)
+        if norm.training and len(z) == 1:
+            raise ValueError("expected more than 1 value per channel when training, got one image")
         if tape is not None:
             tape += (rows, z, mean, rstd)
             if relu:

@@ -1,7 +1,7 @@
 """Batch norm of rows (m, channels) with the sum and the ReLU behind it, forward and backward.
 
-By the kernels of norm.c and norm_back.c where they are; otherwise, and with statistics that are not the batch's,
-by torch's.
+By the kernels of norm.c and norm_back.c where they are; otherwise, and with statistics that are not
+the batch's, by torch's.
 """
 
 import torch
