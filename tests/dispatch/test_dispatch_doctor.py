@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from scripted_study import command
 from tiny_study import typing_in
 
@@ -18,6 +19,7 @@ from anynet_study.dispatch.doctor import Finding, examination, examine, files, m
 from anynet_study.dispatch.doctor.mounts import mount_of
 from anynet_study.dispatch.doctor.slurm import PROBES
 from anynet_study.dispatch.slurm.ask import ask
+from anynet_study.models.rewrites.compiled import kernel
 
 CONFIG = """
 Configuration data as of 2026-11-22T03:14:16
@@ -116,17 +118,27 @@ def test_without_slurm_the_rest_is_probed(site: Path) -> None:
     assert {"this machine", "GPUs here", "file system", *files.FILE_PROBES} <= set(told)
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_whether_kernels_were_compiled(
-    site: Path, monkeypatch: pytest.MonkeyPatch, compiled: bool
+@pytest.mark.parametrize("name", ["norm.c", "_kernels.of_another_machine.so"])
+def test_kernels_that_are_not_compiled_for_this_machine_are_none(
+    site: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    kernels = site / "models" / "rewrites" / ("_kernels.abi3.so" if compiled else "norm.c")
+    kernels = site / "models" / "rewrites" / name
     kernels.parent.mkdir(parents=True)
     kernels.touch()
     monkeypatch.setattr(machine, "files", lambda _: site)
     told = found(site)["compiled kernels"]
-    assert told.found == ("there" if compiled else "none")
-    assert ("C compiler" in told.advice) is not compiled
+    assert told.found == "none"
+    assert "C compiler" in told.advice
+
+
+@pytest.mark.skipif(
+    kernel("normalise", torch.float32) is None, reason="installed without a C compiler"
+)
+def test_kernels_for_this_machine_are_there(site: Path) -> None:
+    told = found(site)["compiled kernels"]
+    wide = kernel("pointwise", torch.float32) is not None
+    assert told.found == ("there" if wide else "there, but for those for AVX-512")
+    assert told.advice == ""
 
 
 def test_this_machine_has_all_that_studies_rely_on(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """This machine: what it would train on."""
 
+import ctypes
 from collections.abc import Iterator
 from importlib.resources import files
 
@@ -19,10 +20,20 @@ def probe_machine() -> Iterator[Finding]:
         yield Finding("GPUs here", f"{count}: {gpu_here() or 'of an unknown kind'}")
     else:
         yield Finding("GPUs here", "none", "jobs may have them all the same: see partitions")
-    # Looked for by name: importing what calls them would import torch.
+    yield _kernels()
+
+
+def _kernels() -> Finding:
+    """What was compiled for CPUs; without importing what calls it, which would import torch."""
     parts = files("anynet_study").joinpath("models", "rewrites").iterdir()
-    if any(part.name.startswith("_kernels.") for part in parts):
-        yield Finding("compiled kernels", "there")
-    else:
+    found = [str(part) for part in parts if part.name.startswith("_kernels.")]
+    try:
+        library = ctypes.CDLL(found[0]) if found else None
+    except OSError:  # of another kind of machine
+        library = None
+    if library is None:
         advice = "CPUs train faster with them: install again where there is a C compiler (gcc)"
-        yield Finding("compiled kernels", "none", advice)
+        return Finding("compiled kernels", "none", advice)
+    has = getattr(library, "has_wide_registers", None)
+    wide = has is not None and has()
+    return Finding("compiled kernels", "there" if wide else "there, but for those for AVX-512")
