@@ -17,18 +17,8 @@
 
 enum { TAPS = 9, MOST_SIDE = 64, AT_ONCE = 4, WIDEST = 8 };
 
-#define REAL float
-#define INTEGER int
-#define NAMED(name) name##_float32
-#include "grouped.c"
-#undef REAL
-#undef INTEGER
-#undef NAMED
-
-#define REAL double
-#define INTEGER long long
-#define NAMED(name) name##_float64
-#include "grouped.c"
+#define THIS_FILE "grouped.c"
+#include "both_types.h"
 
 #endif
 #else

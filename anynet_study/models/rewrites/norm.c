@@ -15,15 +15,8 @@
 #include "any_cpu.h"
 #include "norm.h"
 
-#define REAL float
-#define NAMED(name) name##_float32
-#include "norm.c"
-#undef REAL
-#undef NAMED
-
-#define REAL double
-#define NAMED(name) name##_float64
-#include "norm.c"
+#define THIS_FILE "norm.c"
+#include "both_types.h"
 
 #else
 

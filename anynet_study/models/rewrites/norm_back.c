@@ -11,15 +11,8 @@
 #include "any_cpu.h"
 #include "norm.h"
 
-#define REAL float
-#define NAMED(name) name##_float32
-#include "norm_back.c"
-#undef REAL
-#undef NAMED
-
-#define REAL double
-#define NAMED(name) name##_float64
-#include "norm_back.c"
+#define THIS_FILE "norm_back.c"
+#include "both_types.h"
 
 #else
 

@@ -31,18 +31,8 @@ INLINED ptrdiff_t block(ptrdiff_t i, ptrdiff_t rows)
     return rows - i < BLOCK ? rows - i : BLOCK;
 }
 
-#define REAL float
-#define INTEGER int
-#define NAMED(name) name##_float32
-#include "pointwise.c"
-#undef REAL
-#undef INTEGER
-#undef NAMED
-
-#define REAL double
-#define INTEGER long long
-#define NAMED(name) name##_float64
-#include "pointwise.c"
+#define THIS_FILE "pointwise.c"
+#include "both_types.h"
 
 #endif
 #else
