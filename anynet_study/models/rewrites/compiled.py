@@ -63,6 +63,11 @@ def _has_wide_registers(library: ctypes.CDLL) -> bool:
     return has is not None and bool(has())
 
 
+def suit(dtype: torch.dtype, *tensors: Tensor | None) -> bool:
+    """Whether kernels for `dtype` can take all of these that there are."""
+    return all(it is None or (it.dtype == dtype and it.is_contiguous()) for it in tensors)
+
+
 def addresses(tensors: Mapping[str, Tensor | None]) -> Iterator[int]:
     """Of a module's own, in their order; looked up by name each would take as long as a kernel."""
     return (tensor.data_ptr() for tensor in tensors.values() if tensor is not None)

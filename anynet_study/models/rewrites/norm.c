@@ -126,10 +126,9 @@ void NAMED(normalise)(const REAL *z, const REAL *residual, bool relu, ptrdiff_t 
     memset(sums, 0, sizeof sums);
     memset(squares, 0, sizeof squares);
     /* About the mean: where that is far from zero, its square would swallow the variance. */
-    NAMED(average)(z, rows < BLOCK ? rows : BLOCK, columns, shift);
+    NAMED(average)(z, block(0, rows), columns, shift);
     for (ptrdiff_t i = 0; i < rows; i += BLOCK)
-        NAMED(add_moments)(z + i * columns, rows - i < BLOCK ? rows - i : BLOCK, columns, shift,
-                           sums, squares);
+        NAMED(add_moments)(z + i * columns, block(i, rows), columns, shift, sums, squares);
     NAMED(take_moments)(&norm, rows, shift, sums, squares);
     NAMED(scale)(&norm, z, residual, relu, rows, y);
 }

@@ -10,6 +10,12 @@
  * REALS_BACK and DOUBLES_BACK: numbers that the way back needs for each column. */
 enum { BLOCK = 64, STRIP = 256, REALS_BACK = 5, DOUBLES_BACK = 2 };
 
+/* Rows of the block at `i`. */
+INLINED ptrdiff_t block(ptrdiff_t i, ptrdiff_t rows)
+{
+    return rows - i < BLOCK ? rows - i : BLOCK;
+}
+
 #else
 
 typedef struct {

@@ -7,7 +7,7 @@ the batch's, by torch's.
 import torch
 from torch import Tensor, nn
 
-from anynet_study.models.rewrites.compiled import MOST_CHANNELS, Kernel, addresses, kernel
+from anynet_study.models.rewrites.compiled import MOST_CHANNELS, Kernel, addresses, kernel, suit
 
 
 def normalise(
@@ -104,11 +104,8 @@ def _compiled(name: str, norm: nn.BatchNorm2d, *rows: Tensor | None) -> Kernel |
     """The compiled kernel, if there is one for these tensors."""
     weight = norm._parameters["weight"]
     assert weight is not None
-    if norm.num_features > MOST_CHANNELS:
+    if norm.num_features > MOST_CHANNELS or not suit(weight.dtype, *rows):
         return None
-    for it in rows:
-        if it is not None and not (it.dtype == weight.dtype and it.is_contiguous()):
-            return None
     return kernel(name, weight.dtype)
 
 

@@ -144,8 +144,9 @@ void NAMED(reverse)(REAL *gradient, REAL *z, const REAL *y, bool relu, ptrdiff_t
     double doubles[DOUBLES_BACK * columns];
     NAMED(way_back) back = NAMED(begin_back)(&norm, relu && y == NULL, reals, doubles);
     for (ptrdiff_t i = 0; i < rows; i += BLOCK) {
-        const ptrdiff_t at = i * columns, n = rows - i < BLOCK ? rows - i : BLOCK;
-        NAMED(add_back)(&norm, &back, gradient + at, z + at, y == NULL ? NULL : y + at, n);
+        const ptrdiff_t at = i * columns;
+        NAMED(add_back)(&norm, &back, gradient + at, z + at, y == NULL ? NULL : y + at,
+                        block(i, rows));
     }
     NAMED(take_back)(&norm, &back, rows, to_weight, to_bias);
     NAMED(go_back)(&norm, &back, gradient, z, rows, z);

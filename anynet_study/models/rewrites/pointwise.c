@@ -25,12 +25,6 @@ int has_wide_registers(void)
     return __builtin_cpu_supports("avx512f") != 0;
 }
 
-/* Rows of the block at `i`. */
-INLINED ptrdiff_t block(ptrdiff_t i, ptrdiff_t rows)
-{
-    return rows - i < BLOCK ? rows - i : BLOCK;
-}
-
 #define THIS_FILE "pointwise.c"
 #include "both_types.h"
 

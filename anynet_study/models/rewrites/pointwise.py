@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from anynet_study.models.rewrites.compiled import MOST_CHANNELS, Kernel, addresses, kernel
+from anynet_study.models.rewrites.compiled import MOST_CHANNELS, Kernel, addresses, kernel, suit
 from anynet_study.models.rewrites.rows import seen, strided
 
 
@@ -35,8 +35,8 @@ class PointwiseAndNorm:
     def fits(self, *rows: Tensor | None) -> bool:
         """Whether the kernels are for such rows: types may have changed since they were chosen."""
         dtype = self.convolution.weight.dtype
-        there = all(it is None or (it.dtype == dtype and it.is_contiguous()) for it in rows)
-        return there and self.norm.training and kernel("pointwise", dtype) is not None
+        there = kernel("pointwise", dtype) is not None
+        return there and self.norm.training and suit(dtype, *rows)
 
     def forward(
         self, rows: Tensor, relu: bool, residual: Tensor | None
