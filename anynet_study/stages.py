@@ -16,7 +16,7 @@ from anynet_study.files import write_text
 from anynet_study.metrics import chance_error
 from anynet_study.provenance import code_version
 from anynet_study.store import CollectReport, collect
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 from anynet_study.training.schedule import epoch_lengths, steps_per_epoch
 
@@ -50,7 +50,7 @@ def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
 
 
 def collect_study(
-    study: Study,
+    study: StudyFolder,
     sweep: Sweep,
     population: Population,
     views: Mapping[str, DatasetView],
@@ -89,7 +89,9 @@ def _evaluation_names(sweep: Sweep, views: Mapping[str, DatasetView]) -> dict[st
     }
 
 
-def fingerprint(study: Study, sweep: Sweep, planned: Sequence[PlannedRun], resamples: int) -> str:
+def fingerprint(
+    study: StudyFolder, sweep: Sweep, planned: Sequence[PlannedRun], resamples: int
+) -> str:
     """Changes whenever the report of a study would; `resamples`: of its bootstrap."""
     journals = [(path.name, path.stat().st_size) for path in sorted(study.journals.glob("*.arrow"))]
     runs = [run.run_id for run in planned]
@@ -97,17 +99,17 @@ def fingerprint(study: Study, sweep: Sweep, planned: Sequence[PlannedRun], resam
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def report_is_current(study: Study, mark: str) -> bool:
+def report_is_current(study: StudyFolder, mark: str) -> bool:
     """Whether store and report were made from what `mark` is the fingerprint of."""
     made_from = _mark_file(study)
     made = study.results.exists() and study.report.exists() and made_from.exists()
     return made and made_from.read_text(encoding="utf-8") == mark
 
 
-def mark_report(study: Study, mark: str) -> None:
+def mark_report(study: StudyFolder, mark: str) -> None:
     """Remember that store and report are made."""
     write_text(_mark_file(study), mark)
 
 
-def _mark_file(study: Study) -> Path:
+def _mark_file(study: StudyFolder) -> Path:
     return study.report.parent / ".made_from"

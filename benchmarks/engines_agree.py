@@ -25,7 +25,7 @@ from scipy import stats
 from anynet_study.cli.prepared import prepare
 from anynet_study.dispatch.local import train_all
 from anynet_study.store import read_journal
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 from anynet_study.training.options import Engine
 
 ENGINES: tuple[Engine, Engine] = ("reference", "fast")
@@ -55,7 +55,7 @@ def final_errors(sweep_file: Path, architectures: int, folder: Path) -> Floats:
     for engine in ENGINES:
         overrides = [f"launch.engine={engine}", f"population.count={architectures}"]
         prepared = prepare(sweep_file, overrides)
-        study = Study(folder / engine)
+        study = StudyFolder(folder / engine)
         study.begin(prepared.sweep, prepared.population)
         train_all(study, prepared.sweep, prepared.planned)
         journals = [read_journal(path).records for path in study.journals.glob("*.arrow")]

@@ -13,7 +13,7 @@ import pytest
 
 from anynet_study.cli import main
 from anynet_study.dispatch.jobs import ledger
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 
 ROOT = Path(__file__).parents[1]
 SWEEPS = ROOT / "sweeps"
@@ -62,7 +62,7 @@ def train(folder: Path, sweep: object, name: str, *options: object) -> Done:
     """
     anynet_study(folder, "launch", sweep, "--cluster", "local", "launch.workers=1", *options)
     until = time.monotonic() + LONGEST_WAIT
-    while ledger.live_jobs(Study(folder / "studies" / name).jobs):
+    while ledger.live_jobs(StudyFolder(folder / "studies" / name).jobs):
         assert time.monotonic() < until, f"workers of {name} do not end"
         time.sleep(0.1)
     return in_this_process(folder, "collect", name)

@@ -23,7 +23,7 @@ from anynet_study.design_space import Population
 from anynet_study.dispatch.jobs import ledger
 from anynet_study.plural import counted
 from anynet_study.store import JournalWriter, finished_runs, read_journal
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 
 pytestmark = pytest.mark.slow
 
@@ -80,8 +80,8 @@ class Home:
         recorded, under_way, submitted = map(int, counts.groups())
         return recorded, under_way, submitted
 
-    def study(self, name: str) -> Study:
-        return Study(self.folder / "studies" / name)
+    def study(self, name: str) -> StudyFolder:
+        return StudyFolder(self.folder / "studies" / name)
 
     def jobs(self, name: str) -> list[ledger.SubmittedJob]:
         """Every job that the study ever had."""
@@ -382,6 +382,6 @@ def test_failed_runs_are_told_every_time_until_they_are_trained_again(reported: 
     assert mended.errors().equals(whole.errors())
 
 
-def records(study: Study) -> int:
+def records(study: StudyFolder) -> int:
     """Records in all journals of a study, of the same run or not."""
     return sum(len(read_journal(path).records) for path in study.journals.iterdir())

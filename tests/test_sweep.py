@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from anynet_study.errors import UserError
-from anynet_study.study import Study, sample
+from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 from anynet_study.sweep_text import dump_yaml, parse_yaml
 
@@ -211,10 +211,10 @@ def test_a_file_of_chosen_architectures_becomes_part_of_the_study(
     sweep = Sweep.load(Path("sweeps/s.yaml"))
     population = sample(sweep.population)
     assert (len(population), population.resolution, population.classes) == (3, 32, 10)
-    study = Study.of(sweep)
+    study = StudyFolder.of(sweep)
     study.begin(sweep, population)
     nets.unlink()  # the study has what it needs
-    resolved = Study.open("small").sweep()
+    resolved = StudyFolder.open("small").sweep()
     assert resolved.to_yaml() == sweep.to_yaml()
     assert sample(resolved.population).equals(population)
     study.begin(resolved, sample(resolved.population))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
-    from anynet_study.study import Study
+    from anynet_study.study_folder import StudyFolder
 
 
 @contextmanager
-def alone(study: "Study") -> Iterator[None]:
+def alone(study: "StudyFolder") -> Iterator[None]:
     """Refuse to begin where another process is at the same study; a courtesy, not for safety."""
     from filelock import FileLock, Timeout
 

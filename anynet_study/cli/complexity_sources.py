@@ -88,9 +88,9 @@ def _population_file(source: str) -> Path | None:
             return path if file.read(100).lstrip().startswith(b"[") else None
     if path.suffix.lower() in POPULATIONS:
         return path
-    from anynet_study.study import STUDIES, Study
+    from anynet_study.study_folder import STUDIES, StudyFolder
 
-    studies = [Study(path).population_file, Study(STUDIES / source).population_file]
+    studies = [StudyFolder(path).population_file, StudyFolder(STUDIES / source).population_file]
     return next((file for file in studies if file.is_file()), None)
 
 

@@ -40,12 +40,12 @@ def doctor(folder: Folder = Path(), as_json: AsJson = False) -> None:
 def _place(folder: Path) -> Path:
     """The folder, or that of the study so called."""
     from anynet_study.errors import UserError
-    from anynet_study.study import Study
+    from anynet_study.study_folder import StudyFolder
 
     if folder.is_dir():
         return folder
     try:
-        return Study.open(folder).folder
+        return StudyFolder.open(folder).folder
     except UserError:
         return folder
 

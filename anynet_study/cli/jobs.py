@@ -12,7 +12,7 @@ from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
     from anynet_study.dispatch.jobs.listing import ListedJob
-    from anynet_study.study import Study
+    from anynet_study.study_folder import StudyFolder
 
 Name = Annotated[
     str | None, typer.Argument(metavar="RUN_OR_JOB", help="Id of a job or run; or a run's start.")
@@ -31,9 +31,9 @@ def cancel(study_name: StudyName) -> None:
     """
     from anynet_study.cli.alone import alone
     from anynet_study.dispatch.jobs.cancel import cancel_jobs
-    from anynet_study.study import Study
+    from anynet_study.study_folder import StudyFolder
 
-    study = Study.open(study_name)
+    study = StudyFolder.open(study_name)
     with alone(study):
         told = cancel_jobs(study)
     if told.running or told.queued:
@@ -63,11 +63,11 @@ def logs(
     """
     from anynet_study.dispatch.jobs import ledger
     from anynet_study.dispatch.jobs.logs import find_log
-    from anynet_study.study import Study
+    from anynet_study.study_folder import StudyFolder
 
     if lines < 1:
         raise UserError(f"--lines: {lines} is too few; legal: 1 or more")
-    study = Study.open(study_name)
+    study = StudyFolder.open(study_name)
     if name is None:
         _list(study, lines, as_json)
         return
@@ -84,7 +84,7 @@ def logs(
         print(f"there are words on errors, too: --err, or {log.err}", file=sys.stderr)
 
 
-def _list(study: "Study", most: int, as_json: bool) -> None:
+def _list(study: "StudyFolder", most: int, as_json: bool) -> None:
     from anynet_study.dispatch.jobs import ledger
     from anynet_study.dispatch.jobs.listing import list_jobs
     from anynet_study.dispatch.recorded import Recorded

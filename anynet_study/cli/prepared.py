@@ -12,7 +12,7 @@ from anynet_study.dispatch.cost.remaining import kept_weights, with_what_is_left
 from anynet_study.dispatch.plan import load_views, plan
 from anynet_study.dispatch.planned import Plan
 from anynet_study.dispatch.recorded import Recorded
-from anynet_study.study import Study, sample
+from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 
 
@@ -20,7 +20,7 @@ from anynet_study.sweep import Sweep
 class Prepared:
     """A study, its sweep and population, its open datasets and its planned runs."""
 
-    study: Study
+    study: StudyFolder
     sweep: Sweep
     population: Population
     views: dict[str, DatasetView]
@@ -36,15 +36,15 @@ class Prepared:
 
 
 def prepare(sweep_file: Path, overrides: Sequence[str]) -> Prepared:
-    """Open what a sweep file asks for; the study begins, on disk, with `Study.begin`."""
+    """Open what a sweep file asks for; the study begins, on disk, with `StudyFolder.begin`."""
     sweep = Sweep.load(sweep_file, overrides)
     views, population = load_views(sweep), sample(sweep.population)
-    return Prepared(Study.of(sweep), sweep, population, views, plan(sweep, population, views))
+    return Prepared(StudyFolder.of(sweep), sweep, population, views, plan(sweep, population, views))
 
 
 def reopen(name: str) -> Prepared:
     """Open a study that was begun before."""
-    study = Study.open(name)
+    study = StudyFolder.open(name)
     sweep, population = study.sweep(), study.population()
     views = load_views(sweep)
     return Prepared(study, sweep, population, views, plan(sweep, population, views))

@@ -17,8 +17,8 @@ from anynet_study.dispatch.plan import load_views, plan
 from anynet_study.errors import UserError
 from anynet_study.plural import counted
 from anynet_study.progress import duration
-from anynet_study.study import Study
-from anynet_study.study import sample as draw
+from anynet_study.study_folder import StudyFolder
+from anynet_study.study_folder import sample as draw
 from anynet_study.sweep import Sweep
 
 
@@ -36,7 +36,7 @@ def print_price(sweep: Sweep, population: Population, as_json: bool = False) -> 
     seconds = sum(item.seconds for item in items)
     slurm = None
     if sweep.launch.cluster == "slurm":
-        slurm = forecast(Study.of(sweep), sweep, priced.planned, cost)
+        slurm = forecast(StudyFolder.of(sweep), sweep, priced.planned, cost)
     if as_json:
         told = {"runs": runs, "seconds": seconds, "device": cost.name, "predicted_by": cost.told}
         parts = [asdict(item) for item in items]
@@ -80,14 +80,14 @@ def slurm_lines(told: Forecast, sweep: Sweep) -> list[str]:
 def _cost(sweep: Sweep, population: Population) -> CostModel:
     """Prices fitted to the runs that this study has finished, if it has; else built-in ones."""
     expected = expected_cost(sweep.launch.cluster, sweep.launch.slurm)
-    measured = measured_runs(Study.of(sweep).journals)
+    measured = measured_runs(StudyFolder.of(sweep).journals)
     if not measured:
         return expected
     try:
         views = load_views(sweep)
     except UserError:  # some data is not there (any more)
         return expected
-    tests = measured_tests(Study.of(sweep).journals)
+    tests = measured_tests(StudyFolder.of(sweep).journals)
     return learned_cost(plan(sweep, population, views), views, measured, expected, tests)
 
 

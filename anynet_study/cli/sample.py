@@ -65,7 +65,7 @@ def sample(
       anynet-study sample sweeps/paper.yaml -o population.parquet --figure sampled.pdf
       anynet-study sample --space regnetx --count 500 --flops 360e6,400e6 -o regnetx.csv
     """
-    from anynet_study import study as studies
+    from anynet_study import study_folder as studies
     from anynet_study.cli.population import print_population
     from anynet_study.design_space.populations.population_file import check_suffix
     from anynet_study.sweep import Sweep
@@ -90,7 +90,7 @@ def sample(
         spec = sweep.population
     population = studies.sample(spec)
     if output is None:
-        study = studies.Study.of(sweep)
+        study = studies.StudyFolder.of(sweep)
         study.begin(sweep, population)
         output = study.population_file
     else:

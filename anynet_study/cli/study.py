@@ -14,7 +14,7 @@ from anynet_study.errors import UserError, WorkFailedError
 if TYPE_CHECKING:
     from anynet_study.cli.prepared import Prepared
     from anynet_study.store import CollectReport
-    from anynet_study.study import Study
+    from anynet_study.study_folder import StudyFolder
 
 SweepFile = Annotated[
     Path, typer.Argument(metavar="SWEEP", help="Sweep file, for example sweeps/quickstart.yaml.")
@@ -120,7 +120,7 @@ def _collect(prepared: "Prepared", anew: bool = False) -> "CollectReport":
     return made
 
 
-def _report(study: "Study", resamples: int) -> None:
+def _report(study: "StudyFolder", resamples: int) -> None:
     from anynet_study.report import write_report
     from anynet_study.store import ResultStore
 
@@ -128,7 +128,7 @@ def _report(study: "Study", resamples: int) -> None:
     write_report(ResultStore(study.results), study.report.parent, resamples=resamples)
 
 
-def _print_summary(study: "Study", resamples: int) -> None:
+def _print_summary(study: "StudyFolder", resamples: int) -> None:
     from anynet_study.apr import Roles, weights_of
     from anynet_study.cli.analyze import print_summary
     from anynet_study.store import ResultStore

@@ -11,7 +11,7 @@ from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
     from anynet_study.store.verifying import Finding
-    from anynet_study.study import Study
+    from anynet_study.study_folder import StudyFolder
 
 
 def verify(
@@ -63,19 +63,19 @@ def _in_store(results: Path, of_study: bool) -> "list[Finding]":
         return [Finding(results.name, str(error).removeprefix(f"{results}: "))]
 
 
-def _places(where: str) -> "tuple[Path | None, Study | None]":
+def _places(where: str) -> "tuple[Path | None, StudyFolder | None]":
     """The store, if there is one; and the study, where one is named."""
-    from anynet_study.study import Study
+    from anynet_study.study_folder import StudyFolder
 
     if Path(where).is_file():
         return Path(where), None
-    study = Study.open(where)
+    study = StudyFolder.open(where)
     if not study.results.exists() and not study.journals.is_dir():
         raise UserError(f"{study.folder}: there is nothing to verify yet: neither runs nor results")
     return (study.results if study.results.exists() else None), study
 
 
-def _remedy(finding: "Finding", name: str, study: "Study | None") -> str:
+def _remedy(finding: "Finding", name: str, study: "StudyFolder | None") -> str:
     """What can be done, in a word and a command."""
     if finding.repair == "none":
         return "nothing to do"
@@ -88,7 +88,7 @@ def _remedy(finding: "Finding", name: str, study: "Study | None") -> str:
     return f"build the store anew: anynet-study collect {name} --anew"
 
 
-def _print(found: "list[Finding]", name: str, study: "Study | None") -> None:
+def _print(found: "list[Finding]", name: str, study: "StudyFolder | None") -> None:
     """Not as a table: names of journals and commands have to be copied whole."""
     if not found:
         print(f"{name}: all is well")

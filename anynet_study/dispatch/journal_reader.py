@@ -123,5 +123,5 @@ class JournalReader:
 
 
 def _worker(journal: Path) -> str:
-    """The host and process that wrote a journal, by `Study.new_journal`."""
+    """The host and process that wrote a journal, by `StudyFolder.new_journal`."""
     return journal.name.rpartition("-")[0]

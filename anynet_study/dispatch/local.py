@@ -22,7 +22,7 @@ from anynet_study.dispatch.recorded import Recorded, Retries
 from anynet_study.dispatch.submit import LocalWorker, start_worker, submit_locally
 from anynet_study.errors import WorkFailedError
 from anynet_study.progress import Report, progress
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
 #: Longest share of the time spent on looking at the journals.
@@ -32,7 +32,7 @@ SHORTEST_LOOK = 0.5
 TICK = 0.1
 
 
-def train_all(study: Study, sweep: Sweep, planned: Plan, retry_failed: bool = False) -> None:
+def train_all(study: StudyFolder, sweep: Sweep, planned: Plan, retry_failed: bool = False) -> None:
     """Train what is missing with local workers, after following those that are at it already.
 
     A worker that ends early is replaced, unless it got nowhere; runs that failed in a way that
@@ -67,7 +67,7 @@ def train_all(study: Study, sweep: Sweep, planned: Plan, retry_failed: bool = Fa
 class _Here:
     """A plan that is trained on this machine."""
 
-    study: Study
+    study: StudyFolder
     sweep: Sweep
     planned: Plan
     reader: JournalReader

@@ -64,7 +64,7 @@ def snapshot(folder: Path, package: Path = PACKAGE) -> Snapshot:
 def take(folder: Path, package: Path = PACKAGE) -> Snapshot:
     """Copy the package as it is now, unless that was done before; complete once it is there.
 
-    Of several snapshots, the one taken last has changed last (`Study.remove_litter`).
+    Of several snapshots, the one taken last has changed last (`StudyFolder.remove_litter`).
     """
     made = snapshot(folder, package)
     if made.folder.exists():

@@ -19,7 +19,7 @@ from anynet_study.dispatch.terminal import deaf_to_the_terminal, without_our_str
 from anynet_study.dispatch.worker.job import Job
 from anynet_study.dispatch.worker.process import huge_pages
 from anynet_study.files import naming
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
 FOREVER_MIN = 60 * 24 * 365
@@ -44,7 +44,7 @@ class LocalWorker:
 
 
 def submit_locally(
-    study: Study,
+    study: StudyFolder,
     sweep: Sweep,
     runs: Sequence[PlannedRun],
     attached: bool,
@@ -59,7 +59,7 @@ def submit_locally(
 
 
 def start_worker(
-    study: Study,
+    study: StudyFolder,
     sweep: Sweep,
     code: Snapshot,
     runs: list[PlannedRun],
@@ -84,7 +84,7 @@ def start_worker(
 
 
 def job_of(
-    study: Study,
+    study: StudyFolder,
     sweep: Sweep,
     retries: Retries,
     runs: Iterable[PlannedRun] = (),

@@ -11,7 +11,7 @@ from anynet_study.cli.prepared import prepare
 from anynet_study.dispatch.local import train_all
 from anynet_study.dispatch.plan import plan
 from anynet_study.store import read_journal
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 
 from .task import data_in
 
@@ -44,7 +44,7 @@ def overhead(folder: Path) -> Overhead:
         prepared = prepare(QUICKSTART, ONE_STEP)
         flops = prepared.population.table["flops"].to_numpy()
         smallest = prepared.population.select([prepared.population.ids[int(np.argmin(flops))]])
-        study = Study(folder / "study")
+        study = StudyFolder(folder / "study")
         study.begin(prepared.sweep, smallest)
         train_all(study, prepared.sweep, plan(prepared.sweep, smallest, prepared.views))
     (journal,) = study.journals.glob("*.arrow")

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from anynet_study.cli.prepared import prepare
 from anynet_study.dispatch.local import train_all
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 
 
 def main(sweep_file: Path, out: Path, overrides: Sequence[str]) -> None:
     prepared = prepare(sweep_file, overrides)
-    study = Study(out)
+    study = StudyFolder(out)
     study.begin(prepared.sweep, prepared.population)
     train_all(study, prepared.sweep, prepared.planned)
 

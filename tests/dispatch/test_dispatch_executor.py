@@ -13,7 +13,7 @@ from anynet_study.dispatch.slurm.executor import sbatch_text, slurm_executor
 from anynet_study.dispatch.slurm.site import Site
 from anynet_study.dispatch.snapshot import Snapshot
 from anynet_study.errors import UserError
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
 GOLDEN = """#!/bin/bash
@@ -64,7 +64,7 @@ def text(
     """The script for a sweep with these options, as if the study was in /s."""
     launch = {"cluster": "slurm", "job_minutes": 60, "slurm": slurm}
     sweep = Sweep.model_validate({**yaml.safe_load(TINY), "launch": launch})
-    study, code = Study(Path("/s/studies/tiny")), Snapshot(Path("/s/studies/tiny/code/7"))
+    study, code = StudyFolder(Path("/s/studies/tiny")), Snapshot(Path("/s/studies/tiny/code/7"))
     executor = slurm_executor(study, sweep, code, site or Site(), longest, avoid)
     return sbatch_text(executor, "abc", tasks, **array).replace(sys.executable, "PYTHON")
 

@@ -17,7 +17,7 @@ from anynet_study.dispatch.worker.job import assignment
 from anynet_study.dispatch.worker.journals import Journals
 from anynet_study.dispatch.worker.record import Trained, turns
 from anynet_study.store import RunRecord, read_journal
-from anynet_study.study import Study, sample
+from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 from anynet_study.training import fallback
 from anynet_study.training.options import Options
@@ -52,7 +52,10 @@ class Place:
         self, name: str, fault: Fault = lambda *_: None, sweep_text: str = SWEEP
     ) -> list[RunRecord]:
         """The rows of the study; `fault` is asked for an exception before every step."""
-        sweep, study = Sweep.model_validate(yaml.safe_load(sweep_text)), Study(self.folder / name)
+        sweep, study = (
+            Sweep.model_validate(yaml.safe_load(sweep_text)),
+            StudyFolder(self.folder / name),
+        )
         study.begin(sweep, sample(sweep.population))
         given = assignment(study, sweep, torch.device("cpu"))
         self.patch.setattr(work, "turns", self.faulty(fault))

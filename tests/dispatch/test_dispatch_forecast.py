@@ -13,7 +13,7 @@ from anynet_study.dispatch.cost.forecast import START_UP_CPU, START_UP_GPU, Fore
 from anynet_study.dispatch.cost.model import CPU_CORE
 from anynet_study.dispatch.cost.price import price
 from anynet_study.dispatch.planned import Plan
-from anynet_study.study import Study, sample
+from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 
 HOUR = 3600.0
@@ -34,7 +34,7 @@ def foretold(hours: list[float], **launch: object) -> Forecast:
     planned: Plan = price(sweep, sample(sweep.population), CPU_CORE).planned
     assert len(planned) == RUNS
     planned = replace(planned, lengths=np.tile(np.array(hours) * HOUR, (4, 1)))
-    return forecast(Study(Path("studies/tiny")), sweep, planned, CPU_CORE)
+    return forecast(StudyFolder(Path("studies/tiny")), sweep, planned, CPU_CORE)
 
 
 def test_jobs_and_their_lengths() -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from anynet_study.dispatch.slurm.headway import MOST_STALLED
 from anynet_study.dispatch.worker.job import Job
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> Study:
-    study = Study(tmp_path)
+def study(tmp_path: Path) -> StudyFolder:
+    study = StudyFolder(tmp_path)
     study.journals.mkdir()
     study.checkpoints.mkdir()
     (study.journals / "elsewhere-7-1.arrow").touch()
@@ -30,7 +30,7 @@ def lives(job: Job) -> int:
     return 10
 
 
-def test_one_that_gets_nowhere_is_given_up(study: Study) -> None:
+def test_one_that_gets_nowhere_is_given_up(study: StudyFolder) -> None:
     job = Job(str(study.folder), "", "", ("a", "b"))
     before = psutil.Process().create_time() - 60
     for run in ("a", "other"):
@@ -40,7 +40,7 @@ def test_one_that_gets_nowhere_is_given_up(study: Study) -> None:
 
 
 @pytest.mark.parametrize("what", ["journal", "checkpoint"])
-def test_one_that_gets_on_always_comes_back(study: Study, what: str) -> None:
+def test_one_that_gets_on_always_comes_back(study: StudyFolder, what: str) -> None:
     path = study.new_journal() if what == "journal" else study.checkpoints / "b.pt"
     path.touch()
     job = Job(str(study.folder), "", "", ("a", "b"), stalled=MOST_STALLED - 1)

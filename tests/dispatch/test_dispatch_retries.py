@@ -16,7 +16,7 @@ from anynet_study.dispatch.endings.deaths import (
 from anynet_study.dispatch.endings.logs import KILLED, Ending
 from anynet_study.dispatch.endings.retries import EVERY_KIND, nodes_failed_on, retries
 from anynet_study.dispatch.recorded import Again, Failure, Recorded
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 
 
 def end(kind: str = "node", **changes: object) -> Ending:
@@ -35,8 +35,8 @@ def failed(*kinds: str, host: str = "n1") -> Recorded:
 
 def test_cancelled_preempted_and_attached_workers_are_no_deaths(tmp_path: Path) -> None:
     ends = [end(""), end("node", attached=True), end("timeout", runs=())]
-    assert deaths_in(Study(tmp_path), ends) == []
-    (found,) = deaths_in(Study(tmp_path), [end("oom")])
+    assert deaths_in(StudyFolder(tmp_path), ends) == []
+    (found,) = deaths_in(StudyFolder(tmp_path), [end("oom")])
     assert (found.run_id, found.kind) == ("a", "oom")
 
 
@@ -44,7 +44,7 @@ def test_cancelled_preempted_and_attached_workers_are_no_deaths(tmp_path: Path) 
 def test_a_run_that_was_saved_on_the_way_only_goes_on_later(
     tmp_path: Path, kind: str, counts: int
 ) -> None:
-    study = Study(tmp_path)
+    study = StudyFolder(tmp_path)
     study.checkpoints.mkdir()
     (study.checkpoints / "a.pt").touch()
     assert len(deaths_in(study, [end(kind)])) == counts  # saved after 1e9

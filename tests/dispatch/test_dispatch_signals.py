@@ -19,12 +19,12 @@ import sys
 from pathlib import Path
 from anynet_study.dispatch.plan import load_views, plan
 from anynet_study.dispatch.worker.job import Job
-from anynet_study.study import Study, sample
+from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 
 folder = Path(sys.argv[1])
 sweep = Sweep.load(folder / "long.yaml")
-study = Study(folder / "study")
+study = StudyFolder(folder / "study")
 study.begin(sweep, sample(sweep.population))
 runs = plan(sweep, study.population(), load_views(sweep))
 ids = tuple(run.run_id for run in runs)

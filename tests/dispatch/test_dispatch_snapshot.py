@@ -10,7 +10,7 @@ import pytest
 
 from anynet_study.dispatch.snapshot import PACKAGE, Snapshot, snapshot, take
 from anynet_study.provenance import code_version
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 
 SAYS = "import anynet_study.provenance as it; print(it.__file__, it.code_version())"
 
@@ -54,7 +54,7 @@ def test_an_edit_makes_another_and_leaves_the_first(tmp_path: Path, package: Pat
 
 
 def test_the_one_taken_last_is_kept(tmp_path: Path, package: Path) -> None:
-    study = Study(tmp_path / "study")
+    study = StudyFolder(tmp_path / "study")
     first = take(study.code, package)
     (package / "more.py").touch()
     second = take(study.code, package)

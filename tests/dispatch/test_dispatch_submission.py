@@ -17,7 +17,7 @@ from tiny_study import RUNS, TINY, Type, typing_in
 from anynet_study.dispatch.jobs import ledger
 from anynet_study.dispatch.jobs.submissions import submissions
 from anynet_study.dispatch.slurm.job_array import JobArray, array_file
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 
 #: A job a run.
 SHORT = ["--cluster", "slurm", "launch.job_minutes=0.00001"]
@@ -56,15 +56,15 @@ def launch(typed: Type) -> Launch:
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> Study:
-    return Study(tmp_path / "studies" / "tiny")
+def study(tmp_path: Path) -> StudyFolder:
+    return StudyFolder(tmp_path / "studies" / "tiny")
 
 
 def runs_of(jobs: list[ledger.SubmittedJob]) -> list[str]:
     return [run for job in jobs for run in job.runs]
 
 
-def test_arrays_are_no_larger_than_the_site_s(slurm: FakeSlurm, launch: Launch, study: Study):
+def test_arrays_are_no_larger_than_the_site_s(slurm: FakeSlurm, launch: Launch, study: StudyFolder):
     slurm.set(max_array=5)
     assert launch()["jobs"] == RUNS
     assert slurm.option("array") == ["0-4%5", "0-4%5", "0-1%2"]
@@ -75,7 +75,7 @@ def test_arrays_are_no_larger_than_the_site_s(slurm: FakeSlurm, launch: Launch, 
     assert launch()["submitted"] == RUNS
 
 
-def test_without_arrays_there_are_single_jobs(slurm: FakeSlurm, launch: Launch, study: Study):
+def test_without_arrays_there_are_single_jobs(slurm: FakeSlurm, launch: Launch, study: StudyFolder):
     slurm.set(max_array=0)
     assert launch()["jobs"] == RUNS
     assert slurm.option("array") == [None] * RUNS
@@ -83,7 +83,9 @@ def test_without_arrays_there_are_single_jobs(slurm: FakeSlurm, launch: Launch, 
     assert launch("launch.slurm.array_parallelism=2")["under_way"] == RUNS
 
 
-def test_arrays_of_a_launch_share_its_parallelism(slurm: FakeSlurm, launch: Launch, study: Study):
+def test_arrays_of_a_launch_share_its_parallelism(
+    slurm: FakeSlurm, launch: Launch, study: StudyFolder
+):
     slurm.set(max_array=3)
     launch("launch.slurm.array_parallelism=2", "launch.slurm.dependency=afterok:99")
     assert slurm.option("array") == ["0-2%1"] * 4
@@ -99,7 +101,7 @@ def test_arrays_of_a_launch_share_its_parallelism(slurm: FakeSlurm, launch: Laun
 
 
 def test_what_there_is_no_room_for_is_left_for_later(
-    slurm: FakeSlurm, typed: Type, launch: Launch, study: Study
+    slurm: FakeSlurm, typed: Type, launch: Launch, study: StudyFolder
 ):
     slurm.set(max_submit=7)
     told = typed("launch", "tiny.yaml", *SHORT)
@@ -137,7 +139,7 @@ def test_a_full_queue_takes_nothing_and_that_is_no_failure(slurm: FakeSlurm, lau
     ],
 )
 def test_other_refusals_are_failures_in_one_line(
-    slurm: FakeSlurm, typed: Type, study: Study, words: str, said: str
+    slurm: FakeSlurm, typed: Type, study: StudyFolder, words: str, said: str
 ):
     slurm.set(max_submit=0, refusal=f"sbatch: error: {words}\n")
     told = typed("launch", "tiny.yaml", *SHORT)
@@ -150,7 +152,7 @@ def test_other_refusals_are_failures_in_one_line(
 
 @pytest.mark.parametrize("moment", ["before_queue", "after_queue"])
 def test_a_launcher_killed_at_sbatch_is_followed_by_another(
-    slurm: FakeSlurm, launch: Launch, study: Study, tmp_path: Path, moment: str
+    slurm: FakeSlurm, launch: Launch, study: StudyFolder, tmp_path: Path, moment: str
 ):
     slurm.set(max_array=4, **{moment: 'test "$(cat "$FAKE/last")" = 2 && kill -9 $1\n'})
     killed = subprocess.run(command("launch", "tiny.yaml", *SHORT), cwd=tmp_path)
@@ -171,7 +173,7 @@ def test_a_launcher_killed_at_sbatch_is_followed_by_another(
 
 
 def test_two_launches_at_once_where_locks_do_not_work(
-    slurm: FakeSlurm, launch: Launch, study: Study, tmp_path: Path
+    slurm: FakeSlurm, launch: Launch, study: StudyFolder, tmp_path: Path
 ):
     slurm.set(max_array=5)
     without_locks = (
@@ -202,7 +204,9 @@ def test_an_answer_that_never_came_is_looked_up(slurm: FakeSlurm, typed: Type, l
     assert launch()["under_way"] == RUNS
 
 
-def test_litter_is_removed_once_no_job_is_alive(slurm: FakeSlurm, launch: Launch, study: Study):
+def test_litter_is_removed_once_no_job_is_alive(
+    slurm: FakeSlurm, launch: Launch, study: StudyFolder
+):
     launch()
     (study.logs / "1_0_0_log.out").touch()
     (study.code / "an-older-one").mkdir()
@@ -233,7 +237,7 @@ def test_a_shell_inside_a_job_passes_nothing_on(
     assert kept == {"SLURM_CONF": "/etc/slurm.conf", "SBATCH_ACCOUNT": "physics"}
 
 
-def test_no_sbatch_no_study(typed: Type, study: Study, monkeypatch: pytest.MonkeyPatch):
+def test_no_sbatch_no_study(typed: Type, study: StudyFolder, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", "")
     told = typed("launch", "tiny.yaml", *SHORT)
     assert told.code == 2

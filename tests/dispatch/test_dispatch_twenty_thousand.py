@@ -10,7 +10,7 @@ import pytest
 from command import environment
 from fake_slurm import FakeSlurm
 
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 
 JOBS = 20_000
 SWEEP = """
@@ -72,7 +72,7 @@ def test_twenty_thousand_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for seconds, peak in (first, second):
         assert seconds < 30
         assert peak < MOST_MEMORY
-    study = Study(tmp_path / "studies" / "many")
+    study = StudyFolder(tmp_path / "studies" / "many")
     files = [*study.jobs.iterdir(), *study.logs.iterdir()]
     assert len(files) < 50
     assert sum(path.stat().st_size for path in files) < 50 * JOBS

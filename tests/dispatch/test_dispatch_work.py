@@ -16,7 +16,7 @@ from anynet_study.dispatch.worker.job import assignment
 from anynet_study.dispatch.worker.journals import Journals
 from anynet_study.dispatch.worker.record import evaluation_of
 from anynet_study.store import EvaluationRecord, RunRecord, read_evaluations, read_journal
-from anynet_study.study import Study, sample
+from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 from anynet_study.training.checkpoint import InterruptedRunError
 from anynet_study.training.initial import Weights
@@ -51,7 +51,7 @@ class Place:
     """A study, worked at in this process."""
 
     def __init__(self, folder: Path) -> None:
-        self.study = Study(folder)
+        self.study = StudyFolder(folder)
         self.begin(yaml.safe_load(SWEEP))
 
     def begin(self, content: dict[str, object]) -> None:

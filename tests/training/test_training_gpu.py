@@ -18,7 +18,7 @@ from anynet_study.dispatch.worker.job import assignment
 from anynet_study.dispatch.worker.journals import Journals
 from anynet_study.models import build
 from anynet_study.store import RunRecord, read_journal
-from anynet_study.study import Study, sample
+from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
 from anynet_study.training.engine import Outcome, make_trainer, steps, train
@@ -174,7 +174,7 @@ recipes:
 
 
 def worked(folder: Path, options: Options) -> list[RunRecord]:
-    sweep, study = Sweep.model_validate(yaml.safe_load(SWEEP)), Study(folder)
+    sweep, study = Sweep.model_validate(yaml.safe_load(SWEEP)), StudyFolder(folder)
     study.begin(sweep, sample(sweep.population))
     given = assignment(study, sweep, GPU)
     with Journals(study) as journals:

@@ -12,7 +12,7 @@ from anynet_study.dispatch.slurm.arrays import deal, lanes
 from anynet_study.dispatch.slurm.executor import ArrayExecutor, sbatch_text, slurm_executor
 from anynet_study.dispatch.slurm.site import Site
 from anynet_study.dispatch.snapshot import snapshot
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
 #: Seconds from a job's start to its first step: imports, plan, data. Measured on an idle CPU; that
@@ -48,7 +48,9 @@ class Forecast:
     sbatch: str
 
 
-def forecast(study: Study, sweep: Sweep, runs: Iterable[PlannedRun], cost: CostModel) -> Forecast:
+def forecast(
+    study: StudyFolder, sweep: Sweep, runs: Iterable[PlannedRun], cost: CostModel
+) -> Forecast:
     """What a launch of `runs` would be, if as many jobs ran at once as are allowed to.
 
     Needs no Slurm: without one, its usual limits are taken for the site's.

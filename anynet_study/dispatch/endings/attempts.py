@@ -21,7 +21,7 @@ from anynet_study.dispatch.planned import Plan
 from anynet_study.dispatch.recorded import Recorded, Retries
 from anynet_study.dispatch.slurm.elsewhere import worth_avoiding
 from anynet_study.dispatch.slurm.sacct import reasons
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
 
@@ -36,7 +36,7 @@ class Attempts:
 
 
 def next_attempts(
-    study: Study,
+    study: StudyFolder,
     sweep: Sweep,
     planned: Plan,
     reader: JournalReader,
@@ -61,7 +61,7 @@ def next_attempts(
     return Attempts(recorded, again, worth_avoiding(hosts, sweep.launch.slurm.get("partition", "")))
 
 
-def _deaths(study: Study, recorded: Recorded, alive: Collection[str]) -> list[Death]:
+def _deaths(study: StudyFolder, recorded: Recorded, alive: Collection[str]) -> list[Death]:
     """Workers that were killed at runs which are unfinished; sacct is asked where logs are mute."""
     if disk_is_full(study):  # then their logs are not whole
         return []

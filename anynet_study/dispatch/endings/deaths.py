@@ -17,7 +17,7 @@ from anynet_study.dispatch.recorded import Failure, Recorded
 from anynet_study.provenance import code_version
 from anynet_study.store import JournalWriter, RunRecord
 from anynet_study.store.record import FailureKind
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 
 #: A run at which so many workers were killed has failed.
 MOST_DEATHS = 2
@@ -38,14 +38,16 @@ class Death:
     ended: float
 
 
-def endings_of(study: Study, jobs: Iterable[SubmittedJob]) -> Iterator[tuple[SubmittedJob, Ending]]:
+def endings_of(
+    study: StudyFolder, jobs: Iterable[SubmittedJob]
+) -> Iterator[tuple[SubmittedJob, Ending]]:
     """How jobs that are not alive ended, of those that ever began."""
     for job in jobs:
         if (end := ending(study.logs, job.job_id)) is not None:
             yield job, end
 
 
-def deaths_in(study: Study, ends: Iterable[Ending]) -> list[Death]:
+def deaths_in(study: StudyFolder, ends: Iterable[Ending]) -> list[Death]:
     """The deaths that these endings are of the runs at which they were.
 
     A job that was cancelled, preempted, or that ended with the process that started it is none.
@@ -66,7 +68,7 @@ def _may_pass(end: Ending) -> bool:
     return end.kind in PASSING and not end.unexplained
 
 
-def _saved_since(study: Study, run_id: str, said: float) -> bool:
+def _saved_since(study: StudyFolder, run_id: str, said: float) -> bool:
     """Whether a run was saved after its worker last wrote to its log: that it began with it."""
     path = study.checkpoints / f"{run_id}.pt"
     try:
@@ -92,7 +94,7 @@ def fatal(deaths: Iterable[Death], failures: Mapping[str, Sequence[Failure]]) ->
     ]
 
 
-def record_deaths(study: Study, planned: Plan, deaths: Collection[Death]) -> None:
+def record_deaths(study: StudyFolder, planned: Plan, deaths: Collection[Death]) -> None:
     """Record that the runs of these deaths failed; those that are not planned are left out."""
     runs = {run.run_id: run for run in planned.find(death.run_id for death in deaths)}
     mine = [death for death in deaths if death.run_id in runs]

@@ -9,13 +9,13 @@ from typing import NoReturn
 
 from anynet_study.dispatch.endings.logs import BEGINS, LOST
 from anynet_study.dispatch.planned import PlannedRun
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 
 #: A disk with less room than this, in bytes, is full: not even a journal could begin.
 FULL = 64 << 10
 
 
-def last_words(study: Study, since: float) -> str:
+def last_words(study: StudyFolder, since: float) -> str:
     """Why workers ended, in a line; `since` (unix time) tells this launch's logs."""
     if disk_is_full(study):
         return f"the disk that holds {study.folder} is full"
@@ -38,7 +38,7 @@ def end_worker_at(run: PlannedRun, error: Exception) -> NoReturn:
     raise SystemExit(1)  # not reached
 
 
-def disk_is_full(study: Study) -> bool:
+def disk_is_full(study: StudyFolder) -> bool:
     """Whether the disk that holds a study has no room left."""
     return shutil.disk_usage(study.folder).free < FULL
 

@@ -11,7 +11,7 @@ from anynet_study.dispatch.jobs.ledger import LiveJob
 from anynet_study.dispatch.jobs.submissions import submissions
 from anynet_study.dispatch.slurm.squeue import WAITING, Queued, queued_jobs
 from anynet_study.errors import WorkFailedError
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 
 #: Ids in one call of scancel.
 AT_ONCE = 500
@@ -27,7 +27,7 @@ class Cancelled:
     queued: int
 
 
-def cancel_jobs(study: Study) -> Cancelled:
+def cancel_jobs(study: StudyFolder) -> Cancelled:
     """End all jobs of a study that run or wait; their runs are saved and go on another time.
 
     Jobs in Slurm are those with the study's mark; one whose id is known but which bears another

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from anynet_study.dispatch.endings.logs import ending
 from anynet_study.dispatch.jobs.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.recorded import Recorded
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class ListedJob:
 
 
 def list_jobs(
-    study: Study,
+    study: StudyFolder,
     jobs: Iterable[SubmittedJob],
     live: Iterable[LiveJob] | None,
     recorded: Recorded,
@@ -36,7 +36,7 @@ def list_jobs(
 
 
 def _listed(
-    study: Study, job: SubmittedJob, alive: Mapping[str, LiveJob] | None, recorded: Recorded
+    study: StudyFolder, job: SubmittedJob, alive: Mapping[str, LiveJob] | None, recorded: Recorded
 ) -> ListedJob:
     done = sum(_is_over(run_id, job, recorded) for run_id in job.runs)
     counts = len(job.runs), done

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from anynet_study.dispatch.jobs.ledger import SubmittedJob
 from anynet_study.errors import UserError
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 
 #: Beginnings of a run's id may stand for it if they have so many characters.
 SHORTEST_PREFIX = 4
@@ -32,13 +32,13 @@ class JobLog:
         return lines[(begun or mine or [0])[-1] :]
 
 
-def log_of(study: Study, job: SubmittedJob, run_id: str = "") -> JobLog:
+def log_of(study: StudyFolder, job: SubmittedJob, run_id: str = "") -> JobLog:
     """Where a job's log is, or will be."""
     out, err = (study.logs / f"{job.job_id}_0_log.{kind}" for kind in ("out", "err"))
     return JobLog(job, out, err, run_id)
 
 
-def find_log(study: Study, jobs: Sequence[SubmittedJob], name: str) -> JobLog:
+def find_log(study: StudyFolder, jobs: Sequence[SubmittedJob], name: str) -> JobLog:
     """The log of a job by its id, or of the latest job that was at a run, by its id or beginning.
 
     Raises UserError if there is no such job or run, or several.
@@ -52,7 +52,7 @@ def find_log(study: Study, jobs: Sequence[SubmittedJob], name: str) -> JobLog:
     return next((log for log in having if _tells_of(log)), having[0])
 
 
-def _run_called(name: str, run_ids: Iterable[str], study: Study) -> str:
+def _run_called(name: str, run_ids: Iterable[str], study: StudyFolder) -> str:
     found = sorted({run_id for run_id in run_ids if run_id.startswith(name)})
     if not found or len(name) < SHORTEST_PREFIX:
         raise UserError(

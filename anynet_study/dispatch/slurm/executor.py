@@ -12,7 +12,7 @@ from anynet_study.dispatch.slurm.site import Site
 from anynet_study.dispatch.slurm.squeue import comment_of
 from anynet_study.dispatch.snapshot import Snapshot
 from anynet_study.errors import UserError
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
 #: Time limits that a job may hit: it gets on in each, so that it ends before.
@@ -37,7 +37,7 @@ class ArrayExecutor(submitit.SlurmExecutor):  # type: ignore[misc]  # untyped
 
 
 def slurm_executor(
-    study: Study,
+    study: StudyFolder,
     sweep: Sweep,
     code: Snapshot,
     site: Site,

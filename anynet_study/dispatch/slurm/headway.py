@@ -8,14 +8,14 @@ from pathlib import Path
 
 import psutil
 
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 
 #: A job that came back so many times in a row without getting on would never do: its time limit
 #: ends it while it still starts up.
 MOST_STALLED = 3
 
 
-def got_on(study: Study, run_ids: Iterable[str]) -> bool:
+def got_on(study: StudyFolder, run_ids: Iterable[str]) -> bool:
     """Whether this process recorded something, or saved one of these runs."""
     mine = escape(f"{socket.gethostname()}-{os.getpid()}-")
     if any(study.journals.glob(f"{mine}*")):

@@ -19,7 +19,7 @@ from anynet_study.dispatch.submit import job_of
 from anynet_study.dispatch.worker.job import Job
 from anynet_study.errors import UserError, WorkFailedError
 from anynet_study.files import write_text
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
 
@@ -46,7 +46,7 @@ def slurm_tasks(sweep: Sweep, runs: Iterable[PlannedRun]) -> Iterator[tuple[str,
         yield " ".join(run.run_id for run in part), sum(run.seconds for run in part)
 
 
-def check_slurm(study: Study, sweep: Sweep) -> None:
+def check_slurm(study: StudyFolder, sweep: Sweep) -> None:
     """Raise UserError where jobs cannot be submitted from here, or not with the sweep's options."""
     if shutil.which("sbatch") is None:
         raise UserError(
@@ -56,7 +56,7 @@ def check_slurm(study: Study, sweep: Sweep) -> None:
 
 
 def submit_to_slurm(
-    study: Study,
+    study: StudyFolder,
     sweep: Sweep,
     runs: Iterable[PlannedRun],
     retries: Retries = NO_RETRIES,
@@ -113,7 +113,7 @@ def _fill(tasks: Sequence[str], size: int, shares: Sequence[int | None], send: S
 
 
 def _submit(
-    study: Study,
+    study: StudyFolder,
     executor: ArrayExecutor,
     work: Job,
     tasks: Sequence[str],

@@ -16,7 +16,7 @@ from anynet_study.dispatch.worker.failure_kinds import disk_is_full
 from anynet_study.dispatch.worker.journals import Journals
 from anynet_study.dispatch.worker.record import Trained, evaluation_of, failure_of, record_of, turns
 from anynet_study.models import build
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep_launch import Launch
 from anynet_study.training.arrangement import arrange
 from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
@@ -34,7 +34,7 @@ from anynet_study.training.weights import load_weights, save_weights
 class Assignment:
     """What a worker must know of its study."""
 
-    study: Study
+    study: StudyFolder
     launch: Launch
     views: Mapping[str, DatasetView]
     #: Further test sets by dataset and name.

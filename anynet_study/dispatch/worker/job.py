@@ -18,7 +18,7 @@ from anynet_study.dispatch.recorded import Recorded, Retries
 from anynet_study.dispatch.slurm.headway import MOST_STALLED, got_on
 from anynet_study.dispatch.worker.process import end_with, keep_freed_memory
 from anynet_study.dispatch.worker.signals import Interruption
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Job:
         """
         from submitit.helpers import DelayedSubmission
 
-        moved = got_on(Study(Path(self.study_folder)), self.run_ids)
+        moved = got_on(StudyFolder(Path(self.study_folder)), self.run_ids)
         stalled = 0 if moved else self.stalled + 1
         return DelayedSubmission(replace(self, stalled=stalled)) if stalled < MOST_STALLED else None
 
@@ -88,7 +88,7 @@ def work(job: Job, interruption: Interruption) -> int:
     from anynet_study.training.options import Options
 
     torch.set_num_threads(1)
-    study = Study(Path(job.study_folder))
+    study = StudyFolder(Path(job.study_folder))
     sweep = Sweep.model_validate(yaml.safe_load(job.sweep_yaml))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     reader = JournalReader(study.journals)
@@ -119,7 +119,7 @@ def _by_memory(todo: Plan, retries: Retries) -> Iterator[tuple[int, Plan]]:
 
 
 def assignment(
-    study: Study, sweep: Sweep, device: "torch.device", recorded: Recorded | None = None
+    study: StudyFolder, sweep: Sweep, device: "torch.device", recorded: Recorded | None = None
 ) -> "Assignment":
     """What a worker must know, from the study's files as they are now."""
     from anynet_study.dispatch.worker.bench import Assignment

@@ -4,13 +4,13 @@ from contextlib import AbstractContextManager
 
 from anynet_study.store import EvaluationRecord, EvaluationWriter, JournalWriter, RunRecord
 from anynet_study.store.kind import EVALUATIONS_SUFFIX
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 
 
 class Journals(AbstractContextManager["Journals"]):
     """One of runs, one of evaluations: both this worker's alone."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: StudyFolder) -> None:
         self._study = study
         self._runs: JournalWriter | None = None
         self._evaluations: EvaluationWriter | None = None

@@ -7,7 +7,7 @@ from disaster_study import HELD, LONGEST_WAIT, DisasterStudy, begin_at_once, slu
 
 from anynet_study.dispatch.snapshot import PACKAGE
 from anynet_study.store import read_journal
-from anynet_study.study import Study
+from anynet_study.study_folder import StudyFolder
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 
@@ -31,7 +31,7 @@ def test_code_edited_after_the_launch_is_not_what_jobs_run(
     study.wait_for_its_jobs()
     assert study.done()
     assert ": saved on" in study.tell("logs", study.name, job).out  # in its first life
-    files = Study(study.folder)
+    files = StudyFolder(study.folder)
     journals = [read_journal(path) for path in files.journals.glob("*.arrow")]
     (version,) = {run.code_version for journal in journals for run in journal.records}
     assert [path.read_text() for path in files.code.glob("*/anynet_study/VERSION")] == [version]

@@ -23,7 +23,7 @@ FRESH = 3600.0
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyFolder:
     """Paths inside `studies/<name>/`."""
 
     folder: Path
@@ -79,7 +79,7 @@ class Study:
         return self.folder / "report" / "report.html"
 
     @classmethod
-    def open(cls, name: str | Path) -> "Study":
+    def open(cls, name: str | Path) -> "StudyFolder":
         """Find a study by its folder, or by its bare name under `studies/`; UserError if none."""
         for folder in (Path(name), STUDIES / name):
             if (folder / "sweep.yaml").is_file():
@@ -89,7 +89,7 @@ class Study:
         raise UserError(f"{name}: no such study; {listed}")
 
     @classmethod
-    def of(cls, sweep: Sweep) -> "Study":
+    def of(cls, sweep: Sweep) -> "StudyFolder":
         """Where the study of `sweep` is, or will be."""
         return cls(STUDIES / sweep.name)
 
@@ -146,7 +146,7 @@ def sample(spec: PopulationSpec) -> Population:
         return spec.population(on_found)
 
 
-def _check_extends(study: Study, population: Population) -> None:
+def _check_extends(study: StudyFolder, population: Population) -> None:
     before, now = list(study.population().ids), list(population.ids)
     if now[: len(before)] == before:
         return
