@@ -1,14 +1,15 @@
-"""Tables of errors in files: CSV and Parquet."""
+"""Tables of errors in files: CSV and Parquet, in percent or as accuracies or fractions."""
 
 import csv
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pandas as pd
+from pyarrow.lib import ArrowException
+
+from anynet_study.apr import check_errors, in_percent
+from anynet_study.apr.population import stages_of
 from anynet_study.errors import UserError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Columns of a table that describe the architecture, and no errors on a dataset.
 NUMBERS = ("stem_width", "se_ratio", "weight", "flops", "parameters", "activations")
@@ -21,23 +22,24 @@ STAGE = re.compile(r"[dwbgs][0-9]{1,2}")
 MISSING = ("", "na", "n/a", "nan", "null", "none")
 
 
-def read_table(
-    path: Path, accuracy: bool, fraction: bool
-) -> "tuple[pd.DataFrame, pd.DataFrame | None]":
-    """Errors in percent, and what the file says of the architectures, if anything.
+def read_table(path: Path, accuracy: bool, fraction: bool) -> dict[str, pd.DataFrame]:
+    """What `described` says of a CSV or Parquet table.
 
     Raises UserError, beginning with the path, for what is no table of errors.
     """
-    from anynet_study.apr import check_errors, in_percent
-
     table = _read_csv(path) if path.suffix.lower() == ".csv" else _read_parquet(path)
-    described = _described(list(table.columns))
     try:
-        population = _population(table[described]) if described else None
-        errors = in_percent(check_errors(table.drop(columns=described), 0), accuracy, fraction)
+        return described(table, accuracy, fraction)
     except UserError as error:
         raise UserError(f"{path}: {str(error).removeprefix('errors: ')}") from None
-    return errors, population
+
+
+def described(table: pd.DataFrame, accuracy: bool, fraction: bool) -> dict[str, pd.DataFrame]:
+    """The "errors" in percent, and the "architectures" where the table says anything of them."""
+    about = _described(list(table.columns))
+    found = {"architectures": _population(table[about])} if about else {}
+    errors = check_errors(table.drop(columns=about), 0)
+    return found | {"errors": in_percent(errors, accuracy, fraction)}
 
 
 def _described(columns: list[str]) -> list[str]:
@@ -47,11 +49,8 @@ def _described(columns: list[str]) -> list[str]:
     return numbers + [name for name in columns if name in TEXTS]
 
 
-def _population(described: "pd.DataFrame") -> "pd.DataFrame":
+def _population(described: pd.DataFrame) -> pd.DataFrame:
     """Raises UserError for a cell that is no number where it should be, and stages with gaps."""
-    from anynet_study.apr import check_errors
-    from anynet_study.apr.population import stages_of
-
     texts = [name for name in described.columns if name in TEXTS]
     numbers = described.drop(columns=texts)
     if set(numbers.columns) >= STAGES_TOLD_BY:
@@ -60,10 +59,8 @@ def _population(described: "pd.DataFrame") -> "pd.DataFrame":
     return checked.join(described[texts]).reset_index()
 
 
-def _read_csv(path: Path) -> "pd.DataFrame":
+def _read_csv(path: Path) -> pd.DataFrame:
     """Every cell as text, or None: pandas' own reader shifts or drops cells of uneven rows."""
-    import pandas as pd
-
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             header, *rows = [row for row in csv.reader(file, strict=True) if row] or [[]]
@@ -87,10 +84,7 @@ def _read_csv(path: Path) -> "pd.DataFrame":
     return pd.DataFrame([row[1:] for row in cells], index=index, columns=columns, dtype=object)
 
 
-def _read_parquet(path: Path) -> "pd.DataFrame":
-    import pandas as pd
-    from pyarrow.lib import ArrowException
-
+def _read_parquet(path: Path) -> pd.DataFrame:
     try:
         table = pd.read_parquet(path)
     except ArrowException as error:
