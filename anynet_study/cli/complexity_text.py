@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+
 from anynet_study.cli.complexity_sources import Network
 from anynet_study.cli.tables import amount, print_table
 from anynet_study.design_space import Population, memory

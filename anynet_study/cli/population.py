@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+
 from anynet_study.cli.origin import origin_of
 from anynet_study.cli.tables import print_table
 from anynet_study.design_space import Population

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 #: Rows that a table on the terminal shows where nothing else is said.

@@ -79,7 +79,7 @@ def table_text(
 
     cells = [[cell_text(cell) for cell in row] for row in rows]
     lefts = set(range(left) if isinstance(left, int) else left)
-    grid = [list(headings) or [""] * len(cells[0] if cells else ())] + cells
+    grid = [list(headings) or [""] * len(cells[0] if cells else ()), *cells]
     limit = width or table_width(grid)
     parts = _fitted(grid, lefts, limit, wide)
     console = Console(width=max(limit, 1), force_terminal=styled, highlight=False, markup=False)
