@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from anynet_study.apr.ranks import Floats, Ints
-from anynet_study.apr.scores import check_scores
+from anynet_study.apr.error_tables import check_scores
+from anynet_study.apr.options import Floats, Ints
 from anynet_study.errors import UserError
 
 Noise = Literal["pooled", "own"]

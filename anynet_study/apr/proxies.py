@@ -1,19 +1,19 @@
-"""Proxies for a target among the members of an X family (paper 1, section 4.3, Table 3).
+"""Proxies for a target among the versions of a source (paper 1, section 4.3, Table 3, Figure 6).
 
 Correlations that are compared rest on the same architectures and the same resamples.
 """
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import pandas as pd
 
-from anynet_study.apr.bootstrap import Resampler
-from anynet_study.apr.intervals import Resampled, check_level
-from anynet_study.apr.kernels import Method
-from anynet_study.apr.pairs import complete_in
-from anynet_study.apr.ranks import Floats
+from anynet_study.apr.bootstrap import Resampled, Resampler, complete_in
+from anynet_study.apr.error_tables import check_errors
+from anynet_study.apr.options import Floats, Method, check_level, check_seed
+from anynet_study.apr.population import aligned_weights, effective_sizes
 from anynet_study.apr.roles import Roles
-from anynet_study.apr.table import check_errors
-from anynet_study.apr.weights import aligned_weights, effective_sizes
+from anynet_study.errors import UserError
 
 
 def match_family(
@@ -155,3 +155,116 @@ def _probability_best(resampled: Resampled) -> Floats:
     best = draws == np.nanmax(draws, axis=0)
     share = (best / best.sum(axis=0)).mean(axis=1)
     return np.where(np.isfinite(resampled.estimate), share, np.nan)
+
+
+def proxy_costs(
+    errors: pd.DataFrame,
+    roles: Roles,
+    costs: Mapping[str, float],
+    method: Method = "spearman",
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+    weights: pd.Series | None = None,
+) -> pd.DataFrame:
+    """Each target's proxies with their cost, and which of them no other one beats on both.
+
+    `costs` maps the members of the source's family to what training one architecture on them costs,
+    such as GPU seconds. Returns DataFrame[target, proxy, cost, estimate, low, high, on_front,
+    probability_on_front, n], the cheapest first within a target. A proxy is on the front if none
+    that costs as little or less correlates more; the probability is the share of resamples in which
+    it is. Otherwise as `best_proxies`. Raises UserError for a member without a cost, and for costs
+    that are negative or not finite.
+    """
+    absent = [name for name in roles.family if name not in costs]
+    if absent:
+        raise UserError(f"costs: none for {', '.join(absent)}")
+    cost = np.array([costs[name] for name in roles.family], dtype=np.float64)
+    if not (np.isfinite(cost) & (cost >= 0)).all():
+        raise UserError("costs: legal are finite numbers, at least 0")
+    table, resampled = family_correlations(errors, roles, method, resamples, seed, level, weights)
+    table.insert(2, "cost", np.tile(cost, len(roles.targets)))
+    sizes = range(0, len(table), len(cost))
+    parts = [slice(start, start + len(cost)) for start in sizes]
+    estimates = [_on_front(resampled.estimate[part, None], cost) for part in parts]
+    shares = [_on_front(resampled.draws[part], cost) for part in parts]
+    place = table.columns.get_loc("high") + 1
+    table.insert(place, "on_front", np.concatenate(estimates)[:, 0] == 1)
+    probability = np.concatenate([np.nanmean(share, axis=1) for share in shares])
+    undefined = ~np.isfinite(resampled.estimate)
+    table.insert(place + 1, "probability_on_front", np.where(undefined, np.nan, probability))
+    target = np.arange(len(table)) // len(cost)
+    cheapest_first = np.lexsort([-table["estimate"], table["cost"], target])
+    return table.iloc[cheapest_first].reset_index(drop=True)
+
+
+def _on_front(estimates: Floats, cost: Floats) -> Floats:
+    """(p, b) whether each of p proxies is on the front in b resamples; 0 where undefined."""
+    known = np.where(np.isfinite(estimates), estimates, -np.inf)
+    front = np.zeros(known.shape)
+    for number, own in enumerate(known):
+        rivals = known[cost <= cost[number]]
+        front[number] = np.isfinite(own) & (own >= rivals.max(axis=0))
+    return front
+
+
+def class_or_size(
+    errors: pd.DataFrame,
+    source: str,
+    fewer_images: str,
+    fewer_classes: str,
+    targets: Sequence[str],
+    method: Method = "spearman",
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Is it a subset's fewer classes, or its fewer images? (paper 1, section 4.3.1, Figure 6.)
+
+    A subset with fewer classes also has fewer images. A third version of the source, with all
+    classes and as few images, tells the two apart.
+
+    `fewer_images` has the source's classes and about as many images as `fewer_classes`, which has
+    some of its classes. Returns DataFrame[target, rho_source, rho_images, rho_classes, by_images,
+    by_classes, n], each with _low and _high: `by_images` = rho_images - rho_source is what
+    fewer images alone gain, `by_classes` = rho_classes - rho_images what fewer classes gain on top.
+    The last row, "average", averages the targets where all is defined. Intervals are BCa bootstrap
+    intervals on shared resamples; n counts the architectures with all four errors.
+    """
+    check_level(level, resamples)
+    check_seed(seed)
+    table = check_errors(errors)
+    versions = [source, fewer_images, fewer_classes]
+    absent = [name for name in [*versions, *targets] if name not in table.columns]
+    if absent:
+        known = ", ".join(map(str, table.columns))
+        raise UserError(f"errors: no column {', '.join(absent)}; the datasets are {known}")
+    place = {name: table.columns.get_loc(name) for name in table.columns}
+    pairs = [(place[version], place[target]) for version in versions for target in targets]
+    needed = [[place[name] for name in (*versions, target)] for target in targets] * 3
+    compared = complete_in(table.to_numpy(), pairs, needed)
+    resampler = Resampler(table.to_numpy(), compared.enough(), method)
+    resampled, count = resampler.resampled(resamples, seed), len(targets)
+    whole, images, classes = (resampled[i * count : (i + 1) * count] for i in range(3))
+    result = _version_columns([whole, images, classes], level)
+    result.insert(0, "target", [*targets])
+    result["n"] = compared.counts[:count]
+    defined = np.flatnonzero(np.isfinite(whole.estimate + images.estimate + classes.estimate))
+    if not len(defined):
+        return result
+    average = _version_columns(
+        [each[defined].average() for each in (whole, images, classes)], level
+    )
+    last = average.assign(target="average", n=result["n"].iloc[defined].min())
+    return pd.concat([result, last[result.columns]], ignore_index=True)
+
+
+def _version_columns(versions: Sequence[Resampled], level: float) -> pd.DataFrame:
+    whole, images, classes = versions
+    columns = {}
+    statistics = {"rho_source": whole, "rho_images": images, "rho_classes": classes}
+    statistics |= {"by_images": images - whole, "by_classes": classes - images}
+    for name, statistic in statistics.items():
+        columns[name] = statistic.estimate
+        columns[f"{name}_low"], columns[f"{name}_high"] = statistic.interval(level)
+    return pd.DataFrame(columns)

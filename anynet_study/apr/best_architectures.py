@@ -1,10 +1,9 @@
-"""Averages of the best architectures by bins of a covariate.
+"""How the best architectures are built, and how good they are.
 
-Feuer et al. 2023 (paper 5), section 5.2: how good models of a size, a data budget or a family can
-be is the mean of the ten best of each bin, which older releases in it do not pull down.
-
-Nominal 95% intervals held the mean of a normal population's best share in 93% to 95% of 1,500
-simulated samples of 8, 12, 20, 40 and 100 scores, of which the ten best were averaged.
+The stage parameters of the best of each dataset (paper 1, section 6.2.2, Figure A7), marks for the
+best and the worst (Figure 3), and averages of the best ones by bins of a covariate: Feuer et al.
+2023 (paper 5), section 5.2: how good models of a size, a data budget or a family can be is the mean
+of the ten best of each bin, which older releases in it do not pull down.
 """
 
 from collections.abc import Sequence
@@ -12,17 +11,76 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from anynet_study.apr.bootstrap import draw
-from anynet_study.apr.edf_sample import check_seed
-from anynet_study.apr.fit_estimates import widened
-from anynet_study.apr.intervals import Resampled, check_level
-from anynet_study.apr.pairs import FEWEST
-from anynet_study.apr.ranks import Floats, Multiplicities
-from anynet_study.apr.scores import check_scores
+from anynet_study.apr.bootstrap import Resampled, draw, widened
+from anynet_study.apr.error_tables import FEWEST, check_errors, check_scores
+from anynet_study.apr.options import Floats, Multiplicities, check_level, check_seed
+from anynet_study.apr.population import PARAMETERS, parameters_of, stages_of
 from anynet_study.errors import UserError
 
 BLOCK = 256
+
 COLUMNS = ["bin", "from", "to", "architectures", "averaged", "mean", "low", "high", "best", "note"]
+
+
+def ranked(errors: pd.DataFrame, dataset: str) -> pd.Series:
+    """The errors on a dataset that are there, best first; equal ones by architecture."""
+    if dataset not in errors.columns:
+        known = ", ".join(map(str, errors.columns))
+        raise UserError(f"errors: no column {dataset}; the datasets are {known}")
+    return errors[dataset].dropna().sort_index().sort_values(kind="stable")
+
+
+def at_most_a_quarter(count: int, known: int) -> int:
+    """How many of `known` architectures are the best: `count`, but a quarter at most, and one.
+
+    The fifteen best of twenty would describe the sample, not what is good.
+    """
+    return max(1, min(count, known // 4)) if known else 0
+
+
+def mark_extremes(errors: pd.DataFrame, dataset: str, count: int = 10) -> pd.Series:
+    """Series architecture -> "top", "worst" or "", in the order of `errors`.
+
+    Marks `count` architectures at either end, but at most a quarter of those with an error
+    (`at_most_a_quarter`); none where there are fewer than four.
+    """
+    order = ranked(check_errors(errors, fewest=0), dataset).index
+    count = at_most_a_quarter(count, len(order)) if len(order) >= 4 else 0
+    marks = pd.Series("", index=errors.index, name=dataset, dtype=object)
+    marks[order[:count]] = "top"
+    marks[order[len(order) - count :]] = "worst"
+    return marks
+
+
+def configurations(errors: pd.DataFrame, population: pd.DataFrame, top: int = 15) -> pd.DataFrame:
+    """Stage parameters of the best architecture and of the `top` best, for each dataset.
+
+    Returns DataFrame[dataset, parameter, stage, best, mean, std, n]: n is how many architectures
+    the mean and the sample standard deviation (NaN for one) are of: those of the `top` best, or of
+    the best quarter of all that have an error where it is fewer (`at_most_a_quarter`), that have
+    the stage; `best` and `mean` are NaN where the best architecture, or none, has it. A dataset
+    without any error has no rows. What is best in a sample says nothing of how it was drawn:
+    weights do not enter.
+    """
+    if top < 1:
+        raise UserError(f"top: {top} is not a count of at least 1")
+    table = check_errors(errors, fewest=1)
+    parameters = parameters_of(table, population)
+    stages = stages_of(parameters.columns)
+    rows = []
+    for dataset in table.columns:
+        order = ranked(table, dataset).index
+        if not len(order):
+            continue
+        order = order[: at_most_a_quarter(top, len(order))]
+        chosen = parameters.loc[order]
+        for name, prefix in PARAMETERS.items():
+            for stage in stages:
+                column = chosen[f"{prefix}{stage}"]
+                summary = (column.iloc[0], column.mean(), column.std(ddof=1), column.count())
+                rows.append((dataset, name, stage, *summary))
+    names = ["dataset", "parameter", "stage", "best", "mean", "std", "n"]
+    return pd.DataFrame(rows, columns=names)
 
 
 def best_of_bins(
@@ -44,7 +102,9 @@ def best_of_bins(
     rising order, or that of the first appearance. The interval is the bootstrap's over the
     architectures of the bin (BCa), of the mean of the best share top / architectures of all like
     them. Where a bin has no more than `top`, all are averaged; fewer than 4 have no interval, which
-    `note` says. `attrs["left_out"]` counts the architectures without score or covariate.
+    `note` says. Nominal 95% intervals held the mean of a normal population's best share in 93% to
+    95% of 1,500 simulated samples of 8, 12, 20, 40 and 100 scores, of which the ten best were
+    averaged. `attrs["left_out"]` counts the architectures without score or covariate.
     """
     check_level(level, resamples)
     check_seed(seed)
