@@ -1,5 +1,5 @@
-/* 3x3 convolutions in groups of few channels, of rows (images * side * side, channels); grouped.py
- * calls this.
+/* 3x3 convolutions in groups of few channels, of rows (images * side * side, channels);
+ * models/convolutions.py calls this.
  *
  * Other kernels keep a register for the channels of one group; here it holds those of several, and
  * each channel of a pixel in turn is spread over the lanes of its group. Weights come as (tap,

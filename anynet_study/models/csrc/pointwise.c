@@ -1,7 +1,7 @@
 /* 1x1 convolutions with their batch norm, the sum and the ReLU behind it, of rows (rows, channels);
- * pointwise.py calls this.
+ * models/norms.py calls this.
  *
- * A matrix product and a norm one after the other both wait for memory. Here a block of rows passes
+ * A matrix product and a norm one after the other both wait for memory. Here a chunk of rows passes
  * through all that is to be done with it while it is in a near cache, and the next one is fetched
  * meanwhile. For AVX-512 alone: a tile of a product does not fit into fewer registers. Compiled for
  * each type by including itself.
@@ -18,9 +18,9 @@
 #include "norm.h"
 #include "products.h"
 
-#define FOR_WIDE_REGISTERS __attribute__((target("avx512f")))
+#define FOR_AVX512 __attribute__((target("avx512f")))
 
-int has_wide_registers(void)
+int has_avx512(void)
 {
     return __builtin_cpu_supports("avx512f") != 0;
 }
@@ -36,24 +36,24 @@ int has_wide_registers(void)
 #include "norm.h"
 #include "products.h"
 
-/* Numbers of memory that both ways need for what they pack. */
-ptrdiff_t NAMED(pointwise_room)(ptrdiff_t channels, ptrdiff_t columns)
+/* Numbers of memory that both passes need for what they pack. */
+ptrdiff_t NAMED(pointwise_workspace)(ptrdiff_t channels, ptrdiff_t columns)
 {
     const ptrdiff_t most = channels > columns ? channels : columns;
-    return channels * columns + PANEL * most + BLOCK * (columns + channels + PANEL);
+    return channels * columns + PANEL * most + CHUNK * (columns + channels + PANEL);
 }
 
-/* Of rows of so many columns, the block after the one at `i`, if there is one, is wanted soon. */
+/* Of rows of so many columns, the chunk after the one at `i`, if there is one, is wanted soon. */
 INLINED void NAMED(want_next)(wanted *soon, const REAL *all, ptrdiff_t i, ptrdiff_t rows,
                               ptrdiff_t columns)
 {
-    const ptrdiff_t next = i + BLOCK < rows ? i + BLOCK : i;
-    want(soon, all + next * columns, next > i ? block(next, rows) * columns * sizeof(REAL) : 0);
+    const ptrdiff_t next = i + CHUNK < rows ? i + CHUNK : i;
+    want(soon, all + next * columns, next > i ? chunk(next, rows) * columns * sizeof(REAL) : 0);
 }
 
 /* z = x times the transpose of `factors` (columns, channels), y = relu(norm(z) + residual); the
- * rest is as of `normalise` in norm.c. */
-FOR_WIDE_REGISTERS void NAMED(pointwise)(const REAL *x, const REAL *factors, const REAL *residual,
+ * rest is as for `norm_forward` in norm.c. */
+FOR_AVX512 void NAMED(pointwise_forward)(const REAL *x, const REAL *factors, const REAL *residual,
                                          bool relu, ptrdiff_t rows, ptrdiff_t channels,
                                          ptrdiff_t columns, double momentum, double eps,
                                          const REAL *weight, const REAL *bias, REAL *running_mean,
@@ -67,8 +67,8 @@ FOR_WIDE_REGISTERS void NAMED(pointwise)(const REAL *x, const REAL *factors, con
     memset(sums, 0, sizeof sums);
     memset(squares, 0, sizeof squares);
     NAMED(pack_transpose)(factors, columns, channels, panels);
-    for (ptrdiff_t i = 0; i < rows; i += BLOCK) {
-        const ptrdiff_t n = block(i, rows);
+    for (ptrdiff_t i = 0; i < rows; i += CHUNK) {
+        const ptrdiff_t n = chunk(i, rows);
         wanted soon = {0};
         NAMED(want_next)(&soon, x, i, rows, channels);
         NAMED(want_next)(&soon, z, i, rows, columns);
@@ -82,34 +82,34 @@ FOR_WIDE_REGISTERS void NAMED(pointwise)(const REAL *x, const REAL *factors, con
     NAMED(scale)(&norm, z, residual, relu, rows, y);
 }
 
-/* The way back, as of `reverse` in norm_back.c, but z stays. `to_factors` is written; `to_x` too, if
- * it is not NULL, or added to if `adds`. */
-FOR_WIDE_REGISTERS void NAMED(pointwise_reverse)(const REAL *x, const REAL *factors, REAL *gradient,
-                                                 const REAL *z, const REAL *y, bool relu,
-                                                 ptrdiff_t rows, ptrdiff_t channels,
-                                                 ptrdiff_t columns, const REAL *weight,
-                                                 const REAL *bias, const REAL *mean,
-                                                 const REAL *rstd, REAL *panels, REAL *to_factors,
-                                                 REAL *to_weight, REAL *to_bias, bool adds,
-                                                 REAL *to_x)
+/* The backward pass, as for `norm_backward` in norm_backward.c, but z stays. `to_factors` is
+ * written; `to_x` too, if it is not NULL, or added to if `adds`. */
+FOR_AVX512 void NAMED(pointwise_backward)(const REAL *x, const REAL *factors, REAL *gradient,
+                                          const REAL *z, const REAL *y, bool relu,
+                                          ptrdiff_t rows, ptrdiff_t channels,
+                                          ptrdiff_t columns, const REAL *weight,
+                                          const REAL *bias, const REAL *mean,
+                                          const REAL *rstd, REAL *panels, REAL *to_factors,
+                                          REAL *to_weight, REAL *to_bias, bool adds,
+                                          REAL *to_x)
 {
     const NAMED(norm) norm = {.columns = columns, .weight = weight, .bias = bias,
                               .mean = (REAL *)mean, .rstd = (REAL *)rstd};
     REAL *const to_z = panels + columns * (channels + PANEL);
-    REAL *const packed = to_z + BLOCK * columns;
+    REAL *const packed = to_z + CHUNK * columns;
     REAL reals[REALS_BACK * columns];
     double doubles[DOUBLES_BACK * columns];
-    NAMED(way_back) back = NAMED(begin_back)(&norm, relu && y == NULL, reals, doubles);
-    for (ptrdiff_t i = 0; i < rows; i += BLOCK) {
+    NAMED(backward) back = NAMED(begin_back)(&norm, relu && y == NULL, reals, doubles);
+    for (ptrdiff_t i = 0; i < rows; i += CHUNK) {
         const ptrdiff_t at = i * columns;
         NAMED(add_back)(&norm, &back, gradient + at, z + at, y == NULL ? NULL : y + at,
-                        block(i, rows));
+                        chunk(i, rows));
     }
     NAMED(take_back)(&norm, &back, rows, to_weight, to_bias);
     memset(to_factors, 0, columns * channels * sizeof(REAL));
     NAMED(pack)(factors, columns, channels, panels);
-    for (ptrdiff_t i = 0; i < rows; i += BLOCK) {
-        const ptrdiff_t n = block(i, rows);
+    for (ptrdiff_t i = 0; i < rows; i += CHUNK) {
+        const ptrdiff_t n = chunk(i, rows);
         wanted soon = {0};
         NAMED(want_next)(&soon, gradient, i, rows, columns);
         NAMED(want_next)(&soon, z, i, rows, columns);

@@ -1,5 +1,5 @@
-/* The way back through a batch norm of rows (rows, columns), the sum and the ReLU behind it;
- * norm.py calls this. Compiled for each type by including itself.
+/* The backward pass through a batch norm of rows (rows, columns), the sum and the ReLU behind it;
+ * models/norms.py calls this. Compiled for each type by including itself.
  */
 #ifndef REAL
 
@@ -11,7 +11,7 @@
 #include "any_cpu.h"
 #include "norm.h"
 
-#define THIS_FILE "norm_back.c"
+#define THIS_FILE "norm_backward.c"
 #include "both_types.h"
 
 #else
@@ -73,17 +73,17 @@ FOR_ANY_CPU void NAMED(mask)(REAL *restrict gradient, const REAL *restrict y, pt
         gradient[i] = y[i] <= 0 ? 0 : gradient[i];
 }
 
-NAMED(way_back) NAMED(begin_back)(const NAMED(norm) *norm, bool relu, REAL *reals, double *doubles)
+NAMED(backward) NAMED(begin_back)(const NAMED(norm) *norm, bool relu, REAL *reals, double *doubles)
 {
     const ptrdiff_t n = norm->columns;
-    NAMED(way_back) back = {relu,          reals,         reals + n, reals + 2 * n,
+    NAMED(backward) back = {relu,          reals,         reals + n, reals + 2 * n,
                             reals + 3 * n, reals + 4 * n, doubles,   doubles + n};
     memset(doubles, 0, DOUBLES_BACK * n * sizeof *doubles);
     NAMED(line)(norm, back.factor, back.constant);
     return back;
 }
 
-void NAMED(add_back)(const NAMED(norm) *norm, NAMED(way_back) *back, REAL *gradient, const REAL *z,
+void NAMED(add_back)(const NAMED(norm) *norm, NAMED(backward) *back, REAL *gradient, const REAL *z,
                      const REAL *y, ptrdiff_t rows)
 {
     const ptrdiff_t n = norm->columns;
@@ -96,7 +96,7 @@ void NAMED(add_back)(const NAMED(norm) *norm, NAMED(way_back) *back, REAL *gradi
                               back->products + from);
 }
 
-void NAMED(take_back)(const NAMED(norm) *norm, NAMED(way_back) *back, ptrdiff_t rows,
+void NAMED(take_back)(const NAMED(norm) *norm, NAMED(backward) *back, ptrdiff_t rows,
                       REAL *to_weight, REAL *to_bias)
 {
     for (ptrdiff_t j = 0; j < norm->columns; j++) {
@@ -124,29 +124,29 @@ FOR_ANY_CPU void NAMED(combine)(bool relu, const REAL *restrict gradient, const 
         }
 }
 
-void NAMED(go_back)(const NAMED(norm) *norm, const NAMED(way_back) *back, const REAL *gradient,
+void NAMED(go_back)(const NAMED(norm) *norm, const NAMED(backward) *back, const REAL *gradient,
                     const REAL *z, ptrdiff_t rows, REAL *to_z)
 {
     NAMED(combine)(back->relu, gradient, z, rows, norm->columns, back->factor, back->constant,
                    back->of_gradient, back->of_z, back->added, to_z);
 }
 
-/* The way back: z becomes the gradient by z, from `gradient` by y. Where that is wanted (`y` is not
- * NULL), `gradient` becomes the one by the residual. With x = (z - mean) rstd the gradient by z is
- * weight rstd (gradient - mean(gradient) - x mean(x gradient)), after the ReLU, if any. */
-void NAMED(reverse)(REAL *gradient, REAL *z, const REAL *y, bool relu, ptrdiff_t rows,
-                    ptrdiff_t columns, const REAL *weight, const REAL *bias, const REAL *mean,
-                    const REAL *rstd, REAL *to_weight, REAL *to_bias)
+/* The backward pass: z becomes the gradient by z, from `gradient` by y. Where that is wanted (`y`
+ * is not NULL), `gradient` becomes the one by the residual. With x = (z - mean) rstd the gradient
+ * by z is weight rstd (gradient - mean(gradient) - x mean(x gradient)), after the ReLU, if any. */
+void NAMED(norm_backward)(REAL *gradient, REAL *z, const REAL *y, bool relu, ptrdiff_t rows,
+                          ptrdiff_t columns, const REAL *weight, const REAL *bias, const REAL *mean,
+                          const REAL *rstd, REAL *to_weight, REAL *to_bias)
 {
     const NAMED(norm) norm = {.columns = columns, .weight = weight, .bias = bias,
                               .mean = (REAL *)mean, .rstd = (REAL *)rstd};
     REAL reals[REALS_BACK * columns];
     double doubles[DOUBLES_BACK * columns];
-    NAMED(way_back) back = NAMED(begin_back)(&norm, relu && y == NULL, reals, doubles);
-    for (ptrdiff_t i = 0; i < rows; i += BLOCK) {
+    NAMED(backward) back = NAMED(begin_back)(&norm, relu && y == NULL, reals, doubles);
+    for (ptrdiff_t i = 0; i < rows; i += CHUNK) {
         const ptrdiff_t at = i * columns;
         NAMED(add_back)(&norm, &back, gradient + at, z + at, y == NULL ? NULL : y + at,
-                        block(i, rows));
+                        chunk(i, rows));
     }
     NAMED(take_back)(&norm, &back, rows, to_weight, to_bias);
     NAMED(go_back)(&norm, &back, gradient, z, rows, z);

@@ -1,19 +1,19 @@
-/* Batch norm of rows, in parts that norm.c, norm_back.c and pointwise.c put together; included once
- * as it is, and once for each type, after `#define REAL` and NAMED(name).
+/* Batch norm of rows, in parts that norm.c, norm_backward.c and pointwise.c put together; included
+ * once as it is, and once for each type, after `#define REAL` and NAMED(name).
  *
- * Rows come in blocks of at most BLOCK: sums of a block are of its type, and those are added in
+ * Rows come in chunks of at most CHUNK: sums of a chunk are of its type, and those are added in
  * double precision.
  */
 #ifndef REAL
 
 /* STRIP: columns that are summed at a time, so that their sums stay in the nearest cache.
- * REALS_BACK and DOUBLES_BACK: numbers that the way back needs for each column. */
-enum { BLOCK = 64, STRIP = 256, REALS_BACK = 5, DOUBLES_BACK = 2 };
+ * REALS_BACK and DOUBLES_BACK: numbers that the backward pass needs for each column. */
+enum { CHUNK = 64, STRIP = 256, REALS_BACK = 5, DOUBLES_BACK = 2 };
 
-/* Rows of the block at `i`. */
-INLINED ptrdiff_t block(ptrdiff_t i, ptrdiff_t rows)
+/* Rows of the chunk at `i`. */
+INLINED ptrdiff_t chunk(ptrdiff_t i, ptrdiff_t rows)
 {
-    return rows - i < BLOCK ? rows - i : BLOCK;
+    return rows - i < CHUNK ? rows - i : CHUNK;
 }
 
 #else
@@ -36,10 +36,10 @@ INLINED void NAMED(line)(const NAMED(norm) *norm, REAL *restrict factor, REAL *r
     }
 }
 
-/* The means of a block: moments are taken about them. */
+/* The means of a chunk: moments are taken about them. */
 void NAMED(average)(const REAL *z, ptrdiff_t rows, ptrdiff_t columns, REAL *mean);
 
-/* Adds a block's sums of z - shift, and of the squares of that. */
+/* Adds a chunk's sums of z - shift, and of the squares of that. */
 void NAMED(add_moments)(const REAL *z, ptrdiff_t rows, ptrdiff_t columns, const REAL *shift,
                         double *sums, double *squares);
 
@@ -51,27 +51,27 @@ void NAMED(take_moments)(const NAMED(norm) *norm, ptrdiff_t rows, const REAL *sh
 void NAMED(scale)(const NAMED(norm) *norm, const REAL *z, const REAL *residual, bool relu,
                   ptrdiff_t rows, REAL *y);
 
-/* What the way back multiplies a column's numbers by, and the sums that this is made from. */
+/* What the backward pass multiplies a column's numbers by, and the sums that this is made from. */
 typedef struct {
     bool relu; /* whether the gradient counts only where the norm is above zero */
     REAL *factor, *constant; /* the norm is factor z + constant */
     REAL *of_gradient, *of_z, *added;
     double *sums, *products;
-} NAMED(way_back);
+} NAMED(backward);
 
-NAMED(way_back) NAMED(begin_back)(const NAMED(norm) *norm, bool relu, REAL *reals, double *doubles);
+NAMED(backward) NAMED(begin_back)(const NAMED(norm) *norm, bool relu, REAL *reals, double *doubles);
 
-/* Adds a block's sums of the gradient by y, and of that times z - mean. Where there was a residual
+/* Adds a chunk's sums of the gradient by y, and of that times z - mean. Where there was a residual
  * and a ReLU, `y` is not NULL, and the gradient is made zero where y is not above zero. */
-void NAMED(add_back)(const NAMED(norm) *norm, NAMED(way_back) *back, REAL *gradient, const REAL *z,
+void NAMED(add_back)(const NAMED(norm) *norm, NAMED(backward) *back, REAL *gradient, const REAL *z,
                      const REAL *y, ptrdiff_t rows);
 
 /* The gradients by weight and bias, and what `go_back` needs, from the sums of all rows. */
-void NAMED(take_back)(const NAMED(norm) *norm, NAMED(way_back) *back, ptrdiff_t rows,
+void NAMED(take_back)(const NAMED(norm) *norm, NAMED(backward) *back, ptrdiff_t rows,
                       REAL *to_weight, REAL *to_bias);
 
 /* The gradient by z; `to_z` may be `z`. */
-void NAMED(go_back)(const NAMED(norm) *norm, const NAMED(way_back) *back, const REAL *gradient,
+void NAMED(go_back)(const NAMED(norm) *norm, const NAMED(backward) *back, const REAL *gradient,
                     const REAL *z, ptrdiff_t rows, REAL *to_z);
 
 #endif

@@ -1,5 +1,5 @@
-/* Batch norm of rows (rows, columns) with the sum and the ReLU behind it; norm.py calls this. The
- * way back is in norm_back.c.
+/* Batch norm of rows (rows, columns) with the sum and the ReLU behind it; models/norms.py
+ * calls this. The backward pass is in norm_backward.c.
  *
  * Torch takes a kernel for each of these and for each pass over memory; here a pass does all that
  * it can with what it reads. Compiled for each type by including itself.
@@ -114,10 +114,10 @@ void NAMED(scale)(const NAMED(norm) *norm, const REAL *z, const REAL *residual, 
 
 /* y = relu(norm(z) + residual) with the rows' mean and variance; `residual` may be NULL, `relu`
  * false. The mean, rstd, the running statistics and the number of batches in them are written. */
-void NAMED(normalise)(const REAL *z, const REAL *residual, bool relu, ptrdiff_t rows,
-                      ptrdiff_t columns, double momentum, double eps, const REAL *weight,
-                      const REAL *bias, REAL *running_mean, REAL *running_variance,
-                      int64_t *batches, REAL *mean, REAL *rstd, REAL *y)
+void NAMED(norm_forward)(const REAL *z, const REAL *residual, bool relu, ptrdiff_t rows,
+                         ptrdiff_t columns, double momentum, double eps, const REAL *weight,
+                         const REAL *bias, REAL *running_mean, REAL *running_variance,
+                         int64_t *batches, REAL *mean, REAL *rstd, REAL *y)
 {
     const NAMED(norm) norm = {columns,      momentum,         eps,     weight, bias,
                               running_mean, running_variance, batches, mean,   rstd};
@@ -126,9 +126,9 @@ void NAMED(normalise)(const REAL *z, const REAL *residual, bool relu, ptrdiff_t 
     memset(sums, 0, sizeof sums);
     memset(squares, 0, sizeof squares);
     /* About the mean: where that is far from zero, its square would swallow the variance. */
-    NAMED(average)(z, block(0, rows), columns, shift);
-    for (ptrdiff_t i = 0; i < rows; i += BLOCK)
-        NAMED(add_moments)(z + i * columns, block(i, rows), columns, shift, sums, squares);
+    NAMED(average)(z, chunk(0, rows), columns, shift);
+    for (ptrdiff_t i = 0; i < rows; i += CHUNK)
+        NAMED(add_moments)(z + i * columns, chunk(i, rows), columns, shift, sums, squares);
     NAMED(take_moments)(&norm, rows, shift, sums, squares);
     NAMED(scale)(&norm, z, residual, relu, rows, y);
 }
