@@ -16,9 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anynet_study.apr import Roles, correctness, effective_size, weights_of
-from anynet_study.apr.intervals import check_level
-from anynet_study.apr.kernels import Method
-from anynet_study.apr.weights import aligned_weights
+from anynet_study.apr.options import Method, check_level
+from anynet_study.apr.population import aligned_weights
 from anynet_study.errors import UserError
 from anynet_study.metrics import SHOWN
 from anynet_study.progress import progress_if_long
@@ -236,10 +235,7 @@ class Analysed:
         table = self.table(analysis.name) if analysis.table else pd.DataFrame()
         for need in analysis.needs:
             getattr(self, need)
-        column = figure.column
-        if column in table and table[column].isna().all():
-            what = "correlation" if column == "estimate" else column
-            raise UserError(f"every {what} is undefined: too few, or constant, errors")
+        check_known(table, figure.column)
         return table if figure.data is None else figure.data(self)
 
     def caption(self, name: str) -> str:
@@ -281,6 +277,13 @@ class Analysed:
         for name in ("method", "level", "resamples", "seed"):
             table.attrs.setdefault(name, getattr(self.options, name))
         return table
+
+
+def check_known(table: pd.DataFrame, column: str = "estimate") -> None:
+    """Raise UserError for a column without any number."""
+    if column in table and table[column].isna().all():
+        what = "correlation" if column == "estimate" else column
+        raise UserError(f"every {what} is undefined: too few, or constant, errors")
 
 
 class Study(Analysed):
@@ -401,18 +404,21 @@ class Study(Analysed):
     @property
     def costs(self) -> dict[str, float]:
         """Mean seconds of a run on each dataset, where they were measured."""
-        return self._get("costs") or {}
+        costs: dict[str, float] = self._get("costs") or {}
+        return costs
 
     @property
     def recipes(self) -> dict[str, pd.DataFrame]:
         """Errors under the other recipes, by name."""
-        return self._get("recipes", ONE_RECIPE)
+        recipes: dict[str, pd.DataFrame] = self._get("recipes", ONE_RECIPE)
+        return recipes
 
     @property
     def by_metric(self) -> dict[str, pd.DataFrame]:
         """Errors on "top1" and "top5", of the datasets for which both are known."""
         reason = "top-5 errors on datasets of more than five classes are not known"
-        return self._get("by_metric", reason)
+        tables: dict[str, pd.DataFrame] = self._get("by_metric", reason)
+        return tables
 
     @property
     def test_sets(self) -> dict[str, pd.DataFrame]:

@@ -1,7 +1,6 @@
 """The arguments by which commands and scripts say what to analyse, and how."""
 
 import inspect
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -53,6 +52,9 @@ Targets = Annotated[
 ]
 
 
+Accuracy = Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")]
+
+
 @dataclass(frozen=True)
 class StudyOptions:
     """The options of every command and script that analyses; `load` reads the input with them."""
@@ -80,10 +82,12 @@ class StudyOptions:
     source_name: SourceName = ""
     family: Family = None
     targets: Targets = None
-    accuracy: Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")] = False
-    fraction: Annotated[
-        bool, typer.Option("--fraction", help="The table's values are 0 to 1.")
-    ] = False
+    accuracy: Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")] = (
+        False
+    )
+    fraction: Annotated[bool, typer.Option("--fraction", help="The table's values are 0 to 1.")] = (
+        False
+    )
 
     def load(self, source: Path) -> "Study":
         """The study, store or table, with these options."""
@@ -105,20 +109,22 @@ OPTIONS = ("method", "resamples", "seed", "level", "unweighted", "recipe", "metr
 def with_study_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of `StudyOptions` in place of its last parameter, `options`.
 
-    Called from Python, it takes them as keywords.
+    Called from Python, it takes them as keywords. A parameter of its own replaces the option of
+    that name.
     """
     hints = get_type_hints(StudyOptions, include_extras=True)
-    added = [
-        inspect.Parameter(
-            each.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=each.default,
-            annotation=hints[each.name],
-        )
-        for each in fields(StudyOptions)
-    ]
     own = inspect.signature(function, eval_str=True)
     kept = [each for each in own.parameters.values() if each.name != "options"]
+    added = [
+        inspect.Parameter(
+            option.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=option.default,
+            annotation=hints[option.name],
+        )
+        for option in fields(StudyOptions)
+        if option.name not in own.parameters
+    ]
 
     @wraps(function)
     def command(*args: Any, **kwargs: Any) -> None:
@@ -144,21 +150,14 @@ def parse_roles(source: str, family: Sequence[str], targets: Sequence[str]) -> "
     return Roles(source, parse_counts("--family", family), parse_counts("--targets", targets))
 
 
-def parse_counts(option: str, values: Sequence[str]) -> dict[str, int]:
+def parse_counts(
+    option: str, values: Sequence[str], legal: str = "NAME=CLASSES, such as ImageNet-10=10"
+) -> dict[str, int]:
     """Counts from NAME=COUNT[,NAME=COUNT] of an option that may be given several times."""
     counts: dict[str, int] = {}
     for value in (part for text in values for part in text.split(",")):
         name, _, count = value.strip().rpartition("=")
         if not name or not count.isdigit():
-            raise UserError(f"{option}: {value!r} is not NAME=CLASSES, such as ImageNet-10=10")
+            raise UserError(f"{option}: {value!r} is not {legal}")
         counts[name] = int(count)
     return counts
-
-
-def script(function: Callable[..., None]) -> None:
-    """Run `function` with arguments from the command line; bad input is one line, exit code 2."""
-    try:
-        typer.run(function)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)

@@ -51,7 +51,7 @@ def stacked(
         raise UserError(refused[0] if refused else "there is nothing to compare")
     table = pd.concat([part for part in made if len(part)], ignore_index=True)
     table = table.fillna({"note": ""}) if "note" in table else table
-    table.attrs = attrs  # type: ignore[assignment]
+    table.attrs = attrs
     return table
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Random parts of a study, of each size, whose intervals are measured; and their resamples.
-PARTS = {"subsamples": 20}
+SUBSAMPLES = 20
 MOST_RESAMPLES = 1_000
 
 
@@ -151,14 +151,19 @@ SIZES = Analysis[Study](
 
 def widths(study: Study) -> pd.DataFrame:
     """How wide the intervals of smaller studies are, against Fisher's approximation."""
-    source, options = study.roles.source, study.options
-    resamples = {"resamples": min(options.resamples, MOST_RESAMPLES)}
-    how = options.correlating | PARTS | resamples
+    source = study.roles.source
     parts: Parts = {
-        (source, target): partial(apr.interval_widths, study.errors, source, target, **how)
+        (source, target): partial(widths_of, study, source, target)
         for target in study.roles.targets
     }
     return stacked(["source", "target"], parts, study.progress)
+
+
+def widths_of(study: Study, source: str, target: str) -> pd.DataFrame:
+    """The same of one pair of datasets."""
+    how = study.options.correlating
+    how["resamples"] = min(study.options.resamples, MOST_RESAMPLES)
+    return apr.interval_widths(study.errors, source, target, subsamples=SUBSAMPLES, **how)
 
 
 def drawn_widths(study: Study) -> pd.DataFrame:

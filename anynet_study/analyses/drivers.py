@@ -147,9 +147,8 @@ STAGES = Analysis[Study](
 
 def importance(study: Study) -> pd.DataFrame:
     """Which parameters a forest needs to tell the errors."""
-    options = study.options
-    how = {"trees": TREES, "seed": options.seed, "level": options.level}
-    return apr.importance(study.errors, study.population, **how)
+    seed, level = study.options.seed, study.options.level
+    return apr.importance(study.errors, study.population, trees=TREES, seed=seed, level=level)
 
 
 def draw_importance(study: Study, table: pd.DataFrame) -> "Figure":

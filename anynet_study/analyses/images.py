@@ -8,7 +8,7 @@ import pandas as pd
 
 from anynet_study import apr, plots
 from anynet_study.analyses.building import Parts, listed, stacked
-from anynet_study.apr.mcnemar import UNKNOWN
+from anynet_study.apr.predictions import UNKNOWN
 from anynet_study.errors import UserError
 from anynet_study.study import Analysis, Study, StudyFigure
 

@@ -19,7 +19,7 @@ from anynet_study.analyses.building import (
 )
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
-from anynet_study.study import Analysis, Study, StudyFigure
+from anynet_study.study import Analysis, Study, StudyFigure, check_known
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,6 +84,7 @@ def scatter(
 
     def data(study: Study) -> pd.DataFrame:
         check_room(len(pairs(study)), MOST_PANELS, "pairs of datasets")
+        check_known(study.table("correlations"))
         return plots.scatter_data(study.errors, pairs(study))
 
     def draw(study: Study, _: pd.DataFrame) -> "Figure":

@@ -1,15 +1,27 @@
 """`anynet-study analyze`: the tables of a study or of a table of errors."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from anynet_study.analyses.arguments import Source, StudyOptions, with_study_options
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
     from anynet_study.study import Study
+
+
+class ListsTables(TyperCommand):
+    """A command whose help ends with the tables that there are."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write name and title of every table."""
+        from anynet_study.analyses import ANALYSES, TABLES
+
+        with formatter.section("Tables"):
+            formatter.write_dl([(name, ANALYSES[name].title) for name in TABLES])
 
 
 @with_study_options
@@ -74,5 +86,7 @@ def made(study: "Study", names: list[str]) -> list[str]:
 
     found = study.make(names)
     if not found:
-        raise UserError(f"{study.name}: no table {names[0]}: {with_remedy(study.left_out[names[0]])}")
+        raise UserError(
+            f"{study.name}: no table {names[0]}: {with_remedy(study.left_out[names[0]])}"
+        )
     return list(found)

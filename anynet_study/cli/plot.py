@@ -1,12 +1,25 @@
 """`anynet-study plot`: the figures of a study or of a table of errors."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from anynet_study.analyses.arguments import Source, StudyOptions, with_study_options
 from anynet_study.errors import UserError
+
+
+class ListsFigures(TyperCommand):
+    """A command whose help ends with the figures that there are."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write name and title of every figure."""
+        from anynet_study.analyses import ANALYSES
+
+        with formatter.section("Figures"):
+            figures = [figure for each in ANALYSES.values() for figure in each.figures]
+            formatter.write_dl([(figure.name, figure.title) for figure in figures])
 
 
 @with_study_options

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from anynet_study import plots
 from anynet_study.analyses import FIGURES
-from anynet_study.apr.threads import cores
+from anynet_study.apr.bootstrap import cores
 from anynet_study.errors import UserError
 from anynet_study.files import write_text
 from anynet_study.report.side_by_side import side_by_side
@@ -47,9 +47,7 @@ def draw_figures(
     return side_by_side(lambda name: _draw(study, folder, name, formats, dpi), chosen, cores())
 
 
-def _draw(
-    study: Study, folder: Path, name: str, formats: Sequence[str], dpi: int
-) -> DrawnFigure:
+def _draw(study: Study, folder: Path, name: str, formats: Sequence[str], dpi: int) -> DrawnFigure:
     caption = study.caption(name)
     try:
         figure, data = study.figure(name), study.figure_data(name)
