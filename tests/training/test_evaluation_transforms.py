@@ -12,7 +12,7 @@ import torch
 from PIL import Image, ImageEnhance, ImageOps
 from scipy import ndimage
 
-from anynet_study.data.splits.ordering import seeded_uniform
+from anynet_study.data.seeded import seeded_uniform
 from anynet_study.training.evaluation.transforms import apply
 from anynet_study.training.evaluation.transforms.apply import transformed
 from anynet_study.training.evaluation.transforms.catalog import DRAWS, VERSION, TransformName

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.data import DatasetView, PackedDataset
-from anynet_study.data.splits.ordering import seeded_order
+from anynet_study.data.seeded import seeded_order
 from anynet_study.errors import UserError
 from anynet_study.training.evaluation.spec import EvaluationSpec
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.data import DatasetView, PackedDataset, load_dataset
-from anynet_study.data.splits.ordering import seeded_uniform
-from anynet_study.data.views.images import of_classes
-from anynet_study.data.views.labels import Labels
+from anynet_study.data.packed.dataset import Labels
+from anynet_study.data.seeded import seeded_uniform
+from anynet_study.data.views import of_classes
 from anynet_study.errors import UserError
 from anynet_study.training.evaluation.class_choice import (
     Indices,

@@ -8,8 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from anynet_study.metrics import Metric
-from anynet_study.metrics.label_words import to_words
+from anynet_study.metrics import Metric, to_words
 from anynet_study.training.evaluation.evaluation_set import EvaluationSet
 from anynet_study.training.evaluation.transforms.apply import transformed
 from anynet_study.training.losses import predicted

@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from anynet_study.data.views.variants import ClassChoice
+from anynet_study.data.variants import ClassChoice
 from anynet_study.training.evaluation.transforms.catalog import TransformName
 
 
