@@ -7,7 +7,7 @@ from anynet_study.data.inventory import stored_bytes
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.meta import Split
 from anynet_study.data.packing.repeats import Repeat, repeated_images
-from anynet_study.plural import counted
+from anynet_study.errors import counted
 
 #: Unreadable images shown by name; all of them are in the JSON.
 SHOWN = 20

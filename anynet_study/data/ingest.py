@@ -16,8 +16,7 @@ from anynet_study.data.readers import Listing, read_source
 from anynet_study.data.source.source import opened
 from anynet_study.data.splits.holdout import hold_out, limit
 from anynet_study.data.splits.same_split import split_as
-from anynet_study.errors import UserError
-from anynet_study.printable import printable
+from anynet_study.errors import UserError, printable
 
 MAX_SIZE = 1024
 

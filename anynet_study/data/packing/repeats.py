@@ -6,8 +6,7 @@ from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.meta import SPLITS
 from anynet_study.data.packing.duplicates import first_equals
 from anynet_study.data.splits.manifest import FILE, read_manifest
-from anynet_study.errors import UserError
-from anynet_study.printable import printable
+from anynet_study.errors import UserError, printable
 
 
 class Repeat(NamedTuple):

@@ -5,8 +5,7 @@ import re
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder, is_image
-from anynet_study.errors import UserError
-from anynet_study.plural import counted
+from anynet_study.errors import UserError, counted
 
 LAYOUT = "class/image"
 #: Files named in a note.

@@ -8,8 +8,7 @@ from anynet_study.data.readers.known import READERS, Reader
 from anynet_study.data.readers.listing import Listing
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import IMAGE_SUFFIXES, Folder, is_image
-from anynet_study.errors import UserError
-from anynet_study.plural import counted
+from anynet_study.errors import UserError, counted
 
 
 def read_source(source: Source) -> tuple[Source, Listing]:

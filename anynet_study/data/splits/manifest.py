@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from anynet_study.data.packed.meta import SPLITS
 from anynet_study.data.packing.encoded import CONTENT_BYTES
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, printable
 from anynet_study.files import replacing
-from anynet_study.printable import printable
 
 FILE = "split.csv"
 COLUMNS = ("image", "blake3", "split", "class", "group")

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.splits.manifest import BETWEEN, FILE, Row, read_manifest
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, printable
 from anynet_study.files import replacing
-from anynet_study.printable import printable
 
 Item = TypeVar("Item")
 
