@@ -23,9 +23,7 @@ from anynet_study.plots.points import (
 from anynet_study.plots.scatter import Estimate
 
 UNITS = {"cumulative depth": "blocks", "cumulative width": "channels"}
-COLOURS = dict(
-    zip(PARAMETERS.values(), (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE), strict=True)
-)
+COLOURS = {"d": style.BLUE, "w": style.ORANGE, "b": style.GREEN, "g": style.PURPLE}
 """Colour of every kind of stage parameter: d, w, b and g."""
 STAGE_LABELS = {
     "depth": "depth\n(blocks)",
@@ -106,7 +104,7 @@ def _draw_importance(axes: Axes, rows: pd.DataFrame, limit: float) -> None:
     colours = [COLOURS[str(parameter)[0]] for parameter in rows.index]
     places = np.arange(len(rows))
     axes.barh(places, rows["importance"].fillna(0), color=colours, height=0.72, linewidth=0)
-    look = {"marker": "none", "ecolor": "0.25", "elinewidth": 0.7, "capsize": 1.2}
+    look: dict[str, Any] = {"marker": "none", "ecolor": "0.25", "elinewidth": 0.7, "capsize": 1.2}
     style.draw_intervals(axes, rows, "importance", places, **look)
     axes.axvline(0, color="0.4", linewidth=0.6)
     axes.set_ylim(len(rows) - 0.4, -0.6)

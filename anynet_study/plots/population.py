@@ -1,6 +1,7 @@
 """What was sampled: a population's complexity and shape, alone or against its design space."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocat
 
 from anynet_study.apr import cumulative, wilson_interval
 from anynet_study.apr.population import PARAMETERS, stages_of
+from anynet_study.plots import style
 
 #: What the columns of costs count, and in which unit.
 COSTS = {
@@ -102,7 +104,8 @@ def sampling_grid(
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
     drawn = style.Panels(figure, top.axes, own)
-    drawn.legend([*legend.values()], [*legend], **({"loc": "outside upper center"} if own else {}))
+    place: dict[str, Any] = {"loc": "outside upper center"} if own else {}
+    drawn.legend([*legend.values()], [*legend], **place)
     grid = below.subplots(len(names), len(stages), squeeze=False, sharey="row", sharex="row")
     for row, name in zip(grid, names, strict=True):
         columns = [f"{PARAMETERS[name]}{stage}" for stage in stages]
@@ -124,7 +127,8 @@ def _draw_costs(
     if band is not None:
         axes.axvspan(band[0], band[1], color=LIGHT, linewidth=0, label="band")
     if space is not None:
-        axes.ecdf(space, color=style.GREY, linewidth=1.8, label=f"space (n = {len(space):,} draws)")
+        label = f"space (n = {len(space):,} draws)"
+        axes.ecdf(space, color=style.GREY, linewidth=1.8, label=label)
     axes.ecdf(sample, color=style.BLUE, linewidth=1.0, label=f"sampled (n = {len(sample):,})")
     axes.set_xscale("log")
     low, high = axes.get_xlim()

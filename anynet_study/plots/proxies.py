@@ -218,12 +218,16 @@ def width_grid(tables: Mapping[str, pd.DataFrame], axes: Sequence[Axes] | None =
 
 def _draw_widths(axes: Axes, table: pd.DataFrame) -> None:
     sizes = table["n"]
-    band = {"color": style.BLUE, "alpha": 0.25, "linewidth": 0}
+    band: dict[str, Any] = {"color": style.BLUE, "alpha": 0.25, "linewidth": 0}
     spread = "10% to 90% of the subsamples"
     axes.fill_between(sizes, table["width_low"], table["width_high"], label=spread, **band)
     look: dict[str, Any] = {"color": style.BLUE, "marker": "o", "markersize": 3}
     axes.plot(sizes, table["width"], label="bootstrap, median", **look)
-    fisher = {"color": style.GREY, "linestyle": "--", "label": "Fisher's approximation"}
+    fisher: dict[str, Any] = {
+        "color": style.GREY,
+        "linestyle": "--",
+        "label": "Fisher's approximation",
+    }
     axes.plot(sizes, table["fisher"], **fisher)
     axes.set(xscale="log", yscale="log")
     axes.set_xticks(sizes, [f"{size:g}" for size in sizes])

@@ -55,6 +55,7 @@ def scatter_grid(
     table: pd.DataFrame | None = None,
     metrics: Mapping[str, str] | None = None,
     count: int = 10,
+    columns: int = 3,
     axes: Sequence[Axes] | None = None,
 ) -> Figure:
     """Plot the errors of all architectures on y against those on x, for each pair (x, y).
@@ -67,7 +68,7 @@ def scatter_grid(
     table = correlations(errors) if table is None else table
     data = scatter_data(errors, pairs, count)
     estimates = pair_estimates(table)
-    drawn = style.panels(len(pairs), 2.05, axes)
+    drawn = style.panels(len(pairs), 2.05, axes, columns)
     for panel, (x, y) in zip(drawn.axes, pairs, strict=True):
         points = data[(data["x"] == x) & (data["y"] == y)]
         limits = upper_limit(errors[x]), upper_limit(errors[y])

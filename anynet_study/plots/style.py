@@ -181,9 +181,9 @@ def first_in_row(axes: Axes) -> bool:
     return place is None or bool(place.is_first_col())
 
 
-def series_looks(names: Iterable[str]) -> dict[str, dict[str, str]]:
+def series_looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """The colour and marker of each member of a family, in order."""
-    looks = [{"color": colour, "marker": marker} for colour, marker in SERIES]
+    looks: list[dict[str, Any]] = [{"color": colour, "marker": marker} for colour, marker in SERIES]
     return {name: looks[number % len(looks)] for number, name in enumerate(names)}
 
 
@@ -197,14 +197,19 @@ def draw_intervals(
 ) -> None:
     """Draw a column of estimates as markers at `places`, with whiskers where it has an interval.
 
-    The interval of a column x is in x_low and x_high, or else in low and high. Estimates lie along the x axis, or, where `across` is False, along the y axis. NaN is not
-    drawn.
+    The interval of a column x is in x_low and x_high, or else in low and high. Estimates lie along
+    the x axis, or, where `across` is False, along the y axis. NaN is not drawn.
     """
     values = table[column].to_numpy(dtype=float)
     before = f"{column}_" if f"{column}_low" in table else ""
     ends = table.reindex(columns=[f"{before}low", f"{before}high"]).to_numpy(dtype=float)
     whiskers = np.abs(ends.T - values)
-    drawn = {"linestyle": "none", "linewidth": 0.8, "elinewidth": 0.9, "markersize": 4} | look
+    drawn: dict[str, Any] = {
+        "linestyle": "none",
+        "linewidth": 0.8,
+        "elinewidth": 0.9,
+        "markersize": 4,
+    } | look
     if across:
         axes.errorbar(values, places, xerr=whiskers, **drawn)
     else:

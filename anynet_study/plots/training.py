@@ -81,8 +81,7 @@ def _draw_curves(axes: Axes, rows: pd.DataFrame, curves: pd.DataFrame) -> list[A
 
 def _spread(count: int, most: int) -> list[int]:
     """At most `most` of the places 0 to count - 1, evenly spread, both ends among them."""
-    places = np.linspace(0, count - 1, most).round().astype(int) if count else []
-    return list(dict.fromkeys(int(place) for place in places))
+    return sorted({round(place) for place in np.linspace(0, count - 1, most)} if count else ())
 
 
 @style.styled

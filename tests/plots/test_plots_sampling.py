@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from anynet_study.plots.sampling import sampling_grid
 
 from anynet_study.design_space import Architecture, DesignSpace, Population
 from anynet_study.design_space.unconditioned import unconditioned
+from anynet_study.plots.population import sampling_grid
 
 
 def test_bars_are_of_the_space_and_points_of_the_sample() -> None:
