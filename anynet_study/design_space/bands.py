@@ -1,19 +1,58 @@
-"""Stratified samples: as many architectures of each stratum, with weights that undo the choice."""
+"""Which networks a population may have: bands of complexity, and strata of them with weights."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from anynet_study.design_space.band import MAX_BOUND, MEASURES, Bands
+from anynet_study.design_space import complexity
+from anynet_study.design_space.architecture import checked
+from anynet_study.design_space.complexity import MEASURES
 from anynet_study.design_space.networks import Counts, FloatArray, IntArray, Networks
 from anynet_study.design_space.validation import known_keys, one_of
 from anynet_study.errors import UserError
 
+Bounds: TypeAlias = tuple[float, float] | None
+MAX_BOUND = 2**53
 #: What strata can be of: cumulative depth and width (sums over the stages), or a complexity.
 STRATIFIERS = ("depth", "width", *MEASURES)
 MAX_STRATA = 100
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Lowest and highest FLOPs, parameters and activations, both included; None: all."""
+
+    flops: tuple[int, int] | None
+    parameters: tuple[int, int] | None
+    activations: tuple[int, int] | None
+    #: Image side and number of classes at which they are meant.
+    resolution: int
+    classes: int
+
+    def limits(self) -> dict[str, tuple[int, int]]:
+        """The measures that are limited, and how."""
+        named = {name: getattr(self, name) for name in MEASURES}
+        return {name: limits for name, limits in named.items() if limits is not None}
+
+    def measure(self, name: str, networks: Networks) -> Counts:
+        """Return the FLOPs, parameters or activations of the networks, shape (n,)."""
+        return complexity.measure(name, networks, self.resolution, self.classes)
+
+    def inside(self, candidates: Networks) -> npt.NDArray[np.bool_]:
+        """Which candidates are in all bands; exact for float64 arrays, too.
+
+        Their complexities are sums of products of positive whole numbers: below 2^53, where bands
+        end, float64 has each of them exactly, and what is above cannot be rounded to below.
+        """
+        verdict = np.ones(len(candidates), dtype=bool)
+        for name, (low, high) in self.limits().items():
+            count = self.measure(name, candidates)
+            verdict &= (count >= low) & (count <= high)
+        return verdict
 
 
 @dataclass(frozen=True)
@@ -58,6 +97,31 @@ class Strata:
         if stratum == 0:
             return f"{self.of} below {high:g}"
         return f"{self.of} from {low:g}" + ("" if high == np.inf else f" to below {high:g}")
+
+
+def checked_bands(bounds: Mapping[str, Any], resolution: Any, classes: Any) -> Bands:
+    """Check bounds by measure, each a pair or None. Raises UserError."""
+    flops, parameters, activations = (checked_band(bounds[name], name) for name in MEASURES)
+    return Bands(flops, parameters, activations, *checked(resolution, classes))
+
+
+def checked_band(bounds: Any, name: str) -> tuple[int, int] | None:
+    """Return the whole numbers at the ends of a band of the named measure. Raises UserError."""
+    if bounds is None:
+        return None
+    try:
+        if isinstance(bounds, str):  # "12" is not the band from 1 to 2
+            raise ValueError
+        low, high = (float(bound) for bound in bounds)
+    except (TypeError, ValueError, OverflowError):
+        raise UserError(f"{name}: {bounds!r} is not a band: lowest, highest") from None
+    if not 0 <= low <= high < MAX_BOUND:
+        raise UserError(
+            f"{name}: the band {low:g} to {high:g} is not 0 <= lowest <= highest < 2^53"
+        )
+    if math.ceil(low) > math.floor(high):
+        raise UserError(f"{name}: there is no whole number in the band {low:g} to {high:g}")
+    return math.ceil(low), math.floor(high)
 
 
 def checked_strata(spec: Any) -> Strata | None:

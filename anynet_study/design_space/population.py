@@ -1,5 +1,19 @@
-"""Populations: the architectures of a study, what they cost and how they were drawn."""
+"""Populations: the architectures of a study, what they cost and how they were drawn.
 
+How a population came about is a JSON record in the metadata of its table, `Population.sampling`:
+`format`, `resolution`, `classes` and `count`, always. Populations that were drawn also have
+`space`, `seed`, the bands (`flops`, `parameters`, `activations`, where limited; meant at
+`resolution` and `classes`), `strata` if there were any, and `candidates` (looked at until the last
+was found), `in_space` (of these, those that obey the space's constraints), `in_band`,
+`duplicates`, `acceptance` = in_band / in_space, `acceptance_interval` (95%). Those that were read
+from a file that someone made have its name, `file`, and `sha256`.
+
+`derived` lists what was done afterwards, in order: the `step`, which is the name of a method of
+`Population`, its arguments, and how many architectures were `left`. So anyone can draw the
+population again.
+"""
+
+import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
@@ -11,15 +25,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anynet_study.design_space import complexity
+from anynet_study.design_space import population_parts as parts
 from anynet_study.design_space.architecture import Architecture, checked
 from anynet_study.design_space.networks import IntArray, Networks
-from anynet_study.design_space.populations import derived
-from anynet_study.design_space.populations.cells import Group, groups_of
-from anynet_study.design_space.populations.population_file import read_table, write_table
-from anynet_study.design_space.populations.record import counted_at, extended, record_of
-from anynet_study.design_space.populations.table import (
+from anynet_study.design_space.population_files import read_population, write_population
+from anynet_study.design_space.population_table import (
+    METADATA_KEY,
+    Group,
     architectures_of,
-    cells_of,
+    groups_in,
+    groups_of,
+    metadata,
     recounted,
     tabulate,
     taken,
@@ -35,17 +51,23 @@ class Population:
     """Different architectures, one row of `table` each, in the order they were drawn.
 
     `population[i]`, iteration and `len` are over `Architecture`s. Columns: `architecture` (the
-    id), d1 to dS, w1.., b1.., g1.. (realised), `stem`, `stem_width`, s1 to sS (strides), `block`,
-    `se_ratio`, `weight` (only where some were likelier to be drawn than others), and `flops`,
-    `parameters`, `activations` at `resolution` and `classes`. S is the most stages that one of
-    them has; cells of stages that an architecture lacks are null.
+    id), d1 to dS, w1.., b1.., g1.. (of the network that is built), `stem`, `stem_width`, s1 to sS
+    (strides), `block`, `se_ratio`, `weight` (only where some were likelier to be drawn than
+    others), and `flops`, `parameters`, `activations` at `resolution` and `classes`. S is the most
+    stages that one of them has; cells of stages that an architecture lacks are null.
 
     What makes a population of another one returns a new one, whose `sampling` tells the step.
     """
 
-    def __init__(self, table: pa.Table) -> None:
-        """Wrap a table that has the columns, and the sampling record as schema metadata."""
+    def __init__(
+        self, table: pa.Table, architectures: Sequence[Architecture] | None = None
+    ) -> None:
+        """Wrap a table that has the columns, and the sampling record as schema metadata.
+
+        `architectures`, if they are there already, are those of the rows.
+        """
         self.table = table
+        self._given = architectures
 
     @classmethod
     def from_networks(
@@ -56,7 +78,7 @@ class Population:
         sampling: dict[str, Any],
         weights: Any = None,
     ) -> "Population":
-        """Tabulate realised, different networks; `sampling` says how they were drawn.
+        """Tabulate compatible, different networks; `sampling` says how they were drawn.
 
         `weights` are for samples in which some were likelier than others (see `Strata`).
         """
@@ -73,7 +95,7 @@ class Population:
             raise UserError("population: there is no architecture in it")
         sampling = {"resolution": resolution, "classes": classes, "count": len(architectures)}
         population = cls(tabulate(groups_of(architectures), resolution, classes, sampling))
-        derived.check_different(population.ids)
+        parts.check_different(population.ids)
         return population
 
     @classmethod
@@ -99,8 +121,12 @@ class Population:
         resolution, classes = places.pop()
         record = {"resolution": resolution, "classes": classes, "count": ends[-1]}
         table = tabulate(groups, resolution, classes, record)
-        derived.check_different(table["architecture"].to_pylist())
-        return cls(extended(table, "concatenate", {"of": [one.sampling for one in populations]}))
+        parts.check_different(table["architecture"].to_pylist())
+        return cls(
+            _extended(
+                table, "concatenate", {"of": [population.sampling for population in populations]}
+            )
+        )
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -116,13 +142,13 @@ class Population:
         return iter(self._architectures)
 
     @cached_property
-    def _architectures(self) -> list[Architecture]:
-        return architectures_of(self.table)
+    def _architectures(self) -> Sequence[Architecture]:
+        return architectures_of(self.table) if self._given is None else self._given
 
     @cached_property
     def groups(self) -> list[Group]:
-        """The networks as arrays, those of each frame together, with their rows."""
-        return cells_of(self.table).groups(lambda row: f"row {row + 1}")
+        """The networks as arrays, those of each skeleton together, with their rows."""
+        return groups_in(self.table)
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
@@ -152,18 +178,26 @@ class Population:
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """How the population was drawn, JSON-able; see `record`."""
-        return record_of(self.table)
+        """How the population was drawn, JSON-able; see the top of this module."""
+        record: dict[str, Any] = json.loads(self.table.schema.metadata[METADATA_KEY])
+        return record
 
     @property
     def resolution(self) -> int:
         """Image side at which FLOPs and activations are counted."""
-        return counted_at(self.sampling)[0]
+        return self._place[0]
 
     @property
     def classes(self) -> int:
         """Number of classes at which FLOPs, parameters and activations are counted."""
-        return counted_at(self.sampling)[1]
+        return self._place[1]
+
+    @property
+    def _place(self) -> tuple[int, int]:
+        record = self.sampling
+        moves = (step for step in record.get("derived", []) if step["step"] == "at")
+        last = [record, *moves][-1]
+        return last["resolution"], last["classes"]
 
     def filter(self, condition: str | npt.ArrayLike) -> "Population":
         """Return the architectures that a condition keeps, in order.
@@ -173,14 +207,14 @@ class Population:
         shape (n,). Raises UserError where nothing is left.
         """
         if not isinstance(condition, str):
-            rows = derived.rows_marked(condition, len(self))
+            rows = parts.rows_marked(condition, len(self))
             return self._part(rows, "select", ids=[self.ids[row] for row in rows])
-        rows = derived.rows_where(self.table, condition)
+        rows = parts.rows_where(self.table, condition)
         return self._part(rows, "filter", condition=condition)
 
     def select(self, ids: Sequence[str]) -> "Population":
         """Return the architectures of these ids, in their order. Raises UserError if one lacks."""
-        return self._part(derived.rows_of(self.ids, ids), "select", ids=list(ids))
+        return self._part(parts.rows_of(self.ids, ids), "select", ids=list(ids))
 
     def first(self, count: int) -> "Population":
         """Return the first architectures: those of a smaller sample, for one that was drawn."""
@@ -194,7 +228,7 @@ class Population:
         changes nothing.
         """
         count = whole_number(count, "subsample: count", 1, len(self))
-        rows = derived.shuffled(self.ids, derived.checked_seed(seed))[:count]
+        rows = parts.shuffled(self.ids, parts.checked_seed(seed))[:count]
         return self._part(rows, "subsample", count=count, seed=seed)
 
     def split(self, sizes: Sequence[float], seed: int = 0) -> tuple["Population", ...]:
@@ -204,11 +238,11 @@ class Population:
         is in no part. Parts are consecutive pieces of `subsample(len(self), seed)`: the order of
         rows changes nothing, and the first part is the subsample of its size.
         """
-        order = derived.shuffled(self.ids, derived.checked_seed(seed))
+        order = parts.shuffled(self.ids, parts.checked_seed(seed))
         step = {"sizes": list(sizes), "seed": seed}
         return tuple(
             self._part(order[begin:end], "split", **step, part=part)
-            for part, (begin, end) in enumerate(derived.parts_of(sizes, len(self)))
+            for part, (begin, end) in enumerate(parts.parts_of(sizes, len(self)))
         )
 
     def at(self, resolution: int, classes: int) -> "Population":
@@ -216,7 +250,7 @@ class Population:
         checked(resolution, classes)
         table = recounted(self.table, self.groups, resolution, classes)
         step = {"resolution": resolution, "classes": classes}
-        return Population(extended(table, "at", step))
+        return Population(_extended(table, "at", step))
 
     def join(self, errors: "pd.DataFrame", missing: str = "refuse") -> "pd.DataFrame":
         """Return `to_pandas()` with the columns of an error table, by its index of ids.
@@ -225,12 +259,10 @@ class Population:
         without errors: `refuse` raises UserError naming how many, `keep` has NaN, `drop` leaves
         them out. In any case `.attrs["missing"]` lists their ids.
         """
-        from anynet_study.design_space.populations.joining import joined
-
-        return joined(self.to_pandas(), errors, missing)
+        return parts.joined(self.to_pandas(), errors, missing)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return the table as a DataFrame, one row an architecture."""
+        """Return the table as a DataFrame, one row per architecture."""
         return self.table.to_pandas()
 
     def write(self, path: Path | str) -> None:
@@ -239,7 +271,7 @@ class Population:
         Equal populations give equal bytes. CSV has the table alone and JSON the architectures
         alone: neither tells how they were drawn.
         """
-        write_table(self.table, Path(path), self)
+        write_population(self.table, Path(path), self)
 
     @classmethod
     def read(
@@ -247,13 +279,14 @@ class Population:
     ) -> "Population":
         """Read what `write` wrote, or architectures that someone chose (CSV, JSON, Parquet).
 
-        CSV and Parquet: columns as in `chosen.from_columns`. CSV may instead have one column
+        CSV and Parquet: needed are the columns d1 .. dS and w1 .. wS; left out or left empty, the
+        others are as in `Architecture`. CSV may instead have one column
         `architecture`, of published networks' names. JSON: a list of these, and of
         `Architecture.to_dict` mappings. Costs are counted at `resolution` and `classes` (None: as
         in the file, or 224 and 1000). Raises UserError for a missing, foreign or altered file,
         naming file, row and column.
         """
-        population = cls(read_table(Path(path), resolution, classes))
+        population = cls(*read_population(Path(path), resolution, classes))
         if resolution is None and classes is None:
             return population
         place = (resolution or population.resolution, classes or population.classes)
@@ -264,4 +297,11 @@ class Population:
     def _part(self, rows: IntArray, step: str, **arguments: Any) -> "Population":
         if not len(rows):
             raise UserError(f"population: {step} keeps none of {len(self):,} architectures")
-        return Population(extended(taken(self.table, rows), step, arguments))
+        return Population(_extended(taken(self.table, rows), step, arguments))
+
+
+def _extended(table: pa.Table, step: str, arguments: dict[str, Any]) -> pa.Table:
+    """Return the table, the result of a step, with that step added to its record."""
+    record = json.loads(table.schema.metadata[METADATA_KEY])
+    steps = [*record.get("derived", []), {"step": step, **arguments, "left": table.num_rows}]
+    return table.replace_schema_metadata(metadata({**record, "derived": steps}))

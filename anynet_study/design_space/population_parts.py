@@ -1,19 +1,25 @@
-"""Parts of populations: which rows they have, as functions of what is asked and of the ids."""
+"""Parts of populations: which rows they have; and their table with errors beside it."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from anynet_study.design_space.networks import IntArray
-from anynet_study.design_space.populations.arrow import values_of
-from anynet_study.design_space.validation import whole_number
+from anynet_study.design_space.population_table import values_of
+from anynet_study.design_space.validation import one_of, whole_number
 from anynet_study.errors import UserError
 from anynet_study.filters import parse_filter
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What becomes of architectures without errors; see `Population.join`.
+MISSING = ("refuse", "keep", "drop")
 
 
 def rows_where(table: pa.Table, condition: str) -> IntArray:
@@ -36,8 +42,8 @@ def rows_marked(mask: npt.ArrayLike, rows: int) -> IntArray:
 
 def rows_of(ids: Sequence[str], wanted: Sequence[str]) -> IntArray:
     """Return the rows of the wanted ids, in their order. Raises UserError for unknown ones."""
-    place = {one: row for row, one in enumerate(ids)}
-    unknown = [one for one in wanted if one not in place]
+    place = {architecture_id: row for row, architecture_id in enumerate(ids)}
+    unknown = [architecture_id for architecture_id in wanted if architecture_id not in place]
     if unknown:
         raise UserError(
             f"select: {len(unknown):,} of {len(wanted):,} architectures are not among the "
@@ -45,7 +51,7 @@ def rows_of(ids: Sequence[str], wanted: Sequence[str]) -> IntArray:
         )
     if len(set(wanted)) < len(wanted):
         raise UserError("select: an architecture is named more than once")
-    return np.array([place[one] for one in wanted], dtype=np.int64)
+    return np.array([place[architecture_id] for architecture_id in wanted], dtype=np.int64)
 
 
 def shuffled(ids: Sequence[str], seed: int) -> IntArray:
@@ -89,6 +95,34 @@ def check_different(ids: Sequence[str]) -> None:
 def checked_seed(seed: Any) -> int:
     """Return the seed. Raises UserError unless it is a whole number of 64 bits."""
     return whole_number(seed, "seed", 0, 2**64 - 1)
+
+
+def joined(population: "pd.DataFrame", errors: "pd.DataFrame", missing: str) -> "pd.DataFrame":
+    """Join by id: see `Population.join`."""
+    one_of(missing, "join: missing", MISSING)
+    table = errors.set_index("architecture") if "architecture" in errors else errors
+    if not table.index.is_unique:
+        twice = table.index[table.index.duplicated()][0]
+        raise UserError(f"join: architecture {twice} has more than one row of errors")
+    both = [str(name) for name in table.columns if name in population.columns]
+    if both:
+        raise UserError(f"join: errors and population both have a column {both[0]!r}; rename it")
+    ids = population["architecture"]
+    absent = ids[~ids.isin(table.index)].tolist()
+    if len(absent) == len(population):
+        raise UserError(
+            f"join: none of the {len(population):,} architectures has errors; the table's index "
+            f"is to hold ids such as {absent[0]}"
+        )
+    if absent and missing == "refuse":
+        raise UserError(
+            f"join: {len(absent):,} of {len(population):,} architectures have no errors (the first "
+            f"is {absent[0]}); missing='keep' leaves their errors empty, 'drop' leaves them out"
+        )
+    how = "left" if missing == "keep" else "inner"
+    result = population.join(table, on="architecture", how=how).reset_index(drop=True)
+    result.attrs["missing"] = absent
+    return result
 
 
 def _cells(column: pa.ChunkedArray) -> Any:
