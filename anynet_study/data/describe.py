@@ -9,7 +9,7 @@ from anynet_study.data.packed.manifest import Repeat, repeated_images
 from anynet_study.data.packed.meta import Split
 from anynet_study.data.variants import Variant
 from anynet_study.data.views import DatasetView
-from anynet_study.plural import counted
+from anynet_study.errors import counted
 
 #: Unreadable images shown by name; all of them are in the JSON.
 SHOWN = 20

@@ -15,8 +15,7 @@ from anynet_study.data.readers.listing import Listing
 from anynet_study.data.readers.recognition import read_source
 from anynet_study.data.source.source import NO_CHOICES, Choices, opened
 from anynet_study.data.splits import hold_out, limit, split_as
-from anynet_study.errors import UserError
-from anynet_study.printable import printable
+from anynet_study.errors import UserError, printable
 
 MAX_SIZE = 1024
 

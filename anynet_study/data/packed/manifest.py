@@ -19,9 +19,8 @@ from anynet_study.data.packed.form import image_digest
 from anynet_study.data.packed.images import Images
 from anynet_study.data.packed.meta import SPLITS, Duplicates, Split
 from anynet_study.data.source.images import CONTENT_BYTES
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, printable
 from anynet_study.files import replacing
-from anynet_study.printable import printable
 
 FILE = "split.csv"
 COLUMNS = ("image", "blake3", "split", "class", "group")

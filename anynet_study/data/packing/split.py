@@ -18,8 +18,7 @@ from anynet_study.data.packing.writer import SplitWriter, label_array
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.source.images import Encoded
 from anynet_study.data.source.source import Source
-from anynet_study.errors import UserError
-from anynet_study.printable import printable
+from anynet_study.errors import UserError, printable
 
 
 class SplitPacking:

@@ -7,8 +7,7 @@ from pathlib import PurePosixPath
 from anynet_study.data.readers.listing import Example, Listing, Reader
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder, is_image
-from anynet_study.errors import UserError
-from anynet_study.plural import counted
+from anynet_study.errors import UserError, counted
 
 CLASS_IMAGE, SPLIT_CLASS_IMAGE = "class/image", "split/class/image"
 #: Files named in a note.

@@ -16,8 +16,7 @@ from anynet_study.data.readers import (
 from anynet_study.data.readers.listing import Listing, Reader
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import IMAGE_SUFFIXES, Folder, is_image
-from anynet_study.errors import UserError
-from anynet_study.plural import counted
+from anynet_study.errors import UserError, counted
 
 #: From the most to the least specific: the first that recognises a folder reads it.
 READERS: tuple[Reader, ...] = (
