@@ -10,7 +10,7 @@ from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
     from anynet_study.design_space import Population
-    from anynet_study.sweep_population import PopulationSpec
+    from anynet_study.sweep.population import PopulationSpec
 
 BAND = "LOWEST,HIGHEST"
 
@@ -104,8 +104,8 @@ def _spec(given: dict[str, Any]) -> "PopulationSpec":
     """What the options ask for, as a sweep file would."""
     from pydantic import ValidationError
 
-    from anynet_study.sweep_population import PopulationSpec
-    from anynet_study.sweep_text import describe, parse_yaml
+    from anynet_study.sweep.population import PopulationSpec
+    from anynet_study.sweep.text import describe, parse_yaml
 
     if "space" not in given:
         raise UserError("give a sweep file, or --space and --count; see anynet-study sample --help")
