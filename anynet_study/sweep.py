@@ -19,7 +19,7 @@ from anynet_study.sweep_launch import Launch
 from anynet_study.sweep_population import PopulationSpec, Strict, anchor
 from anynet_study.sweep_recipe import RecipeSpec
 from anynet_study.sweep_text import apply_override, describe, dump_yaml, load_yaml
-from anynet_study.training.evaluation.spec import EvaluationSpec
+from anynet_study.training.evaluation import EvaluationSpec
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 

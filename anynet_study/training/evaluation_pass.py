@@ -1,28 +1,19 @@
 """A trained network on a further test set."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from anynet_study.metrics import Metric
 from anynet_study.metrics.label_words import to_words
-from anynet_study.training.evaluation.evaluation_set import EvaluationSet
-from anynet_study.training.evaluation.transforms.apply import transformed
-from anynet_study.training.losses import predicted
-from anynet_study.training.metrics import Tally, final_error
-from anynet_study.training.testing import LARGEST_BATCH, even_batches
-
-
-class Preprocess(Protocol):
-    """What the network was tested with after training."""
-
-    def test(self, images: Tensor) -> Tensor:
-        """From (N, S, S, 3) uint8 to (N, 3, R, R) normalised."""
-        ...
+from anynet_study.training.augment import Preprocessor
+from anynet_study.training.evaluation import EvaluationSet
+from anynet_study.training.metrics import Tally, final_error, predicted
+from anynet_study.training.trainer import LARGEST_BATCH, even_batches
+from anynet_study.training.transforms import transformed
 
 
 @dataclass(frozen=True)
@@ -45,7 +36,7 @@ class EvaluationResult:
 @torch.no_grad()
 def evaluate(
     model: nn.Module,
-    preprocess: Preprocess,
+    preprocess: Preprocessor,
     evaluation_set: EvaluationSet,
     device: torch.device,
     batch: int = LARGEST_BATCH,
@@ -81,7 +72,7 @@ def evaluate(
     guesses, truth = torch.cat(predictions).cpu().numpy(), evaluation_set.labels
     stored = to_words(guesses) if several else guesses.astype(np.uint16)
     if several:
-        truth, guesses = (each[:, evaluation_set.allowed] for each in (truth, guesses))
+        truth, guesses = truth[:, evaluation_set.allowed], guesses[:, evaluation_set.allowed]
     values, kept = tally.result(count), torch.cat(scores) if scores else None
     error = final_error(metric, values, truth, guesses, len(evaluation_set.allowed), kept)
     return EvaluationResult(count, *values, stored, error)

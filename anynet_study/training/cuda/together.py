@@ -68,10 +68,10 @@ def _turn(seat: _Seat[T]) -> tuple[T | Exception] | None:
 
 def _let_go(error: BaseException) -> None:
     """Free what the failed run holds: an exception keeps the variables of all it came through."""
-    each: BaseException | None = error
-    while each is not None:
-        traceback.clear_frames(each.__traceback__)
-        each = each.__context__
+    cause: BaseException | None = error
+    while cause is not None:
+        traceback.clear_frames(cause.__traceback__)
+        cause = cause.__context__
 
 
 def _stream(device: torch.device) -> Callable[[], AbstractContextManager[object]]:

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,16 +13,6 @@ WARM_UP = 3
 #: the host waits for, as a checkpoint before a preemption, and hold the batches of all of them.
 LEAD = 8
 Body = Callable[[], None]
-
-
-class Recording(Protocol):
-    """What `torch.cuda.CUDAGraph` is."""
-
-    def replay(self) -> None:
-        """Do once more what was recorded."""
-
-    def pool(self) -> Any:
-        """The memory of what happens within."""
 
 
 class Program:
@@ -37,13 +27,13 @@ class Program:
         self,
         graph: bool,
         share_memory_with: "Program | None" = None,
-        record: Callable[[Body, Any], Recording] | None = None,
+        record: "Callable[[Body, Any], Paced] | None" = None,
     ) -> None:
         """`share_memory_with`: a program that never runs at the same time as this one."""
         self._wanted = graph
         self._sharer = share_memory_with
         self._record = record or cuda_graph
-        self._recording: Recording | None = None
+        self._recording: Paced | None = None
 
     def __call__(self, body: Body, changes: Callable[[], Sequence[Tensor]]) -> None:
         """Run `body`, which is the same at every call.
@@ -61,7 +51,7 @@ class Program:
         self._recording.replay()
 
 
-def cuda_graph(body: Body, pool: Any) -> Recording:
+def cuda_graph(body: Body, pool: Any) -> "Paced":
     """Record `body` on the current stream, in the memory of `pool` or in a new one."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(
@@ -75,22 +65,14 @@ def cuda_graph(body: Body, pool: Any) -> Recording:
     return Paced(graph, lambda: torch.cuda.Event(blocking=True))
 
 
-class Event(Protocol):
-    """What `torch.cuda.Event` is."""
-
-    def record(self) -> None:
-        """Mark what the current stream has been told so far."""
-
-    def synchronize(self) -> None:
-        """Wait until that is done."""
-
-
 class Paced:
-    """A recording whose replays the host tells the device only little ahead of time."""
+    """A CUDA graph whose replays the host tells the device only little ahead of time."""
 
-    def __init__(self, recording: Recording, make_event: Callable[[], Event]) -> None:
+    def __init__(
+        self, recording: torch.cuda.CUDAGraph, make_event: Callable[[], torch.cuda.Event]
+    ) -> None:
         self._recording, self._make_event = recording, make_event
-        self._told: deque[Event] = deque()
+        self._told: deque[torch.cuda.Event] = deque()
 
     def replay(self) -> None:
         """Replay, after waiting for the replay that was so many ago."""
