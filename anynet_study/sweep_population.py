@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from anynet_study.design_space import DesignSpace, Population
-from anynet_study.design_space.strata import checked_strata
+from anynet_study.design_space.bands import checked_strata
 from anynet_study.errors import UserError
 
 #: The population's file in a study's folder, beside the resolved sweep.

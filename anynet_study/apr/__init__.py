@@ -1,7 +1,9 @@
 """The architecture-performance relationship: pure functions of tables of errors.
 
-Tables have one row an architecture and one column a dataset, errors in percent, NaN where a run
-is missing. Nothing here opens a store or knows of training.
+Tables have one row per architecture and one column per dataset, errors in percent, NaN where a run
+is missing. Nothing here opens a store or knows of training. The table that a function returns says
+in its `attrs` what it is: its level, method, scale, number of architectures and whether they were
+weighted (`options.with_attrs`).
 """
 
 from anynet_study.apr.agreement import agreement, cheapest_budget, duration

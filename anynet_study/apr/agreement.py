@@ -11,7 +11,7 @@ import pandas as pd
 from anynet_study.apr.bootstrap import Resampled, Resampler, complete_in, pairwise, resampled_mean
 from anynet_study.apr.correlations import correlate_pairs, p_values
 from anynet_study.apr.error_tables import check_errors, check_long
-from anynet_study.apr.options import Floats, Method, check_level, check_seed
+from anynet_study.apr.options import Floats, Method, check_level, check_seed, with_attrs
 from anynet_study.errors import UserError
 
 #: Architectures compared with all others at once when pairs are counted.
@@ -63,7 +63,7 @@ def agreement(
         columns = [first[dataset], second[dataset]] + ([first[source]] if source else [])
         found = _compare(np.column_stack(columns), method, resamples, seed, level)
         results.append({"dataset": dataset, **found})
-    return pd.DataFrame(results)
+    return with_attrs(pd.DataFrame(results), level, method)
 
 
 def _compare(
@@ -142,7 +142,8 @@ def duration(
         epochs = wide.columns.to_numpy()
         row = {"dataset": dataset, "epoch": epochs, "epochs": epochs[-1]}
         parts.append(table.assign(**row, share=epochs / epochs[-1]))
-    return pd.concat(parts)[RESULT].reset_index(drop=True)
+    result = pd.concat(parts)[RESULT].reset_index(drop=True)
+    return with_attrs(result, level, method)
 
 
 def cheapest_budget(table: pd.DataFrame, keep: float = 0.95) -> pd.DataFrame:
@@ -166,7 +167,9 @@ def cheapest_budget(table: pd.DataFrame, keep: float = 0.95) -> pd.DataFrame:
             {"dataset": dataset, "keep": keep, **row}
             | {"epoch_sure": rising["epoch"].iloc[sure], "n": found["n"]}
         )
-    return pd.DataFrame(rows)
+    result = pd.DataFrame(rows)
+    result.attrs = dict(table.attrs)
+    return result
 
 
 def _from_where(held: pd.Series) -> int:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from anynet_study.apr.bootstrap import Resampled, draw, widened
 from anynet_study.apr.error_tables import FEWEST, check_errors, check_scores
-from anynet_study.apr.options import Floats, Multiplicities, check_level, check_seed
+from anynet_study.apr.options import Floats, Multiplicities, check_level, check_seed, with_attrs
 from anynet_study.apr.population import PARAMETERS, parameters_of, stages_of
 from anynet_study.errors import UserError
 
@@ -80,7 +80,7 @@ def configurations(errors: pd.DataFrame, population: pd.DataFrame, top: int = 15
                 summary = (column.iloc[0], column.mean(), column.std(ddof=1), column.count())
                 rows.append((dataset, name, stage, *summary))
     names = ["dataset", "parameter", "stage", "best", "mean", "std", "n"]
-    return pd.DataFrame(rows, columns=names)
+    return with_attrs(pd.DataFrame(rows, columns=names))
 
 
 def best_of_bins(
@@ -124,8 +124,7 @@ def best_of_bins(
         row = {"bin": name, "from": limits[0], "to": limits[1], "architectures": len(found)}
         rows.append({**row, **_best(found, top, resamples, seed, level)})
     result = pd.DataFrame(rows).reindex(columns=COLUMNS)
-    result.attrs["left_out"] = len(both) - len(known)
-    return result
+    return with_attrs(result, level, n=len(known), left_out=len(both) - len(known))
 
 
 def _bins(

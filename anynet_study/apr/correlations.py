@@ -18,7 +18,7 @@ from anynet_study.apr.bootstrap import PairSet, Resampler, complete_in, pairwise
 from anynet_study.apr.error_tables import FEWEST, check_errors
 from anynet_study.apr.interval_formulas import fisher_interval
 from anynet_study.apr.kernels import RankedColumns, Scratch
-from anynet_study.apr.options import Floats, Method, check_level, check_seed
+from anynet_study.apr.options import Floats, Method, check_level, check_seed, with_attrs
 from anynet_study.apr.population import (
     aligned_weights,
     effective_sizes,
@@ -112,7 +112,7 @@ def correlations(
     size = result["n"] if own is None else result["effective"]
     ends = fisher_interval(result["estimate"], size, level, method)
     result["fisher_low"], result["fisher_high"] = ends
-    return result
+    return with_attrs(result, level, method, weighted=weights is not None)
 
 
 def correlate_pairs(
@@ -175,6 +175,7 @@ def as_matrix(table: pd.DataFrame, value: str = "estimate") -> pd.DataFrame:
     names = list(dict.fromkeys([*table["source"], *table["target"]]))
     diagonal = 1.0 if value == "estimate" else np.nan
     matrix = pd.DataFrame(np.diag([diagonal] * len(names)), index=names, columns=names)
+    matrix.attrs = dict(table.attrs)
     for row in table.to_dict("records"):
         matrix.loc[row["source"], row["target"]] = row[value]
         matrix.loc[row["target"], row["source"]] = row[value]
@@ -248,4 +249,4 @@ def interval_widths(
         known = [each for each in widths if np.isfinite(each)] or [np.nan]
         rows.append((size, *np.quantile(known, [0.5, 0.1, 0.9]), float(high - low), count))
     names = ["n", "width", "width_low", "width_high", "fisher", "subsamples"]
-    return pd.DataFrame(rows, columns=names)
+    return with_attrs(pd.DataFrame(rows, columns=names), level, method)

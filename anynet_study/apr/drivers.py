@@ -15,7 +15,7 @@ from scipy import stats
 from anynet_study.apr.bootstrap import Resampled, Resampler, complete_in, pairwise
 from anynet_study.apr.correlations import DRAWS_BYTES, adjust, correlate_pairs
 from anynet_study.apr.error_tables import check_errors
-from anynet_study.apr.options import Floats, Ints, Method, check_level, check_seed
+from anynet_study.apr.options import Floats, Ints, Method, check_level, check_seed, with_attrs
 from anynet_study.apr.population import (
     aligned_weights,
     effective_sizes,
@@ -79,7 +79,8 @@ def drivers(
     result["parameter"] = [*sums.columns] * len(datasets)
     pairs = pairwise(values, columns)
     own = aligned_weights(weights, table)
-    return result.join(correlate_pairs(values, pairs, method, resamples, seed, level, own))
+    found = correlate_pairs(values, pairs, method, resamples, seed, level, own)
+    return with_attrs(result.join(found), level, method, weighted=weights is not None)
 
 
 def partial(
@@ -155,7 +156,8 @@ def stage_drivers(
     parts = [
         _of_datasets(slab, parameters, costs, method, resamples, seed, level, own) for slab in slabs
     ]
-    return _with_flips(pd.concat(parts, ignore_index=True), level)
+    result = _with_flips(pd.concat(parts, ignore_index=True), level)
+    return with_attrs(result, level, method, weighted=weights is not None)
 
 
 def _of_datasets(
@@ -257,7 +259,7 @@ def importance(
         parts.append(pd.DataFrame({**row, **found, "n": len(y)}))
     result = pd.concat(parts, ignore_index=True)
     order = np.lexsort([-result["importance"], result.index // len(parameters.columns)])
-    return result.iloc[order].reset_index(drop=True)
+    return with_attrs(result.iloc[order].reset_index(drop=True), level)
 
 
 def _of_forests(

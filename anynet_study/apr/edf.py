@@ -22,7 +22,14 @@ from scipy.special import gammaln
 
 from anynet_study.apr.bootstrap import draw, percentiles
 from anynet_study.apr.error_tables import FEWEST, check_errors
-from anynet_study.apr.options import Floats, Ints, Multiplicities, check_level, check_seed
+from anynet_study.apr.options import (
+    Floats,
+    Ints,
+    Multiplicities,
+    check_level,
+    check_seed,
+    with_attrs,
+)
 from anynet_study.apr.population import effective_size
 from anynet_study.errors import UserError
 
@@ -178,7 +185,8 @@ def edf(
     ends = percentiles(np.concatenate(draws), fraction[at], level)
     low, high = (np.interp(np.arange(count), at, end) for end in ends)
     columns = {"error": sample.errors, "fraction": fraction, "low": low, "high": high}
-    return pd.DataFrame({**columns, "n": sample.n, "missing": sample.missing})
+    result = pd.DataFrame({**columns, "n": sample.n, "missing": sample.missing})
+    return with_attrs(result, level, weighted=sample.weighted)
 
 
 def edf_summary(
@@ -214,7 +222,8 @@ def edf_summary(
         rows.append(row)
         row["best"] = sample.errors[0]
     table = pd.DataFrame(rows)
-    return table[[name for name in table.columns if name != "best"] + ["best"]]
+    table = table[[name for name in table.columns if name != "best"] + ["best"]]
+    return with_attrs(table, level, weighted=weights is not None)
 
 
 def _statistics(masses: Floats, sample: Sample, below: float | None) -> Floats:
@@ -269,7 +278,8 @@ def random_search(
     few = np.array(chosen) <= max(1, FEW * sample.effective)
     low, high = np.where(few, low, np.nan), np.where(few, high, np.nan)
     columns = {"size": chosen, "error": estimate, "low": low, "high": high}
-    return pd.DataFrame({**columns, "n": sample.n, "missing": sample.missing})
+    result = pd.DataFrame({**columns, "n": sample.n, "missing": sample.missing})
+    return with_attrs(result, level, weighted=sample.weighted)
 
 
 def _sizes(sizes: Sequence[int] | None, n: int) -> list[int]:
@@ -342,7 +352,8 @@ def good_range(
         chances = _chance_best(series[known], heights[known], fraction, str(name))
         low, best, high = _quantiles(numbers[known].to_numpy(), chances, tails)
         rows.append({"parameter": name, "best": best, "low": low, "high": high, "n": known.sum()})
-    return pd.DataFrame(rows, columns=["parameter", "best", "low", "high", "n"])
+    result = pd.DataFrame(rows, columns=["parameter", "best", "low", "high", "n"])
+    return with_attrs(result, level, weighted=weights is not None)
 
 
 def _chance_best(errors: pd.Series, weights: pd.Series, fraction: float, name: str) -> Floats:

@@ -22,7 +22,7 @@ from scipy import stats
 from anynet_study.apr.bootstrap import percentiles
 from anynet_study.apr.correlations import adjust
 from anynet_study.apr.edf import Column, Sample, make_samples, medians
-from anynet_study.apr.options import Floats, Ints, check_level, check_seed
+from anynet_study.apr.options import Floats, Ints, check_level, check_seed, with_attrs
 from anynet_study.errors import UserError
 
 STATISTICS = ("mean_difference", "median_difference", "probability")
@@ -65,7 +65,9 @@ def compare_spaces(
             rows.append(pair.statistics(resampled[pair.a], resampled[pair.b]))
     draws = map(np.concatenate, blocks)
     table = pd.DataFrame([p.row(d, level) for p, d in zip(pairs, draws, strict=True)])
-    return table.assign(p_holm=adjust(table["p"]))
+    table = table.assign(p_holm=adjust(table["p"]))
+    n = table[["n_a", "n_b"]].to_numpy().max()
+    return with_attrs(table, level, n=n, weighted=weights is not None)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from anynet_study.apr.options import Floats
+from anynet_study.apr.options import Floats, with_attrs
 from anynet_study.errors import UserError
 
 #: One value an architecture; two Series are matched by their index.
@@ -79,7 +79,8 @@ def exclusions(errors: pd.DataFrame) -> pd.DataFrame:
         if missing:
             reason = "no value at all" if present.empty else "missing cells"
             rows.append((dataset, reason, missing))
-    return pd.DataFrame(rows, columns=["dataset", "reason", "architectures"])
+    result = pd.DataFrame(rows, columns=["dataset", "reason", "architectures"])
+    return with_attrs(result, n=len(errors))
 
 
 def _refuse_repeats(labels: pd.Index, what: str) -> None:

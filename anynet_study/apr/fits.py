@@ -48,7 +48,7 @@ from anynet_study.apr.fit_intervals import (
     student_intervals,
     student_reaches,
 )
-from anynet_study.apr.options import Floats, check_level, check_seed
+from anynet_study.apr.options import Floats, check_level, check_seed, with_attrs
 from anynet_study.errors import UserError
 
 Scale = Literal["linear", "logit", "probit"]
@@ -215,7 +215,8 @@ class LinearFit:
             )
         low, high = self._even_region(at) if self.lines is None else self._resampled_region(at)
         ends = {name: from_scale(end, self.scale) for name, end in (("low", low), ("high", high))}
-        return pd.DataFrame({"x": raw, "y": self.predict(raw), **ends})
+        region = pd.DataFrame({"x": raw, "y": self.predict(raw), **ends})
+        return with_attrs(region, self.level, n=self.n, scale=self.scale, fit=self.method)
 
     def _resampled_region(self, at: Floats) -> tuple[Floats, Floats]:
         assert self.lines is not None
@@ -355,7 +356,8 @@ def spline_fit(
     draws = np.concatenate([smoother.curves(b.astype(float), chosen, grid) for b in blocks])
     low, high = percentiles(draws, curve, level, len(points))
     at = first + (last - first) * grid
-    return pd.DataFrame({"x": at, "y": curve, "low": low, "high": high, "n": len(points)})
+    table = pd.DataFrame({"x": at, "y": curve, "low": low, "high": high, "n": len(points)})
+    return with_attrs(table, level, scale="linear")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from anynet_study.apr.bootstrap import draw, pairwise
 from anynet_study.apr.correlations import correlate_pairs
 from anynet_study.apr.error_tables import FEWEST, check_accuracies, check_columns, check_scores
 from anynet_study.apr.interval_formulas import binomial_interval, wilson_interval
-from anynet_study.apr.options import Floats, Ints, check_level, check_seed
+from anynet_study.apr.options import Floats, Ints, check_level, check_seed, with_attrs
 from anynet_study.errors import UserError
 
 #: Resamples of all models' accuracies that are ranked at once.
@@ -76,7 +76,8 @@ def gaps(
         sizes = [image_count(images, name) for name in (original, new)]
         result = _with_intervals(result, sizes, resamples, seed, level)
     order = np.lexsort([result["new_rank"], result["original_rank"]])
-    return result.iloc[order].reset_index(drop=True)
+    result = result.iloc[order].reset_index(drop=True)
+    return with_attrs(result, None if images is None else level, n=len(result))
 
 
 def generalization_gaps(
@@ -108,7 +109,7 @@ def generalization_gaps(
     result["rest_low"] = drop - result["generalization_high"]
     result["rest_high"] = drop - result["generalization_low"]
     result["beyond"] = (result["rest_low"] > 0) | (result["rest_high"] < 0)
-    return result
+    return with_attrs(result, level, n=len(result))
 
 
 def image_count(images: Mapping[str, int], name: str) -> int:
@@ -241,8 +242,7 @@ def transform_ranks(
         }
     )
     result = result.sort_values("rank", kind="stable", ignore_index=True)
-    result.attrs["left_out"] = left_out
-    return result
+    return with_attrs(result, level, n=len(result), left_out=left_out)
 
 
 def transform_agreement(
@@ -271,7 +271,8 @@ def transform_agreement(
     result.insert(0, "evaluation", wide.columns[1:])
     result.insert(1, "error", values[:, 1:].mean(axis=0))
     why = "fewer than 4 architectures" if len(wide) < FEWEST else "all errors are equal"
-    return result.assign(note=np.where(result["estimate"].isna(), why, ""))
+    result = result.assign(note=np.where(result["estimate"].isna(), why, ""))
+    return with_attrs(result, level, "spearman")
 
 
 def _complete(errors: pd.DataFrame) -> tuple[pd.DataFrame, int]:

@@ -15,7 +15,14 @@ from scipy import stats
 from anynet_study.apr.bootstrap import Resampled, Resampler, pairwise, resample
 from anynet_study.apr.correlations import DRAWS_BYTES
 from anynet_study.apr.error_tables import check_errors, check_long
-from anynet_study.apr.options import Floats, Method, Multiplicities, check_level, check_seed
+from anynet_study.apr.options import (
+    Floats,
+    Method,
+    Multiplicities,
+    check_level,
+    check_seed,
+    with_attrs,
+)
 from anynet_study.errors import UserError
 
 RESULT = [
@@ -53,7 +60,8 @@ def noise_ceiling(replicates: pd.DataFrame, level: float = 0.95) -> pd.DataFrame
         table = groups.agg(["count", "mean", "var"]).query("count > 0")
         if len(table) >= 2 and (table["count"] > 1).any():
             rows.append({"dataset": dataset, **_one_way(table, level)})
-    return pd.DataFrame(rows, columns=RESULT)
+    result = pd.DataFrame(rows, columns=RESULT)
+    return with_attrs(result, level, n=result["architectures"].max() if rows else 0)
 
 
 def _one_way(groups: pd.DataFrame, level: float) -> dict[str, float]:
@@ -155,7 +163,7 @@ def corrected_correlations(
             row |= _ends(estimate.combined(_divided, noise[x], noise[y]), "corrected_", level)
             row |= {"n": slab.counts[index], "replicated": min(replicated[x], replicated[y])}
             rows.append(row)
-    return pd.DataFrame(rows, columns=CORRECTED)
+    return with_attrs(pd.DataFrame(rows, columns=CORRECTED), level, method)
 
 
 def _replicated(runs: pd.DataFrame, dataset: str) -> int:

@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
@@ -33,3 +34,28 @@ def check_seed(seed: int) -> None:
     """Raise UserError for a seed that is none."""
     if seed < 0:
         raise UserError(f"seed: {seed} is negative; legal: 0, 1, 2, ...")
+
+
+def with_attrs(
+    table: pd.DataFrame,
+    level: float | None = None,
+    method: Method | None = None,
+    *,
+    n: int | None = None,
+    scale: str | None = None,
+    weighted: bool = False,
+    **further: object,
+) -> pd.DataFrame:
+    """The table, with what it is in its `attrs`, for figures, captions and files to read.
+
+    `level` is that of its intervals; `method` the coefficient of its correlations; `n` the most
+    architectures that a row rests on, by default the largest of its column n; `scale` that of its
+    fits ("linear", "logit" or "probit"); `weighted` whether weights of architectures were used.
+    What is None does not apply and is left out.
+    Many operations of pandas lose attrs, so that this comes last.
+    """
+    if n is None:
+        n = table["n"].max() if len(table) else 0
+    attrs = {"n": int(n), "level": level, "method": method, "scale": scale, "weighted": weighted}
+    table.attrs = {key: value for key, value in (attrs | further).items() if value is not None}
+    return table

@@ -20,7 +20,7 @@ from anynet_study.apr.bootstrap import draw
 from anynet_study.apr.correlations import adjust
 from anynet_study.apr.gaps import compact, ranks_of, whole_percentiles
 from anynet_study.apr.interval_formulas import binomial_interval
-from anynet_study.apr.options import check_level, check_seed
+from anynet_study.apr.options import check_level, check_seed, with_attrs
 from anynet_study.errors import UserError
 
 #: In predictions and labels: not there (as in results stores).
@@ -79,7 +79,7 @@ def mcnemar(correct: pd.DataFrame) -> pd.DataFrame:
     exact, mid = p_values(only_a, only_b)
     names = np.array(correct.index, dtype=object)
     images = right.shape[1]
-    return pd.DataFrame(
+    result = pd.DataFrame(
         {
             "a": names[first],
             "b": names[second],
@@ -92,6 +92,7 @@ def mcnemar(correct: pd.DataFrame) -> pd.DataFrame:
             "p_holm": adjust(mid),
         }
     )
+    return with_attrs(result, n=len(right))
 
 
 def p_values(
@@ -125,7 +126,7 @@ def order_changes(original: pd.DataFrame, new: pd.DataFrame, level: float = 0.95
     words = np.select([product > 0, product < 0], ["same", "changed"], "tied")
     sure = (first["p_holm"] < 1 - level) & (second["p_holm"] < 1 - level)
     words = np.where(sure & (product < 0), "changed, significant", words)
-    return pd.DataFrame(
+    result = pd.DataFrame(
         {
             "a": first["a"],
             "b": first["b"],
@@ -136,6 +137,7 @@ def order_changes(original: pd.DataFrame, new: pd.DataFrame, level: float = 0.95
             "order": words,
         }
     )
+    return with_attrs(result, level, n=len(shared))
 
 
 def check_correct(correct: pd.DataFrame) -> NDArray[np.bool_]:
@@ -191,7 +193,7 @@ def rank_changes(
         result[name] = estimate
         result[f"{name}_low"], result[f"{name}_high"] = whole_percentiles(drawn, estimate, level)
     order = np.lexsort([result["new_rank"], result["original_rank"]])
-    return result.iloc[order].reset_index(drop=True)
+    return with_attrs(result.iloc[order].reset_index(drop=True), level, n=len(result))
 
 
 def _resampled(right: NDArray[np.bool_], resamples: int, seed: int) -> NDArray[Any]:
@@ -234,7 +236,7 @@ def label_set_accuracy(
         parts.append(pd.DataFrame({**columns, "low": 100 - high, "high": 100 - low}))
     if not parts:
         raise UserError("label_sets: at least one is needed")
-    return pd.concat(parts, ignore_index=True)
+    return with_attrs(pd.concat(parts, ignore_index=True), level, n=len(right))
 
 
 def restrict(scores: ArrayLike, label_set: Collection[int]) -> Classes:

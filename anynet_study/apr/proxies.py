@@ -10,7 +10,7 @@ import pandas as pd
 
 from anynet_study.apr.bootstrap import Resampled, Resampler, complete_in
 from anynet_study.apr.error_tables import check_errors
-from anynet_study.apr.options import Floats, Method, check_level, check_seed
+from anynet_study.apr.options import Floats, Method, check_level, check_seed, with_attrs
 from anynet_study.apr.population import aligned_weights, effective_sizes
 from anynet_study.apr.roles import Roles
 from anynet_study.errors import UserError
@@ -58,7 +58,8 @@ def match_family(
     result["n"] = compared.counts[:count]
     if own is not None:
         result["effective"] = effective_sizes(compared, own)[:count]
-    return _with_average(result, sources, matched, level)
+    result = _with_average(result, sources, matched, level)
+    return with_attrs(result, level, method, weighted=weights is not None)
 
 
 def _compare(sources: Resampled, members: Resampled, level: float) -> pd.DataFrame:
@@ -109,7 +110,8 @@ def best_proxies(
     shares = [_probability_best(resampled[start : start + size]) for start in starts]
     result.insert(5, "probability_best", np.concatenate(shares))
     best_first = np.lexsort([-result["estimate"], np.arange(len(result)) // size])
-    return result.iloc[best_first].reset_index(drop=True)
+    result = result.iloc[best_first].reset_index(drop=True)
+    return with_attrs(result, level, method, weighted=weights is not None)
 
 
 def family_correlations(
@@ -195,7 +197,8 @@ def proxy_costs(
     table.insert(place + 1, "probability_on_front", np.where(undefined, np.nan, probability))
     target = np.arange(len(table)) // len(cost)
     cheapest_first = np.lexsort([-table["estimate"], table["cost"], target])
-    return table.iloc[cheapest_first].reset_index(drop=True)
+    table = table.iloc[cheapest_first].reset_index(drop=True)
+    return with_attrs(table, level, method, weighted=weights is not None)
 
 
 def _on_front(estimates: Floats, cost: Floats) -> Floats:
@@ -251,12 +254,13 @@ def class_or_size(
     result["n"] = compared.counts[:count]
     defined = np.flatnonzero(np.isfinite(whole.estimate + images.estimate + classes.estimate))
     if not len(defined):
-        return result
+        return with_attrs(result, level, method)
     average = _version_columns(
         [each[defined].average() for each in (whole, images, classes)], level
     )
     last = average.assign(target="average", n=result["n"].iloc[defined].min())
-    return pd.concat([result, last[result.columns]], ignore_index=True)
+    result = pd.concat([result, last[result.columns]], ignore_index=True)
+    return with_attrs(result, level, method)
 
 
 def _version_columns(versions: Sequence[Resampled], level: float) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from anynet_study.apr.bootstrap import BLOCK, PairSet, complete_in
 from anynet_study.apr.error_tables import check_errors
-from anynet_study.apr.options import Floats, Multiplicities, check_level, check_seed
+from anynet_study.apr.options import Floats, Multiplicities, check_level, check_seed, with_attrs
 from anynet_study.apr.roles import Roles
 from anynet_study.errors import UserError
 
@@ -115,7 +115,7 @@ def selection_regret(
             for place, k in enumerate(top):
                 row = {"target": target, "proxy": proxy, "top": k}
                 rows.append({**row, **drawn.summary(number, place, level)})
-    return pd.DataFrame(rows)
+    return with_attrs(pd.DataFrame(rows), level)
 
 
 class _Drawn:

@@ -14,7 +14,7 @@ from anynet_study.apr.fit_intervals import residuals, robust_reaches, student, v
 from anynet_study.apr.fits import LinearFit, Scale, from_scale, linear_fit, slope_of, to_scale
 from anynet_study.apr.gaps import image_count
 from anynet_study.apr.interval_formulas import binomial_interval
-from anynet_study.apr.options import Floats, check_level
+from anynet_study.apr.options import Floats, check_level, with_attrs
 from anynet_study.errors import UserError
 
 #: Name of the mean over the shifts among them.
@@ -54,7 +54,8 @@ def average_robustness(
         columns["average_high"] = (average + reach).clip(upper=100)
     result = pd.DataFrame({**columns, "ratio": average / with_base, "shifts": len(names)})
     no_ratio = (notes == "") & with_base.isna()
-    return result.assign(note=notes.mask(no_ratio, f"0% on {base}: no ratio")).reset_index()
+    result = result.assign(note=notes.mask(no_ratio, f"0% on {base}: no ratio")).reset_index()
+    return with_attrs(result, None if images is None else level, n=(notes == "").sum())
 
 
 def checked_table(
@@ -137,7 +138,7 @@ def effective_robustness(
     result = result.assign(note=notes.reindex(result.index)).reset_index()
     ends = ["effective", "effective_low", "effective_high"]
     columns = ["architecture", "shift", "base", "accuracy", "expected", *ends, "baseline", "note"]
-    return result[columns]
+    return with_attrs(result[columns], level, n=len(fitted), scale=scale)
 
 
 def _fit(

@@ -18,7 +18,7 @@ from anynet_study.apr.bootstrap import Resampler, pairwise
 from anynet_study.apr.error_tables import FEWEST, check_accuracies, check_columns, check_scores
 from anynet_study.apr.fits import FitMethod, Scale, check_scale, clip_perfect, linear_fit, to_scale
 from anynet_study.apr.gaps import image_count
-from anynet_study.apr.options import Floats, Method, check_level, check_seed
+from anynet_study.apr.options import Floats, Method, check_level, check_seed, with_attrs
 from anynet_study.errors import UserError
 
 #: Statistics of a fit that have an interval.
@@ -69,7 +69,8 @@ def transfer_fits(
             row |= fit_row(both[source], both[target], scale, resamples, seed, level, method)
             rows.append(row)
     columns = ["target", "models", "n", *ENDS, "excluded", "note"]
-    return pd.DataFrame(rows).reindex(columns=columns)
+    result = pd.DataFrame(rows).reindex(columns=columns)
+    return with_attrs(result, level, "pearson", scale=scale, fit=method)
 
 
 def fit_row(
@@ -170,7 +171,7 @@ def relative_improvement(
         factor = np.exp(stats.norm.ppf((1 + level) / 2) * spread)
         result["relative_low"] = np.where(result["accuracy"] > 0, p / q / factor, 0.0)
         result["relative_high"] = p / q * factor
-    return result
+    return with_attrs(result, None if images is None else level, n=len(table))
 
 
 def improvement_fits(
@@ -196,7 +197,8 @@ def improvement_fits(
         both = relative[[reference, name]].dropna()
         row = fit_row(both[reference], both[name], "linear", resamples, seed, level, method)
         rows.append({"dataset": name, "n": len(both), **row})
-    return pd.DataFrame(rows).reindex(columns=["dataset", "n", *ENDS, "note"])
+    result = pd.DataFrame(rows).reindex(columns=["dataset", "n", *ENDS, "note"])
+    return with_attrs(result, level, "pearson", scale="linear", fit=method)
 
 
 def explained_beyond(
@@ -234,7 +236,7 @@ def explained_beyond(
         rows.append({**row, "note": note})
     names = [f"r2_{name}" for name in ("source", "average", "both")]
     names += [f"{kind}_{name}" for name in ("average", "source") for kind in ("f", "p")]
-    return pd.DataFrame(rows).reindex(columns=["target", "n", *names, "note"])
+    return with_attrs(pd.DataFrame(rows).reindex(columns=["target", "n", *names, "note"]))
 
 
 def other_targets(
@@ -279,7 +281,7 @@ def other_targets(
             for end, values in ends:
                 result[f"{name}{end}"] = pd.Series(values, index=places)
     result["note"] = [notes[name] or notes_on_others(kept[1:]) for name in notes]
-    return result
+    return with_attrs(result, level, method)
 
 
 def notes_on_others(others: Sequence[str]) -> str:

@@ -15,12 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anynet_study.design_space.band import Bands, checked_bands
+from anynet_study.design_space.bands import (
+    Bands,
+    Strata,
+    checked_bands,
+    checked_strata,
+    weights,
+)
 from anynet_study.design_space.distribution import words_of
 from anynet_study.design_space.networks import Networks, networks_of
-from anynet_study.design_space.populations.population import Population
+from anynet_study.design_space.population import Population
 from anynet_study.design_space.search import FIRST_LOOK, Search, Seen
-from anynet_study.design_space.strata import Strata, checked_strata, weights
 from anynet_study.design_space.validation import whole_number
 from anynet_study.errors import UserError
 
@@ -58,9 +63,9 @@ class Request:
         in_space = np.arange(count)
         if legal is not None:
             in_space = np.flatnonzero(legal)
-            networks = networks.chosen(in_space)
+            networks = networks.select(in_space)
         inside = np.flatnonzero(self.bands.inside(networks))
-        positions, chosen = in_space[inside], networks.chosen(inside)
+        positions, chosen = in_space[inside], networks.select(inside)
         strata = np.zeros(len(positions), dtype=np.int64)
         if self.strata is not None:
             strata = self.strata.of_networks(chosen, self.bands)
@@ -118,7 +123,7 @@ def sample(
         if not search.missing:
             break
         search.check_hope()
-    networks = networks_of(search.rows(), request.space.frame)
+    networks = networks_of(search.rows(), request.space.skeleton)
     record = {**request.spec(), **search.account()}
     unequal = request.strata and weights(request.strata, search.in_band, request.count)
     return Population.from_networks(

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from anynet_study.design_space.band import UNITS
-from anynet_study.design_space.networks import IntArray
-from anynet_study.design_space.reach import reachable
+from anynet_study.design_space.complexity import MEASURES, UNITS
+from anynet_study.design_space.networks import FloatArray, IntArray, Networks, networks_of
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
@@ -25,6 +24,11 @@ MOST_IN_VAIN = 1 << 23
 MOST_REPEATS = 1 << 20
 #: The first look back, after so many candidates; the next ones after twice as many each time.
 FIRST_LOOK = 1 << 18
+#: The message is made of the networks among so many candidates; where the constraints of a space
+#: leave few of them, of this many networks, or of those among MOST_PROBED candidates.
+PROBE = 1 << 16
+ENOUGH = 1 << 14
+MOST_PROBED = 1 << 22
 
 
 class Seen(NamedTuple):
@@ -140,7 +144,7 @@ class Search:
             f"architectures{' with ' + bands if bands else ''}{self._short_of()}: "
             f"{in_band:,} of {self.in_space:,} "
             f"candidates are in the band (acceptance {least:.2g} to {most:.2g}); "
-            f"{reachable(self.request)}"
+            f"{_reachable(self.request)}"
         )
 
     def _short_of(self) -> str:
@@ -163,3 +167,54 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     scale = 1 + z * z / trials
     low = max(0.0, (centre - spread) / scale) if successes else 0.0  # but for rounding
     return low, min(1.0, (centre + spread) / scale)
+
+
+if TYPE_CHECKING:
+    from anynet_study.design_space.sampling import Request
+
+
+def _reachable(request: "Request") -> str:
+    """Say which complexities the space has, in the measures that the request limits.
+
+    Where several are limited, each is given for the candidates that are inside the other bands,
+    if there are any: so one sees which of the bands does not go with the others.
+    """
+    networks = _probed(request)
+    limits = request.bands.limits()
+    costs = {name: request.bands.measure(name, networks) for name in MEASURES if name in limits}
+    inside = {name: (c >= limits[name][0]) & (c <= limits[name][1]) for name, c in costs.items()}
+    said = []
+    for name, cost in costs.items():
+        others = np.ones(len(cost), dtype=bool)
+        for other in costs:
+            if other != name:
+                others &= inside[other]
+        condition = " inside the other bands" if len(costs) > 1 and others.any() else ""
+        said.append(_spread(cost[others] if condition else cost, UNITS[name]) + condition)
+    strata = request.strata
+    if strata is not None and strata.of not in costs:
+        everywhere = np.logical_and.reduce([*inside.values(), np.ones(len(networks), dtype=bool)])
+        quantity = strata.quantity(networks, request.bands)[everywhere]
+        said.append(_spread(quantity, strata.of) + (" inside the bands" if costs else ""))
+    at = f"at resolution {request.bands.resolution} and {request.bands.classes} classes"
+    return f"{at} this space reaches " + "; ".join(said) if said else "it has no more"
+
+
+def _probed(request: "Request") -> Networks:
+    """The space's networks among the first candidates."""
+    rows, found = [], 0
+    for first in range(0, MOST_PROBED, PROBE):
+        networks, legal = request.candidates(first, PROBE)
+        rows.append((networks if legal is None else networks.select(legal)).rows())
+        found += len(rows[-1])
+        if found >= ENOUGH:
+            break
+    return networks_of(np.concatenate(rows), request.space.skeleton)
+
+
+def _spread(costs: FloatArray, unit: str) -> str:
+    if not len(costs):
+        return f"no network among {MOST_PROBED:,} candidates"
+    low, first, last, high = np.percentile(costs, [0, 1, 99, 100])
+    middle = f"98% of {len(costs):,} draws: {first:.3g} to {last:.3g}"
+    return f"{low:.3g} to {high:.3g} {unit} ({middle})"

@@ -8,8 +8,7 @@ import numpy as np
 import torch
 
 from anynet_study.data import DatasetView
-from anynet_study.metrics import CURVES, chance_error
-from anynet_study.metrics.label_words import to_words
+from anynet_study.metrics import CURVES, chance_error, to_words
 from anynet_study.training.checkpoint import Checkpoint
 from anynet_study.training.cuda.together import Turns, train_together
 from anynet_study.training.fast import FastTrainer

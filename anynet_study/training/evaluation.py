@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from anynet_study.data import DatasetView, PackedDataset, load_dataset
-from anynet_study.data.splits.ordering import seeded_order, seeded_uniform
-from anynet_study.data.views.images import of_classes
-from anynet_study.data.views.labels import Labels
-from anynet_study.data.views.variants import ClassChoice
+from anynet_study.data.packed.dataset import Labels
+from anynet_study.data.seeded import seeded_order, seeded_uniform
+from anynet_study.data.variants import ClassChoice
+from anynet_study.data.views import of_classes
 from anynet_study.errors import UserError
 
 Indices = NDArray[np.int64]

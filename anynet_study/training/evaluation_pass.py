@@ -7,8 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from anynet_study.metrics import Metric
-from anynet_study.metrics.label_words import to_words
+from anynet_study.metrics import Metric, to_words
 from anynet_study.training.augment import Preprocessor
 from anynet_study.training.evaluation import EvaluationSet
 from anynet_study.training.metrics import Tally, final_error, predicted

@@ -12,7 +12,7 @@ import torch
 from PIL import Image, ImageEnhance, ImageOps
 from scipy import ndimage
 
-from anynet_study.data.splits.ordering import seeded_uniform
+from anynet_study.data.seeded import seeded_uniform
 from anynet_study.training import transforms
 from anynet_study.training.evaluation import DRAWS_PER_IMAGE, TRANSFORMS_VERSION, TransformName
 from anynet_study.training.transforms import transformed, warp

@@ -12,8 +12,7 @@ from sklearn import metrics as theirs
 from training_runs import BASIC, NETWORK, same
 
 from anynet_study.data import DatasetView, Variant, make_view
-from anynet_study.metrics import chance_error
-from anynet_study.metrics.label_words import from_words, to_words, words_an_image
+from anynet_study.metrics import chance_error, from_words, to_words, words_an_image
 from anynet_study.training import Recipe, RunSpec
 from anynet_study.training.augment import Preprocessor
 from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from anynet_study.design_space.populations.cells import Group
+from anynet_study.design_space.population_table import Group
 from anynet_study.dispatch.cost.features import Features, FloatArray, Workload, run_features
 from anynet_study.training.evaluation import EvaluationSet, TransformName
 
