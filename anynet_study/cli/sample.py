@@ -128,7 +128,7 @@ def _draw(population: "Population", figure: Path) -> None:
     """Draw what was sampled, and what the space gives without bands where that is known."""
     from anynet_study.design_space.complexity import MEASURES
     from anynet_study.design_space.space import draws_without_bands
-    from anynet_study.plots.sampling import sampling_grid
+    from anynet_study.plots.population import sampling_grid
 
     record, space = population.sampling, None
     if "space" in record:

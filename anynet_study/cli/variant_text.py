@@ -2,7 +2,7 @@
 
 from pydantic import ValidationError
 
-from anynet_study.data.views.variants import Variant
+from anynet_study.data.variants import Variant
 from anynet_study.errors import UserError
 from anynet_study.sweep.text import apply_override, describe
 

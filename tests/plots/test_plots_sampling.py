@@ -5,7 +5,7 @@ import pytest
 
 from anynet_study.design_space import Architecture, DesignSpace, Population
 from anynet_study.design_space.space import draws_without_bands
-from anynet_study.plots.sampling import sampling_grid
+from anynet_study.plots.population import sampling_grid
 
 
 def test_bars_are_of_the_space_and_points_of_the_sample() -> None:
