@@ -120,7 +120,7 @@ def _counted(
 
     Raises UserError for what is neither a name nor a file, and for what is in no file.
     """
-    from anynet_study.design_space import is_reference, published_at
+    from anynet_study.design_space import costs_by_part, is_reference, published_at
 
     published = published_at(source) if is_reference(source) else (224, 1000)
     name, architecture = _found(source, architecture_id)
