@@ -70,7 +70,7 @@ def gaps(
     return with_attrs(result, None if images is None else level, n=len(result))
 
 
-def generalization_gaps(
+def sampling_gaps(
     accuracies: pd.DataFrame,
     original: str,
     new: str,
@@ -186,7 +186,7 @@ def ranks_of(accuracies: ArrayLike) -> Ints:
     return ranks
 
 
-def transform_ranks(
+def shift_ranks(
     errors: pd.DataFrame, resamples: int = 10_000, seed: int = 0, level: float = 0.95
 ) -> pd.DataFrame:
     """Mean error over the transforms and its rank, per architecture.
@@ -226,7 +226,7 @@ def transform_ranks(
     return with_attrs(result, level, n=len(result), left_out=left_out)
 
 
-def transform_agreement(
+def shift_agreement(
     errors: pd.DataFrame,
     reference: str | None = None,
     resamples: int = 10_000,
@@ -235,7 +235,7 @@ def transform_agreement(
 ) -> pd.DataFrame:
     """Spearman's rho of the errors under every transform with those under the reference.
 
-    `errors` as in `transform_ranks`; the reference is by default the first column ("test", the
+    `errors` as in `shift_ranks`; the reference is by default the first column ("test", the
     images as they are). Returns DataFrame[evaluation, error, estimate, low, high, n, p, note],
     `error` the mean over architectures; the last row, "average", is the mean over all evaluations
     but the reference. Where an evaluation's (or the reference's) errors are all equal, or fewer

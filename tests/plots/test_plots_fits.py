@@ -66,7 +66,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         apr.relative_improvement(accuracies(), "an-architecture-of-some-0", COUNTS), "some-0"
     ),
     "transforms": lambda: plots.shift_rank_chart(
-        apr.transform_ranks(100 - accuracies(42), resamples=FEW)
+        apr.shift_ranks(100 - accuracies(42), resamples=FEW)
     ),
     "robustness": lambda: plots.effective_robustness_grid(
         apr.effective_robustness(accuracies(), "base", baseline=accuracies().index[:9])
