@@ -36,7 +36,7 @@ def figure_a6(
         raise UserError("say --recipe NAME of a results store, or --pretrained FILE")
     table = apr.agreement(study.errors, after, source=source_name, **study.options.correlating)
     labels = ("scratch", "pretrained")
-    figure = plots.change_grid(study.errors, after, table, source_name, labels)
+    figure = plots.source_by_recipe_grid(study.errors, after, table, source_name, labels)
     save(figure, output / "figure_a6", table)
 
 

@@ -17,7 +17,7 @@ def rank_preservation(study: Study, source_name: SourceName = "", output: Output
     name = first_or_source(study, source_name)
     show(f"Rankings against that on {name}", apr.rank_preservation(intervals, name))
     ranks = apr.tied_ranks(intervals)
-    save(plots.rank_chart(ranks), output / "rank_preservation", ranks)
+    save(plots.rank_preservation_chart(ranks), output / "rank_preservation", ranks)
 
 
 if __name__ == "__main__":

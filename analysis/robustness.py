@@ -40,7 +40,7 @@ def robustness(
     how: dict[str, Any] = {"images": counts, "level": study.options.level}
     show("Average robustness", apr.average_robustness(accuracies, base, **how))
     table = apr.effective_robustness(accuracies, base, baseline=chosen, **how)
-    save(plots.robustness_grid(table, base), output / "robustness", table)
+    save(plots.effective_robustness_grid(table, base), output / "robustness", table)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ from anynet_study.study import Study
 def transforms(study: Study, dataset: DatasetName = "", output: Output = FIGURES) -> None:
     """Draw transforms.png and transforms.pdf, and print how far the transforms agree."""
     errors, how = test_sets_of(study, dataset), study.options.intervals
-    show(f"Spearman's rho with {errors.columns[0]}", apr.transform_agreement(errors, **how))
-    ranks = apr.transform_ranks(errors, **how)
-    save(plots.transform_chart(ranks), output / "transforms", ranks)
+    show(f"Spearman's rho with {errors.columns[0]}", apr.shift_agreement(errors, **how))
+    ranks = apr.shift_ranks(errors, **how)
+    save(plots.shift_rank_chart(ranks), output / "transforms", ranks)
 
 
 if __name__ == "__main__":

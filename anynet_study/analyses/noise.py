@@ -112,7 +112,7 @@ def tied_ranks(study: Study) -> pd.DataFrame:
 
 def draw_ranks(study: Study, ranks: pd.DataFrame) -> "Figure":
     """A line for each architecture."""
-    return plots.rank_chart(ranks)
+    return plots.rank_preservation_chart(ranks)
 
 
 RANK_PRESERVATION = Analysis[Study](

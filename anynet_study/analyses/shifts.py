@@ -149,7 +149,7 @@ SHIFTS = Analysis[Study](
 def shift_agreement(study: Study) -> pd.DataFrame:
     """Correlation of the errors on further test sets with those on the dataset's own."""
     how = study.options.intervals
-    return of_datasets(study, lambda table, _: apr.transform_agreement(100 - table, **how))
+    return of_datasets(study, lambda table, _: apr.shift_agreement(100 - table, **how))
 
 
 SHIFT_AGREEMENT = Analysis[Study](
@@ -204,7 +204,7 @@ def sampling_gaps(study: Study) -> pd.DataFrame:
 
     def split(table: pd.DataFrame, name: str, images: dict[str, int] | None) -> pd.DataFrame:
         assert images is not None
-        return apr.generalization_gaps(table, "test", name, images, study.options.level)
+        return apr.sampling_gaps(table, "test", name, images, study.options.level)
 
     for dataset, table in study.accuracies.items():
         if image_counts(study, dataset, table) is None:
@@ -240,7 +240,7 @@ SAMPLING_GAPS = Analysis[Study](
 def shift_ranks(study: Study) -> pd.DataFrame:
     """Mean error and rank of each architecture over all test sets."""
     how = study.options.intervals
-    return of_datasets(study, lambda table, _: apr.transform_ranks(100 - table, **how))
+    return of_datasets(study, lambda table, _: apr.shift_ranks(100 - table, **how))
 
 
 SHIFT_RANKS = Analysis[Study](
@@ -254,7 +254,7 @@ SHIFT_RANKS = Analysis[Study](
             older_names=("transforms",),
             title="Ranks over all test sets",
             caption="Ranks of the best architectures over all test sets.",
-            draw=lambda study, rows: plots.transform_chart(rows),
+            draw=lambda study, rows: plots.shift_rank_chart(rows),
             data=lambda study: drawn_rows(study, "shift-ranks"),
         ),
     ),
@@ -301,7 +301,7 @@ EFFECTIVE_ROBUSTNESS = Analysis[Study](
             title="Effective robustness",
             caption="Accuracy on further test sets against that on the dataset's own; how far a "
             "point lies above the line is its effective robustness.",
-            draw=lambda study, rows: plots.robustness_grid(rows, "test"),
+            draw=lambda study, rows: plots.effective_robustness_grid(rows, "test"),
             data=lambda study: drawn_rows(study, "effective-robustness"),
         ),
     ),

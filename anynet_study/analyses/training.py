@@ -243,7 +243,7 @@ def drawn_by_recipe(study: Study) -> pd.DataFrame:
 def draw_by_recipe(study: Study, rows: pd.DataFrame) -> "Figure":
     """A panel for each target."""
     before, after, labels = first_recipe(study, rows)
-    return plots.change_grid(before, after, rows, study.roles.source, labels)
+    return plots.source_by_recipe_grid(before, after, rows, study.roles.source, labels)
 
 
 SOURCE_BY_RECIPE = Analysis[Study](
