@@ -27,9 +27,9 @@ def transforms(
 ) -> None:
     """Draw transforms.png and transforms.pdf, and print how far the transforms agree."""
     errors = read_test_sets(source, dataset, accuracy)
-    agreement = apr.transform_agreement(errors)
+    agreement = apr.shift_agreement(errors)
     print_table(Console(), f"Spearman's rho with {errors.columns[0]}", agreement)
-    figure = plots.shift_rank_chart(apr.transform_ranks(errors))
+    figure = plots.shift_rank_chart(apr.shift_ranks(errors))
     print(*plots.save(figure, output / "transforms"), sep="\n")
 
 

@@ -113,12 +113,14 @@ def checked_band(bounds: Any, name: str) -> tuple[int, int] | None:
         if isinstance(bounds, str):  # "12" is not the band from 1 to 2
             raise ValueError
         low, high = (float(bound) for bound in bounds)
+        if not 0 <= low <= high < MAX_BOUND:
+            raise ValueError
     except (TypeError, ValueError, OverflowError):
-        raise UserError(f"{name}: {bounds!r} is not a band: lowest, highest") from None
-    if not 0 <= low <= high < MAX_BOUND:
+        unit = "multiply-adds" if name == "flops" else name
         raise UserError(
-            f"{name}: the band {low:g} to {high:g} is not 0 <= lowest <= highest < 2^53"
-        )
+            f"{name}: {bounds!r}: legal: [lowest, highest] {unit}, such as [360e6, 400e6], "
+            "from 0 to below 2^53"
+        ) from None
     if math.ceil(low) > math.floor(high):
         raise UserError(f"{name}: there is no whole number in the band {low:g} to {high:g}")
     return math.ceil(low), math.floor(high)

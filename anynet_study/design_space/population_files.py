@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from anynet_study.design_space.architecture import Architecture, checked, ids_of
 from anynet_study.design_space.complexity import MEASURES
-from anynet_study.design_space.networks import MAX_STAGES, MAX_WIDTH
+from anynet_study.design_space.networks import MAX_STAGES, MAX_WIDTH, Skeleton
 from anynet_study.design_space.population_table import (
     FORMAT,
     LETTERS,
@@ -131,25 +131,12 @@ def _checked_architectures(table: pa.Table, path: Path) -> list[Architecture]:
     try:
         architectures = architectures_of(table)
     except UserError as error:
-        row = next(row for row in range(len(table)) if _is_refused(table.slice(row, 1)))
-        raise UserError(f"{path}: row {row + 1}: {_without_owner(error)}") from None
+        raise UserError(f"{path}: {error}") from None
     ids = table["architecture"].to_pylist()
     for rows, networks in groups_in(table):
         if ids_of(networks) != [ids[row] for row in rows]:
             raise UserError(f"{path}: an id does not fit its architecture: the file was altered")
     return architectures
-
-
-def _is_refused(table: pa.Table) -> bool:
-    try:
-        architectures_of(table)
-    except UserError:
-        return True
-    return False
-
-
-def _without_owner(error: UserError) -> str:
-    return str(error).removeprefix("architecture: ")
 
 
 def _tabulated(chosen: ChosenRows, path: Path, resolution: int, classes: int) -> Contents:
@@ -276,21 +263,15 @@ def _from_columns(columns: Columns, where: str, name_of: Callable[[int], str]) -
     stages = _checked_stages(columns, where)
     architectures, weights = [], []
     for row in range(len(columns["d1"])):
-        cells = {
-            name: (None if _is_missing(values[row]) else values[row])
-            for name, values in columns.items()
-        }
+        given = {name: values[row] for name, values in columns.items()}
+        cells = {name: value for name, value in given.items() if not _is_missing(value)}
         try:
-            architectures.append(_architecture_of(cells, stages, "s1" in columns, name_of(row)))
+            architectures.append(_architecture_of(cells, stages, "s1" in columns))
+            weights.append(_weight(cells) if "weight" in columns else 1.0)
         except UserError as error:
-            if str(error).startswith(name_of(row)):
-                raise
-            raise UserError(f"{name_of(row)}: {_without_owner(error)}") from None
-        weight = _number(cells.get("weight"), f"{name_of(row)}, column weight")
-        if "weight" in columns and not (weight or 0) > 0:
-            value = columns["weight"][row]
-            raise UserError(f"{name_of(row)}, column weight: {value!r} is not above 0")
-        weights.append(weight or 0.0)
+            reason = str(error).removeprefix("architecture: ")
+            separator = ", " if reason.startswith("column ") else ": "
+            raise UserError(f"{name_of(row)}{separator}{reason}") from None
     ids = columns.get("architecture")
     told = None if ids is None else ["" if _is_missing(i) else str(i).strip() for i in ids]
     return ChosenRows(architectures, name_of, told, weights if "weight" in columns else None)
@@ -313,60 +294,51 @@ def _checked_stages(columns: Columns, where: str) -> int:
     return last
 
 
-def _architecture_of(
-    cells: Mapping[str, Any], stages: int, has_strides: bool, where: str
-) -> Architecture:
-    """The network of one row of cells, None for those left empty."""
+def _architecture_of(cells: Mapping[str, Any], stages: int, has_strides: bool) -> Architecture:
+    """The network of the cells of one row that are not empty."""
     values = {
-        letter: [
-            _whole(cells.get(f"{letter}{k}"), f"{where}, column {letter}{k}")
-            for k in range(1, stages + 1)
-        ]
+        letter: [_whole(cells, f"{letter}{k}") for k in range(1, stages + 1)]
         for letter in LETTERS.values()
     }
     count = values["d"].index(0) if 0 in values["d"] else stages
-    for letter, given in values.items():
-        if beyond := [k for k in range(count, stages) if given[k]]:
-            stage = beyond[0] + 1 if letter != "d" else count + 2
-            empty = f"d{count + 1}"
-            if letter == "d":
-                raise UserError(f"{where}: there is a stage {stage}, but {empty} is empty")
-            raise UserError(f"{where}: there is a {letter}{stage}, but {empty} is empty")
-    d, w = (tuple(values[letter][:count]) for letter in "dw")
-    b = tuple(ratio or 1 for ratio in values["b"][:count])
-    widths = zip(values["g"][:count], w, b, strict=True)
-    g = tuple(group_width or max(1, width // ratio) for group_width, width, ratio in widths)
-    strides = tuple(stride for stride in values["s"][:count] if stride)
-    if not has_strides:
-        strides = (1, *(2,) * (count - 1))[:count]
-    elif 0 < len(strides) < count:
-        raise UserError(f"{where}: it has more stages than strides, of which there are {strides}")
-    fields: dict[str, Any] = {"strides": strides}
-    for name in ("stem", "block"):
-        if cells.get(name) is not None:
-            fields[name] = str(cells[name]).strip()
-    stem_width = _whole(cells.get("stem_width"), f"{where}, column stem_width")
-    se_ratio = _number(cells.get("se_ratio"), f"{where}, column se_ratio")
-    fields |= {"stem_width": stem_width} if stem_width else {}
-    return Architecture(d, w, b, g, **fields, se_ratio=se_ratio or 0.0)
+    for stage in range(count, stages):
+        if any(given[stage] for given in values.values()):
+            raise UserError(f"there is a stage {stage + 1}, but d{count + 1} is empty")
+    d, w, b, g, s = (tuple(given[:count]) for given in values.values())
+    b = tuple(ratio or 1 for ratio in b)
+    g = tuple(group or max(1, width // ratio) for width, ratio, group in zip(w, b, g, strict=True))
+    s = tuple(filter(None, s)) if has_strides else (1, *(2,) * (count - 1))[:count]
+    if 0 < len(s) < count:
+        raise UserError(f"it has more stages than strides, of which there are {len(s)}")
+    stem, block = (
+        str(cells.get(name, getattr(Skeleton, name))).strip() for name in ("stem", "block")
+    )
+    stem_width = _whole(cells, "stem_width") or Skeleton.stem_width
+    return Architecture(d, w, b, g, s, stem, stem_width, block, _number(cells, "se_ratio"))
 
 
-def _number(cell: Any, where: str) -> float | None:
-    if cell is None:
-        return None
+def _weight(cells: Mapping[str, Any]) -> float:
+    weight = _number(cells, "weight")
+    if not weight > 0:
+        raise UserError(f"column weight: {cells.get('weight', '')!r} is not above 0")
+    return weight
+
+
+def _number(cells: Mapping[str, Any], name: str) -> float:
+    """The number of a cell; 0 where it is empty."""
     try:
-        return float(cell)
+        return float(cells.get(name, 0))
     except (TypeError, ValueError):
-        raise UserError(f"{where}: {cell!r} is not a number") from None
+        raise UserError(f"column {name}: {cells[name]!r} is not a number") from None
 
 
-def _whole(cell: Any, where: str) -> int:
-    """A positive whole number; 0 where the cell is empty."""
-    value = _number(cell, where)
-    if value is None:
-        return 0
-    if value % 1 or not 1 <= value <= MAX_WIDTH:
-        raise UserError(f"{where}: {cell!r} is not a whole number from 1 to {MAX_WIDTH:,}")
+def _whole(cells: Mapping[str, Any], name: str) -> int:
+    """The positive whole number of a cell; 0 where it is empty."""
+    value = _number(cells, name)
+    if name in cells and (value % 1 or not 1 <= value <= MAX_WIDTH):
+        raise UserError(
+            f"column {name}: {cells[name]!r} is not a whole number from 1 to {MAX_WIDTH:,}"
+        )
     return int(value)
 
 

@@ -22,6 +22,7 @@ from anynet_study.design_space.networks import (
     Skeleton,
     networks_of,
 )
+from anynet_study.errors import UserError
 
 FORMAT = 2
 METADATA_KEY = b"anynet_study.sampling"
@@ -171,7 +172,7 @@ def metadata(sampling: dict[str, Any]) -> dict[bytes, str]:
 
 
 def architectures_of(table: pa.Table) -> list[Architecture]:
-    """The architectures of the table's rows."""
+    """The architectures of the table's rows. Raises UserError naming a row that makes none."""
     stages = stages_of(table)
     tuples = []
     for field in LETTERS:
@@ -179,7 +180,13 @@ def architectures_of(table: pa.Table) -> list[Architecture]:
         rows = zip(*columns, strict=True)
         tuples.append([tuple(value for value in row if value is not None) for row in rows])
     skeleton = [table[name].to_pylist() for name in SKELETON_COLUMNS]
-    return [Architecture(*values) for values in zip(*tuples, *skeleton, strict=True)]
+    architectures = []
+    for row, values in enumerate(zip(*tuples, *skeleton, strict=True), 1):
+        try:
+            architectures.append(Architecture(*values))
+        except UserError as error:
+            raise UserError(f"row {row}: {str(error).removeprefix('architecture: ')}") from None
+    return architectures
 
 
 def _stages(networks: Networks, field: str) -> Any:
@@ -224,14 +231,6 @@ def _strings(values: Sequence[str]) -> pa.Array:
 
 def values_of(column: pa.ChunkedArray, missing: float = 0) -> npt.NDArray[Any]:
     """Return the numbers of a column, `missing` in place of nulls (`to_numpy` imports pandas)."""
-    array = column.combine_chunks()
-    validity, data = array.buffers()
-    rows = slice(array.offset, array.offset + len(array))
-    kind = array.type.to_pandas_dtype()
-    if data is None:  # of a column without rows
-        return np.zeros(0, dtype=kind)
-    values = np.frombuffer(data, dtype=kind)[rows]
-    if not array.null_count:
-        return values
-    valid = np.unpackbits(np.frombuffer(validity, dtype=np.uint8), bitorder="little")[rows]
-    return np.where(valid, values, missing if missing else np.zeros(1, dtype=kind))
+    values = [missing if value is None else value for value in column.to_pylist()]
+    whole = not column.null_count or isinstance(missing, int)
+    return np.array(values, dtype=column.type.to_pandas_dtype() if whole else np.float64)

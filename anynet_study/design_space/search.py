@@ -1,17 +1,23 @@
-"""A search for different networks in a band: what was found, and whether there is hope."""
+"""A search for different networks in a band: what is asked and found, and if there is hope."""
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
+from anynet_study.design_space.bands import Bands, Strata
 from anynet_study.design_space.complexity import MEASURES, UNITS
-from anynet_study.design_space.networks import FloatArray, IntArray, Networks, networks_of
+from anynet_study.design_space.distribution import words_of
+from anynet_study.design_space.networks import (
+    FloatArray,
+    IntArray,
+    Networks,
+    Skeleton,
+    networks_of,
+)
 from anynet_study.errors import UserError
-
-if TYPE_CHECKING:
-    from anynet_study.design_space.sampling import Request
 
 #: A search is given up when even an optimist expects it to need more than this many candidates
 #: (some ten seconds' worth) ...
@@ -44,11 +50,74 @@ class Seen(NamedTuple):
     rows: IntArray
 
 
+class Space(Protocol):
+    """What a search needs of a `DesignSpace`."""
+
+    @property
+    def skeleton(self) -> Skeleton: ...
+
+    @property
+    def words(self) -> int: ...
+
+    def draw(
+        self, words: npt.NDArray[np.int64], /
+    ) -> tuple[Networks, npt.NDArray[np.bool_] | None]: ...
+
+    def to_spec(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be sampled; the fields are `DesignSpace.sample`'s arguments, checked."""
+
+    space: Space
+    count: int
+    bands: Bands
+    seed: int
+    strata: Strata | None = None
+
+    @property
+    def strata_count(self) -> int:
+        """The number of strata; 1 where the sample is not stratified."""
+        return 1 if self.strata is None else len(self.strata)
+
+    def candidates(self, first: int, count: int) -> tuple[Networks, Any]:
+        """Return candidates `first` and following, float64, and which are in the space."""
+        return self.space.draw(words_of(self.seed, first, count, self.space.words))
+
+    def look(self, first: int, count: int) -> Seen:
+        """Look at candidates `first` and following for those in the bands."""
+        networks, legal = self.candidates(first, count)
+        in_space = np.arange(count)
+        if legal is not None:
+            in_space = np.flatnonzero(legal)
+            networks = networks.select(in_space)
+        inside = np.flatnonzero(self.bands.inside(networks))
+        positions, chosen = in_space[inside], networks.select(inside)
+        strata = np.zeros(len(positions), dtype=np.int64)
+        if self.strata is not None:
+            strata = self.strata.of_networks(chosen, self.bands)
+        return Seen(count, in_space, positions, strata, chosen.rows())
+
+    def spec(self) -> dict[str, Any]:
+        """Return all of the request, JSON-able."""
+        limits = self.bands.limits()
+        return {
+            "space": self.space.to_spec(),
+            **{name: list(limits[name]) for name in limits},
+            "resolution": self.bands.resolution,
+            "classes": self.bands.classes,
+            "seed": self.seed,
+            "count": self.count,
+            **({} if self.strata is None else {"strata": self.strata.spec()}),
+        }
+
+
 @dataclass
 class Search:
     """What has been kept, and what was seen on the way."""
 
-    request: "Request"
+    request: Request
     examined: int = 0
     in_space: int = 0
     #: Candidates in the bands and networks that are kept, by stratum.
@@ -169,11 +238,7 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     return low, min(1.0, (centre + spread) / scale)
 
 
-if TYPE_CHECKING:
-    from anynet_study.design_space.sampling import Request
-
-
-def _reachable(request: "Request") -> str:
+def _reachable(request: Request) -> str:
     """Say which complexities the space has, in the measures that the request limits.
 
     Where several are limited, each is given for the candidates that are inside the other bands,
@@ -200,7 +265,7 @@ def _reachable(request: "Request") -> str:
     return f"{at} this space reaches " + "; ".join(said) if said else "it has no more"
 
 
-def _probed(request: "Request") -> Networks:
+def _probed(request: Request) -> Networks:
     """The space's networks among the first candidates."""
     rows, found = [], 0
     for first in range(0, MOST_PROBED, PROBE):

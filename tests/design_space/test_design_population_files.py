@@ -82,7 +82,7 @@ def test_published_networks_by_name(tmp_path: Path) -> None:
         ("d1,w1,d2,w2\n1,8,,\n,,1,8\n", ": line 3: there is a stage 2, but d1 is empty"),
         ("d1,w1,s1\n1,16,1\n1,16,\n", ": line 3: strides: "),
         ("d1,w1,d2,w2,s1\n1,16,1,8,1\n", ": line 2: it has more stages than strides"),
-        ("d1,w1,d2,w2\n1,16,1,8\n1,16,,8\n", ": line 3: there is a w2, but d2 is empty"),
+        ("d1,w1,d2,w2\n1,16,1,8\n1,16,,8\n", ": line 3: there is a stage 2, but d2 is empty"),
         ("d1,w1,stem\n1,16,cifarr\n", ": line 2: stem: 'cifarr' is unknown .did you mean 'cif"),
         ("d1,w1,se_ratio\n1,16,2\n", ": line 2: se_ratio: 2.0 is not a number from 0 to 1"),
         ("d1,w1,weight\n1,16,1\n1,8,0\n", ": line 3, column weight: '0' is not above 0"),

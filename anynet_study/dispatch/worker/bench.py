@@ -17,7 +17,7 @@ from anynet_study.dispatch.worker.journals import Journals
 from anynet_study.dispatch.worker.record import Trained, evaluation_of, failure_of, record_of, turns
 from anynet_study.models import build
 from anynet_study.study_folder import StudyFolder
-from anynet_study.sweep_launch import Launch
+from anynet_study.sweep.launch import Launch
 from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
 from anynet_study.training.cuda.failures import device_is_lost
 from anynet_study.training.cuda.together import Turns, train_together

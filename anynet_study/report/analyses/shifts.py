@@ -49,7 +49,7 @@ def sampling_gaps(tables: StudyTables, options: Options) -> pd.DataFrame:
             counted = _counts(tables, dataset, table[["test", name]])
             if counted is None:
                 raise UserError("how many images the test sets have is not known")
-            make = partial(apr.generalization_gaps, table, "test", name, counted, options.level)
+            make = partial(apr.sampling_gaps, table, "test", name, counted, options.level)
             parts[dataset, str(name)] = make
     return stacked(["dataset", "test_set"], parts, tables.workings.report)
 
@@ -57,7 +57,7 @@ def sampling_gaps(tables: StudyTables, options: Options) -> pd.DataFrame:
 def agreement(tables: StudyTables, options: Options) -> pd.DataFrame:
     """Correlation of the errors on further test sets with those on the dataset's own."""
     parts: Parts = {
-        (dataset,): partial(apr.transform_agreement, table, **intervals(options))
+        (dataset,): partial(apr.shift_agreement, table, **intervals(options))
         for dataset, table in _shifted(tables).items()
     }
     return stacked(["dataset"], parts, tables.workings.report)
@@ -66,7 +66,7 @@ def agreement(tables: StudyTables, options: Options) -> pd.DataFrame:
 def ranks(tables: StudyTables, options: Options) -> pd.DataFrame:
     """Mean error and rank of each architecture over all test sets."""
     parts: Parts = {
-        (dataset,): partial(apr.transform_ranks, table, **intervals(options))
+        (dataset,): partial(apr.shift_ranks, table, **intervals(options))
         for dataset, table in _shifted(tables).items()
     }
     return stacked(["dataset"], parts, tables.workings.report)

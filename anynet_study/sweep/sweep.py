@@ -15,11 +15,11 @@ from pydantic import (
 
 from anynet_study.data import Variant
 from anynet_study.errors import UserError
-from anynet_study.sweep_launch import Launch
-from anynet_study.sweep_population import PopulationSpec, Strict, anchor
-from anynet_study.sweep_recipe import RecipeSpec
-from anynet_study.sweep_text import apply_override, describe, dump_yaml, load_yaml
+from anynet_study.sweep.launch import Launch
+from anynet_study.sweep.population import PopulationSpec
+from anynet_study.sweep.text import Strict, apply_override, describe, dump_yaml, load_yaml
 from anynet_study.training.evaluation import EvaluationSpec
+from anynet_study.training.recipe import Recipe
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -58,6 +58,47 @@ class DatasetSpec(Variant):
         any_classes = {"classes": None, "class_seed": 0}
         mine, theirs = self.variant.model_copy(update=any_classes), other.variant
         return other.classes is None and mine == theirs.model_copy(update=any_classes)
+
+
+class RecipeSpec(Recipe):
+    """A recipe, what differs on single datasets, and on which datasets it is used."""
+
+    #: The dataset of this sweep on whose trained weights the runs start, with a new head: all
+    #: layers are trained further, or with `trained: head` only the head. None: from scratch.
+    pretrained: str | None = None
+
+    #: Keys of the recipe that differ, by dataset.
+    overrides: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    #: The datasets trained with this recipe; by default all, but not the pretrained one again.
+    datasets: list[str] | None = Field(None, min_length=1)
+
+    @model_validator(mode="after")
+    def _legal_overrides(self) -> Self:
+        for name in self.overrides:
+            try:
+                self.for_dataset(name)
+            except ValidationError as error:
+                problem = describe(error, Recipe, self._keys_for(name))
+                raise ValueError(f"overrides.{name}: {problem}") from None
+        return self
+
+    @model_validator(mode="after")
+    def _probes_pretrained_weights(self) -> Self:
+        used: list[Recipe] = [self, *(self.for_dataset(label) for label in self.overrides)]
+        if self.pretrained is None and any(recipe.trained == "head" for recipe in used):
+            raise ValueError("trained: head needs weights to start from: give pretrained: DATASET")
+        return self
+
+    def for_dataset(self, label: str) -> Recipe:
+        """The recipe as used on the dataset `label`."""
+        return Recipe(**self._keys_for(label))
+
+    def _keys_for(self, label: str) -> dict[str, Any]:
+        common = self.model_dump(exclude={"overrides", "datasets", "pretrained"})
+        changes = self.overrides.get(label, {})
+        for length in {"epochs", "steps"} & set(changes):  # one takes the other's place
+            common |= {"epochs": None, "steps": None, length: changes[length]}
+        return common | changes
 
 
 class Replicates(Strict):
@@ -143,7 +184,7 @@ class Sweep(Strict):
         from the current one. Raises UserError, one line: file, key, value, and what is legal.
         """
         content = load_yaml(path)
-        anchor(content, path.parent)
+        _anchor(content, path.parent)
         for override in overrides:
             apply_override(content, override)
         try:
@@ -169,3 +210,10 @@ class Sweep(Strict):
             other.base == entry.base and other.is_whole for other in self.datasets.values()
         )
         return "extra" if whole_is_there and not entry.is_whole else "target"
+
+
+def _anchor(content: dict[str, Any], folder: Path) -> None:
+    """Make the population's file of a sweep, in place, one that is meant from `folder`."""
+    population = content.get("population")
+    if isinstance(population, dict) and isinstance(population.get("file"), str):
+        population["file"] = str(folder / population["file"])

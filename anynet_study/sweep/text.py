@@ -1,4 +1,7 @@
-"""Sweep files as text: YAML, `key.path=value` overrides, and one line for what is wrong."""
+"""Sweep files as text: YAML, `key.path=value` overrides, and one line for what is wrong.
+
+Nothing here is about studies: `Strict` is what every part of a sweep file is.
+"""
 
 import difflib
 import re
@@ -8,7 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from anynet_study.errors import UserError
@@ -22,6 +25,12 @@ KINDS = {
     "list_type": "a list",
     "tuple_type": "a list",
 }
+
+
+class Strict(BaseModel):
+    """A frozen part of a sweep file in which unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class _Loader(yaml.SafeLoader):

@@ -2,6 +2,7 @@
 
 import math
 
+import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +35,16 @@ def test_statistics_have_interval_and_count() -> None:
     assert wording.correlation(math.nan, math.nan, math.nan, 3) == "ρ undefined, n = 3"
     assert wording.compact(-0.31) == "−.31"
     assert wording.compact(1.0) == "1.00"
+
+
+def test_the_words_are_those_of_the_attributes() -> None:
+    table = pd.DataFrame()
+    assert (wording.coefficient(table), wording.level(table)) == ("Spearman's ρ", "95%")
+    table.attrs = {"method": "kendall", "level": 0.995, "weighted": True}
+    assert (wording.coefficient(table), wording.level(table)) == ("weighted Kendall's τ", "99.5%")
+    assert wording.letter(table) == wording.symbol("kendall") == "τ"
+    assert wording.correlation_name("pearson") == "Pearson's correlation"
+    assert wording.correlation_name("spearman") == "Spearman's rank correlation"
 
 
 def test_error_axes_have_metric_and_unit() -> None:

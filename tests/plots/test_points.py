@@ -9,11 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_study import small_study
 
-from anynet_study import apr
-from anynet_study.plots import curve_data, driver_data, scatter_data
-from anynet_study.plots.drivers import driver_estimates
-from anynet_study.plots.points import upper_limit
-from anynet_study.plots.scatter import pair_estimates
+from anynet_study.plots import driver_data, scatter_data, upper_limit
 
 
 def test_points_are_the_architectures_with_both_errors() -> None:
@@ -44,33 +40,6 @@ def test_driver_points_join_errors_and_architectures() -> None:
     row = population[population["architecture"] == one["architecture"]].iloc[0]
     assert one["value"] == row["w1"] + row["w2"] + row["w3"] + row["w4"]
     assert one["error"] == study.errors.loc[one["architecture"], "target-0"]
-
-
-def test_curve_quantiles() -> None:
-    study = small_study(20)
-    curves = study.curves.copy()
-    curves.loc[curves.index[0], "error"] = np.nan
-    data = curve_data(curves)
-    rows = curves[(curves["dataset"] == "base-2") & (curves["epoch"] == 3)]["error"]
-    found = data[(data["dataset"] == "base-2") & (data["epoch"] == 3)].iloc[0]
-    assert found["n"] == len(rows)
-    np.testing.assert_allclose(
-        found[["low", "median", "high"]].to_numpy(float), np.quantile(rows, [0.1, 0.5, 0.9])
-    )
-    assert data.loc[data["dataset"] == "base", "n"].min() == 19
-
-
-def test_estimates_are_found_in_either_order() -> None:
-    study = small_study(12)
-    table = apr.correlations(study.errors, resamples=200)
-    found = pair_estimates(table)
-    assert found["base", "target-0"] == found["target-0", "base"]
-    row = table[(table["source"] == "base") & (table["target"] == "target-0")].iloc[0]
-    assert found["base", "target-0"].estimate == row["estimate"]
-    drivers = apr.drivers(study.errors, study.parameters, resamples=200)
-    depth = driver_estimates(drivers, "cumulative depth")
-    assert list(depth) == list(study.errors.columns)
-    assert depth["base"].n == 12
 
 
 @given(st.lists(st.floats(min_value=0, max_value=100), max_size=40))

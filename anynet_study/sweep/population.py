@@ -1,32 +1,18 @@
 """The population of a sweep file: drawn from a design space, or chosen and read from a file."""
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from anynet_study.design_space import DesignSpace, Population
-from anynet_study.design_space.bands import checked_strata
+from anynet_study.design_space import DesignSpace, Population, checked_band, checked_strata
 from anynet_study.errors import UserError
+from anynet_study.sweep.text import Strict
 
 #: The population's file in a study's folder, beside the resolved sweep.
 POPULATION_FILE = "population.parquet"
 Band = tuple[float, float] | None
-
-
-class Strict(BaseModel):
-    """A frozen part of a sweep file in which unknown keys are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class PopulationSpec(Strict):
@@ -49,37 +35,22 @@ class PopulationSpec(Strict):
     resolution: int = Field(224, ge=1)
     classes: int = Field(1000, ge=2)
 
-    @field_validator("space", mode="before")
+    @field_validator("space", "strata", "flops", "parameters", "activations", mode="before")
     @classmethod
-    def _known_space(cls, space: Any) -> Any:
+    def _legal(cls, value: Any, info: ValidationInfo) -> Any:
+        """What the design space itself says of the value; who reports this says the key."""
+        name = str(info.field_name)
         try:
-            DesignSpace.from_spec(space)
-        except UserError as error:  # the key is said by who reports this
-            raise ValueError(str(error).removeprefix("space: ")) from None
-        return space
-
-    @field_validator("strata", mode="before")
-    @classmethod
-    def _known_strata(cls, strata: Any) -> Any:
-        try:
-            checked_strata(strata)
+            if name == "space":
+                DesignSpace.from_spec(value)
+            elif name == "strata":
+                checked_strata(value)
+            elif checked_band(value, name) is not None:
+                return tuple(map(float, value))
         except UserError as error:
-            raise ValueError(str(error).removeprefix("strata: ")) from None
-        return strata
-
-    @field_validator("flops", "parameters", "activations", mode="before")
-    @classmethod
-    def _is_a_band(cls, band: Any, info: ValidationInfo) -> Any:
-        if band is None:
-            return None
-        try:
-            low, high = map(float, band if isinstance(band, list | tuple) else ())
-            if 0 <= low <= high < math.inf:
-                return low, high
-        except (TypeError, ValueError):
-            pass
-        unit = "multiply-adds" if info.field_name == "flops" else info.field_name
-        raise ValueError(f"legal: [lowest, highest] {unit}, such as [360e6, 400e6]")
+            message = str(error).removeprefix(f"{name}: ").removeprefix(f"{value!r}: ")
+            raise ValueError(message) from None
+        return value
 
     @model_validator(mode="after")
     def _drawn_or_read(self) -> Self:
@@ -134,10 +105,3 @@ class PopulationSpec(Strict):
         if self.count > len(population):
             raise UserError(f"count: {self.count} is more than the {len(population)} in {path}")
         return population.first(self.count)
-
-
-def anchor(content: dict[str, Any], folder: Path) -> None:
-    """Make the population's file of a sweep, in place, one that is meant from `folder`."""
-    population = content.get("population")
-    if isinstance(population, dict) and isinstance(population.get("file"), str):
-        population["file"] = str(folder / population["file"])
