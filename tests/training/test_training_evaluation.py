@@ -1,24 +1,29 @@
-"""Which images a further evaluation tests, under which numbers, and what identifies it."""
+"""Further evaluations: of which images, under which numbers, with which errors, by which id."""
 
-import subprocess
-import sys
+import dataclasses
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from pydantic import ValidationError
+from torch import Tensor
+from training_runs import CPU, NETWORK
 
 from anynet_study.data import DatasetView, PackedDataset, Variant, add_dataset, load_dataset
 from anynet_study.data import make_view as cut
 from anynet_study.errors import UserError
-from anynet_study.training.evaluation import (
+from anynet_study.models import build
+from anynet_study.training import (
     EvaluationSpec,
+    evaluate,
     evaluation_sets,
     make_evaluation_set,
 )
+from anynet_study.training.evaluation_pass import EvaluationResult
+from anynet_study.training.transforms import transformed
 
 
 @pytest.fixture(scope="module")
@@ -186,6 +191,72 @@ def test_an_image_s_draws_stay_its_own_with_fewer_classes() -> None:
     assert not np.any(other.draws() == whole.draws())
 
 
-def test_a_sweep_file_is_read_without_torch(tmp_path: Path) -> None:
-    code = "import sys, anynet_study.training.evaluation; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path).returncode == 0
+# Errors and predictions, against counting them by hand.
+
+
+class Centred:
+    """The bytes, about -1..1."""
+
+    def test(self, images: Tensor) -> Tensor:
+        return (images.float() / 127.5 - 1.0).permute(0, 3, 1, 2)
+
+
+@pytest.fixture(scope="module")
+def model() -> torch.nn.Module:
+    """Untrained, but of opinions that vary: its batch norms have seen images."""
+    generator = torch.Generator().manual_seed(1)
+    network = build(NETWORK, 10, generator=generator)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter += 0.2 * torch.randn(parameter.shape, generator=generator)
+        for _ in range(20):
+            network.train()(torch.randn(64, 3, 8, 8, generator=generator))
+    return network
+
+
+def result(model: torch.nn.Module, batch: int = 100, **keys: Any) -> EvaluationResult:
+    chosen = make_evaluation_set(EvaluationSpec(**keys), view())
+    return evaluate(model, Centred(), chosen, CPU, batch)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"test_set": "digits"},
+        {"transform": "perspective"},
+        {"classes": 7, "class_seed": 2, "transform": "colour_jitter"},
+    ],
+)
+def test_errors_equal_counting_by_hand(model: torch.nn.Module, keys: dict[str, Any]) -> None:
+    found, trained = result(model, **keys), view()
+    tested = make_evaluation_set(EvaluationSpec(**keys), trained)
+    legal = np.flatnonzero(tested.allowed)
+    pixels = torch.from_numpy(trained.images("test")[tested.index])
+    pixels = transformed(pixels, tested.draws(), tested.transform)
+    with torch.no_grad():
+        logits = model.eval()(Centred().test(pixels)).double().numpy()
+    losses, first, fifth = [], [], []
+    for scores, label in zip(logits, tested.labels, strict=True):
+        ranked = sorted(legal, key=lambda number: -scores[number])
+        losses.append(np.log(np.exp(scores[legal]).sum()) - scores[label])
+        first.append(ranked[0])
+        fifth.append(label not in ranked[:5])
+    assert found.predictions.dtype == np.uint16
+    assert np.array_equal(found.predictions, first)
+    assert len(set(first)) > 1
+    assert found.images == len(tested.labels)
+    assert found.loss == pytest.approx(np.mean(losses), rel=1e-5)
+    assert found.top1 == pytest.approx(100 * np.mean(np.array(first) != tested.labels))
+    assert found.top5 == pytest.approx(100 * np.mean(fifth))
+
+
+def test_an_evaluation_repeats_to_the_bit_and_changes_nothing(model: torch.nn.Module) -> None:
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    first = result(model.train(), transform="affine", classes=6)
+    second = result(model.train(), transform="affine", classes=6)
+    assert dataclasses.astuple(first)[:4] == dataclasses.astuple(second)[:4]
+    assert np.array_equal(first.predictions, second.predictions)
+    other = result(model, transform="affine", classes=6, batch=37)
+    assert np.array_equal(first.predictions, other.predictions)
+    assert first.loss == pytest.approx(other.loss, rel=1e-5)
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
