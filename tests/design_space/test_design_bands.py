@@ -64,6 +64,7 @@ def test_equal_to_a_plain_loop_over_candidates(name: str) -> None:
     assert np.mean(weights) == pytest.approx(1, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_weighted_averages_are_those_of_the_space() -> None:
     """Half of each sample has fewer than 10 blocks, which fewer candidates have."""
     space = DesignSpace.anynetx("cifar", widths=[8, 128])
@@ -92,6 +93,7 @@ def test_what_is_not_stratified_has_no_weights() -> None:
     assert "in_band_by_stratum" not in population.sampling
 
 
+@pytest.mark.slow
 def test_a_stratum_that_lacks_networks_is_named() -> None:
     with pytest.raises(UserError) as refused:
         TOY.sample(20, strata={"of": "depth", "edges": [10, 17]})

@@ -36,13 +36,15 @@ def test_an_empty_band_says_what_is_reachable() -> None:
     assert examined(message) == 2 * MILLION
 
 
-@pytest.mark.parametrize("count", [1, 10, 500, 5000])
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 5000])
 def test_an_empty_band_is_noticed_soon(count: int) -> None:
     message = refusal("anynetx", count=count, parameters=(1, 2))
     assert examined(message) <= 8 * MILLION
     assert "parameters (98% of 65,536 draws: " in message
 
 
+@pytest.mark.slow
 def test_a_space_that_constraints_leave_few_candidates_of_is_probed_all_the_same() -> None:
     """One candidate in 160 is in the space: 65,536 would be 400 draws, up to 3e9 FLOPs."""
     message = refusal("anynetxe", count=10, flops=(1e13, 2e13))
@@ -97,6 +99,7 @@ def test_of_three_bands_the_one_that_is_empty_on_its_own_is_told() -> None:
     assert float(reached[2].split(" ")[2]) < 1e9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("space", "count"),
     [
