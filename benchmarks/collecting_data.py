@@ -14,11 +14,17 @@ from numpy.typing import NDArray
 
 from anynet_study.metrics import CURVES
 from anynet_study.store import EvaluationRecord
-from anynet_study.store.evaluations.record import EVALUATION
+from anynet_study.store.deduplicate import RunNames
 from anynet_study.store.frames import checksum_places, encode
-from anynet_study.store.kind import EVALUATIONS_SUFFIX
-from anynet_study.store.order import RunNames
-from anynet_study.store.record import RECORD_VERSION, SCALARS, SCHEMA, RunRecord, to_batch
+from anynet_study.store.records import (
+    EVALUATION,
+    EVALUATIONS_SUFFIX,
+    RECORD_VERSION,
+    SCALARS,
+    SCHEMA,
+    RunRecord,
+    to_batch,
+)
 
 DATASETS = [f"dataset-{number:02d}" for number in range(15)]
 EPOCHS = 30

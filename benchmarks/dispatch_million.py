@@ -39,7 +39,7 @@ from anynet_study.dispatch.journal_reader import JournalReader
 from anynet_study.dispatch.pack import pack_by_length
 from anynet_study.metrics import CURVES
 from anynet_study.store.frames import checksum_places, encode
-from anynet_study.store.record import RECORD_VERSION, SCHEMA, RunRecord, to_batch
+from anynet_study.store.records import RECORD_VERSION, SCHEMA, RunRecord, to_batch
 
 SWEEP_FILE, JOBS_FILE = "sweep.yaml", "jobs.txt"
 VIEWS = 13

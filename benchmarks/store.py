@@ -24,7 +24,7 @@ import pyarrow as pa
 from anynet_study.metrics import CURVES
 from anynet_study.store import ResultStore, RunRecord, collect
 from anynet_study.store.frames import encode
-from anynet_study.store.record import RECORD_VERSION, SCHEMA, to_batch
+from anynet_study.store.records import RECORD_VERSION, SCHEMA, to_batch
 
 DATASETS = [f"dataset-{number}" for number in range(15)]
 EPOCHS = 30

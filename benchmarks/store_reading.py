@@ -28,7 +28,7 @@ import pyarrow as pa
 from anynet_study.metrics import CURVES
 from anynet_study.store import JournalWriter, ResultStore, RunRecord, collect
 from anynet_study.store.frames import encode
-from anynet_study.store.record import RECORD_VERSION, SCHEMA, to_batch
+from anynet_study.store.records import RECORD_VERSION, SCHEMA, to_batch
 from benchmarks.store import DATASETS, EPOCHS, record
 
 MOST_FILES = 2000 * len(DATASETS)

@@ -11,11 +11,9 @@ from typing import Any
 from anynet_study.dispatch.progress.throughput import Pace
 from anynet_study.dispatch.recorded import Failure, Recorded
 from anynet_study.store.decoding import Columns
-from anynet_study.store.evaluations.record import EVALUATION
 from anynet_study.store.frames import Reading
 from anynet_study.store.journal import journal_blocks
-from anynet_study.store.kind import RecordKind
-from anynet_study.store.run_kind import RUN
+from anynet_study.store.records import EVALUATION, RUN, RecordKind
 
 TEXTS = ("run_id", "status", "failure_kind", "host", "device")
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from anynet_study.apr import Roles
 from anynet_study.report.predictions import Predicted
-from anynet_study.store.errors_table import Reduction
+from anynet_study.store.errors import Reduction
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from anynet_study.errors import UserError
 from anynet_study.store import JournalWriter, ResultStore, collect, stores_equal
 from anynet_study.store.frames import encode
 from anynet_study.store.layout import SCHEMA_VERSION
-from anynet_study.store.record import RECORD_VERSION, SCHEMA, to_batch
+from anynet_study.store.records import RECORD_VERSION, SCHEMA, to_batch
 
 RUNS = [record(number) for number in range(30)]
 

@@ -7,15 +7,14 @@ import hypothesis.strategies as st
 import numpy as np
 import pyarrow as pa
 import pytest
+from anynet_study.store.decoding import Columns, OddFrameError
+from anynet_study.store.sound import records_of
 from hypothesis import HealthCheck, given, settings
 from store_factory import failed, make_store, record
 
 from anynet_study.store import ResultStore, RunRecord, read_journal
-from anynet_study.store.decoding import Columns, OddFrameError
 from anynet_study.store.frames import Frame, encode
-from anynet_study.store.record import CURVES, RECORD_VERSION, SCHEMA, to_batch
-from anynet_study.store.run_kind import RUN
-from anynet_study.store.sound import records_of
+from anynet_study.store.records import CURVES, RECORD_VERSION, RUN, SCHEMA, to_batch
 
 TEXT = st.text(max_size=20)
 CURVE = st.integers(0, 5)

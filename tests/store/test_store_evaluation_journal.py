@@ -21,12 +21,10 @@ from anynet_study.store import (
     read_evaluations,
     read_journal,
 )
-from anynet_study.store.evaluations.record import EVALUATION, to_batch
 from anynet_study.store.frames import Reading, encode
 from anynet_study.store.journal import journal_blocks
-from anynet_study.store.record import RunRecord
-from anynet_study.store.record import to_batch as run_to_batch
-from anynet_study.store.run_kind import RUN
+from anynet_study.store.records import EVALUATION, RUN, RunRecord, to_batch
+from anynet_study.store.records import to_batch as run_to_batch
 
 FOUR = [
     evaluation(0),

@@ -9,7 +9,7 @@ import pytest
 from evaluation_factory import evaluation, write_evaluations
 from honest import honest, honest_study
 
-from anynet_study.store.verifying import verify, verify_journals
+from anynet_study.store.verify import verify, verify_journals
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from store_factory import DATASETS, datasets, failed, population, record, write_
 from anynet_study.errors import UserError
 from anynet_study.store import CollectReport, JournalWriter, ResultStore, collect, stores_equal
 from anynet_study.store.frames import encode
-from anynet_study.store.record import RECORD_VERSION, SCHEMA, to_batch
+from anynet_study.store.records import RECORD_VERSION, SCHEMA, to_batch
 
 
 @pytest.fixture

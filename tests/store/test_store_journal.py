@@ -13,7 +13,7 @@ from store_factory import as_ordinary_user, failed, record, write_journal
 from anynet_study.errors import UserError
 from anynet_study.store import JournalWriter, RunRecord, finished_runs, read_journal
 from anynet_study.store.frames import encode
-from anynet_study.store.record import RECORD_VERSION, SCHEMA, from_batch, to_batch
+from anynet_study.store.records import RECORD_VERSION, SCHEMA, from_batch, to_batch
 
 THREE = [record(1), failed(2, "data"), record(3)]
 

@@ -10,7 +10,7 @@ import pytest
 from store_factory import failed, make_store, record
 
 from anynet_study.store import ResultStore, run_sql, select
-from anynet_study.store import columns as store_columns
+from anynet_study.store import hdf5 as store_columns
 
 RUNS = [*(record(number) for number in range(1, 18)), failed(0)]
 RUN_IDS = "runs/run_id"

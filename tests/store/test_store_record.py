@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from store_factory import failed, record
 
-from anynet_study.store.record import CURVES, RunRecord, from_batch, to_batch
+from anynet_study.store.records import CURVES, RunRecord, from_batch, to_batch
 
 
 def same(a: RunRecord, b: RunRecord) -> bool:

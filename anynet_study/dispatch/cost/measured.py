@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from anynet_study.store.decoding import Columns
-from anynet_study.store.evaluations.record import EVALUATION
 from anynet_study.store.frames import Reading
 from anynet_study.store.journal import journal_blocks
-from anynet_study.store.kind import RecordKind
-from anynet_study.store.run_kind import RUN
+from anynet_study.store.records import EVALUATION, RUN, RecordKind
 
 #: Prices are fitted to this many runs at most, the latest: more change little.
 MOST_RUNS = 500
