@@ -1,4 +1,7 @@
-"""The two ways a command ends badly, each with its exit code; and a reason in one line."""
+"""How commands end badly, each with its exit code, and what their one line of reason is made of."""
+
+#: What would end the line, or give the terminal an order.
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 
 
 class UserError(Exception):
@@ -12,3 +15,14 @@ class WorkFailedError(Exception):
 def first_line(error: BaseException) -> str:
     """The first line of what an error of a library says, or else what it is called."""
     return str(error).partition("\n")[0] or type(error).__name__
+
+
+def printable(text: str) -> str:
+    r"""`text` with `\xff` for control characters and for bytes that are not UTF-8."""
+    whole = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return whole.translate(_CONTROLS)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 file`, `2,000 files`: for nouns that take an s."""
+    return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"

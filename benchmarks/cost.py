@@ -19,7 +19,7 @@ from multiprocessing import get_context
 import numpy as np
 
 from anynet_study.cli.prepared import Prepared, reopen
-from anynet_study.design_space.populations.cells import groups_of
+from anynet_study.design_space.population_table import groups_of
 from anynet_study.dispatch.cost.features import Features, FloatArray, Workload
 from anynet_study.dispatch.cost.fit import fit_cost
 from anynet_study.dispatch.cost.learned import features_of, measured_evaluations

@@ -3,8 +3,7 @@
 import os
 import sys
 
-from anynet_study.errors import UserError, WorkFailedError
-from anynet_study.printable import printable
+from anynet_study.errors import UserError, WorkFailedError, printable
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.cli.data_table import print_table
+from anynet_study.cli.tables import print_table
 
 if TYPE_CHECKING:
     from anynet_study.data import PackedDataset
@@ -47,7 +47,7 @@ def info(
     from anynet_study.data import load_dataset
     from anynet_study.data.contact_sheet import save_contact_sheet
     from anynet_study.data.describe import details, summary
-    from anynet_study.data.splits.same_split import copy_manifest
+    from anynet_study.data.packed.manifest import copy_manifest
 
     dataset = load_dataset(name)
     if verify:
@@ -76,7 +76,7 @@ def info(
 def _print_view(dataset: "PackedDataset", text: str, as_json: bool) -> None:
     from anynet_study.cli.variant_text import parse_variant
     from anynet_study.data import make_view
-    from anynet_study.data.describe_view import view_details, view_rows, view_summary
+    from anynet_study.data.describe import view_details, view_rows, view_summary
 
     variant = parse_variant(dataset.name, text)
     view = make_view(dataset, variant)
@@ -87,6 +87,6 @@ def _print_view(dataset: "PackedDataset", text: str, as_json: bool) -> None:
         print(line)
     rows: list[tuple[object, ...]] = list(view_rows(view))
     if any(row[1] for row in rows):
-        print_table(("class", "of", "train", "test"), rows)
+        print_table(("class", "of", "train", "test"), rows, left=2)
     else:
         print_table(("class", "train", "test"), [(row[0], *row[2:]) for row in rows])

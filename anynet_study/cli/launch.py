@@ -8,8 +8,7 @@ import typer
 
 from anynet_study.cli.alone import alone
 from anynet_study.cli.study import AsJson, DryRun, Overrides, SweepFile
-from anynet_study.errors import UserError
-from anynet_study.plural import counted
+from anynet_study.errors import UserError, counted
 
 if TYPE_CHECKING:
     from anynet_study.cli.prepared import Prepared

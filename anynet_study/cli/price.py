@@ -14,8 +14,7 @@ from anynet_study.dispatch.cost.measured import measured_runs, measured_tests
 from anynet_study.dispatch.cost.model import CostModel, expected_cost
 from anynet_study.dispatch.cost.price import Item, price
 from anynet_study.dispatch.plan import load_views, plan
-from anynet_study.errors import UserError
-from anynet_study.plural import counted
+from anynet_study.errors import UserError, counted
 from anynet_study.progress import duration
 from anynet_study.study_folder import StudyFolder
 from anynet_study.study_folder import sample as draw

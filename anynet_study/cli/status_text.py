@@ -8,7 +8,7 @@ from rich.text import Text
 
 from anynet_study.cli.study import by_kind
 from anynet_study.dispatch.progress.status import Status
-from anynet_study.plural import counted
+from anynet_study.errors import counted
 from anynet_study.progress import duration
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.files import replacing
-from anynet_study.metrics.label_words import to_words
+from anynet_study.metrics import to_words
 from anynet_study.progress import progress_if_long
 from anynet_study.store.deduplicate import (
     Arranged,

@@ -11,8 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.metrics import class_accuracy, confusion_matrix
-from anynet_study.metrics.label_words import from_words
+from anynet_study.metrics import class_accuracy, confusion_matrix, from_words
 from anynet_study.store.hdf5 import get_text
 from anynet_study.store.layout import evaluation_group, prediction_group
 from anynet_study.store.opening import StoreFile

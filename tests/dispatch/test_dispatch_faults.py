@@ -19,9 +19,9 @@ from anynet_study.dispatch.worker.record import Trained, turns
 from anynet_study.store import RunRecord, read_journal
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
-from anynet_study.training import fallback
+from anynet_study.training import options
+from anynet_study.training.cuda.together import Turns
 from anynet_study.training.options import Options
-from anynet_study.training.together import Turns
 
 SWEEP = """
 name: faults
@@ -59,7 +59,7 @@ class Place:
         study.begin(sweep, sample(sweep.population))
         given = assignment(study, sweep, torch.device("cpu"))
         self.patch.setattr(work, "turns", self.faulty(fault))
-        self.patch.setattr(work, "step_down", lambda o, e, _: fallback.step_down(o, e, "cuda"))
+        self.patch.setattr(work, "step_down", lambda o, e, _: options.step_down(o, e, "cuda"))
         with Journals(study) as journals:
             bench, runs = Bench(given, BEGIN, journals), given.planned
             for dataset in dict.fromkeys(run.dataset for run in runs):

@@ -20,7 +20,7 @@ from anynet_study.dispatch.cost.remaining import kept_weights, with_what_is_left
 from anynet_study.dispatch.pack import pack_by_length
 from anynet_study.dispatch.recorded import Recorded
 from anynet_study.sweep import Sweep
-from anynet_study.training.evaluation.transforms.catalog import PARAMETERS
+from anynet_study.training.evaluation import TRANSFORMS
 
 EVALUATIONS = """
 evaluations:
@@ -54,7 +54,7 @@ def plain(tmp_path: Path, type_: Type) -> Prepared:
 
 
 def test_every_transform_has_a_price() -> None:
-    assert set(COST) == set(PARAMETERS)
+    assert set(COST) == set(TRANSFORMS)
     assert max(COST.values()) == 1
 
 

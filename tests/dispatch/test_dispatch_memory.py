@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anynet_study.design_space import Architecture, DesignSpace, Population
-from anynet_study.design_space.populations.cells import groups_of
+from anynet_study.design_space.population_table import groups_of
 from anynet_study.dispatch.cost.features import Workload, layer_counts
 from anynet_study.dispatch.cost.memory import (
     CPU_MEMORY,

@@ -17,8 +17,7 @@ from anynet_study.dispatch.worker.bench import Bench
 from anynet_study.dispatch.worker.job import Job
 from anynet_study.dispatch.worker.signals import Interruption
 from anynet_study.store import JournalWriter
-from anynet_study.training.fallback import with_less_memory
-from anynet_study.training.options import Options
+from anynet_study.training.options import Options, with_less_memory
 
 
 class Place:

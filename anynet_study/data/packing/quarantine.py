@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from anynet_study.data.packed.meta import Broken, Split
 from anynet_study.data.packing.decoding import Block
 from anynet_study.data.readers.listing import Example
-from anynet_study.errors import UserError
-from anynet_study.printable import printable
+from anynet_study.errors import UserError, printable
 
 
 @dataclass

@@ -9,8 +9,7 @@ from anynet_study.dispatch.cost.further import FurtherTest
 from anynet_study.dispatch.cost.sizes import Size
 from anynet_study.errors import UserError
 from anynet_study.sweep import Sweep
-from anynet_study.training.evaluation import EvaluationSpec, make_evaluation_set
-from anynet_study.training.evaluation.class_choice import NotApplicableError
+from anynet_study.training.evaluation import EvaluationSpec, NotApplicableError, make_evaluation_set
 
 
 def foreseen_tests(sweep: Sweep, sizes: Mapping[str, Size]) -> dict[str, tuple[FurtherTest, ...]]:

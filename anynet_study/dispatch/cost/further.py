@@ -6,10 +6,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from anynet_study.design_space.populations.cells import Group
+from anynet_study.design_space.population_table import Group
 from anynet_study.dispatch.cost.features import Features, FloatArray, Workload, run_features
-from anynet_study.training.evaluation import EvaluationSet
-from anynet_study.training.evaluation.transforms.catalog import TransformName
+from anynet_study.training.evaluation import EvaluationSet, TransformName
 
 #: Time of each transform by pixel, as a share of the costliest one's; measured on a CPU.
 COST: Mapping[TransformName, float] = MappingProxyType(

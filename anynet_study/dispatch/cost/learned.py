@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anynet_study.data import DatasetView
-from anynet_study.design_space.populations.cells import groups_of
+from anynet_study.design_space.population_table import groups_of
 from anynet_study.dispatch.cost.features import Features, FloatArray, Workload, run_features
 from anynet_study.dispatch.cost.further import FurtherTest, evaluation_features
 from anynet_study.dispatch.cost.measured import (

@@ -8,10 +8,9 @@ import numpy.typing as npt
 
 from anynet_study.design_space.complexity import parameters
 from anynet_study.design_space.layers import layers
-from anynet_study.design_space.memory import training_memory
+from anynet_study.design_space.memory import FLOAT_BYTES, training_memory
 from anynet_study.design_space.networks import Counts, IntArray, Networks
-from anynet_study.design_space.populations.cells import Group
-from anynet_study.design_space.saved import FLOAT_BYTES
+from anynet_study.design_space.population_table import Group
 from anynet_study.dispatch.cost.features import EVALUATION_BATCH, Workload, layer_counts
 
 MIB = 1 << 20

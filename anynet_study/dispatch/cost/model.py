@@ -10,7 +10,7 @@ import numpy as np
 
 from anynet_study.dispatch.cost.devices import gpu_here
 from anynet_study.dispatch.cost.features import Features, FloatArray
-from anynet_study.plural import counted
+from anynet_study.errors import counted
 
 #: Slurm options that ask for a GPU, by submitit's names.
 GPU_OPTIONS = ("gpus_per_node", "gpus_per_task", "gres")

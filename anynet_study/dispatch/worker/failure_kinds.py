@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from anynet_study.errors import UserError
-from anynet_study.training.fallback import is_out_of_memory
+from anynet_study.training.cuda.failures import is_out_of_memory
 
 FailureKind = Literal["oom", "data", "node", "code"]
 

@@ -84,8 +84,7 @@ def work(job: Job, interruption: Interruption) -> int:
     from anynet_study.dispatch.worker.cohorts import cohorts
     from anynet_study.dispatch.worker.journals import Journals
     from anynet_study.training.checkpoint import InterruptedRunError
-    from anynet_study.training.fallback import with_less_memory
-    from anynet_study.training.options import Options
+    from anynet_study.training.options import Options, with_less_memory
 
     torch.set_num_threads(1)
     study = StudyFolder(Path(job.study_folder))
