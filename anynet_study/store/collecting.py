@@ -34,10 +34,11 @@ from anynet_study.store.deduplicate import (
 from anynet_study.store.hdf5 import creating
 from anynet_study.store.journal import read_journals
 from anynet_study.store.opening import DAMAGE, NewerStoreError, open_store, opened
+from anynet_study.store.predictions import Truth
 from anynet_study.store.records import KINDS
 from anynet_study.store.run_arrays import RunArrays
 from anynet_study.store.tables import evaluations_table
-from anynet_study.store.write import Study, Truth, write_store
+from anynet_study.store.write import Study, write_store
 
 #: A temporary file this old, in seconds, was left by a collect that was killed.
 STALE = 3600.0

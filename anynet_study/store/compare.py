@@ -25,29 +25,19 @@ CIRCUMSTANCES = (
 )
 
 
-#: Tables that are compared, by the column that names their rows.
-_TABLES = {
-    "architecture": "architectures",
-    "dataset": "datasets",
-    "run_id": "runs",
-    "evaluation of": "evaluations",
-}
-
-
 @dataclass(frozen=True)
 class Difference:
     """Something that two stores do not both have, or in which they differ."""
 
-    #: architectures, datasets, runs or evaluations.
-    table: str
-    #: What messages call a row, such as `run_id 0123`.
-    row: str
+    #: What names the rows of their table, such as `run_id`, and the name of the row.
+    key: str
+    name: str
     #: "": the row is in one store alone.
     column: str
     what: str
 
     def __str__(self) -> str:
-        return f"{self.row}: {self.what}"
+        return f"{self.key} {self.name}: {self.what}"
 
 
 def stores_equal(a: Path | ResultStore, b: Path | ResultStore) -> list[str]:
@@ -122,10 +112,9 @@ def _prediction_digests(file: h5py.File) -> NDArray[np.object_]:
 
 
 def _differences(key: str, first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Difference]:
-    table = _TABLES[key]
     if list(first.columns) != list(second.columns):
         columns = f"{list(first.columns)} against {list(second.columns)}"
-        yield Difference(table, f"columns of {key}", "", columns)
+        yield Difference("columns of", key, "", columns)
         return
     if first.equals(second):
         return
@@ -133,7 +122,7 @@ def _differences(key: str, first: pd.DataFrame, second: pd.DataFrame) -> Iterato
     both = first.index.intersection(second.index)
     for index, which in ((first.index, "first"), (second.index, "second")):
         for name in index.difference(both):
-            yield Difference(table, f"{key} {name}", "", f"only in the {which}")
+            yield Difference(key, str(name), "", f"only in the {which}")
     left, right = first.loc[both], second.loc[both]
     for column in left.columns:
         mine: pd.Series[Any] = left[column]
@@ -141,4 +130,4 @@ def _differences(key: str, first: pd.DataFrame, second: pd.DataFrame) -> Iterato
         unequal = (mine != other) & ~(mine.isna() & other.isna())
         for name in both[unequal.to_numpy()]:
             what = f"{column} {mine[name]} against {other[name]}"
-            yield Difference(table, f"{key} {name}", column, what)
+            yield Difference(key, str(name), column, what)

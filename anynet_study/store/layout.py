@@ -15,8 +15,9 @@ FIRST_WITH_TEST_ERROR = 5
 
 LAYOUT = """\
 Results of a study of CNN architectures: one row per run, a run being one architecture trained on
-one dataset. Text is UTF-8, rows are counted from 0, errors are in percent. A missing number is
-NaN: a column of whole numbers in which some are missing is float64. A missing text is empty.
+one dataset. Text is UTF-8, rows are counted from 0, errors are in percent.
+A missing number is NaN: a column of whole numbers in which some are missing is float64. A missing
+text is empty.
 
 ROOT ATTRIBUTES
 format          "anynet-study results"

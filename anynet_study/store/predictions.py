@@ -25,9 +25,30 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 1 << 24
 
 
+@dataclass(frozen=True)
+class Truth:
+    """The true classes of a dataset's test images."""
+
+    #: What the predictions are: "class", "correct" or "labels" (`layout`).
+    kind: str
+    #: (images,), or (images x words,) of kind "labels"; None where they are not known.
+    labels: NDArray[np.uint16] | None
+
+
 def prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:
     """The groups of all datasets. Raises KeyError where one is damaged, as `values` does not."""
     return (file["predictions"][name] for name in file["predictions"])
+
+
+def truths_in(file: h5py.File) -> dict[str, Truth]:
+    """The true classes of every dataset that has predictions."""
+    return {
+        get_text(group, "dataset"): Truth(
+            get_text(group, "kind", "class"),
+            group["labels"][()] if "labels" in group else None,
+        )
+        for group in prediction_groups(file)
+    }
 
 
 def predictions_in(file: h5py.File, dataset: str) -> h5py.Group:

@@ -3,7 +3,7 @@
 import hashlib
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from anynet_study.store.hdf5 import (
     written_checksums,
 )
 from anynet_study.store.opening import DAMAGE, open_store, opened
+from anynet_study.store.predictions import truths_in
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
 from anynet_study.store.write import write_store
@@ -106,13 +107,15 @@ def verify_journals(folder: Path, store: Path | None) -> list[Finding]:
             findings += _specifications(found, arrays)
             if store is None:
                 return findings
-            with creating(again, again) as file:
-                write_store(file, found.study({}), found.arranged, arrays)
-        try:
-            return findings + list(_apart(store, again))
-        except (UserError, *DAMAGE) as error:
-            what = f"cannot be compared with the journals: {error}"
-            return [*findings, Finding(store.name, what)]
+            try:
+                with open_store(store) as file:
+                    study = replace(found.study({}), truths=truths_in(file))
+                with creating(again, again) as file:
+                    write_store(file, study, found.arranged, arrays)
+                return findings + list(_apart(store, again))
+            except (UserError, *DAMAGE) as error:
+                what = f"cannot be compared with the journals: {error}"
+                return [*findings, Finding(store.name, what)]
 
 
 def _collected(folder: Path, store: Path | None, arrays: RunArrays) -> Collected:
@@ -180,17 +183,26 @@ def _run_ids_of(spec: bytes) -> tuple[str, str]:
     return trained, hashlib.blake2b(spec, digest_size=8).hexdigest()
 
 
+#: Tables that are compared, by what names their rows.
+_TABLES = {
+    "architecture": "architectures",
+    "dataset": "datasets",
+    "run_id": "runs",
+    "evaluation of": "evaluations",
+}
+
+
 def _apart(store: Path, again: Path) -> Iterator[Finding]:
     """Where a store is not the one that its journals give."""
     alone: dict[tuple[str, str], list[str]] = {}
     unlike: dict[tuple[str, str], list[str]] = {}
-    # Journals may be gone that had another record; labels are no part of a journal.
+    # Journals may be gone that had another record; what is planned is the sweep's.
     for found in differences(ResultStore(store), ResultStore(again), ("journal", "planned")):
-        name = found.row.split(" ", 1)[1]
+        table = _TABLES.get(found.key, "columns")
         if found.column:
-            unlike.setdefault((found.table, found.column), []).append(name)
+            unlike.setdefault((table, found.column), []).append(found.name)
         else:
-            alone.setdefault((found.table, found.what), []).append(name)
+            alone.setdefault((table, found.what), []).append(found.name)
     for (table, what), names in alone.items():
         if what == "only in the first":
             yield Finding(store.name, f"has {table} that are in no journal: {some(names)}", "keep")

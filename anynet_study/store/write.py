@@ -30,6 +30,7 @@ from anynet_study.store.layout import (
     evaluation_group,
     prediction_group,
 )
+from anynet_study.store.predictions import Truth
 from anynet_study.store.records import NO_PREDICTION
 from anynet_study.store.run_arrays import ELEMENTS, RunArrays
 
@@ -38,16 +39,6 @@ Rows = NDArray[np.int64]
 BLOCK_BYTES = 1 << 25
 _RUN_NUMBERS = ("replicate", "error", "epochs", "seconds", "started")
 _EVALUATION_NUMBERS = ("images", "loss", "top1", "top5", "error", "seconds", "started", "predicted")
-
-
-@dataclass(frozen=True)
-class Truth:
-    """The true classes of a dataset's test images."""
-
-    #: What the predictions are: "class", "correct" or "labels" (`layout`).
-    kind: str
-    #: (images,), or (images x words,) of kind "labels"; None where they are not known.
-    labels: NDArray[np.uint16] | None
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,7 @@ def test_a_journal_that_may_not_be_read_is_named_and_nothing_changed(
     out, _ = make_store(Path(), [record(0)], [record(1)])
     before = out.read_bytes()
     for path in (tmp_path, tmp_path / "journals"):
-        path.chmod(0o755)
+        path.chmod(0o777)
     Path("journals/worker-1.arrow").chmod(0)
     with as_ordinary_user(), pytest.raises(PermissionError, match=r"worker-1\.arrow"):
         collect(Path("journals"), out, population(), datasets(), None, {})

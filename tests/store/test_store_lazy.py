@@ -41,7 +41,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         return spans(file, name, start, stop)
 
     monkeypatch.setattr(h5py.Dataset, "__getitem__", getitem)
-    for module in ("arrow_columns", "arrow_tables"):
+    for module in ("tables", "hdf5"):
         monkeypatch.setattr(f"anynet_study.store.{module}.read_span", span)
     return counts
 

@@ -22,10 +22,11 @@ from anynet_study.store.importing.options import ImportOptions
 from anynet_study.store.importing.predictions import predictions_file
 from anynet_study.store.importing.table import table_file
 from anynet_study.store.opening import open_store
+from anynet_study.store.predictions import Truth
 from anynet_study.store.records import joined
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
-from anynet_study.store.write import Study, Truth, write_store
+from anynet_study.store.write import Study, write_store
 
 STORES = (".h5", ".hdf5")
 

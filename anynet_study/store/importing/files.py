@@ -14,14 +14,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.metrics import CURVES
-from anynet_study.store.hdf5 import get_text, read_column, read_curve
+from anynet_study.store.hdf5 import read_column, read_curve
 from anynet_study.store.layout import CODED
-from anynet_study.store.predictions import evaluation_prediction_groups, prediction_groups
+from anynet_study.store.predictions import (
+    Truth,
+    evaluation_prediction_groups,
+    prediction_groups,
+    truths_in,
+)
 from anynet_study.store.records import joined, records_table
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
 from anynet_study.store.tables import evaluations_table, run_column
-from anynet_study.store.write import Truth
 
 #: Records whose arrays are copied, or whose specifications are hashed, at a time.
 TOGETHER = 1 << 13
@@ -129,7 +133,7 @@ def stored_file(path: Path, file: h5py.File, arrays: RunArrays) -> ImportedFile:
         provenance={**entry(path, {}), "provenance": store.provenance},
         recipes=store.recipes,
         evaluations=list(read_column(file["labels"], "evaluation")) if len(evaluations) else [],
-        truths=_truths(file),
+        truths=truths_in(file),
     )
 
 
@@ -196,16 +200,6 @@ def _known(table: pa.Table) -> pa.Table:
             there = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
             table = table.set_column(number, table.column_names[number], there)
     return table
-
-
-def _truths(file: h5py.File) -> dict[str, Truth]:
-    return {
-        get_text(group, "dataset"): Truth(
-            get_text(group, "kind", "class"),
-            group["labels"][()] if "labels" in group else None,
-        )
-        for group in prediction_groups(file)
-    }
 
 
 def journal_row(label: str, records: int, path: Path) -> pa.Table:

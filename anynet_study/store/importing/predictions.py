@@ -15,9 +15,9 @@ from anynet_study.store.importing.cells import repeated
 from anynet_study.store.importing.datasets import Known
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
 from anynet_study.store.importing.sheet import Sheet, load_json, read_sheet
+from anynet_study.store.predictions import Truth
 from anynet_study.store.records import NO_PREDICTION
 from anynet_study.store.run_arrays import RunArrays
-from anynet_study.store.write import Truth
 
 #: Names of columns, keys and arrays that hold true classes.
 LABELS = ("label", "labels", "target", "targets", "true", "truth")
