@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from anynet_study.cli.complexity import complexity
 from anynet_study.design_space import Architecture, Population, reference
-from anynet_study.design_space.reference import NAMES
+from anynet_study.design_space.reference import REFERENCE_NAMES
 from anynet_study.errors import UserError
 
 CHOSEN = Architecture((1, 2, 1, 1), (8, 16, 32, 64), (1, 2, 4, 4), (8, 4, 2, 1), stem="cifar")
@@ -113,9 +113,9 @@ def test_several_networks_are_a_table(tmp_path: Path) -> None:
 def test_the_list_of_reference_networks() -> None:
     printed = run("--list")
     listed = [line.split()[0] for line in printed.splitlines()[4:]]
-    assert listed == list(NAMES)
+    assert listed == list(REFERENCE_NAMES)
     assert max(map(len, printed.splitlines())) <= 80
-    assert [one["name"] for one in json.loads(run("--list", "--json"))] == list(NAMES)
+    assert [one["name"] for one in json.loads(run("--list", "--json"))] == list(REFERENCE_NAMES)
 
 
 @pytest.mark.parametrize("name", ["p.parquet", "p.csv", "p.json", "p.CSV", "study"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from anynet_study.design_space import Architecture, Population, reference
 from anynet_study.design_space.reference import (
-    NAMES,
+    REFERENCE_NAMES,
     REGNETX,
     REGNETY,
     canonical,
@@ -153,7 +153,7 @@ def test_plain_networks_have_the_flops_of_the_paper() -> None:
     assert f"{reference('plain18').flops():.1e}" == "1.8e+09"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", REFERENCE_NAMES)
 def test_torch_builds_as_many_parameters(name: str) -> None:
     a, (_, classes) = reference(name), published_at(name)
     with torch.device("meta"):
@@ -227,8 +227,8 @@ def test_spellings(spelling: str, name: str) -> None:
 
 
 def test_names_are_themselves() -> None:
-    assert [canonical(name) for name in NAMES] == list(NAMES)
-    assert len({reference(name).id for name in NAMES}) == len(NAMES)
+    assert [canonical(name) for name in REFERENCE_NAMES] == list(REFERENCE_NAMES)
+    assert len({reference(name).id for name in REFERENCE_NAMES}) == len(REFERENCE_NAMES)
 
 
 @pytest.mark.parametrize("name", ["resnet51", "regnetx_999", "regnetx_2.0gf", "", "resnet50.yaml"])
@@ -244,6 +244,6 @@ def test_the_nearest_name_is_told() -> None:
 
 
 def test_all_together_are_a_population() -> None:
-    population = Population.from_architectures([reference(name) for name in NAMES])
-    assert list(population) == [reference(name) for name in NAMES]
-    assert population.table["flops"].to_pylist()[0] == reference(NAMES[0]).flops()
+    population = Population.from_architectures([reference(name) for name in REFERENCE_NAMES])
+    assert list(population) == [reference(name) for name in REFERENCE_NAMES]
+    assert population.table["flops"].to_pylist()[0] == reference(REFERENCE_NAMES[0]).flops()
