@@ -52,7 +52,7 @@ def agreement(
             f"errors: the two tables share {len(shared)} datasets and {len(rows)} architectures; "
             "at least 1 and 4 are needed"
         )
-    check_columns(tables[0], [source] if source else [], "errors")
+    check_columns(tables[0], [source] if source else [], "the table before")
     first, second = (table.loc[rows] for table in tables)
     results = []
     for dataset in shared:
