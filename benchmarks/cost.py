@@ -20,13 +20,13 @@ import numpy as np
 
 from anynet_study.cli.prepared import Prepared, reopen
 from anynet_study.design_space.populations.cells import groups_of
+from anynet_study.dispatch.calibration import features_of, measured_evaluations
 from anynet_study.dispatch.cost.features import Features, FloatArray, Workload
 from anynet_study.dispatch.cost.fit import fit_cost
-from anynet_study.dispatch.cost.learned import features_of, measured_evaluations
-from anynet_study.dispatch.cost.measured import measured_runs, measured_tests
 from anynet_study.dispatch.cost.memory import CPU_MEMORY, MIB, run_bytes, shared_bytes
-from anynet_study.dispatch.cost.model import CostModel, built_in_cost
-from anynet_study.dispatch.planned import PlannedRun
+from anynet_study.dispatch.cost.prices import CostModel, built_in_cost
+from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.recorded import measured_runs, measured_tests
 
 FIRST = (1, 3, 5, 10, 20)
 ALL = 1_000_000
@@ -164,7 +164,7 @@ def _measured_peak(name: str, run_id: str) -> int:
     """Train an epoch as a worker does; the most bytes that this process has had resident."""
     import torch
 
-    from anynet_study.dispatch.worker.process import keep_freed_memory
+    from anynet_study.dispatch.process import keep_freed_memory
     from anynet_study.training.engine import train
 
     keep_freed_memory()

@@ -34,9 +34,9 @@ from typing import BinaryIO
 import numpy as np
 
 from anynet_study.cli.prepared import prepare
-from anynet_study.dispatch.endings.retries import retries
-from anynet_study.dispatch.journal_reader import JournalReader
+from anynet_study.dispatch.failures import retries
 from anynet_study.dispatch.pack import pack_by_length
+from anynet_study.dispatch.recorded import JournalReader
 from anynet_study.metrics import CURVES
 from anynet_study.store.frames import checksum_places, encode
 from anynet_study.store.record import RECORD_VERSION, SCHEMA, RunRecord, to_batch

@@ -7,7 +7,7 @@ import pytest
 from tiny_study import TINY
 
 from anynet_study.cli.prepared import Prepared, prepare
-from anynet_study.dispatch.jobs.submissions import intend, settle
+from anynet_study.dispatch.ledger import intend, settle
 
 START = "submitit INFO (2026-11-22 03:19:25,012) - Starting with X(job_id=7, hostname={})\n"
 LIMIT = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-22T04:19:25 DUE TO TIME LIMIT ***"

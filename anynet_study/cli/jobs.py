@@ -11,7 +11,7 @@ from anynet_study.cli.study import AsJson, StudyName
 from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
-    from anynet_study.dispatch.jobs.listing import ListedJob
+    from anynet_study.dispatch.jobs import ListedJob
     from anynet_study.study_folder import StudyFolder
 
 Name = Annotated[
@@ -30,7 +30,7 @@ def cancel(study_name: StudyName) -> None:
       anynet-study cancel paper
     """
     from anynet_study.cli.alone import alone
-    from anynet_study.dispatch.jobs.cancel import cancel_jobs
+    from anynet_study.dispatch.jobs import cancel_jobs
     from anynet_study.study_folder import StudyFolder
 
     study = StudyFolder.open(study_name)
@@ -61,8 +61,8 @@ def logs(
       anynet-study logs paper 12345_7 --err
       anynet-study logs paper 9457b0
     """
-    from anynet_study.dispatch.jobs import ledger
-    from anynet_study.dispatch.jobs.logs import find_log
+    from anynet_study.dispatch import ledger
+    from anynet_study.dispatch.jobs import find_log
     from anynet_study.study_folder import StudyFolder
 
     if lines < 1:
@@ -85,8 +85,8 @@ def logs(
 
 
 def _list(study: "StudyFolder", most: int, as_json: bool) -> None:
-    from anynet_study.dispatch.jobs import ledger
-    from anynet_study.dispatch.jobs.listing import list_jobs
+    from anynet_study.dispatch import ledger
+    from anynet_study.dispatch.jobs import list_jobs
     from anynet_study.dispatch.recorded import Recorded
 
     jobs = list(ledger.read(study.jobs))

@@ -13,8 +13,8 @@ from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
     from anynet_study.cli.prepared import Prepared
-    from anynet_study.dispatch.journal_reader import JournalReader
-    from anynet_study.dispatch.progress.status import Status
+    from anynet_study.dispatch.recorded import JournalReader
+    from anynet_study.dispatch.status import Status
 
 Watch = Annotated[bool, typer.Option("--watch", help="Look again until no job is left.")]
 Every = Annotated[float, typer.Option("--every", help="With --watch: seconds between two looks.")]
@@ -43,7 +43,7 @@ def status(
       anynet-study status paper --json
     """
     from anynet_study.cli.prepared import reopen
-    from anynet_study.dispatch.journal_reader import JournalReader
+    from anynet_study.dispatch.recorded import JournalReader
 
     if every < SHORTEST_WAIT:
         raise UserError(f"--every: {every:g} s is too often; legal: {SHORTEST_WAIT:g} or more")
@@ -67,8 +67,8 @@ def status(
 
 def current_status(prepared: "Prepared", reader: "JournalReader") -> "Status":
     """A study's status now. That squeue does not answer is part of it."""
-    from anynet_study.dispatch.jobs import ledger
-    from anynet_study.dispatch.progress.status import Jobs, study_status
+    from anynet_study.dispatch import ledger
+    from anynet_study.dispatch.status import Jobs, study_status
 
     study, recorded = prepared.study, reader.read()
     ended = recorded.ended(prepared.planned)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from anynet_study.dispatch.slurm.arrays import deal, lanes
+from anynet_study.dispatch.slurm.script import deal, lanes
 
 COUNTS = some.integers(1, 200)
 

@@ -12,12 +12,11 @@ from test_dispatch_recorded import row
 from tiny_study import Type, typing_in
 
 from anynet_study.cli.prepared import Prepared
-from anynet_study.dispatch.endings.attempts import next_attempts
-from anynet_study.dispatch.jobs import ledger
-from anynet_study.dispatch.journal_reader import JournalReader
-from anynet_study.dispatch.recorded import Again
-from anynet_study.dispatch.slurm.elsewhere import worth_avoiding
-from anynet_study.dispatch.slurm.sacct import reasons
+from anynet_study.dispatch import ledger
+from anynet_study.dispatch.failures import next_attempts
+from anynet_study.dispatch.recorded import Again, JournalReader
+from anynet_study.dispatch.slurm.commands import reasons
+from anynet_study.dispatch.slurm.site import worth_avoiding
 from anynet_study.store import JournalWriter
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from anynet_study.data import Variant, load_dataset, make_view
 from anynet_study.design_space import DesignSpace
-from anynet_study.dispatch.cost.capacity import MOST, gpu_capacity
-from anynet_study.dispatch.planned import PlannedRun
+from anynet_study.dispatch.cost.memory import MOST, gpu_capacity
+from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.training import Recipe, RunSpec
 
 GIB = 2**30

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anynet_study.dispatch.planned import PlannedRun
-from anynet_study.dispatch.worker.cohorts import WINDOW, cohorts
+from anynet_study.dispatch.pack import WINDOW, cohorts
+from anynet_study.dispatch.plan import PlannedRun
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from anynet_study.design_space import Architecture, DesignSpace, Population
 from anynet_study.design_space.populations.cells import groups_of
 from anynet_study.dispatch.cost.features import Features, FloatArray, Workload, run_features
 from anynet_study.dispatch.cost.fit import fit_cost, held_out_error
-from anynet_study.dispatch.cost.model import (
+from anynet_study.dispatch.cost.prices import (
     CPU_CORE,
     H100,
     V100,

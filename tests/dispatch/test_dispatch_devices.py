@@ -9,11 +9,11 @@ import pytest
 from tiny_study import TINY
 
 from anynet_study.cli.prepared import prepare
-from anynet_study.dispatch import submit
+from anynet_study.dispatch import job as job_module
+from anynet_study.dispatch import local
 from anynet_study.dispatch.cost.devices import gpu_here, gpus_here
-from anynet_study.dispatch.submit import start_worker
-from anynet_study.dispatch.worker import job as job_module
-from anynet_study.dispatch.worker.job import Job
+from anynet_study.dispatch.job import Job
+from anynet_study.dispatch.local import start_worker
 
 NO_LIBRARY = "there-is-no-such-library.so"
 #: What the driver's library answers on a machine with two GPUs.
@@ -94,12 +94,12 @@ def test_each_worker_gets_a_gpu_whatever_its_name(
         def update_parameters(self, **parameters: object) -> None:
             assert "visible_gpus" not in parameters  # submitit takes numbers alone
 
-        def submit(self, work: Job) -> object:
+        def local(self, work: Job) -> object:
             given.append(work)
             return type("Started", (), {"job_id": str(len(given))})()
 
-    monkeypatch.setattr(submit.submitit, "LocalExecutor", Executor)
-    code = submit.take(prepared.study.code)
+    monkeypatch.setattr(local.submitit, "LocalExecutor", Executor)
+    code = local.take(prepared.study.code)
     for number in range(2):
         start_worker(prepared.study, prepared.sweep, code, [], number, attached=False)
     seen: list[str] = []

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anynet_study.dispatch.jobs.ledger import LiveJob, SubmittedJob
-from anynet_study.dispatch.progress.eta import Left, eta
+from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
+from anynet_study.dispatch.status import Left, eta
 
 
 def job(number: int, runs: Sequence[str], started: float | None = None) -> LiveJob:

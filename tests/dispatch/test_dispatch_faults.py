@@ -10,12 +10,11 @@ import pytest
 import torch
 import yaml
 
-from anynet_study.dispatch.planned import PlannedRun
-from anynet_study.dispatch.worker import bench as work
-from anynet_study.dispatch.worker.bench import Bench
-from anynet_study.dispatch.worker.job import assignment
-from anynet_study.dispatch.worker.journals import Journals
-from anynet_study.dispatch.worker.record import Trained, turns
+from anynet_study.dispatch import worker as work
+from anynet_study.dispatch.job import assignment
+from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.run_records import Journals, Trained, turns
+from anynet_study.dispatch.worker import Bench
 from anynet_study.store import RunRecord, read_journal
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep

@@ -9,10 +9,9 @@ import yaml
 from tiny_study import RUNS, TINY
 
 from anynet_study.cli.price import slurm_lines
-from anynet_study.dispatch.cost.forecast import START_UP_CPU, START_UP_GPU, Forecast, forecast
-from anynet_study.dispatch.cost.model import CPU_CORE
-from anynet_study.dispatch.cost.price import price
-from anynet_study.dispatch.planned import Plan
+from anynet_study.dispatch.cost.prices import CPU_CORE
+from anynet_study.dispatch.dry_run import START_UP_CPU, START_UP_GPU, Forecast, forecast, price
+from anynet_study.dispatch.plan import Plan
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 

@@ -9,16 +9,17 @@ import yaml
 from tiny_study import TINY, Type, typing_in
 
 from anynet_study.cli.prepared import Prepared, prepare
-from anynet_study.dispatch.cost.features import Features
-from anynet_study.dispatch.cost.forecast import forecast
-from anynet_study.dispatch.cost.further import COST, FurtherTest, evaluation_features
-from anynet_study.dispatch.cost.learned import learned_cost, measured_evaluations
-from anynet_study.dispatch.cost.measured import MeasuredRun, MeasuredTest
-from anynet_study.dispatch.cost.model import CPU_CORE
-from anynet_study.dispatch.cost.price import price
-from anynet_study.dispatch.cost.remaining import kept_weights, with_what_is_left
+from anynet_study.dispatch.calibration import (
+    kept_weights,
+    learned_cost,
+    measured_evaluations,
+    with_what_is_left,
+)
+from anynet_study.dispatch.cost.features import COST, Features, FurtherTest, evaluation_features
+from anynet_study.dispatch.cost.prices import CPU_CORE
+from anynet_study.dispatch.dry_run import forecast, price
 from anynet_study.dispatch.pack import pack_by_length
-from anynet_study.dispatch.recorded import Recorded
+from anynet_study.dispatch.recorded import MeasuredRun, MeasuredTest, Recorded
 from anynet_study.sweep import Sweep
 from anynet_study.training.evaluation.transforms.catalog import PARAMETERS
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from anynet_study.dispatch.slurm.headway import MOST_STALLED
-from anynet_study.dispatch.worker.job import Job
+from anynet_study.dispatch.job import MOST_STALLED, Job
 from anynet_study.study_folder import StudyFolder
 
 

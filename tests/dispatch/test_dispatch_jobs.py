@@ -15,7 +15,7 @@ from test_dispatch_recorded import row
 from tiny_study import Type, typing_in
 
 from anynet_study.cli.prepared import Prepared
-from anynet_study.dispatch.jobs import ledger
+from anynet_study.dispatch import ledger
 from anynet_study.store import JournalWriter
 
 

@@ -12,12 +12,11 @@ import pytest
 from anynet_study.cli.price import print_price
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Population
+from anynet_study.dispatch.calibration import features_of, learn, learned_cost
 from anynet_study.dispatch.cost.features import Features
-from anynet_study.dispatch.cost.learned import features_of, learn, learned_cost
-from anynet_study.dispatch.cost.measured import MeasuredRun, measured_runs
-from anynet_study.dispatch.cost.model import CPU_CORE, H100, V100, CostModel
-from anynet_study.dispatch.plan import load_views, plan
-from anynet_study.dispatch.planned import Plan, PlannedRun
+from anynet_study.dispatch.cost.prices import CPU_CORE, H100, V100, CostModel
+from anynet_study.dispatch.plan import Plan, PlannedRun, load_views, plan
+from anynet_study.dispatch.recorded import MeasuredRun, measured_runs
 from anynet_study.store import JournalWriter, RunRecord
 from anynet_study.sweep import Sweep
 

@@ -21,7 +21,7 @@ from anynet_study.dispatch.cost.memory import (
     runs_at_once,
     shared_bytes,
 )
-from anynet_study.dispatch.cost.model import CPU_CORE, V100
+from anynet_study.dispatch.cost.prices import CPU_CORE, V100
 from anynet_study.training import Recipe
 
 BARE = DeviceMemory(process_bytes=0, layer_bytes=0, slack=0.0, resident=False)

@@ -6,8 +6,7 @@ import pytest
 from tiny_study import TINY
 
 from anynet_study.dispatch.pack import units
-from anynet_study.dispatch.plan import load_views, plan
-from anynet_study.dispatch.planned import Plan
+from anynet_study.dispatch.plan import Plan, load_views, plan
 from anynet_study.sweep import Sweep
 from anynet_study.training.spec import RunSpec
 

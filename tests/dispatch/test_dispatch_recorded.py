@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from anynet_study.dispatch.journal_reader import JournalReader
-from anynet_study.dispatch.recorded import Again, Recorded
+from anynet_study.dispatch.recorded import Again, JournalReader, Recorded
 from anynet_study.store import (
     EvaluationRecord,
     EvaluationWriter,
@@ -91,7 +90,7 @@ def test_further_evaluations_cost_time_of_the_device_that_made_them(tmp_path: Pa
 def test_a_look_reads_only_what_is_new(
     tmp_path: Path, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anynet_study.dispatch import journal_reader
+    from anynet_study.dispatch import recorded
 
     seen: list[int] = []
 
@@ -100,8 +99,8 @@ def test_a_look_reads_only_what_is_new(
             seen.append(len(columns))
             yield frames, columns
 
-    blocks = journal_reader.journal_blocks
-    monkeypatch.setattr(journal_reader, "journal_blocks", counting)
+    blocks = recorded.journal_blocks
+    monkeypatch.setattr(recorded, "journal_blocks", counting)
     reader = JournalReader(tmp_path)
     for number in range(5):
         writer.append(row(f"r{number}"))

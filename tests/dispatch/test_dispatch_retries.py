@@ -6,15 +6,17 @@ from pathlib import Path
 import pytest
 from fake_slurm import slurm_job
 
-from anynet_study.dispatch.endings.deaths import (
+from anynet_study.dispatch.endings import KILLED, Ending
+from anynet_study.dispatch.failures import (
+    EVERY_KIND,
     Death,
     deaths_in,
     fatal,
+    nodes_failed_on,
     out_of_memory_kills,
+    retries,
     unfinished_jobs,
 )
-from anynet_study.dispatch.endings.logs import KILLED, Ending
-from anynet_study.dispatch.endings.retries import EVERY_KIND, nodes_failed_on, retries
 from anynet_study.dispatch.recorded import Again, Failure, Recorded
 from anynet_study.study_folder import StudyFolder
 

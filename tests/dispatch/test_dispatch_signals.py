@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from anynet_study.dispatch.worker.process import TUNABLES, huge_pages
-from anynet_study.dispatch.worker.signals import NOTED, Interruption
+from anynet_study.dispatch.process import NOTED, TUNABLES, Interruption, huge_pages
 
 HUGE = "glibc.malloc.hugetlb=1"
 #: A worker with one long run, as submitit would call it.

@@ -13,11 +13,10 @@ from test_dispatch_recorded import row
 from tiny_study import TINY, Type, typing_in
 
 from anynet_study.cli.prepared import Prepared, prepare
-from anynet_study.dispatch.jobs import ledger
-from anynet_study.dispatch.jobs.ledger import LiveJob, SubmittedJob
-from anynet_study.dispatch.journal_reader import JournalReader
-from anynet_study.dispatch.progress.status import Jobs, Status, study_status
-from anynet_study.dispatch.progress.throughput import Pace
+from anynet_study.dispatch import ledger
+from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
+from anynet_study.dispatch.recorded import JournalReader, Pace
+from anynet_study.dispatch.status import Jobs, Status, study_status
 from anynet_study.store import JournalWriter
 
 NOW = 10_000.0

@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from anynet_study.dispatch.slurm.job_array import JobArray, array_file
-from anynet_study.dispatch.slurm.task import run
-from anynet_study.dispatch.worker.job import Job
+from anynet_study.dispatch.job import Job, JobArray, array_file, run
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ def test_a_large_array_s_file_is_small(tmp_path: Path) -> None:
 
 
 def test_it_is_a_module_to_run(tmp_path: Path) -> None:
-    module = [sys.executable, "-m", "anynet_study.dispatch.slurm.task", tmp_path, "token"]
+    module = [sys.executable, "-m", "anynet_study.dispatch.job", tmp_path, "token"]
     environment = {**os.environ, "SUBMITIT_EXECUTOR": "slurm", "SLURM_JOB_ID": "13"}
     done = subprocess.run(module, env=environment, capture_output=True, text=True)
     assert done.returncode == 1

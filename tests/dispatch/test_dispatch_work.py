@@ -9,12 +9,11 @@ import pytest
 import torch
 import yaml
 
+from anynet_study.dispatch import worker as bench_module
+from anynet_study.dispatch.job import assignment
 from anynet_study.dispatch.recorded import Again, Failure, Recorded
-from anynet_study.dispatch.worker import bench as bench_module
-from anynet_study.dispatch.worker.bench import Bench
-from anynet_study.dispatch.worker.job import assignment
-from anynet_study.dispatch.worker.journals import Journals
-from anynet_study.dispatch.worker.record import evaluation_of
+from anynet_study.dispatch.run_records import Journals, evaluation_of
+from anynet_study.dispatch.worker import Bench
 from anynet_study.store import EvaluationRecord, RunRecord, read_evaluations, read_journal
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep

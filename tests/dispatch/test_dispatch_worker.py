@@ -9,13 +9,13 @@ from test_dispatch_recorded import row
 from tiny_study import TINY
 
 from anynet_study.cli.prepared import Prepared, prepare
-from anynet_study.dispatch import journal_reader
-from anynet_study.dispatch.planned import PlannedRun
+from anynet_study.dispatch import job as worker
+from anynet_study.dispatch import recorded
+from anynet_study.dispatch.job import Job
+from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.process import Interruption
 from anynet_study.dispatch.recorded import Again, Recorded
-from anynet_study.dispatch.worker import job as worker
-from anynet_study.dispatch.worker.bench import Bench
-from anynet_study.dispatch.worker.job import Job
-from anynet_study.dispatch.worker.signals import Interruption
+from anynet_study.dispatch.worker import Bench
 from anynet_study.store import JournalWriter
 from anynet_study.training.fallback import with_less_memory
 from anynet_study.training.options import Options
@@ -78,10 +78,8 @@ def test_a_look_is_left_out_where_it_would_take_long(
 ) -> None:
     monkeypatch.setattr(worker, "LOOK_SHARE", 1e-9)
     looks: list[int] = []
-    read = journal_reader.JournalReader.read
-    monkeypatch.setattr(
-        journal_reader.JournalReader, "read", lambda it: (looks.append(1), read(it))[1]
-    )
+    read = recorded.JournalReader.read
+    monkeypatch.setattr(recorded.JournalReader, "read", lambda it: (looks.append(1), read(it))[1])
     place.work(place.ids[:3])
     assert len(looks) == 2  # at its beginning, and before the first run
     assert len(place.done) == 3

@@ -13,9 +13,9 @@ import yaml
 from training_runs import NETWORK, same, spec
 
 from anynet_study.data import DatasetView
-from anynet_study.dispatch.worker.bench import Bench
-from anynet_study.dispatch.worker.job import assignment
-from anynet_study.dispatch.worker.journals import Journals
+from anynet_study.dispatch.job import assignment
+from anynet_study.dispatch.run_records import Journals
+from anynet_study.dispatch.worker import Bench
 from anynet_study.models import build
 from anynet_study.store import RunRecord, read_journal
 from anynet_study.study_folder import StudyFolder, sample
