@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from anynet_study import apr, plots
-from anynet_study.apr.fit_scales import Scale
+from anynet_study.apr.fits import Scale
 from anynet_study.cli.analysis_text import print_table
 from anynet_study.cli.inputs import Accuracy, Source
 from anynet_study.cli.script import script

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from anynet_study import apr, plots
-from anynet_study.apr.other_targets import Average
+from anynet_study.apr.transfer import Average
 from anynet_study.cli.analysis_text import print_table
 from anynet_study.cli.inputs import Accuracy, Source, SourceName, read_errors
 from anynet_study.cli.script import script

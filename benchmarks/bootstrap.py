@@ -20,9 +20,8 @@ from itertools import combinations
 import numpy as np
 from scipy import stats
 
-from anynet_study.apr.bootstrap import BLOCK, Resampler, draw
-from anynet_study.apr.pairs import pairwise
-from anynet_study.apr.ranks import Floats
+from anynet_study.apr.bootstrap import BLOCK, Resampler, draw, pairwise
+from anynet_study.apr.options import Floats
 
 LOOP_RESAMPLES = BLOCK
 

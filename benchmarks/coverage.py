@@ -12,10 +12,8 @@ proxies with one target. The standard error of a share of 2,000 samples is 0.5 p
 import numpy as np
 from scipy import stats
 
-from anynet_study.apr.bootstrap import Resampler
-from anynet_study.apr.intervals import bca
-from anynet_study.apr.pairs import pairwise
-from anynet_study.apr.ranks import Floats
+from anynet_study.apr.bootstrap import Resampler, bca, pairwise
+from anynet_study.apr.options import Floats
 
 SAMPLES = {16: 2000, 40: 2000, 500: 500}
 RESAMPLES = 1000

@@ -13,8 +13,8 @@ from typing import get_args
 
 import numpy as np
 
-from anynet_study.apr.fit_lines import Method, linear_fit
-from anynet_study.apr.ranks import Floats
+from anynet_study.apr.fits import FitMethod, linear_fit
+from anynet_study.apr.options import Floats
 
 SIZES = (6, 10, 20, 40, 200)
 SAMPLES = 1000
@@ -46,7 +46,7 @@ def heavy(n: int, generator: np.random.Generator) -> Floats:
     return np.array([x, 1.1 * x - 20 + 2 * generator.standard_t(3, n)])
 
 
-def coverage(population, n: int, method: Method) -> tuple[float, ...]:  # type: ignore[no-untyped-def]
+def coverage(population, n: int, method: FitMethod) -> tuple[float, ...]:  # type: ignore[no-untyped-def]
     x, y = population(2_000_000, np.random.default_rng(0))
     slope, intercept = np.polyfit(x, y, 1)
     truth = slope, np.corrcoef(x, y)[0, 1] ** 2, intercept + slope * 70
@@ -64,7 +64,7 @@ def coverage(population, n: int, method: Method) -> tuple[float, ...]:  # type: 
 if __name__ == "__main__":
     print("slope, R squared, line at 70" + "".join(f"   n={n:<13}" for n in SIZES))
     for population in (even, fanning, weak, skewed, heavy):
-        for method in get_args(Method):
+        for method in get_args(FitMethod):
             line = f"{population.__name__:10}{method:18}"
             for n in SIZES:
                 shares = coverage(population, n, method)

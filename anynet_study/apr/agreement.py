@@ -1,25 +1,23 @@
-"""Two trainings of the same architectures: does what was changed change the ranking?
+"""Does a change of training change the ranking of the architectures?
 
-Paper 1 asks it of longer training and another stem (section 6.1.1, Figure A1), of top-1 against
-top-5 error (6.1.4, A4), of balanced classes (6.1.6, A5) and of pretraining (6.2.1, A6).
+Paper 1 asks it of longer training and another stem (section 6.1.1, Figure A1), of the number of
+epochs (6.1.2, A2), of top-1 against top-5 error (6.1.4, A4), of balanced classes (6.1.6, A5) and of
+pretraining (6.2.1, A6).
 """
 
 import numpy as np
 import pandas as pd
 
-from anynet_study.apr.bootstrap import Resampler
-from anynet_study.apr.correlations import p_values
-from anynet_study.apr.edf_sample import check_seed
-from anynet_study.apr.intervals import Resampled, check_level
-from anynet_study.apr.kernels import Method
-from anynet_study.apr.pairs import complete_in
-from anynet_study.apr.ranks import Floats
-from anynet_study.apr.resampling import resampled_mean
-from anynet_study.apr.table import check_errors
+from anynet_study.apr.bootstrap import Resampled, Resampler, complete_in, pairwise, resampled_mean
+from anynet_study.apr.correlations import correlate_pairs, p_values
+from anynet_study.apr.error_tables import check_errors, check_long
+from anynet_study.apr.options import Floats, Method, check_level, check_seed, with_attrs
 from anynet_study.errors import UserError
 
 #: Architectures compared with all others at once when pairs are counted.
 ROWS = 512
+
+RESULT = ["dataset", "epoch", "epochs", "share", "estimate", "low", "high", "n"]
 
 
 def agreement(
@@ -65,7 +63,7 @@ def agreement(
         columns = [first[dataset], second[dataset]] + ([first[source]] if source else [])
         found = _compare(np.column_stack(columns), method, resamples, seed, level)
         results.append({"dataset": dataset, **found})
-    return pd.DataFrame(results)
+    return with_attrs(pd.DataFrame(results), level, method)
 
 
 def _compare(
@@ -115,3 +113,66 @@ def swapped_share(x: Floats, y: Floats) -> float:
         reversed_pairs += int((product < 0).sum())
         untied += int((product != 0).sum())
     return reversed_pairs / untied if untied else np.nan
+
+
+def duration(
+    curves: pd.DataFrame,
+    method: Method = "spearman",
+    resamples: int = 1_000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Correlation of the errors after every epoch with those after the last, for each dataset.
+
+    `curves` is long: dataset, architecture, epoch (from 1), error (percent; NaN is left out), a row
+    a run and epoch. Returns DataFrame[dataset, epoch, epochs, share, estimate, low, high, n]:
+    `epochs` is the dataset's last and `share` the part of the training that is over; n counts the
+    architectures with an error after the epoch and after the last. NaN where n < 4 or all err
+    alike. Estimates are of the errors as measured: training noise is in both, and makes the errors
+    of neighbouring epochs of one run agree more than those of two runs would.
+    """
+    runs = check_long(curves, ["dataset", "architecture", "epoch"], "curves")
+    parts = [pd.DataFrame(columns=RESULT)] if runs.empty else []
+    for dataset, part in runs.groupby("dataset", sort=False):
+        wide = part.pivot(index="architecture", columns="epoch", values="error")
+        values = check_errors(wide, fewest=0).to_numpy()
+        last = values.shape[1] - 1
+        pairs = pairwise(values, [(epoch, last) for epoch in range(last + 1)])
+        table = correlate_pairs(values, pairs, method, resamples, seed, level)
+        epochs = wide.columns.to_numpy()
+        row = {"dataset": dataset, "epoch": epochs, "epochs": epochs[-1]}
+        parts.append(table.assign(**row, share=epochs / epochs[-1]))
+    result = pd.concat(parts)[RESULT].reset_index(drop=True)
+    return with_attrs(result, level, method)
+
+
+def cheapest_budget(table: pd.DataFrame, keep: float = 0.95) -> pd.DataFrame:
+    """The fewest epochs that keep the ranking: from there on it correlates at least `keep`.
+
+    `table` is a result of `duration`. Returns DataFrame[dataset, keep, epoch, epochs, share,
+    estimate, low, high, epoch_sure, n]: `epoch` is the first after which every estimate up to the
+    last epoch is at least `keep`, with the estimate there and its interval; `epoch_sure` the first
+    after which every lower end is; at the latest it is the last.
+    """
+    if not 0 < keep <= 1:
+        raise UserError(f"keep: {keep} is not a correlation above 0, at most 1")
+    rows = []
+    for dataset, part in table.groupby("dataset", sort=False):
+        rising = part.sort_values("epoch").reset_index(drop=True)
+        first = _from_where(rising["estimate"] >= keep - 1e-12)
+        sure = _from_where(rising["low"] >= keep - 1e-12)
+        found = rising.iloc[first]
+        row = found[["epoch", "epochs", "share", "estimate", "low", "high"]].to_dict()
+        rows.append(
+            {"dataset": dataset, "keep": keep, **row}
+            | {"epoch_sure": rising["epoch"].iloc[sure], "n": found["n"]}
+        )
+    result = pd.DataFrame(rows)
+    result.attrs = dict(table.attrs)
+    return result
+
+
+def _from_where(held: pd.Series) -> int:
+    """First position from which all hold up to the end; the last one at the latest."""
+    failed = np.flatnonzero(~held.to_numpy()[:-1])
+    return int(failed[-1]) + 1 if len(failed) else 0

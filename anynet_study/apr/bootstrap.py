@@ -1,20 +1,48 @@
-"""The bootstrap over architectures: one set of resamples for every pair of columns.
+"""The bootstrap over architectures: resamples, jackknife, and BCa intervals of any statistic.
 
-Resampling whole architectures keeps the pairs together, so that differences, averages and maxima
-of correlations can be taken resample by resample (a paired bootstrap).
+Resampling whole architectures keeps the pairs of columns together, so that differences, averages
+and maxima of correlations can be taken resample by resample (a paired bootstrap).
+
+The intervals are BCa intervals (bias-corrected and accelerated percentiles: Efron, "Better
+bootstrap confidence intervals", 1987). How often nominal 95% intervals of Spearman's rho held the
+population's value in `benchmarks/coverage.py`, in percent, BCa | plain percentile:
+
+    population                     n = 16        n = 40        n = 500
+    normal, r = 0                95.7 | 94.5   95.9 | 95.2   94.2 | 94.6
+    normal, r = 0.5              95.1 | 95.8   95.3 | 95.4   94.4 | 94.8
+    normal, r = 0.9              96.4 | 98.1   95.5 | 96.5   94.4 | 94.4
+    normal, r = 0.97             97.8 | 97.8   95.2 | 94.8   94.8 | 95.8
+    coarse (many ties)           94.5 | 94.8   94.8 | 95.0   94.6 | 94.4
+    fanning (heavy tails)        91.2 | 92.3   92.3 | 92.8   96.0 | 95.4
+    difference, unlike proxies   95.0 | 95.5   95.8 | 96.0   97.2 | 96.6
+    difference, like proxies     96.1 | 98.0   96.3 | 97.3   94.6 | 94.6
+
+Resamples repeat architectures, whose ties pull strong correlations towards zero: percentiles are
+then too wide, which the bias correction mends, so BCa is used throughout. Below 40 architectures
+with errors that fan out, expect about 92%.
 """
 
-from collections.abc import Callable
+import functools
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri, stdtrit
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from anynet_study.apr.intervals import Resampled
-from anynet_study.apr.kernels import Kernel, Method, make_kernel
-from anynet_study.apr.pairs import PairSet
-from anynet_study.apr.ranks import Floats, Ints, Multiplicities
-from anynet_study.apr.scratch import Scratch
-from anynet_study.apr.threads import in_threads
+from anynet_study.apr.error_tables import FEWEST
+from anynet_study.apr.kernels import Kernel, Scratch, make_kernel
+from anynet_study.apr.options import Floats, Ints, Method, Multiplicities
 from anynet_study.errors import UserError
+
+Item = TypeVar("Item")
+
+#: Values in which a thread looks for percentiles before it takes further ones.
+PARTITIONED = 1_000_000
 
 #: Resamples that share one random stream: fixed, so that the draws depend on the seed alone.
 BLOCK = 256
@@ -22,6 +50,174 @@ BLOCK = 256
 #: Most values of a jackknife. Beyond it leaves out groups of rows, not each row: the skewness that
 #: BCa intervals want of it is the same, and the time does not grow with the square of the rows.
 MOST_LEFT_OUT = 2_000
+
+
+def in_threads(function: Callable[[Item], None], items: Iterable[Item]) -> None:
+    """Call a function for each item, as many at a time as there are cores; raise what it raises."""
+    todo = list(items)
+    # BLAS threads under our own would fight for the same cores: up to 8 times slower.
+    with _libraries().limit(limits=1, user_api="blas"):
+        if len(todo) < 2:  # threads take longer to start than much of the work here
+            for item in todo:
+                function(item)
+            return
+        with ThreadPoolExecutor(cores()) as pool:
+            list(pool.map(function, todo))
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@functools.cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@dataclass(frozen=True)
+class PairSet:
+    """Pairs of columns of a table (n, k) with the rows that count for each."""
+
+    #: (p, 2) column indices.
+    columns: Ints
+    #: (p, n) whether a row counts for the pair; False wherever one of its cells is missing.
+    rows: NDArray[np.bool_]
+
+    @property
+    def counts(self) -> Ints:
+        """(p,) rows that count."""
+        counts: Ints = self.rows.sum(axis=1)
+        return counts
+
+    def enough(self) -> "PairSet":
+        """The same pairs, with no rows at all where there are too few for a correlation."""
+        return PairSet(self.columns, self.rows & (self.counts >= FEWEST)[:, None])
+
+    def slabs(self, pairs: int) -> Iterator["PairSet"]:
+        """The pairs in order, at most so many at a time."""
+        for start in range(0, len(self), pairs):
+            part = slice(start, start + pairs)
+            yield PairSet(self.columns[part], self.rows[part])
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
+def pairwise(values: Floats, columns: Sequence[tuple[int, int]]) -> PairSet:
+    """Pairs that use the rows where both of their columns have a value."""
+    return complete_in(values, columns, columns)
+
+
+def complete_in(
+    values: Floats, columns: Sequence[tuple[int, int]], needed: Sequence[Sequence[int]]
+) -> PairSet:
+    """Pairs that use the rows where all columns `needed` (a list for each pair) have a value."""
+    present = ~np.isnan(values)
+    rows = [present[:, list(each)].all(axis=1) for each in needed]
+    shape = (len(columns), len(values))
+    return PairSet(
+        np.array(columns, dtype=np.int64).reshape(-1, 2), np.array(rows, dtype=bool).reshape(shape)
+    )
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """Statistics of a sample with their bootstrap and jackknife values; NaN where undefined."""
+
+    #: (p,)
+    estimate: Floats
+    #: (p, resamples)
+    draws: Floats
+    #: (p, n), or fewer where groups of rows were left out
+    jackknife: Floats
+
+    def __getitem__(self, which: slice | Ints) -> "Resampled":
+        return Resampled(*(each[which] for each in self._parts()))
+
+    def __sub__(self, other: "Resampled") -> "Resampled":
+        """Differences, resample by resample."""
+        pairs = zip(self._parts(), other._parts(), strict=True)
+        return Resampled(*(mine - theirs for mine, theirs in pairs))
+
+    def combined(self, function: Callable[..., Floats], *others: "Resampled") -> "Resampled":
+        """A function, value by value, of this and other statistics of the same resamples."""
+        parts = zip(self._parts(), *(other._parts() for other in others), strict=True)
+        return Resampled(*(function(*values) for values in parts))
+
+    def average(self) -> "Resampled":
+        """The mean of the p statistics, resample by resample, as one statistic."""
+        return Resampled(*(each.mean(axis=0, keepdims=True) for each in self._parts()))
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """(p,) lower and upper ends; see `bca`."""
+        return bca(self.estimate, self.draws, self.jackknife, level)
+
+    def _parts(self) -> tuple[Floats, Floats, Floats]:
+        return self.estimate, self.draws, self.jackknife
+
+
+def bca(estimate: Floats, draws: Floats, jackknife: Floats, level: float) -> tuple[Floats, Floats]:
+    """BCa intervals (p,), (p,) of p statistics from draws (p, resamples) and jackknife (p, n).
+
+    Undefined resamples (a column is constant in them) are left out; where they are more than
+    half, and where the estimate is undefined, both ends are NaN. So they are where the jackknife
+    is undefined: a column that one architecture alone keeps from being constant varies in no
+    resample but by it, and the interval would have hardly any width. An interval always holds its
+    estimate. With a perfect correlation every resample is perfect and the interval has no width.
+    """
+    defined = np.isfinite(draws).sum(axis=1)
+    usable = np.isfinite(estimate) & (defined > draws.shape[1] / 2)
+    usable &= np.isfinite(jackknife).all(axis=1)
+    below = (draws < estimate[:, None]).sum(axis=1)
+    equal = (draws == estimate[:, None]).sum(axis=1)
+    total = np.maximum(defined, 1)
+    bias = ndtri(np.clip((below + equal / 2) / total, 0.5 / total, 1 - 0.5 / total))
+    acceleration = _acceleration(jackknife)
+    shares = []
+    for tail in ((1 - level) / 2, (1 + level) / 2):
+        shifted = bias + ndtri(tail)
+        # Past the pole of the acceleration the percentile is the outermost one.
+        stretch = np.maximum(1 - acceleration * shifted, 1e-6)
+        shares.append(ndtr(bias + shifted / stretch))
+    ends = _percentiles(draws, defined, np.stack(shares, axis=1))
+    low, high = np.minimum(ends[:, 0], estimate), np.maximum(ends[:, 1], estimate)
+    return np.where(usable, low, np.nan), np.where(usable, high, np.nan)
+
+
+def _acceleration(jackknife: Floats) -> Floats:
+    """(p,) a sixth of the skewness of the jackknife's influence values."""
+    defined = np.isfinite(jackknife)
+    count = np.maximum(defined.sum(axis=1, keepdims=True), 1)
+    filled = np.where(defined, jackknife, 0.0)
+    influence = np.where(defined, filled.sum(axis=1, keepdims=True) / count - filled, 0.0)
+    scale = (influence**2).sum(axis=1) ** 1.5
+    cubes = (influence**3).sum(axis=1)
+    skewness: Floats = np.divide(cubes, 6 * scale, out=np.zeros_like(scale), where=scale > 0)
+    return skewness
+
+
+def _percentiles(draws: Floats, defined: Ints, shares: Floats) -> Floats:
+    """(p, 2) linear interpolation at `shares` (p, 2) of the defined values of draws (p, b).
+
+    Only what stands at those places is sorted out, which takes a third of the time of sorting.
+    """
+    last = np.maximum(defined - 1, 0)[:, None]
+    position = shares * last
+    lower = np.floor(position).astype(np.int64)
+    places = np.stack([lower, np.minimum(lower + 1, last)])
+    result = np.empty_like(shares)
+
+    def fill(rows: range) -> None:
+        for row in rows:
+            ordered = np.partition(draws[row], np.unique(places[:, row]))  # NaNs come last
+            at_lower, at_upper = ordered[places[:, row]]
+            result[row] = at_lower + (at_upper - at_lower) * (position[row] - lower[row])
+
+    at_once = max(1, PARTITIONED // max(1, draws.shape[1]))
+    starts = range(0, len(draws), at_once)
+    in_threads(fill, [range(start, min(start + at_once, len(draws))) for start in starts])
+    return result
 
 
 class Resampler:
@@ -114,3 +310,52 @@ def leave_one_out(n: int, block: int) -> Multiplicities:
     left_out = np.arange(block * BLOCK, min((block + 1) * BLOCK, groups))
     others: Multiplicities = (left_out[:, None] != np.arange(n) % max(groups, 1)).astype(np.int32)
     return others
+
+
+def resample(
+    function: Callable[[Multiplicities], Floats], n: int, resamples: int, seed: int
+) -> Resampled:
+    """One statistic of n architectures: `function` maps multiplicities (b, n) to values (b,)."""
+    once: Multiplicities = np.ones((1, n), dtype=np.int32)
+    starts = range(0, resamples, BLOCK)
+    draws = [
+        function(draw(n, min(BLOCK, resamples - start), seed, start // BLOCK)) for start in starts
+    ]
+    blocks = range(-(-min(n, MOST_LEFT_OUT) // BLOCK))
+    left_out = [function(leave_one_out(n, block)) for block in blocks]
+    return Resampled(function(once), np.concatenate(draws)[None], np.concatenate(left_out)[None])
+
+
+def resampled_mean(values: Floats, resamples: int, seed: int) -> Resampled:
+    """The mean of n values; NaN throughout where there are fewer than two."""
+    if len(values) < 2:
+        nothing = np.full((1, 1), np.nan)
+        return Resampled(nothing[0], nothing, nothing)
+
+    def mean(counts: Multiplicities) -> Floats:
+        means: Floats = counts @ values / counts.sum(axis=1)
+        return means
+
+    return resample(mean, len(values), resamples, seed)
+
+
+def widened(level: float, n: int, freedom: int) -> float:
+    """The level of a normal interval as wide as Student's t, by the root of n / freedom as well."""
+    wide = 2 * ndtr(np.sqrt(n / freedom) * stdtrit(freedom, (1 + level) / 2)) - 1
+    return min(float(wide), 1 - 1e-9)  # of very few points: all that was drawn
+
+
+def percentiles(
+    draws: Floats, estimate: ArrayLike, level: float, size: float = np.inf
+) -> tuple[Floats, Floats]:
+    """Ends of percentile intervals over the first axis of `draws`; they hold the estimate.
+
+    A sample's (effective) `size` widens them as Student's t would: resamples of a small sample
+    vary too little (expanded percentiles: Hesterberg, "What Teachers Should Know About the
+    Bootstrap", 2015).
+    """
+    tail = (1 - level) / 2
+    if np.isfinite(size):
+        tail = float(ndtr(np.sqrt(size / (size - 1)) * stdtrit(size - 1, tail)))
+    low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
+    return np.minimum(low, estimate), np.maximum(high, estimate)

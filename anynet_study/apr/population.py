@@ -1,12 +1,28 @@
-"""Joining errors with the parameters of the architectures."""
+"""What is known of the architectures themselves: their stage parameters and their weights.
+
+Architectures that were not drawn with equal probability have weights, proportional to an
+architecture's probability in the design space over that of being drawn (importance or stratified
+sampling). With weights, a correlation is that of the weighted sample, and so estimates that of the
+design space: weights that are whole numbers stand for as many copies of an architecture. Only
+ratios of weights count. Resamples of the bootstrap draw architectures with equal probability, and
+each keeps its weight; that a stratified sample fixes how many are drawn of each stratum is not
+used, so that its intervals are, if anything, too wide. Nominal 95% intervals of Spearman's rho held
+the value of the space in 94% to 96% of 400 simulated samples of 40, 200 and 500 (effective: 24,
+118, 294), also of a column that the weights depend on.
+
+`correlations`, `drivers`, `stage_drivers`, `match_family`, `best_proxies` and `proxy_costs` take
+weights, for Spearman's and Pearson's coefficients. The others describe the sample as it was drawn.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from anynet_study.apr.bootstrap import PairSet
+from anynet_study.apr.options import Floats
 from anynet_study.errors import UserError
 
 #: Most stages that an architecture may have.
@@ -107,3 +123,48 @@ def _incomplete(missing: NDArray[np.bool_]) -> NDArray[np.bool_]:
     gap = (lacks[:, :-1] & ~lacks[:, 1:]).any(axis=1)
     found: NDArray[np.bool_] = in_part | gap | lacks[:, 0]
     return found
+
+
+def weights_of(population: pd.DataFrame) -> pd.Series | None:
+    """The column `weight` of a population, by architecture; None where it has no such column."""
+    if "weight" not in population.columns:
+        return None
+    if "architecture" in population.columns:
+        population = population.set_index("architecture")
+    return population["weight"]
+
+
+def aligned_weights(weights: pd.Series | None, errors: pd.DataFrame) -> Floats | None:
+    """(n,) weights of the architectures of `errors`, in its order, with mean 1; None for None.
+
+    Raises UserError where an architecture has no weight, several, or none that is finite and above
+    0.
+    """
+    if weights is None:
+        return None
+    rows = rows_of(errors, weights.to_frame("weight"), "weights")["weight"]
+    chosen = pd.to_numeric(rows, errors="coerce")
+    values: Floats = chosen.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
+    bad = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
+    if len(bad):
+        raise UserError(
+            f"weights: architecture {errors.index[bad[0]]} has {rows.iloc[bad[0]]}; "
+            "legal: finite numbers above 0"
+        )
+    values /= values.mean()
+    return values
+
+
+def effective_size(weights: ArrayLike) -> float:
+    """Rows of equal weight that would say as much (Kish): square of the sum / sum of squares.
+
+    0 where there are none.
+    """
+    values = np.asarray(weights, dtype=np.float64)
+    squares = float((values**2).sum())
+    return float(values.sum()) ** 2 / squares if squares else 0.0
+
+
+def effective_sizes(pairs: PairSet, weights: Floats) -> Floats:
+    """(p,) effective sizes of the architectures that count for each pair."""
+    return np.array([effective_size(weights[rows]) for rows in pairs.rows], dtype=np.float64)

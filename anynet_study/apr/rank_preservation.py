@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from anynet_study.apr.ranks import Floats, Ints
-from anynet_study.apr.scores import check_scores
+from anynet_study.apr.error_tables import check_scores
+from anynet_study.apr.options import Floats, Ints, with_attrs
 from anynet_study.errors import UserError
 
 Noise = Literal["pooled", "own"]
@@ -63,7 +63,8 @@ def replicate_intervals(
             "note": np.where(known, "", "no replicates: no interval"),
         }
         parts.append(pd.DataFrame(columns))
-    return pd.concat(parts, ignore_index=True)
+    result = pd.concat(parts, ignore_index=True)
+    return with_attrs(result, level, n=result["architecture"].nunique())
 
 
 def tied_ranks(intervals: pd.DataFrame) -> pd.DataFrame:
@@ -85,7 +86,9 @@ def tied_ranks(intervals: pd.DataFrame) -> pd.DataFrame:
         }
         chosen = part[["dataset", "architecture", "error", "low", "high"]].assign(**ranks)
         parts.append(chosen.sort_values(["rank", "rank_best"], kind="stable"))
-    return pd.concat(parts, ignore_index=True)
+    result = pd.concat(parts, ignore_index=True)
+    result.attrs = dict(intervals.attrs)
+    return result
 
 
 def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
@@ -115,7 +118,8 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
             )
     if not rows:
         raise UserError(f"reference: no dataset has two architectures in common with {reference}")
-    return pd.DataFrame(rows)
+    result = pd.DataFrame(rows)
+    return with_attrs(result, intervals.attrs.get("level"), n=result["architectures"].max())
 
 
 def _compare(reference: pd.DataFrame, other: pd.DataFrame) -> dict[str, object]:

@@ -1,16 +1,20 @@
-"""Accuracy under distribution shifts: its average, and the effective robustness ratio.
+"""Accuracy under distribution shifts: its average, and what is beyond the trend of baselines.
 
-Feuer et al. 2023 (paper 5), section 3.
+Feuer et al. 2023 (paper 5), section 3; effective robustness is that of Taori et al. 2020.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
+from anynet_study.apr.error_tables import check_accuracies, check_columns
+from anynet_study.apr.fit_intervals import residuals, robust_reaches, student, variances
+from anynet_study.apr.fits import LinearFit, Scale, from_scale, linear_fit, slope_of, to_scale
 from anynet_study.apr.gaps import image_count
-from anynet_study.apr.scores import check_accuracies, check_columns
+from anynet_study.apr.interval_formulas import binomial_interval
+from anynet_study.apr.options import Floats, check_level, with_attrs
 from anynet_study.errors import UserError
 
 #: Name of the mean over the shifts among them.
@@ -50,7 +54,8 @@ def average_robustness(
         columns["average_high"] = (average + reach).clip(upper=100)
     result = pd.DataFrame({**columns, "ratio": average / with_base, "shifts": len(names)})
     no_ratio = (notes == "") & with_base.isna()
-    return result.assign(note=notes.mask(no_ratio, f"0% on {base}: no ratio")).reset_index()
+    result = result.assign(note=notes.mask(no_ratio, f"0% on {base}: no ratio")).reset_index()
+    return with_attrs(result, None if images is None else level, n=(notes == "").sum())
 
 
 def checked_table(
@@ -71,3 +76,128 @@ def what_is_missing(table: pd.DataFrame) -> pd.Series:
     lacking = [", ".join(map(str, table.columns[row])) for row in missing.to_numpy()]
     notes = [f"no accuracy on {names}" if names else "" for names in lacking]
     return pd.Series(notes, index=table.index, dtype=object)
+
+
+def effective_robustness(
+    accuracies: pd.DataFrame,
+    base: str,
+    shifts: Sequence[str] | None = None,
+    baseline: Collection[str] | None = None,
+    scale: Scale = "logit",
+    images: Mapping[str, int] | None = None,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Accuracy on each shift beyond what baseline models of the same base accuracy have.
+
+    The expected accuracy on a shift is a linear fit of it on the base accuracy, on `scale`, through
+    the `baseline` architectures (by default all), such as standard models trained on the base
+    alone. effective = accuracy - expected, in percentage points; its mean over the shifts is the
+    shift "average".
+
+    Returns long DataFrame[architecture, shift, base, accuracy, expected, effective, effective_low,
+    effective_high, baseline, note]. The interval is of the fit (Student's t with the standard error
+    HC3: `fit_robust`; of "average" by the delta method); with `images` also of the sampling error
+    of the accuracy on the shift (Clopper-Pearson, squared and added), though not for "average".
+    Architectures that lack an accuracy, and those at 0% or 100% of the base, which have no place
+    on the scale, keep their rows with NaN and a note; they are no part of the fit. Accuracies of 0%
+    or 100% on a shift are moved in by half an image for the fit where `images` are given, else
+    their architectures are left out of all fits. Raises UserError where a fit is impossible.
+    """
+    check_level(level)
+    table, names = checked_table(accuracies, base, shifts)
+    chosen = table.index if baseline is None else pd.Index(list(dict.fromkeys(baseline)))
+    unknown = chosen.difference(table.index, sort=False)
+    if len(unknown):
+        raise UserError(f"baseline: no architecture {unknown[0]} in the accuracies")
+    notes = what_is_missing(table)
+    if scale != "linear":
+        edge = (notes == "") & ~table[base].between(0, 100, inclusive="neither")
+        notes = notes.mask(edge, f"{base} of 0% or 100% has no place on the {scale} scale")
+    whole = table[notes == ""]
+    fitted = whole.loc[whole.index.isin(chosen)]
+    if scale != "linear" and images is None:
+        # The same architectures for all shifts, so that their lines can be averaged.
+        fitted = fitted[((fitted[names] > 0) & (fitted[names] < 100)).all(axis=1)]
+    bases = whole[base].to_numpy()
+    fits = [_fit(fitted, base, shift, scale, images, level) for shift in names]
+    parts = []
+    for shift, fit in zip(names, fits, strict=True):
+        region = _region(fit, bases, level)
+        size = None if images is None else image_count(images, shift)
+        parts.append(_rows(whole[shift].to_numpy(), region, level, size))
+    if len(names) > 1:
+        region = _mean_region(fits, bases, level)
+        parts.append(_rows(whole[names].mean(axis=1).to_numpy(), region, level, None))
+    shown = [*names, AVERAGE][: len(parts)]
+    long = [
+        part.set_index(whole.index).reindex(table.index).assign(shift=shift, base=table[base])
+        for shift, part in zip(shown, parts, strict=True)
+    ]
+    result = pd.concat(long).rename_axis(index="architecture")
+    result["baseline"] = result.index.isin(fitted.index)
+    result = result.assign(note=notes.reindex(result.index)).reset_index()
+    ends = ["effective", "effective_low", "effective_high"]
+    columns = ["architecture", "shift", "base", "accuracy", "expected", *ends, "baseline", "note"]
+    return with_attrs(result[columns], level, n=len(fitted), scale=scale)
+
+
+def _fit(
+    fitted: pd.DataFrame,
+    base: str,
+    shift: str,
+    scale: Scale,
+    images: Mapping[str, int] | None,
+    level: float,
+) -> LinearFit:
+    sizes = None
+    if images is not None:
+        sizes = image_count(images, base), image_count(images, shift)
+    try:
+        # The line alone is wanted, which takes no resamples.
+        return linear_fit(
+            fitted[base], fitted[shift], scale, level=level, method="student", images=sizes
+        )
+    except UserError as error:
+        text = str(error).removeprefix("fit: ")
+        raise UserError(f"baseline: no fit of {shift} on {base}: {text}") from None
+
+
+def _region(fit: LinearFit, bases: Floats, level: float) -> Floats:
+    """(3, m) what a line expects at base accuracies (m,), and the ends of its interval."""
+    at = to_scale(bases, fit.scale)
+    height, reach = fit.intercept + fit.slope * at, robust_reaches(fit.x, fit.y, at, level)
+    return from_scale(np.array([height, height - reach, height + reach]), fit.scale)
+
+
+def _mean_region(fits: list[LinearFit], bases: Floats, level: float) -> Floats:
+    """(3, m) the mean of the lines at base accuracies (m,), and the ends of its interval.
+
+    The lines rest on the same architectures, whose distances from them go together.
+    """
+    first = fits[0]
+    at = to_scale(bases, first.scale)
+    heights = np.array([fit.intercept + fit.slope * at for fit in fits])
+    left = np.array([residuals(fit.x, fit.y) for fit in fits])
+    error = np.sqrt(variances(first.x, left, slope_of(heights, first.scale).T / len(fits), at))
+    mean = from_scale(heights, first.scale).mean(axis=0)
+    reach = student(first.n, level) * error
+    return np.array([mean, mean - reach, mean + reach])
+
+
+def _rows(accuracy: Floats, region: Floats, level: float, images: int | None) -> pd.DataFrame:
+    expected, low, high = region
+    below, above = high - expected, expected - low
+    if images is not None:
+        wrong_low, wrong_high = binomial_interval(100 - accuracy, images, level)
+        below = np.hypot(below, wrong_high - (100 - accuracy))
+        above = np.hypot(above, (100 - accuracy) - wrong_low)
+    effective = accuracy - expected
+    return pd.DataFrame(
+        {
+            "accuracy": accuracy,
+            "expected": expected,
+            "effective": effective,
+            "effective_low": effective - below,
+            "effective_high": effective + above,
+        }
+    )

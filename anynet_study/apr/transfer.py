@@ -1,25 +1,32 @@
-"""Does progress on a source dataset carry over to targets? (Fang et al. 2023, paper 3, section 4.)
+"""Does progress on a source dataset carry over to targets?
 
-Lines through all models and through the better ones only: a trend that weak models make may end
-where current models are.
+Fang et al. 2023 (paper 3), section 4 and Appendix N: lines through all models and through the
+better ones only, as a trend that weak models make may end where current models are; and whether the
+other targets tell more of a target than the source does. Salaudeen and Hardt 2024 (paper 4, Figures
+1b and 8b): accuracies of different datasets cannot be compared, but what each model gains over the
+same early model can.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
-from anynet_study.apr.edf_sample import check_seed
-from anynet_study.apr.fit_lines import Method, linear_fit
-from anynet_study.apr.fit_scales import Scale, check_scale
-from anynet_study.apr.intervals import check_level
-from anynet_study.apr.ranks import Floats
-from anynet_study.apr.scores import check_columns, check_scores
+from anynet_study.apr.bootstrap import Resampler, pairwise
+from anynet_study.apr.error_tables import FEWEST, check_accuracies, check_columns, check_scores
+from anynet_study.apr.fits import FitMethod, Scale, check_scale, clip_perfect, linear_fit, to_scale
+from anynet_study.apr.gaps import image_count
+from anynet_study.apr.options import Floats, Method, check_level, check_seed, with_attrs
 from anynet_study.errors import UserError
 
 #: Statistics of a fit that have an interval.
 ESTIMATES = ("correlation", "slope", "intercept", "r2", "adjusted_r2")
+
 ENDS = tuple(f"{name}{end}" for name in ESTIMATES for end in ("", "_low", "_high"))
+
+Average = Literal["logits", "scores", "ranks"]
 
 
 def transfer_fits(
@@ -32,7 +39,7 @@ def transfer_fits(
     resamples: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
-    method: Method = "robust",
+    method: FitMethod = "robust",
 ) -> pd.DataFrame:
     """Linear fits of each target on the source, of all models and of those above a threshold.
 
@@ -62,7 +69,8 @@ def transfer_fits(
             row |= fit_row(both[source], both[target], scale, resamples, seed, level, method)
             rows.append(row)
     columns = ["target", "models", "n", *ENDS, "excluded", "note"]
-    return pd.DataFrame(rows).reindex(columns=columns)
+    result = pd.DataFrame(rows).reindex(columns=columns)
+    return with_attrs(result, level, "pearson", scale=scale, fit=method)
 
 
 def fit_row(
@@ -72,7 +80,7 @@ def fit_row(
     resamples: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
-    method: Method = "robust",
+    method: FitMethod = "robust",
 ) -> dict[str, object]:
     """A `linear_fit` as a row of a table.
 
@@ -121,3 +129,243 @@ def _percent(column: pd.Series, limits: tuple[float, float] | None) -> Floats:
     if present.size and (present.min() < -1e-9 or present.max() > 100 + 1e-9):
         raise UserError(f"scores: {name} has values outside {worst:g} to {best:g}")
     return percent
+
+
+def relative_improvement(
+    accuracies: pd.DataFrame,
+    baseline: str,
+    images: Mapping[str, int] | None = None,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Every accuracy over the baseline model's on the same dataset.
+
+    `accuracies` in percent, architectures x datasets; `baseline` is one of the architectures.
+    Returns long DataFrame[dataset, architecture, accuracy, relative], in the order of the table,
+    without missing accuracies. With `images`, dataset -> number of test images, also relative_low
+    and relative_high: sampling error of both accuracies by the logarithm of the ratio (Katz et al.
+    1978), as if they were wrong independently of each other; as they share their hard images, the
+    interval is, if anything, too wide. An accuracy of 0 counts as half an image there.
+
+    Raises UserError where the baseline is not there, or has no accuracy above 0 on a dataset.
+    """
+    table = check_accuracies(accuracies)
+    if not 0 < level < 1:
+        raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
+    if baseline not in table.index:
+        raise UserError(f"baseline: no architecture {baseline} in the accuracies")
+    base = table.loc[baseline]
+    if not (base > 0).all():
+        where = base.index[~(base > 0)][0]
+        raise UserError(f"baseline: {baseline} has no accuracy above 0 on {where}")
+    result = table.melt(ignore_index=False, var_name="dataset", value_name="accuracy")
+    result = result.dropna(subset="accuracy").reset_index()
+    result = result[["dataset", "architecture", "accuracy"]]
+    reference = result["dataset"].map(base)
+    result["relative"] = result["accuracy"] / reference
+    if images is not None:
+        sizes = result["dataset"].map({name: image_count(images, name) for name in table.columns})
+        p, q = (np.maximum(each / 100, 0.5 / sizes) for each in (result["accuracy"], reference))
+        spread = np.sqrt((1 - p) / (sizes * p) + (1 - q) / (sizes * q))
+        # The baseline is exactly as good as itself.
+        spread = spread.where(result["architecture"] != baseline, 0.0)
+        factor = np.exp(stats.norm.ppf((1 + level) / 2) * spread)
+        result["relative_low"] = np.where(result["accuracy"] > 0, p / q / factor, 0.0)
+        result["relative_high"] = p / q * factor
+    return with_attrs(result, None if images is None else level, n=len(table))
+
+
+def improvement_fits(
+    accuracies: pd.DataFrame,
+    reference: str,
+    baseline: str,
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+    method: FitMethod = "student",
+) -> pd.DataFrame:
+    """Linear fits of every dataset's relative improvements on the reference dataset's.
+
+    Returns DataFrame[dataset, n, correlation, slope, slope_low, slope_high, intercept, ..., r2,
+    ..., adjusted_r2, ..., note], fits as in `transfer_fits`; "student" intervals, as these are
+    usually few models. Raises UserError as `relative_improvement` does.
+    """
+    check_columns(accuracies, [reference], "accuracies")
+    long = relative_improvement(accuracies, baseline)
+    relative = long.pivot(index="architecture", columns="dataset", values="relative")
+    rows = []
+    for name in accuracies.columns.drop(reference):
+        both = relative[[reference, name]].dropna()
+        row = fit_row(both[reference], both[name], "linear", resamples, seed, level, method)
+        rows.append({"dataset": name, "n": len(both), **row})
+    result = pd.DataFrame(rows).reindex(columns=["dataset", "n", *ENDS, "note"])
+    return with_attrs(result, level, "pearson", scale="linear", fit=method)
+
+
+def explained_beyond(
+    scores: pd.DataFrame,
+    source: str,
+    targets: Sequence[str] | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    average: Average = "logits",
+    images: Mapping[str, int] | None = None,
+) -> pd.DataFrame:
+    """F-tests of nested models: the source, the other targets' average, and both (Appendix N.1).
+
+    Every column is put on the scale of `average` ("logits" as in the paper: logits standardised
+    to mean 0 and variance 1; "scores": standardised as they are; "ranks": midranks), then the other
+    targets are averaged for each target. `ranges` as in `transfer_fits`; `images` moves scores of
+    0 and 100 in by half an image, which otherwise have no logit and are refused.
+
+    Returns DataFrame[target, n, r2_source, r2_average, r2_both, f_average, p_average, f_source,
+    p_source, note]: R squared of the three regressions, the F statistic (1 and n - 3 degrees of
+    freedom) and p-value of adding the average to the source, and of adding the source to the
+    average. Rests on the architectures with all scores, but for columns that have none or are
+    constant, which are left out and keep their row with NaN and a note.
+    """
+    table, notes = _complete(scores, source, targets, ranges)
+    units = _on(table, average, images)
+    rows = []
+    for target in notes:
+        row: dict[str, object] = {"target": target, "n": len(units)}
+        others = [name for name in units.columns if name not in (source, target)]
+        note = notes[target] or notes_on_others(others)
+        if not note:
+            mean = units[others].mean(axis=1)
+            row |= _nested(*(each.to_numpy() for each in (units[target], units[source], mean)))
+            note = "" if "p_source" in row else "explained exactly: no F-test"
+        rows.append({**row, "note": note})
+    names = [f"r2_{name}" for name in ("source", "average", "both")]
+    names += [f"{kind}_{name}" for name in ("average", "source") for kind in ("f", "p")]
+    return with_attrs(pd.DataFrame(rows).reindex(columns=["target", "n", *names, "note"]))
+
+
+def other_targets(
+    scores: pd.DataFrame,
+    source: str,
+    targets: Sequence[str] | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    average: Average = "logits",
+    images: Mapping[str, int] | None = None,
+    method: Method = "spearman",
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Each target's correlation with the source and with the other targets' average (N.2).
+
+    Columns and averages as in `explained_beyond`. Returns DataFrame[target, n, rho_source,
+    rho_source_low, rho_source_high, rho_average, ..., difference, ..., note]; difference = average
+    - source, its interval from the same resamples of architectures (BCa, paired).
+    """
+    check_level(level, resamples)
+    check_seed(seed)
+    table, notes = _complete(scores, source, targets, ranges)
+    units = _on(table, average, images)
+    kept = [name for name in units.columns if name != source]
+    usable = [name for name in notes if not notes[name] and len(kept) > 1]
+    result = pd.DataFrame({"target": [*notes], "n": len(units)})
+    if usable:
+        # Rounded: averages that are equal but for the order of their terms are tied.
+        means = {
+            f"{n} average": units[[o for o in kept if o != n]].mean(axis=1).round(12)
+            for n in usable
+        }
+        columns = units[[source, *usable]].join(pd.DataFrame(means, index=units.index)).to_numpy()
+        count = len(usable)
+        pairs = [(0, 1 + i) for i in range(count)] + [(1 + count + i, 1 + i) for i in range(count)]
+        drawn = Resampler(columns, pairwise(columns, pairs), method).resampled(resamples, seed)
+        halves = {"rho_source": drawn[:count], "rho_average": drawn[count:]}
+        places = [list(notes).index(name) for name in usable]
+        for name, each in {**halves, "difference": drawn[count:] - drawn[:count]}.items():
+            ends = zip(("", "_low", "_high"), (each.estimate, *each.interval(level)), strict=True)
+            for end, values in ends:
+                result[f"{name}{end}"] = pd.Series(values, index=places)
+    result["note"] = [notes[name] or notes_on_others(kept[1:]) for name in notes]
+    return with_attrs(result, level, method)
+
+
+def notes_on_others(others: Sequence[str]) -> str:
+    """Why there is no average of the other targets; "" where there are some."""
+    return "" if others else "there is no other target"
+
+
+def _complete(
+    scores: pd.DataFrame,
+    source: str,
+    targets: Sequence[str] | None,
+    ranges: Mapping[str, tuple[float, float]] | None,
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Architectures with all scores on the usable columns, and a note on each target ("": used)."""
+    table = normalised(scores, source, targets, ranges)
+    notes = {name: _flaw(table[name]) for name in table.columns}
+    if notes[source]:
+        raise UserError(f"scores: the source {source} has {notes[source]}")
+    table = table[[name for name in table.columns if not notes[name]]].dropna()
+    if len(table) < FEWEST:
+        raise UserError(
+            f"scores: {len(table)} architectures have all of {', '.join(map(str, table.columns))}; "
+            f"at least {FEWEST} are needed"
+        )
+    constant = [name for name in table.columns if table[name].nunique() == 1]
+    if source in constant:
+        raise UserError(f"scores: {source} is constant over the architectures with all scores")
+    notes |= dict.fromkeys(constant, "constant over the architectures with all scores")
+    return table.drop(columns=constant), {n: note for n, note in notes.items() if n != source}
+
+
+def _flaw(column: pd.Series) -> str:
+    known = column.dropna()
+    if known.empty:
+        return "no value at all"
+    return "one value only" if known.nunique() == 1 else ""
+
+
+def _on(table: pd.DataFrame, average: Average, images: Mapping[str, int] | None) -> pd.DataFrame:
+    """The columns, standardised, on the scale that targets are averaged on."""
+    if average not in get_args(Average):
+        raise UserError(f"average: no {average!r}; legal: {', '.join(get_args(Average))}")
+    columns = {}
+    for name, column in table.items():
+        values = column.to_numpy()
+        if average == "ranks":
+            values = stats.rankdata(values)
+        elif average == "logits":
+            values = _logits(values, str(name), (images or {}).get(name))
+        columns[name] = (values - values.mean()) / values.std(ddof=1)
+    return pd.DataFrame(columns, index=table.index)
+
+
+def _logits(values: Floats, name: str, images: int | None) -> Floats:
+    if images is not None:
+        values = clip_perfect(values, images)
+    elif ((values <= 0) | (values >= 100)).any():
+        raise UserError(
+            f"scores: {name} has a score at an end of its range, which has no logit; "
+            "give its number of test images (images=...), or take average='scores'"
+        )
+    return to_scale(values, "logit")
+
+
+def _nested(y: Floats, source: Floats, average: Floats) -> dict[str, float]:
+    """R squared of the three regressions, and F-tests of each predictor beyond the other."""
+    total = ((y - y.mean()) ** 2).sum()
+    left = {
+        "source": _residual_squares(y, [source]),
+        "average": _residual_squares(y, [average]),
+        "both": _residual_squares(y, [source, average]),
+    }
+    row = {f"r2_{name}": float(1 - squares / total) for name, squares in left.items()}
+    freedom = len(y) - 3
+    if left["both"] <= 1e-12 * total:  # rounding, not residuals
+        return row
+    for added, kept in (("average", "source"), ("source", "average")):
+        gain = max(left[kept] - left["both"], 0.0)
+        row[f"f_{added}"] = float(gain / (left["both"] / freedom))
+        row[f"p_{added}"] = float(stats.f.sf(row[f"f_{added}"], 1, freedom))
+    return row
+
+
+def _residual_squares(y: Floats, predictors: list[Floats]) -> float:
+    design = np.column_stack([np.ones(len(y)), *predictors])
+    weights = np.linalg.lstsq(design, y, rcond=None)[0]
+    return float(((y - design @ weights) ** 2).sum())

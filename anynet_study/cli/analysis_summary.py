@@ -115,7 +115,7 @@ def _heading(
 def _effective(errors: "pd.DataFrame", weights: "pd.Series[float] | None") -> float | None:
     """Kish's effective number of architectures; None without weights."""
     from anynet_study.apr import effective_size
-    from anynet_study.apr.weights import aligned_weights
+    from anynet_study.apr.population import aligned_weights
 
     aligned = aligned_weights(weights, errors)
     return None if aligned is None else effective_size(aligned)

@@ -66,8 +66,7 @@ def exclusions(source: "ErrorsInput") -> list[str]:
 
 
 def _check_options(options: "Options", weighted: bool) -> None:
-    from anynet_study.apr.intervals import check_level
-    from anynet_study.apr.kernels import Method
+    from anynet_study.apr.options import Method, check_level
 
     if options.method not in get_args(Method):
         raise UserError(f"--method: no {options.method!r}; legal: {', '.join(get_args(Method))}")

@@ -58,7 +58,7 @@ def split_by_name(spaces: Spaces, groups: Sequence[str]) -> Spaces:
 
 def _grouped(spaces: Spaces, chosen: "Mapping[str, pd.Series]") -> Spaces:
     """The groups with enough errors; the others are noted."""
-    from anynet_study.apr.pairs import FEWEST
+    from anynet_study.apr.error_tables import FEWEST
 
     (errors,) = spaces.errors.values()
     (models,) = spaces.models.values()

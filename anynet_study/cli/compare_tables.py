@@ -79,7 +79,7 @@ def draw(spaces: "Spaces", made: Comparison, level: float, figure: str, path: Pa
 def _ranges(spaces: "Spaces", name: str, level: float) -> "pd.DataFrame":
     """Where each number that describes the models, and differs, is good."""
     from anynet_study.apr import good_range
-    from anynet_study.apr.pairs import FEWEST
+    from anynet_study.apr.error_tables import FEWEST
 
     errors, weights = spaces.errors[name], (spaces.weights or {}).get(name)
     numbers = spaces.models[name].select_dtypes("number").drop(columns="weight", errors="ignore")

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from anynet_study.cli.complexity_sources import Network
+from anynet_study.cli.tables import amount, print_table
 from anynet_study.design_space import Population, memory
 from anynet_study.design_space.breakdown import Costs, Part, breakdown
 from anynet_study.design_space.populations.arrow import values_of
@@ -22,7 +21,6 @@ COLUMNS = {
     "training_memory": ("memory\n(GB)", 1e9, 2),
 }
 QUARTILES = {"lowest": 0, "25%": 25, "median": 50, "75%": 75, "highest": 100}
-LETTERS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def show_one(network: Network, batch: int, as_json: bool) -> None:
@@ -33,12 +31,11 @@ def show_one(network: Network, batch: int, as_json: bool) -> None:
         return
     a, total = network.architecture, _total(parts)
     name = "" if network.name == a.id else f"{network.name}: "
-    console = Console(highlight=False, markup=False)
-    console.print(f"{name}architecture {a.id} at {_place(network)}\n")
-    console.print(_structure(parts))
-    console.print()
-    console.print(_shares(parts, total))
-    console.print(
+    print(f"{name}architecture {a.id} at {_place(network)}\n")
+    _print_structure(parts)
+    print()
+    _print_shares(parts, total)
+    print(
         f"\nFLOPs {total.flops:,}, parameters {total.parameters:,}, "
         f"activations {total.activations:,};\ntraining with batch {batch} takes "
         f"{total.training_memory / 1e9:,.2f} GB of memory"
@@ -50,18 +47,17 @@ def show_several(networks: Sequence[Network], batch: int, as_json: bool) -> None
     if as_json:
         print(json.dumps([_as_json(network, batch) for network in networks]))
         return
-    console = Console(highlight=False, markup=False)
     places = {(network.resolution, network.classes) for network in networks}
-    where = f" at {_place(networks[0])}" if len(places) == 1 else ""
-    console.print(f"{len(networks)} networks{where}; memory of training with batch {batch}\n")
-    table = _table("", *(("px", "classes") if len(places) > 1 else ()))
-    for label, _, _ in COLUMNS.values():
-        table.add_column(label, justify="right")
+    several = len(places) > 1
+    where = "" if several else f" at {_place(networks[0])}"
+    print(f"{len(networks)} networks{where}; memory of training with batch {batch}\n")
+    headings = ["", *(("px", "classes") if several else ()), *(c[0] for c in COLUMNS.values())]
+    rows = []
     for network in networks:
         total = _total(_parts(network, batch))
-        place = (network.resolution, network.classes) if len(places) > 1 else ()
-        table.add_row(network.name, *map(str, place), *_in_units(total))
-    console.print(table)
+        place = (network.resolution, network.classes) if several else ()
+        rows.append([network.name, *place, *_in_units(total)])
+    print_table(headings, rows)
 
 
 def show_population(population: Population, batch: int, as_json: bool) -> None:
@@ -74,18 +70,17 @@ def show_population(population: Population, batch: int, as_json: bool) -> None:
         named = {name: dict(zip(QUARTILES, row, strict=True)) for name, row in spread.items()}
         print(json.dumps({**named, "count": len(population), **place, "batch": batch}))
         return
-    console = Console(highlight=False, markup=False)
-    console.print(
+    print(
         f"{len(population)} architectures at {population.resolution} px, {population.classes} "
         f"classes; memory of training with batch {batch}\n"
     )
-    table = _table("", *QUARTILES)
+    rows = []
     for name, row in spread.items():
         label, unit, decimals = COLUMNS[name]
-        shown = (f"{value / unit:,.{decimals}f}" for value in row)
-        table.add_row(label.replace("\n", " "), *shown)
-    console.print(table)
-    console.print(f"\none of them by its stages: --id {population.ids[0]}")
+        cells = (f"{value / unit:,.{decimals}f}" for value in row)
+        rows.append([label.replace("\n", " "), *cells])
+    print_table(["", *QUARTILES], rows)
+    print(f"\none of them by its stages: --id {population.ids[0]}")
 
 
 def _population_costs(population: Population, batch: int) -> dict[str, Any]:
@@ -129,47 +124,27 @@ def _as_json(network: Network, batch: int) -> dict[str, Any]:
     }
 
 
-def _structure(parts: Sequence[Part]) -> Table:
-    table = _table("", "blocks", "width", "bottleneck", "groups", "output")
-    for part in parts:
-        counts = (part.blocks, part.width, part.bottleneck_width, part.groups)
-        table.add_row(
-            part.name,
-            *("" if count is None else f"{count}" for count in counts),
-            f"{part.side}x{part.side}",
-        )
-    return table
+def _print_structure(parts: Sequence[Part]) -> None:
+    rows = [
+        [p.name, p.blocks, p.width, p.bottleneck_width, p.groups, f"{p.side}x{p.side}"]
+        for p in parts
+    ]
+    print_table(("", "blocks", "width", "bottleneck", "groups", "output"), rows)
 
 
-def _shares(parts: Sequence[Part], total: Costs) -> Table:
+def _print_shares(parts: Sequence[Part], total: Costs) -> None:
     labels = ("FLOPs", "parameters", "activations", "memory")
-    table = _table("", *(heading for label in labels for heading in (label, "%")))
-    for part in parts:
+    rows = [["in all", *(cell for count in total for cell in (amount(count), ""))]]
+    for part in reversed(parts):
         cells = (
             cell
             for count, whole in zip(part.costs, total, strict=True)
-            for cell in (_short(count), f"{100 * count / whole:.1f}")
+            for cell in (amount(count), f"{100 * count / whole:.1f}")
         )
-        table.add_row(part.name, *cells)
-    table.add_row("in all", *(cell for count in total for cell in (_short(count), "")))
-    return table
+        rows.insert(0, [part.name, *cells])
+    print_table(("", *(heading for label in labels for heading in (label, "%"))), rows)
 
 
 def _in_units(costs: Costs) -> list[str]:
     units = (COLUMNS[name] for name in Costs._fields)
     return [f"{c / unit:,.{digits}f}" for c, (_, unit, digits) in zip(costs, units, strict=True)]
-
-
-def _short(count: int) -> str:
-    for unit, letter in LETTERS:
-        if count >= unit:
-            return f"{count / unit:.4g}{letter}"
-    return str(count)
-
-
-def _table(first: str, *headings: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column(first, overflow="fold")
-    for heading in headings:
-        table.add_column(heading, justify="right")
-    return table

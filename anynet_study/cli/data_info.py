@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.cli.data_table import print_table
+from anynet_study.cli.tables import print_table
 
 if TYPE_CHECKING:
     from anynet_study.data import PackedDataset
@@ -87,6 +87,6 @@ def _print_view(dataset: "PackedDataset", text: str, as_json: bool) -> None:
         print(line)
     rows: list[tuple[object, ...]] = list(view_rows(view))
     if any(row[1] for row in rows):
-        print_table(("class", "of", "train", "test"), rows)
+        print_table(("class", "of", "train", "test"), rows, left=2)
     else:
         print_table(("class", "train", "test"), [(row[0], *row[2:]) for row in rows])

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from anynet_study.cli.data_table import print_table
+from anynet_study.cli.tables import print_table
 
 #: What is missing, by kind.
 MISSING = {
@@ -35,7 +35,7 @@ def list_datasets(as_json: Json = False) -> None:
         return
     print(f"data directory: {data_root()}")
     header = ("dataset", "state", "classes", "train", "test", "px", "MB")
-    print_table(header, [_cells(row) for row in rows])
+    print_table(header, [_cells(row) for row in rows], left=2)
     missing = [row for row in rows if row["state"] == "missing"]
     for kind, title in MISSING.items():
         told: list[tuple[object, ...]] = [
@@ -43,13 +43,13 @@ def list_datasets(as_json: Json = False) -> None:
         ]
         if told:
             print(f"{title}; where to get it, and its licence:")
-            print_table((), told)
+            print_table((), told, left=3)
     damaged: list[tuple[object, ...]] = [
         (row["name"], row["source"]) for row in rows if row["state"] == "damaged"
     ]
     if damaged:
         print("damaged:")
-        print_table((), damaged)
+        print_table((), damaged, left=2)
 
 
 def _cells(row: dict[str, Any]) -> tuple[object, ...]:

@@ -5,10 +5,9 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from anynet_study.cli.origin import origin_of
+from anynet_study.cli.tables import print_table
 from anynet_study.design_space import Population
 from anynet_study.design_space.networks import FloatArray
 from anynet_study.design_space.populations.arrow import values_of
@@ -31,17 +30,14 @@ def print_population(population: Population, path: Path, as_json: bool) -> None:
         told = {"path": str(path), "architectures": len(population), **found}
         print(json.dumps({**told, "sampling": population.sampling}, indent=2))
         return
-    console = Console()
-    place = f"at {population.resolution} px and {population.classes:,} classes"
-    title = f"{len(population):,} architectures in {path}"
-    console.print(title, highlight=False, soft_wrap=True)
-    console.print(_origin_table(population, kinds))
-    console.print(f"\ncosts {place}", highlight=False)
-    console.print(_spread_table(spread))
+    print(f"{len(population):,} architectures in {path}")
+    print_table((), list(_origin(population, kinds).items()), left=2)
+    print(f"\ncosts at {population.resolution} px and {population.classes:,} classes")
+    _print_spread(spread)
     grouped = "bottleneck" in kinds["block"]
     frequent = ", most frequent ratio and group width" if grouped else ""
-    console.print(f"\nstages: median depth and width{frequent}")
-    console.print(_stages_table(stages, list(PARAMETERS) if grouped else ["depth", "width"]))
+    print(f"\nstages: median depth and width{frequent}")
+    _print_stages(stages, list(PARAMETERS) if grouped else ["depth", "width"])
 
 
 def _spread(population: Population) -> dict[str, dict[str, float]]:
@@ -94,8 +90,7 @@ def _columns(population: Population, field: str) -> FloatArray:
     return np.array(columns, dtype=np.float64)
 
 
-def _origin_table(population: Population, kinds: dict[str, dict[str, int]]) -> Table:
-    table = Table.grid(padding=(0, 2))
+def _origin(population: Population, kinds: dict[str, dict[str, int]]) -> dict[str, str]:
     facts = origin_of(population.sampling)
     for name, counts in kinds.items():
         if len(counts) > 1:
@@ -103,31 +98,24 @@ def _origin_table(population: Population, kinds: dict[str, dict[str, int]]) -> T
     if "weight" in population.table.column_names:
         weights = values_of(population.table["weight"])
         facts["weights"] = f"{weights.min():.3g} to {weights.max():.3g}"
-    for name, text in facts.items():
-        table.add_row(name, text)
-    return table
+    return facts
 
 
-def _spread_table(spread: dict[str, dict[str, float]]) -> Table:
-    table = Table()
-    for heading in ("", *LABELS):
-        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+def _print_spread(spread: dict[str, dict[str, float]]) -> None:
+    rows = []
     for name, values in spread.items():
         unit = 1e6 if name in COSTS else 1
         label = f"{name.replace('flops', 'FLOPs')} (M)" if unit > 1 else name
-        table.add_row(label, *(f"{value / unit:,.4g}" for value in values.values()))
-    return table
+        rows.append([label, *(f"{value / unit:,.4g}" for value in values.values())])
+    print_table(("", *LABELS), rows)
 
 
-def _stages_table(stages: dict[str, list[dict[str, float]]], names: list[str]) -> Table:
-    table = Table()
-    table.add_column("stage", no_wrap=True)
-    for number in range(1, len(stages["depth"]) + 1):
-        table.add_column(str(number), justify="right", no_wrap=True)
+def _print_stages(stages: dict[str, list[dict[str, float]]], names: list[str]) -> None:
+    rows = []
     for name in names:
         key = "median" if name in ("depth", "width") else "most_frequent"
-        table.add_row(name, *(f"{one[key]:g}" for one in stages[name]))
-    architectures = [one["architectures"] for one in stages["depth"]]
-    if len(set(architectures)) > 1:
-        table.add_row("architectures", *(f"{count:,}" for count in architectures))
-    return table
+        rows.append([name, *(f"{stage[key]:g}" for stage in stages[name])])
+    counts = [int(stage["architectures"]) for stage in stages["depth"]]
+    if len(set(counts)) > 1:
+        rows.append(["architectures", *(f"{count:,}" for count in counts)])
+    print_table(("stage", *map(str, range(1, len(counts) + 1))), rows)

@@ -1,4 +1,4 @@
-"""The torch module of an Architecture."""
+"""The torch module of an Architecture: stem, stages of blocks, head."""
 
 import math
 
@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from anynet_study.design_space.architecture import Architecture
 from anynet_study.design_space.frame import STEMS
 from anynet_study.design_space.layers import IMAGE_CHANNELS
-from anynet_study.models.blocks import Basic, Bottleneck, Vanilla, convolution
 
 
 def build(
@@ -45,17 +44,17 @@ class AnyNet(nn.Module):
 
 
 class Linear(nn.Linear):
-    """With weights of any values, as `blocks.Convolution`."""
+    """A linear layer whose weights have any values until `build` draws them; see `Convolution`."""
 
     def reset_parameters(self) -> None:
         """Do nothing."""
 
 
 class Average(nn.Module):
-    """Maps (n, channels, height, width) to the mean of each, (n, channels)."""
+    """Maps (n, channels, height, width) to the mean of each, (n, channels), at least float32."""
 
     def forward(self, maps: Tensor) -> Tensor:
-        return maps.mean(dim=(2, 3))
+        return maps.mean(dim=(2, 3), dtype=_at_least_float32(maps))
 
 
 def _stem(name: str, width: int) -> nn.Sequential:
@@ -75,10 +74,8 @@ def _stage(architecture: Architecture, stage: int, w_in: int) -> nn.Sequential:
 
 def _block(architecture: Architecture, stage: int, w_in: int, stride: int) -> nn.Module:
     w_out = architecture.widths[stage]
-    if architecture.block == "basic":
-        return Basic(w_in, w_out, stride)
-    if architecture.block == "vanilla":
-        return Vanilla(w_in, w_out, stride)
+    if architecture.block != "bottleneck":
+        return {"basic": Basic, "vanilla": Vanilla}[architecture.block](w_in, w_out, stride)
     se_ratio = architecture.se_ratio
     return Bottleneck(
         w_in,
@@ -102,3 +99,109 @@ def _initialise(module: nn.Module, generator: torch.Generator | None) -> None:
     elif isinstance(module, nn.Linear):
         nn.init.normal_(module.weight, 0.0, 0.01, generator)
         nn.init.zeros_(module.bias)
+
+
+class Bottleneck(nn.Module):
+    """A residual bottleneck block: relu(shortcut(x) + f(x)).
+
+    f is a 1x1 convolution to the bottleneck width, a 3x3 in groups (with the stride), and a 1x1
+    to the block's width. With `w_excitation` channels, squeeze-and-excitation follows the 3x3.
+    """
+
+    def __init__(
+        self,
+        w_in: int,
+        w_out: int,
+        stride: int,
+        w_bottleneck: int,
+        groups: int,
+        w_excitation: int = 0,
+    ) -> None:
+        super().__init__()
+        self.squeeze = convolution(w_in, w_bottleneck, kernel=1)
+        self.spatial = convolution(w_bottleneck, w_bottleneck, 3, stride, groups)
+        self.excitation = (
+            SqueezeExcitation(w_bottleneck, w_excitation) if w_excitation else nn.Identity()
+        )
+        self.expand = convolution(w_bottleneck, w_out, kernel=1)
+        self.shortcut = _shortcut(w_in, w_out, stride)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.excitation(self.spatial(self.squeeze(x).relu_()).relu_())
+        z: Tensor = self.expand(y) + self.shortcut(x)
+        return z.relu_()
+
+
+class Basic(nn.Module):
+    """A residual basic block: relu(shortcut(x) + f(x)), f = two 3x3 convolutions."""
+
+    def __init__(self, w_in: int, w_out: int, stride: int) -> None:
+        super().__init__()
+        self.first = convolution(w_in, w_out, 3, stride)
+        self.second = convolution(w_out, w_out, 3)
+        self.shortcut = _shortcut(w_in, w_out, stride)
+
+    def forward(self, x: Tensor) -> Tensor:
+        z: Tensor = self.second(self.first(x).relu_()) + self.shortcut(x)
+        return z.relu_()
+
+
+class Vanilla(nn.Module):
+    """Two 3x3 convolutions without a shortcut."""
+
+    def __init__(self, w_in: int, w_out: int, stride: int) -> None:
+        super().__init__()
+        self.first = convolution(w_in, w_out, 3, stride)
+        self.second = convolution(w_out, w_out, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.second(self.first(x).relu_())
+        return y.relu_()
+
+
+class SqueezeExcitation(nn.Module):
+    """Scales each channel by a number in (0, 1) that two layers make of all channels' means.
+
+    Hu et al. 2018, "Squeeze-and-excitation networks", section 3; its convolutions have biases.
+    The maps may have any precision; the few numbers in between are at least float32.
+    """
+
+    def __init__(self, width: int, w_inside: int) -> None:
+        super().__init__()
+        self.reduce = Convolution(width, w_inside, kernel_size=1)
+        self.expand = Convolution(w_inside, width, kernel_size=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        means = x.mean(dim=(2, 3), keepdim=True, dtype=_at_least_float32(x))
+        scale: Tensor = self.expand(self.reduce(means).relu_())
+        return x * scale.sigmoid_().to(x.dtype)
+
+
+class Convolution(nn.Conv2d):
+    """A convolution whose weights have any values until `build` draws them.
+
+    Torch's own initialisation would be thrown away, takes most of the time of building a network,
+    and draws from the global generator.
+    """
+
+    def reset_parameters(self) -> None:
+        """Do nothing."""
+
+
+def convolution(
+    w_in: int, w_out: int, kernel: int, stride: int = 1, groups: int = 1
+) -> nn.Sequential:
+    """Return a convolution that keeps the map's size (over stride), and its batch norm."""
+    padding = kernel // 2
+    layer = Convolution(w_in, w_out, kernel, stride, padding, groups=groups, bias=False)
+    return nn.Sequential(layer, nn.BatchNorm2d(w_out))
+
+
+def _shortcut(w_in: int, w_out: int, stride: int) -> nn.Module:
+    """The identity where the shape stays the same; otherwise a strided 1x1 convolution."""
+    same_shape = stride == 1 and w_in == w_out
+    return nn.Identity() if same_shape else convolution(w_in, w_out, 1, stride)
+
+
+def _at_least_float32(x: Tensor) -> torch.dtype:
+    return torch.promote_types(x.dtype, torch.float32)

@@ -15,8 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from anynet_study.apr import LinearFit, binomial_interval, linear_fit, spline_fit
-from anynet_study.apr.fit_lines import Method
-from anynet_study.apr.fit_scales import Scale
+from anynet_study.apr.fits import FitMethod, Scale
 from anynet_study.apr.transfer import normalised
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
@@ -102,7 +101,7 @@ def transfer_grid(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     spline: bool = False,
     scale: Scale = "linear",
-    method: Method = "robust",
+    method: FitMethod = "robust",
     resamples: int = 2_000,
     columns: int = 3,
 ) -> Figure:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anynet_study import plots
-from anynet_study.apr.threads import cores
+from anynet_study.apr.bootstrap import cores
 from anynet_study.errors import UserError
 from anynet_study.files import write_text
 from anynet_study.report.analysis import Analysis

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from anynet_study.design_space.layers import IMAGE_CHANNELS
 from anynet_study.models import AnyNet
-from anynet_study.models.blocks import Basic, Bottleneck, SqueezeExcitation, Vanilla
-from anynet_study.models.rewrites.pixel import MiddleTap
+from anynet_study.models.anynet import Basic, Bottleneck, SqueezeExcitation, Vanilla
+from anynet_study.models.rewrites import MiddleTap
 from anynet_study.training.layer_choice import Arrangement, Layer, Maps, Step, output
 
 

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from anynet_study.design_space.layers import IMAGE_CHANNELS
-from anynet_study.models.blocks import convolution
-from anynet_study.models.rewrites.pixel import MiddleTap
+from anynet_study.models.anynet import convolution
+from anynet_study.models.rewrites import MiddleTap
 from anynet_study.training.graphs import Body, Program
 from anynet_study.training.layer_choice import ARRANGEMENTS, Arrangement, Layer, Maps
 from anynet_study.training.layer_choice_network import Arranged, brought

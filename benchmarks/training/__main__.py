@@ -28,7 +28,7 @@ from pathlib import Path
 import torch
 
 from anynet_study.cli.prepared import Prepared, prepare
-from anynet_study.models.rewrites.compiled import kernel
+from anynet_study.models import compiled_kernels
 
 from .checks import STEP_TOLERANCE, first_step, violations
 from .overhead import Overhead, overhead
@@ -94,7 +94,7 @@ def test_images(prepared: Prepared) -> int:
 
 def machine() -> str:
     gpu = f", {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
-    compiled = "with" if kernel("normalise", torch.float32) else "without"
+    compiled = "without" if compiled_kernels() == "none" else "with"
     return (
         f"{platform.processor() or platform.machine()}{gpu}, torch {torch.__version__}, "
         f"Python {platform.python_version()}, {compiled} compiled kernels"

@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from anynet_study.apr import bootstrap, threads
-from anynet_study.apr.bootstrap import BLOCK, Resampler, draw
-from anynet_study.apr.intervals import Resampled, _acceleration, bca, check_level
-from anynet_study.apr.pairs import pairwise
+from anynet_study.apr import bootstrap
+from anynet_study.apr.bootstrap import (
+    BLOCK,
+    Resampled,
+    Resampler,
+    _acceleration,
+    bca,
+    draw,
+    pairwise,
+)
+from anynet_study.apr.options import check_level
 from anynet_study.errors import UserError
 
 PAIRS = [(0, 1), (0, 2), (1, 2)]
@@ -65,7 +72,7 @@ def test_jackknife_equals_leaving_rows_out(gappy: np.ndarray) -> None:
 def test_draws_depend_on_the_seed_alone(gappy: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     resampler = Resampler(gappy, pairwise(gappy, PAIRS))
     many = resampler.bootstrap(3 * BLOCK, seed=1)
-    monkeypatch.setattr(threads, "cores", lambda: 1)
+    monkeypatch.setattr(bootstrap, "cores", lambda: 1)
     assert np.array_equal(many, resampler.bootstrap(3 * BLOCK, seed=1))
     assert np.array_equal(many[:, :BLOCK], resampler.bootstrap(BLOCK, seed=1))
     assert not np.array_equal(many, resampler.bootstrap(3 * BLOCK, seed=2))

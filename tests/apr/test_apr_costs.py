@@ -6,7 +6,7 @@ import pytest
 from synthetic_study import ROLES, noisy, population, true_errors
 
 from anynet_study.apr import Roles, best_proxies, interval_widths, proxy_costs
-from anynet_study.apr.pareto import _on_front
+from anynet_study.apr.proxies import _on_front
 from anynet_study.errors import UserError
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from anynet_study.apr.bootstrap import Resampler
-from anynet_study.apr.pairs import pairwise
+from anynet_study.apr.bootstrap import Resampler, pairwise
 
 SAMPLES = 1000
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from anynet_study.apr import edf, edf_summary, effective_size
-from anynet_study.apr.edf_sample import make_sample, medians
+from anynet_study.apr.edf import make_sample, medians
 from anynet_study.errors import UserError
 
 #: Errors with many ties, as of a small test set.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from anynet_study.apr import compare_spaces, edf_summary, match_complexity
-from anynet_study.apr.edf_compare import holm
+from anynet_study.apr.correlations import adjust
 from anynet_study.errors import UserError
 
 ERRORS = arrays.arrays(float, st.integers(4, 25), elements=st.integers(0, 30).map(lambda i: i / 2))
@@ -127,13 +127,13 @@ def test_intervals_cover() -> None:
 
 
 def test_holm_against_its_definition() -> None:
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+    assert adjust([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert adjust([0.5, 0.9]) == pytest.approx([1.0, 1.0])
     generator = np.random.default_rng(0)
     for _ in range(20):
         p = generator.uniform(0, 0.2, 6)
         expected = [max(min(1, (p >= q).sum() * q) for q in p[p <= each]) for each in p]
-        assert holm(p) == pytest.approx(expected)
+        assert adjust(p) == pytest.approx(expected)
 
 
 def test_one_space_is_not_a_comparison() -> None:

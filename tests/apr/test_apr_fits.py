@@ -12,8 +12,8 @@ from scipy.interpolate import make_smoothing_spline
 
 from anynet_study.apr import linear_fit, spline_fit
 from anynet_study.apr.bootstrap import draw
-from anynet_study.apr.fit_lines import Method
-from anynet_study.apr.scores import why_no_fit
+from anynet_study.apr.error_tables import why_no_fit
+from anynet_study.apr.fits import FitMethod
 from anynet_study.errors import UserError
 
 Floats = NDArray[np.float64]
@@ -186,7 +186,7 @@ def test_scales_for_percent_refuse_what_is_none() -> None:
 @pytest.mark.parametrize(
     ("method", "fan"), [("robust", 0.0), ("robust", 1 / 12), ("bootstrap", 0.0)]
 )
-def test_intervals_cover(method: Method, fan: float) -> None:
+def test_intervals_cover(method: FitMethod, fan: float) -> None:
     """The robust ones also where the scatter grows with x."""
     generator = np.random.default_rng(7)
     x = generator.normal(70, 6, 1_000_000)

@@ -11,9 +11,7 @@ from scipy import stats
 
 from anynet_study.apr import kernels
 from anynet_study.apr.bootstrap import draw
-from anynet_study.apr.kernels import make_kernel
-from anynet_study.apr.ranks import RankedColumns
-from anynet_study.apr.scratch import Scratch
+from anynet_study.apr.kernels import RankedColumns, Scratch, make_kernel
 from anynet_study.errors import UserError
 
 SCIPY = {"spearman": stats.spearmanr, "pearson": stats.pearsonr, "kendall": stats.kendalltau}

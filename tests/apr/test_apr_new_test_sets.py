@@ -12,7 +12,7 @@ from scipy import stats
 
 from anynet_study import apr
 from anynet_study.apr.gaps import difference_interval
-from anynet_study.apr.mcnemar import p_values
+from anynet_study.apr.predictions import p_values
 from anynet_study.errors import UserError
 
 VAL, V2 = "val", "imagenetv2-matched-frequency"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from synthetic_study import ROLES, noisy, population, true_errors
 
 from anynet_study.apr import Roles, selection_regret
-from anynet_study.apr.choices import best_of_random, chosen_by_rank, halves
+from anynet_study.apr.regret import best_of_random, chosen_by_rank, halves
 from anynet_study.errors import UserError
 
 counted = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), min_size=3, max_size=6)

@@ -6,7 +6,7 @@ import pytest
 
 from anynet_study import apr
 from anynet_study.apr.gaps import difference_interval
-from anynet_study.apr.mcnemar import p_values
+from anynet_study.apr.predictions import p_values
 
 OLS = pytest.importorskip("statsmodels.regression.linear_model").OLS
 tables = pytest.importorskip("statsmodels.stats.contingency_tables")

@@ -12,10 +12,10 @@ from scipy import stats
 from synthetic_study import ROLES, population, true_errors
 
 from anynet_study.apr import best_proxies, correlations, drivers, match_family
-from anynet_study.apr.bootstrap import draw
+from anynet_study.apr.bootstrap import draw, pairwise
+from anynet_study.apr.correlations import weighted_p_values
 from anynet_study.apr.kernels import make_kernel
-from anynet_study.apr.pairs import pairwise
-from anynet_study.apr.weights import weighted_p_values, weights_of
+from anynet_study.apr.population import weights_of
 from anynet_study.errors import UserError
 
 SCIPY = {"spearman": stats.spearmanr, "pearson": stats.pearsonr}

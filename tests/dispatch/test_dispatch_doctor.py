@@ -20,7 +20,7 @@ from anynet_study.dispatch.doctor import Finding, examine, machine
 from anynet_study.dispatch.doctor.machine import mount_of
 from anynet_study.dispatch.doctor.slurm_site import PROBES
 from anynet_study.dispatch.slurm.commands import ask
-from anynet_study.models.rewrites.compiled import kernel
+from anynet_study.models.kernels import kernel
 
 CONFIG = """
 Configuration data as of 2026-11-22T03:14:16
@@ -123,7 +123,7 @@ def test_without_slurm_the_rest_is_probed(site: Path) -> None:
 def test_kernels_that_are_not_compiled_for_this_machine_are_none(
     site: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    kernels = site / "models" / "rewrites" / name
+    kernels = site / "models" / name
     kernels.parent.mkdir(parents=True)
     kernels.touch()
     monkeypatch.setattr(machine, "files", lambda _: site)
@@ -133,11 +133,11 @@ def test_kernels_that_are_not_compiled_for_this_machine_are_none(
 
 
 @pytest.mark.skipif(
-    kernel("normalise", torch.float32) is None, reason="installed without a C compiler"
+    kernel("norm_forward", torch.float32) is None, reason="installed without a C compiler"
 )
 def test_kernels_for_this_machine_are_there(site: Path) -> None:
     told = found(site)["compiled kernels"]
-    wide = kernel("pointwise", torch.float32) is not None
+    wide = kernel("pointwise_forward", torch.float32) is not None
     assert told.found == ("there" if wide else "there, but for those for AVX-512")
     assert told.advice == ""
 

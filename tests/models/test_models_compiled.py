@@ -15,17 +15,19 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anynet_study.design_space import Architecture
-from anynet_study.models import AnyNet, accelerate, build
-from anynet_study.models.rewrites import compiled
-from anynet_study.models.rewrites.compiled import kernel
-from anynet_study.models.rewrites.grouped import Grouped, grouped
-from anynet_study.models.rewrites.norm import norm_backward, normalise
-from anynet_study.models.rewrites.operators import operator_of
-from anynet_study.models.rewrites.rows import as_rows
+from anynet_study.models import AnyNet, accelerate, build, kernels
+from anynet_study.models.convolutions import (
+    GroupedConvolution,
+    as_rows,
+    convolution_on_rows,
+    grouped_convolution,
+)
+from anynet_study.models.kernels import kernel
+from anynet_study.models.norms import norm_backward, norm_forward
 
 TYPES = [torch.float32, torch.float64]
 compiled_only = pytest.mark.skipif(
-    kernel("normalise", torch.float32) is None, reason="installed without a C compiler"
+    kernel("norm_forward", torch.float32) is None, reason="installed without a C compiler"
 )
 
 
@@ -33,7 +35,7 @@ compiled_only = pytest.mark.skipif(
 def without_kernels() -> Iterator[None]:
     """As where there was no compiler."""
     kernel.cache_clear()
-    with patch.object(compiled, "_library", lambda: None):
+    with patch.object(kernels, "_library", lambda: None):
         yield
     kernel.cache_clear()
 
@@ -42,7 +44,7 @@ def without_kernels() -> Iterator[None]:
     shutil.which("cc") is None and "CI" not in os.environ, reason="there is no C compiler"
 )
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("name", ["normalise", "reverse", "convolve", "correlate"])
+@pytest.mark.parametrize("name", ["norm_forward", "norm_backward", "convolve", "correlate"])
 def test_installing_has_compiled_the_kernels(name: str, dtype: torch.dtype) -> None:
     assert kernel(name, dtype) is not None
     assert kernel(name, torch.bfloat16) is None
@@ -87,7 +89,7 @@ def passed_by_kernels(
     norm: nn.BatchNorm2d, z: Tensor, by_y: Tensor, relu: bool, residual: Tensor | None
 ) -> Passed:
     z, gradient = z.clone(), by_y.clone()
-    y, mean, rstd = normalise(z, norm, relu, residual)
+    y, mean, rstd = norm_forward(z, norm, relu, residual)
     has_residual = residual is not None
     to_z, to_weight, to_bias = norm_backward(
         gradient, z, y if relu else None, norm, mean, rstd, has_residual
@@ -145,7 +147,7 @@ def test_what_is_no_number_stays_so_in_norms() -> None:
     z[3, 5] = torch.nan
     norm = norm_of(16).float()
     with torch.no_grad():
-        y, *_ = normalise(z, norm, relu=True)
+        y, *_ = norm_forward(z, norm, relu=True)
     assert y[:, 5].isnan().all()
     assert not y[:, 6].isnan().any()
     assert norm.running_mean is not None
@@ -153,8 +155,8 @@ def test_what_is_no_number_stays_so_in_norms() -> None:
 
 
 def test_the_widest_norms_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anynet_study.models.rewrites.norm.kernel", None)  # not to be called
-    columns = compiled.MOST_CHANNELS + 1
+    monkeypatch.setattr("anynet_study.models.norms.kernel", None)  # not to be called
+    columns = kernels.MOST_CHANNELS + 1
     z, by_y, residual = (drawn(4, columns, seed=seed) for seed in range(3))
     truth = passed_plainly(norm_of(columns), z, by_y, True, residual)
     found = passed_by_kernels(norm_of(columns), z, by_y, True, residual)
@@ -183,8 +185,8 @@ def test_narrow_groups_are_convolved_as_by_torch(
     dtype: torch.dtype, drawn_layer: tuple[nn.Conv2d, int]
 ) -> None:
     layer, side = drawn_layer
-    operator = grouped(layer.to(dtype), side)
-    assert isinstance(operator, Grouped)
+    operator = grouped_convolution(layer.to(dtype), side)
+    assert isinstance(operator, GroupedConvolution)
     plain = copy.deepcopy(layer).double()
     maps = drawn(3, layer.in_channels, side, side).to(dtype).double().requires_grad_()
     expected = plain(maps)
@@ -215,13 +217,13 @@ def test_other_layers_are_left_to_others(
     channels: int, groups: int, kernel_size: int, stride: int, side: int
 ) -> None:
     layer = nn.Conv2d(channels, channels, kernel_size, stride, 1, groups=groups, bias=False)
-    assert grouped(layer, side) is None
-    assert grouped(nn.Conv2d(32, 64, 3, padding=1, groups=8, bias=False), 8) is None
+    assert grouped_convolution(layer, side) is None
+    assert grouped_convolution(nn.Conv2d(32, 64, 3, padding=1, groups=8, bias=False), 8) is None
 
 
 @compiled_only
 def test_types_that_do_not_fit_are_refused() -> None:
-    operator = Grouped(4, 1, 4)
+    operator = GroupedConvolution(4, 1, 4)
     rows, weight = drawn(32, 16), drawn(16, 4, 3, 3).float()
     with pytest.raises(TypeError, match=r"no kernel convolves torch.float64 by torch.float32"):
         operator.forward(rows, weight)
@@ -260,8 +262,8 @@ def test_a_network_is_the_same_without_compiled_kernels() -> None:
 def test_no_operator_of_a_layer_needs_a_kernel() -> None:
     layer = nn.Conv2d(32, 32, 3, padding=1, groups=8, bias=False)
     with without_kernels():
-        operator = operator_of(layer, 8)
-    assert not isinstance(operator, Grouped)
+        operator = convolution_on_rows(layer, 8)
+    assert not isinstance(operator, GroupedConvolution)
     rows = drawn(128, 32).float()
     expected = F.conv2d(rows.view(2, 8, 8, 32).permute(0, 3, 1, 2), layer.weight, None, 1, 1, 1, 8)
     assert difference(operator.forward(rows, layer.weight), as_rows(expected)) < 1e-5

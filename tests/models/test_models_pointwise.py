@@ -9,23 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from anynet_study.models.blocks import convolution
-from anynet_study.models.rewrites import compiled
-from anynet_study.models.rewrites.compiled import kernel
-from anynet_study.models.rewrites.layer import RowLayer
-from anynet_study.models.rewrites.pointwise import pointwise
-from anynet_study.models.rewrites.rows import as_maps, as_rows
+from anynet_study.models import kernels
+from anynet_study.models.anynet import convolution
+from anynet_study.models.convolutions import as_maps, as_rows
+from anynet_study.models.kernels import kernel
+from anynet_study.models.norms import pointwise_and_norm
+from anynet_study.models.row_layers import RowLayer
 
 TYPES = [torch.float32, torch.float64]
-NAMES = ["pointwise", "pointwise_reverse", "pointwise_room"]
+NAMES = ["pointwise_forward", "pointwise_backward", "pointwise_workspace"]
 wide_only = pytest.mark.skipif(
-    kernel("pointwise", torch.float32) is None,
+    kernel("pointwise_forward", torch.float32) is None,
     reason="installed without a C compiler, or on a CPU without AVX-512",
 )
 
 
 @pytest.mark.skipif(
-    kernel("normalise", torch.float32) is None, reason="installed without a C compiler"
+    kernel("norm_forward", torch.float32) is None, reason="installed without a C compiler"
 )
 @pytest.mark.skipif(
     torch.backends.cpu.get_cpu_capability() != "AVX512", reason="a CPU without AVX-512"
@@ -36,13 +36,13 @@ def test_a_cpu_with_wide_registers_has_the_kernels(name: str) -> None:
 
 
 def test_another_cpu_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "_has_wide_registers", lambda library: False)
+    monkeypatch.setattr(kernels, "_has_avx512", lambda library: False)
     kernel.cache_clear()
-    assert kernel("pointwise", torch.float32) is None
+    assert kernel("pointwise_forward", torch.float32) is None
     layer, norm = convolution(8, 8, 1).children()
     assert isinstance(layer, nn.Conv2d)
     assert isinstance(norm, nn.BatchNorm2d)
-    assert pointwise(layer, norm, 4) is None
+    assert pointwise_and_norm(layer, norm, 4) is None
     kernel.cache_clear()
 
 
@@ -115,9 +115,9 @@ def passed_on_rows(case: Case, layer: nn.Sequential, dtype: torch.dtype) -> Pass
     rows, residual, gradient, into = (each.to(dtype) for each in inputs(case))
     joined = RowLayer(layer.to(dtype).train(), case.side)
     tape: list[Tensor] = []
-    y = joined.run(rows, tape, case.relu, residual if case.residual else None)
+    y = joined.forward(rows, tape, case.relu, residual if case.residual else None)
     gradients: dict[Tensor, Tensor] = {}
-    to_residual, to_rows = joined.reverse(
+    to_residual, to_rows = joined.backward(
         gradient,
         tape,
         gradients,
@@ -164,7 +164,7 @@ def test_in_single_precision_it_rounds_no_more_than_torch(
     case = Case(64, 4, 1, channels, columns, relu=True, residual=False, into=False)
     truth = passed_plainly(case, drawn_layer(channels, columns))
     ours = passed_on_rows(case, drawn_layer(channels, columns), torch.float32)
-    monkeypatch.setattr("anynet_study.models.rewrites.layer.pointwise", lambda *layer: None)
+    monkeypatch.setattr("anynet_study.models.row_layers.pointwise_and_norm", lambda *layer: None)
     torchs = passed_on_rows(case, drawn_layer(channels, columns), torch.float32)
     for name in ("y", "to_rows", "to_factors", "to_scale", "to_shift"):
         assert difference(ours[name], truth[name]) <= 1.5 * difference(torchs[name], truth[name])
@@ -178,9 +178,9 @@ def test_what_is_no_number_stays_in_its_row_and_its_columns() -> None:
     layer.weights[0].data[3, 5] = torch.nan
     with torch.no_grad():
         tape: list[Tensor] = []
-        y = layer.run(rows, tape)
+        y = layer.forward(rows, tape)
         found: dict[Tensor, Tensor] = {}
-        layer.reverse(gradient, tape, found)
+        layer.backward(gradient, tape, found)
     gone = torch.arange(56) == 3
     assert y.isnan().any(0).equal(gone)
     assert found[layer.weights[0]].flatten(1).isnan().any(1).equal(gone)
@@ -191,7 +191,7 @@ def test_fixed_statistics_and_other_types_are_left_to_others() -> None:
     layer, norm = drawn_layer(16, 16).float().children()
     assert isinstance(layer, nn.Conv2d)
     assert isinstance(norm, nn.BatchNorm2d)
-    joined = pointwise(layer, norm, 2)
+    joined = pointwise_and_norm(layer, norm, 2)
     assert joined is not None
     rows = drawn(32, 16).float()
     assert joined.fits(rows, None)
@@ -200,6 +200,6 @@ def test_fixed_statistics_and_other_types_are_left_to_others() -> None:
     norm.eval()
     assert not joined.fits(rows)
     grouped = nn.Conv2d(16, 16, 1, groups=2, bias=False)
-    assert pointwise(grouped, norm, 2) is None
-    assert pointwise(nn.Conv2d(16, 16, 3, bias=False), norm, 2) is None
-    assert pointwise(nn.Conv2d(1, 1 << 15, 1, bias=False), norm, 2) is None
+    assert pointwise_and_norm(grouped, norm, 2) is None
+    assert pointwise_and_norm(nn.Conv2d(16, 16, 3, bias=False), norm, 2) is None
+    assert pointwise_and_norm(nn.Conv2d(1, 1 << 15, 1, bias=False), norm, 2) is None

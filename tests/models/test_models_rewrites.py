@@ -13,11 +13,14 @@ from torch.utils.checkpoint import checkpoint
 
 from anynet_study.design_space import Architecture
 from anynet_study.models import AnyNet, accelerate, build
-from anynet_study.models.rewrites.matmul import multiply, multiply_back
-from anynet_study.models.rewrites.operators import Operator
-from anynet_study.models.rewrites.pixel import MiddleTap
-from anynet_study.models.rewrites.rows import as_rows
-from anynet_study.models.rewrites.tiny import tiny
+from anynet_study.models.convolutions import (
+    Convolution,
+    as_rows,
+    matrix_convolution,
+    multiply,
+    multiply_back,
+)
+from anynet_study.models.rewrites import MiddleTap
 
 SMALL = Architecture(
     (1, 2, 1, 1), (8, 16, 32, 64), (1, 2, 4, 4), (8, 4, 2, 1), stem="cifar", se_ratio=0.5
@@ -92,14 +95,14 @@ def test_maps_of_a_few_pixels_are_convolved_by_matrices(data: st.DataObject) -> 
     side, stride = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 3))
     groups, i, o = (data.draw(st.sampled_from(values)) for values in ([1, 2, 6], [1, 3], [1, 2]))
     layer = nn.Conv2d(groups * i, groups * o, 3, stride, 1, groups=groups, bias=False).double()
-    operator = tiny(layer, side)
+    operator = matrix_convolution(layer, side)
     if operator is None:
         assert side > 1
     else:
         assert_same_convolution(layer, operator, side)
 
 
-def assert_same_convolution(layer: nn.Conv2d, operator: Operator, side: int) -> None:
+def assert_same_convolution(layer: nn.Conv2d, operator: Convolution, side: int) -> None:
     """Forward and backward."""
     generator = torch.Generator().manual_seed(0)
     size = 2, layer.in_channels, side, side

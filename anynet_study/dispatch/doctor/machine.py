@@ -37,7 +37,7 @@ def probe_machine() -> Iterator[Finding]:
 
 def _kernels() -> Finding:
     """What was compiled for CPUs; without importing what calls it, which would import torch."""
-    parts = files("anynet_study").joinpath("models", "rewrites").iterdir()
+    parts = files("anynet_study").joinpath("models").iterdir()
     found = [str(part) for part in parts if part.name.startswith("_kernels.")]
     try:
         library = ctypes.CDLL(found[0]) if found else None
@@ -46,7 +46,7 @@ def _kernels() -> Finding:
     if library is None:
         advice = "CPUs train faster with them: install again where there is a C compiler (gcc)"
         return Finding("compiled kernels", "none", advice)
-    has = getattr(library, "has_wide_registers", None)
+    has = getattr(library, "has_avx512", None)
     wide = has is not None and has()
     return Finding("compiled kernels", "there" if wide else "there, but for those for AVX-512")
 

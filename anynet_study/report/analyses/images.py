@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from anynet_study import apr
-from anynet_study.apr.mcnemar import UNKNOWN
+from anynet_study.apr.predictions import UNKNOWN
 from anynet_study.errors import UserError
 from anynet_study.report.analyses.kind import AnalysisKind, Options, Parts, stacked
 from anynet_study.report.predictions import OWN, Predicted

@@ -8,8 +8,8 @@ import pandas as pd
 
 from anynet_study import apr
 from anynet_study.apr import Roles
-from anynet_study.apr.kernels import Method
-from anynet_study.apr.weights import aligned_weights
+from anynet_study.apr.options import Method
+from anynet_study.apr.population import aligned_weights
 from anynet_study.errors import UserError
 from anynet_study.report.study import StudyTables
 

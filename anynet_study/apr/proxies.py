@@ -1,0 +1,274 @@
+"""Proxies for a target among the versions of a source (paper 1, section 4.3, Table 3, Figure 6).
+
+Correlations that are compared rest on the same architectures and the same resamples.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from anynet_study.apr.bootstrap import Resampled, Resampler, complete_in
+from anynet_study.apr.error_tables import check_errors
+from anynet_study.apr.options import Floats, Method, check_level, check_seed, with_attrs
+from anynet_study.apr.population import aligned_weights, effective_sizes
+from anynet_study.apr.roles import Roles
+from anynet_study.errors import UserError
+
+
+def match_family(
+    errors: pd.DataFrame,
+    roles: Roles,
+    method: Method = "spearman",
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+    weights: pd.Series | None = None,
+) -> pd.DataFrame:
+    """Each target's correlation with the source and with its closest family member (Table 3).
+
+    The member is the one nearest in class count, of two equally near the one with fewer classes.
+    Returns DataFrame[target, classes, member, member_classes, rho_source, rho_source_low,
+    rho_source_high, rho_member, ..., difference, ..., n]; difference = member - source, its
+    interval by the paired bootstrap; n counts architectures with all three errors. The last row,
+    target "average", averages the targets whose two correlations are defined (its n is their
+    smallest); its intervals come from averages within resamples. `weights` by architecture as in
+    `correlations`, with `effective` (of "average": the smallest) after n.
+    """
+    check_level(level, resamples)
+    table = check_errors(errors)
+    roles.check(table.columns)
+    members = [roles.closest_member(classes) for classes in roles.targets.values()]
+    triples = [
+        [table.columns.get_loc(name) for name in (roles.source, member, target)]
+        for member, target in zip(members, roles.targets, strict=True)
+    ]
+    pairs = [(source, target) for source, _, target in triples]
+    pairs += [(member, target) for _, member, target in triples]
+    values = table.to_numpy()
+    compared = complete_in(values, pairs, triples + triples)
+    own = aligned_weights(weights, table)
+    resampled = Resampler(values, compared.enough(), method, own).resampled(resamples, seed)
+    count = len(members)
+    result = pd.DataFrame({"target": list(roles.targets), "classes": list(roles.targets.values())})
+    result["member"] = members
+    result["member_classes"] = [roles.family[member] for member in members]
+    sources, matched = resampled[:count], resampled[count:]
+    result = result.join(_compare(sources, matched, level))
+    result["n"] = compared.counts[:count]
+    if own is not None:
+        result["effective"] = effective_sizes(compared, own)[:count]
+    result = _with_average(result, sources, matched, level)
+    return with_attrs(result, level, method, weighted=weights is not None)
+
+
+def _compare(sources: Resampled, members: Resampled, level: float) -> pd.DataFrame:
+    columns: dict[str, Floats] = {}
+    statistics = {"rho_source": sources, "rho_member": members, "difference": members - sources}
+    for name, statistic in statistics.items():
+        columns[name] = statistic.estimate
+        columns[f"{name}_low"], columns[f"{name}_high"] = statistic.interval(level)
+    return pd.DataFrame(columns)
+
+
+def _with_average(
+    result: pd.DataFrame, sources: Resampled, members: Resampled, level: float
+) -> pd.DataFrame:
+    defined = np.flatnonzero(np.isfinite((members - sources).estimate))
+    if not len(defined):
+        return result
+    last = _compare(sources[defined].average(), members[defined].average(), level)
+    last.insert(0, "target", "average")
+    for name in result.columns.intersection(["n", "effective"]):
+        last[name] = result[name].iloc[defined].min()
+    nullable = {"classes": "Int64", "member_classes": "Int64"}
+    result = pd.concat([result.astype(nullable), last], ignore_index=True)
+    return result.fillna({"member": ""})
+
+
+def best_proxies(
+    errors: pd.DataFrame,
+    roles: Roles,
+    method: Method = "spearman",
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+    weights: pd.Series | None = None,
+) -> pd.DataFrame:
+    """How well each member of the family, the source included, stands for each target.
+
+    Returns DataFrame[target, proxy, estimate, low, high, probability_best, n], best proxy first
+    within a target. `probability_best` is the share of resamples in which the proxy correlates
+    most with the target (equal ones share it). n counts the architectures with an error on the
+    target and on every member that has any. Members and targets that are constant or have too few
+    errors keep their row, with NaN. `weights` by architecture as in `correlations`, with
+    `effective` after n.
+    """
+    result, resampled = family_correlations(errors, roles, method, resamples, seed, level, weights)
+    size = len(roles.family)
+    starts = range(0, len(result), size)
+    shares = [_probability_best(resampled[start : start + size]) for start in starts]
+    result.insert(5, "probability_best", np.concatenate(shares))
+    best_first = np.lexsort([-result["estimate"], np.arange(len(result)) // size])
+    result = result.iloc[best_first].reset_index(drop=True)
+    return with_attrs(result, level, method, weighted=weights is not None)
+
+
+def family_correlations(
+    errors: pd.DataFrame,
+    roles: Roles,
+    method: Method,
+    resamples: int,
+    seed: int,
+    level: float,
+    weights: pd.Series | None,
+) -> tuple[pd.DataFrame, Resampled]:
+    """Each target's correlations with the members of the family, in order, and their resamples.
+
+    DataFrame[target, proxy, estimate, low, high, n], with weights also `effective`.
+    """
+    check_level(level, resamples)
+    table = check_errors(errors)
+    roles.check(table.columns)
+    values = table.to_numpy()
+    family = [table.columns.get_loc(name) for name in roles.family]
+    filled = [index for index in family if not np.isnan(values[:, index]).all()]
+    pairs = [
+        (member, table.columns.get_loc(target)) for target in roles.targets for member in family
+    ]
+    compared = complete_in(values, pairs, [[*pair, *filled] for pair in pairs])
+    own = aligned_weights(weights, table)
+    resampled = Resampler(values, compared.enough(), method, own).resampled(resamples, seed)
+    low, high = resampled.interval(level)
+    columns = {"estimate": resampled.estimate, "low": low, "high": high}
+    result = pd.DataFrame(columns | {"n": compared.counts})
+    result.insert(0, "target", np.repeat(np.array([*roles.targets]), len(family)))
+    result.insert(1, "proxy", [*roles.family] * len(roles.targets))
+    if own is not None:
+        result["effective"] = effective_sizes(compared, own)
+    return result, resampled
+
+
+def _probability_best(resampled: Resampled) -> Floats:
+    """(p,) shares of the resamples in which a statistic is the largest; NaN where undefined."""
+    draws = resampled.draws[:, np.isfinite(resampled.draws).any(axis=0)]
+    if not draws.shape[1]:
+        return np.full(len(resampled.estimate), np.nan)
+    best = draws == np.nanmax(draws, axis=0)
+    share = (best / best.sum(axis=0)).mean(axis=1)
+    return np.where(np.isfinite(resampled.estimate), share, np.nan)
+
+
+def proxy_costs(
+    errors: pd.DataFrame,
+    roles: Roles,
+    costs: Mapping[str, float],
+    method: Method = "spearman",
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+    weights: pd.Series | None = None,
+) -> pd.DataFrame:
+    """Each target's proxies with their cost, and which of them no other one beats on both.
+
+    `costs` maps the members of the source's family to what training one architecture on them costs,
+    such as GPU seconds. Returns DataFrame[target, proxy, cost, estimate, low, high, on_front,
+    probability_on_front, n], the cheapest first within a target. A proxy is on the front if none
+    that costs as little or less correlates more; the probability is the share of resamples in which
+    it is. Otherwise as `best_proxies`. Raises UserError for a member without a cost, and for costs
+    that are negative or not finite.
+    """
+    absent = [name for name in roles.family if name not in costs]
+    if absent:
+        raise UserError(f"costs: none for {', '.join(absent)}")
+    cost = np.array([costs[name] for name in roles.family], dtype=np.float64)
+    if not (np.isfinite(cost) & (cost >= 0)).all():
+        raise UserError("costs: legal are finite numbers, at least 0")
+    table, resampled = family_correlations(errors, roles, method, resamples, seed, level, weights)
+    table.insert(2, "cost", np.tile(cost, len(roles.targets)))
+    sizes = range(0, len(table), len(cost))
+    parts = [slice(start, start + len(cost)) for start in sizes]
+    estimates = [_on_front(resampled.estimate[part, None], cost) for part in parts]
+    shares = [_on_front(resampled.draws[part], cost) for part in parts]
+    place = table.columns.get_loc("high") + 1
+    table.insert(place, "on_front", np.concatenate(estimates)[:, 0] == 1)
+    probability = np.concatenate([np.nanmean(share, axis=1) for share in shares])
+    undefined = ~np.isfinite(resampled.estimate)
+    table.insert(place + 1, "probability_on_front", np.where(undefined, np.nan, probability))
+    target = np.arange(len(table)) // len(cost)
+    cheapest_first = np.lexsort([-table["estimate"], table["cost"], target])
+    table = table.iloc[cheapest_first].reset_index(drop=True)
+    return with_attrs(table, level, method, weighted=weights is not None)
+
+
+def _on_front(estimates: Floats, cost: Floats) -> Floats:
+    """(p, b) whether each of p proxies is on the front in b resamples; 0 where undefined."""
+    known = np.where(np.isfinite(estimates), estimates, -np.inf)
+    front = np.zeros(known.shape)
+    for number, own in enumerate(known):
+        rivals = known[cost <= cost[number]]
+        front[number] = np.isfinite(own) & (own >= rivals.max(axis=0))
+    return front
+
+
+def class_or_size(
+    errors: pd.DataFrame,
+    source: str,
+    fewer_images: str,
+    fewer_classes: str,
+    targets: Sequence[str],
+    method: Method = "spearman",
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Is it a subset's fewer classes, or its fewer images? (paper 1, section 4.3.1, Figure 6.)
+
+    A subset with fewer classes also has fewer images. A third version of the source, with all
+    classes and as few images, tells the two apart.
+
+    `fewer_images` has the source's classes and about as many images as `fewer_classes`, which has
+    some of its classes. Returns DataFrame[target, rho_source, rho_images, rho_classes, by_images,
+    by_classes, n], each with _low and _high: `by_images` = rho_images - rho_source is what
+    fewer images alone gain, `by_classes` = rho_classes - rho_images what fewer classes gain on top.
+    The last row, "average", averages the targets where all is defined. Intervals are BCa bootstrap
+    intervals on shared resamples; n counts the architectures with all four errors.
+    """
+    check_level(level, resamples)
+    check_seed(seed)
+    table = check_errors(errors)
+    versions = [source, fewer_images, fewer_classes]
+    absent = [name for name in [*versions, *targets] if name not in table.columns]
+    if absent:
+        known = ", ".join(map(str, table.columns))
+        raise UserError(f"errors: no column {', '.join(absent)}; the datasets are {known}")
+    place = {name: table.columns.get_loc(name) for name in table.columns}
+    pairs = [(place[version], place[target]) for version in versions for target in targets]
+    needed = [[place[name] for name in (*versions, target)] for target in targets] * 3
+    compared = complete_in(table.to_numpy(), pairs, needed)
+    resampler = Resampler(table.to_numpy(), compared.enough(), method)
+    resampled, count = resampler.resampled(resamples, seed), len(targets)
+    whole, images, classes = (resampled[i * count : (i + 1) * count] for i in range(3))
+    result = _version_columns([whole, images, classes], level)
+    result.insert(0, "target", [*targets])
+    result["n"] = compared.counts[:count]
+    defined = np.flatnonzero(np.isfinite(whole.estimate + images.estimate + classes.estimate))
+    if not len(defined):
+        return with_attrs(result, level, method)
+    average = _version_columns(
+        [each[defined].average() for each in (whole, images, classes)], level
+    )
+    last = average.assign(target="average", n=result["n"].iloc[defined].min())
+    result = pd.concat([result, last[result.columns]], ignore_index=True)
+    return with_attrs(result, level, method)
+
+
+def _version_columns(versions: Sequence[Resampled], level: float) -> pd.DataFrame:
+    whole, images, classes = versions
+    columns = {}
+    statistics = {"rho_source": whole, "rho_images": images, "rho_classes": classes}
+    statistics |= {"by_images": images - whole, "by_classes": classes - images}
+    for name, statistic in statistics.items():
+        columns[name] = statistic.estimate
+        columns[f"{name}_low"], columns[f"{name}_high"] = statistic.interval(level)
+    return pd.DataFrame(columns)

@@ -1,0 +1,237 @@
+"""Tables on the terminal: every command prints them with `print_table`."""
+
+import math
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+    from rich.table import Table
+
+#: Blanks between columns.
+GAP = 2
+#: Longest name that is shown whole.
+NAME_WIDTH = 18
+#: A text column is shortened, and not left out, if at least this many characters are left for it.
+SHORTENED = 40
+#: What becomes of a table that is wider than the terminal; see `table_text`.
+Wide = Literal["fold", "split", "cut"]
+#: Numbers of the leading columns that are aligned to the left, or the places of these columns.
+Left = int | Collection[int]
+
+
+def print_table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    title: str = "",
+    left: Left = 1,
+    wide: Wide = "fold",
+    console: "Console | None" = None,
+) -> None:
+    """Print rows of cells under their headings; the arguments are those of `table_text`.
+
+    `console` (default: the terminal, 80 characters where there is none) says where and how wide.
+    """
+    from rich.console import Console
+
+    console = console or Console()
+    text = table_text(
+        headings,
+        rows,
+        title=title,
+        left=left,
+        wide=wide,
+        width=console.width,
+        styled=console.is_terminal,
+    )
+    # Written at once: rich itself would end the process if the reader of a pipe has left.
+    console.file.write(text)
+    console.file.flush()
+
+
+def table_text(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    title: str = "",
+    left: Left = 1,
+    wide: Wide = "fold",
+    width: int | None = None,
+    styled: bool = False,
+) -> str:
+    """The lines of a table, each ended by a line break.
+
+    A cell is shown as `cell_text` has it. Without headings (all empty) there is no line of them.
+    `width` is in characters; None: whatever the table needs. A table that is wider breaks its
+    headings at blanks. If that is not enough, `wide` says what is done:
+
+    - `fold`: long texts in columns aligned to the left go on in the next line of their cell.
+    - `split`: names (columns aligned to the left) are cut in the middle, intervals go below their
+      estimates (`0.91 [0.88, 0.94]` is one cell), and the columns that still do not fit follow in
+      further parts, each with the names.
+    - `cut`: a long text column loses its end; columns that do not fit are left out and named.
+
+    `styled`: bold title and headings, as a terminal shows them.
+    """
+    from rich.console import Console
+
+    cells = [[cell_text(cell) for cell in row] for row in rows]
+    lefts = set(range(left) if isinstance(left, int) else left)
+    grid = [list(headings) or [""] * len(cells[0] if cells else ()), *cells]
+    limit = width or table_width(grid)
+    parts = _fitted(grid, lefts, limit, wide)
+    console = Console(width=max(limit, 1), force_terminal=styled, highlight=False, markup=False)
+    with console.capture() as capture:
+        if title:
+            console.print(title, style="bold", soft_wrap=True)
+        for part, aligned in parts:
+            console.print(rich_table(part[0], part[1:], aligned))
+        hidden = [name for name in headings if wide == "cut" and name not in parts[0][0][0]]
+        if hidden:
+            console.print(f"not shown, for want of width: {', '.join(hidden)}; see --columns")
+    return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
+
+
+def rich_table(
+    headings: Sequence[str], rows: Sequence[Sequence[Any]], left: Left = 1, title: str = ""
+) -> "Table":
+    """The table for rich, as for a live display; texts that are too long are folded."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(
+        title=escape(title) or None,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        padding=(0, GAP, 0, 0),
+        pad_edge=False,
+        header_style="bold",
+        show_header=any(headings),
+    )
+    lefts = set(range(left) if isinstance(left, int) else left)
+    for place, heading in enumerate(headings):
+        if place in lefts:
+            table.add_column(escape(heading), overflow="fold")
+        else:
+            table.add_column(escape(heading), justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(escape(cell_text(cell)) for cell in row))
+    return table
+
+
+def frame_cells(frame: "pd.DataFrame") -> tuple[list[str], list[list[str]], set[int]]:
+    """A data frame as headings, rows and the places of its columns of text, for `print_table`.
+
+    Numbers that are not whole have two decimals, or four in a column of numbers below ten.
+    """
+    import pandas as pd
+
+    columns, texts = {}, set()
+    for place, (name, column) in enumerate(frame.items()):
+        if not pd.api.types.is_numeric_dtype(column):
+            texts.add(place)
+        if column.dtype.kind == "f":
+            decimals = 2 if column.abs().max() >= 10 else 4
+            columns[str(name)] = ["" if v != v else f"{v:.{decimals}f}" for v in column]
+        else:
+            columns[str(name)] = list(column.astype(str).mask(column.isna(), ""))
+    return list(columns), [list(row) for row in zip(*columns.values(), strict=True)], texts
+
+
+def cell_text(value: Any) -> str:
+    """None is empty; a float has two decimals (`number`); all else is as Python prints it."""
+    if value is None:
+        return ""
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A number with so many decimals, without a sign on zero; a dash for NaN and infinity."""
+    if not math.isfinite(value):
+        return "–"
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def amount(value: float, digits: int = 4, smallest: float = 1e3) -> str:
+    """A few significant digits and k, M or G: `1.234M`; plain below `smallest`."""
+    for unit, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= max(unit, smallest):
+            return f"{value / unit:.{digits}g}{suffix}"
+    return f"{value:.{digits}g}"
+
+
+def short_name(name: str, width: int = NAME_WIDTH) -> str:
+    """A name on one line, cut in the middle if it is longer than `width`."""
+    if len(name) <= width:
+        return name
+    tail = width // 2 - 1
+    return name[: width - 1 - tail] + "…" + name[len(name) - tail :]
+
+
+def table_width(grid: Sequence[Sequence[str]]) -> int:
+    """Characters of the widest line of a table; `grid` is its headings and its rows."""
+    return sum(map(_width, zip(*grid, strict=True))) + GAP * (len(grid[0]) - 1) if grid[0] else 1
+
+
+_Part = tuple[list[list[str]], set[int]]
+
+
+def _fitted(grid: list[list[str]], lefts: set[int], width: int, wide: Wide) -> list[_Part]:
+    """The parts in which a table is printed, each with the places of its columns of names."""
+    if table_width(grid) <= width:
+        return [(grid, lefts)]
+    if wide == "cut":
+        return [_cut(grid, lefts, width)]
+    grid = [[heading.replace(" ", "\n") for heading in grid[0]], *grid[1:]]
+    if wide == "fold" or table_width(grid) <= width:
+        return [(grid, lefts)]
+    rows = [
+        [short_name(cell) if place in lefts else cell for place, cell in enumerate(row)]
+        for row in grid[1:]
+    ]
+    grid = [grid[0], *rows]
+    if table_width(grid) > width:
+        grid = [[cell.replace(" [", "\n[") for cell in row] for row in grid]
+    return _split(grid, lefts, width)
+
+
+def _split(grid: list[list[str]], lefts: set[int], width: int) -> list[_Part]:
+    """The columns of names with as many of the others as fit, and again for those that are left."""
+    names = sorted(lefts)
+    parts: list[list[int]] = []
+    for place in (place for place in range(len(grid[0])) if place not in lefts):
+        wider = [*(parts[-1] if parts else names), place]
+        if parts and table_width([[row[column] for column in wider] for row in grid]) <= width:
+            parts[-1] = wider
+        else:
+            parts.append([*names, place])
+    shown = set(range(len(names)))
+    return [([[row[column] for column in part] for row in grid], shown) for part in parts]
+
+
+def _cut(grid: list[list[str]], lefts: set[int], width: int) -> _Part:
+    """The first columns that fit, at least one; long texts may lose their ends."""
+    columns: list[list[str]] = []
+    used = -GAP
+    for cells in map(list, zip(*grid, strict=True)):
+        room = width - used - GAP
+        if columns and _width(cells) > max(room, SHORTENED) and room >= SHORTENED:
+            cells = [_shortened(cell, room) for cell in cells]
+        elif columns and _width(cells) > room:
+            break
+        columns.append(cells)
+        used += GAP + _width(cells)
+    return [list(row) for row in zip(*columns, strict=True)], lefts
+
+
+def _shortened(text: str, width: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= width else f"{line[: width - 3]}..."
+
+
+def _width(cells: Sequence[str]) -> int:
+    return max(len(line) for cell in cells for line in cell.split("\n"))

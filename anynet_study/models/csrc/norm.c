@@ -1,0 +1,136 @@
+/* Batch norm of rows (rows, columns) with the sum and the ReLU behind it; models/norms.py
+ * calls this. The backward pass is in norm_backward.c.
+ *
+ * Torch takes a kernel for each of these and for each pass over memory; here a pass does all that
+ * it can with what it reads. Compiled for each type by including itself.
+ */
+#ifndef REAL
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "any_cpu.h"
+#include "norm.h"
+
+#define THIS_FILE "norm.c"
+#include "both_types.h"
+
+#else
+
+#include "norm.h"
+
+FOR_ANY_CPU void NAMED(average)(const REAL *restrict z, ptrdiff_t rows, ptrdiff_t columns,
+                                REAL *restrict mean)
+{
+    memset(mean, 0, columns * sizeof(REAL));
+    for (ptrdiff_t i = 0; i < rows; i++, z += columns)
+        for (ptrdiff_t j = 0; j < columns; j++)
+            mean[j] += z[j];
+    for (ptrdiff_t j = 0; j < columns; j++)
+        mean[j] /= rows;
+}
+
+/* Of a strip that is `width` columns wide. */
+FOR_ANY_CPU void NAMED(add_strip)(const REAL *restrict z, ptrdiff_t rows, ptrdiff_t width,
+                                  ptrdiff_t columns, const REAL *restrict shift,
+                                  double *restrict sums, double *restrict squares)
+{
+    REAL first[STRIP] = {0}, second[STRIP] = {0};
+    for (; rows >= 4; rows -= 4, z += 4 * columns) {
+        const REAL *restrict a = z, *restrict b = a + columns;
+        const REAL *restrict c = b + columns, *restrict d = c + columns;
+        for (ptrdiff_t j = 0; j < width; j++) {
+            REAL p = a[j] - shift[j], q = b[j] - shift[j];
+            REAL r = c[j] - shift[j], s = d[j] - shift[j];
+            first[j] += (p + q) + (r + s);
+            second[j] += (p * p + q * q) + (r * r + s * s);
+        }
+    }
+    for (; rows > 0; rows--, z += columns)
+        for (ptrdiff_t j = 0; j < width; j++) {
+            REAL p = z[j] - shift[j];
+            first[j] += p;
+            second[j] += p * p;
+        }
+    for (ptrdiff_t j = 0; j < width; j++) {
+        sums[j] += first[j];
+        squares[j] += second[j];
+    }
+}
+
+void NAMED(add_moments)(const REAL *z, ptrdiff_t rows, ptrdiff_t columns, const REAL *shift,
+                        double *sums, double *squares)
+{
+    for (ptrdiff_t from = 0; from < columns; from += STRIP)
+        NAMED(add_strip)(z + from, rows, columns - from < STRIP ? columns - from : STRIP, columns,
+                         shift + from, sums + from, squares + from);
+}
+
+void NAMED(take_moments)(const NAMED(norm) *norm, ptrdiff_t rows, const REAL *shift,
+                         const double *sums, const double *squares)
+{
+    ++*norm->batches;
+    for (ptrdiff_t j = 0; j < norm->columns; j++) {
+        double shifted = sums[j] / rows;
+        double variance = squares[j] / rows - shifted * shifted;
+        variance = variance < 0 ? 0 : variance;
+        double unbiased = variance * rows / (rows - 1);
+        double center = shift[j] + shifted;
+        norm->running_mean[j] += norm->momentum * (center - norm->running_mean[j]);
+        norm->running_variance[j] += norm->momentum * (unbiased - norm->running_variance[j]);
+        norm->mean[j] = center;
+        norm->rstd[j] = 1 / sqrt(variance + norm->eps);
+    }
+}
+
+FOR_ANY_CPU void NAMED(scale_by)(const REAL *restrict z, const REAL *restrict residual, bool relu,
+                                 ptrdiff_t rows, ptrdiff_t columns, const REAL *restrict factor,
+                                 const REAL *restrict constant, REAL *restrict y)
+{
+    for (ptrdiff_t i = 0; i < rows; i++, z += columns, y += columns) {
+        if (residual != NULL) {
+            for (ptrdiff_t j = 0; j < columns; j++)
+                y[j] = z[j] * factor[j] + constant[j] + residual[j];
+            residual += columns;
+        } else
+            for (ptrdiff_t j = 0; j < columns; j++)
+                y[j] = z[j] * factor[j] + constant[j];
+        if (relu)
+            for (ptrdiff_t j = 0; j < columns; j++)
+                y[j] = y[j] <= 0 ? 0 : y[j]; /* what is no number stays */
+    }
+}
+
+void NAMED(scale)(const NAMED(norm) *norm, const REAL *z, const REAL *residual, bool relu,
+                  ptrdiff_t rows, REAL *y)
+{
+    REAL factor[norm->columns], constant[norm->columns];
+    NAMED(line)(norm, factor, constant);
+    NAMED(scale_by)(z, residual, relu, rows, norm->columns, factor, constant, y);
+}
+
+/* y = relu(norm(z) + residual) with the rows' mean and variance; `residual` may be NULL, `relu`
+ * false. The mean, rstd, the running statistics and the number of batches in them are written. */
+void NAMED(norm_forward)(const REAL *z, const REAL *residual, bool relu, ptrdiff_t rows,
+                         ptrdiff_t columns, double momentum, double eps, const REAL *weight,
+                         const REAL *bias, REAL *running_mean, REAL *running_variance,
+                         int64_t *batches, REAL *mean, REAL *rstd, REAL *y)
+{
+    const NAMED(norm) norm = {columns,      momentum,         eps,     weight, bias,
+                              running_mean, running_variance, batches, mean,   rstd};
+    REAL shift[columns];
+    double sums[columns], squares[columns];
+    memset(sums, 0, sizeof sums);
+    memset(squares, 0, sizeof squares);
+    /* About the mean: where that is far from zero, its square would swallow the variance. */
+    NAMED(average)(z, chunk(0, rows), columns, shift);
+    for (ptrdiff_t i = 0; i < rows; i += CHUNK)
+        NAMED(add_moments)(z + i * columns, chunk(i, rows), columns, shift, sums, squares);
+    NAMED(take_moments)(&norm, rows, shift, sums, squares);
+    NAMED(scale)(&norm, z, residual, relu, rows, y);
+}
+
+#endif
