@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from anynet_study.data.choices import Choices
-from anynet_study.data.readers import Example, Listing, read_source
+from anynet_study.data.readers.listing import Example, Listing
+from anynet_study.data.readers.recognition import read_source
 from anynet_study.data.source.source import Source, opened
 
 

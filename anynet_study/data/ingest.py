@@ -12,7 +12,8 @@ from anynet_study.data.packed.meta import Holdout, Limit
 from anynet_study.data.packed.root import dataset_folder, publish, workspace
 from anynet_study.data.packing.packing import Origin, pack
 from anynet_study.data.packing.store_choice import StoreOption
-from anynet_study.data.readers import Listing, read_source
+from anynet_study.data.readers.listing import Listing
+from anynet_study.data.readers.recognition import read_source
 from anynet_study.data.source.source import opened
 from anynet_study.data.splits.holdout import hold_out, limit
 from anynet_study.data.splits.same_split import split_as

@@ -15,7 +15,6 @@ import numpy as np
 
 from anynet_study.data import DatasetView
 from anynet_study.dispatch.cost.features import (
-    Features,
     FloatArray,
     evaluation_features,
     run_features,
@@ -86,7 +85,9 @@ def latest_runs(plan: Plan, timings: "pd.DataFrame", most: int = MOST_RUNS) -> "
     by_id = dict(zip(plan.table.reshape(-1)[places].astype(str), places.tolist(), strict=True))
     runs = runs[runs["run_id"].isin(by_id)]
     runs = runs.assign(place=runs["run_id"].map(by_id))
-    same = (runs[["device", "engine"]] == runs[["device", "engine"]].iloc[-1:].squeeze()).all(axis=1)
+    same = (runs[["device", "engine"]] == runs[["device", "engine"]].iloc[-1:].squeeze()).all(
+        axis=1
+    )
     return runs[same]
 
 
@@ -102,7 +103,8 @@ def predicted_runs(
         trained = cost.seconds(run_features(groups, works[column]))
         mine = columns == column
         seconds[mine] = trained[plan.rows[rows[mine], 0]]
-    return seconds + start
+    seconds += start
+    return seconds
 
 
 def measured_evaluations(

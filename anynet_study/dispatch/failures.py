@@ -15,7 +15,7 @@ from anynet_study.dispatch import ledger
 from anynet_study.dispatch.endings import KILLED, Ending, disk_is_full, ending
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.plan import Plan
-from anynet_study.dispatch.recorded import Retry, Failure, JournalReader, Recorded, Retries
+from anynet_study.dispatch.recorded import Failure, JournalReader, Recorded, Retries, Retry
 from anynet_study.dispatch.slurm.commands import end_reasons
 from anynet_study.dispatch.slurm.site import nodes_to_exclude
 from anynet_study.provenance import code_version
@@ -61,9 +61,7 @@ def deaths_in(study: StudyFolder, ends: Iterable[Ending]) -> list[Death]:
         if end.kind and not end.attached
         for run_id in end.runs
         # Being killed for no known reason may be the run's own doing.
-        if end.kind not in PASSING
-        or end.unexplained
-        or not _saved_since(study, run_id, end.ended)
+        if end.kind not in PASSING or end.unexplained or not _saved_since(study, run_id, end.ended)
     ]
 
 

@@ -162,7 +162,7 @@ def script_file(logs: Path, token: str) -> Path:
 
 
 def run_task(logs: Path, token: str) -> None:
-    """Do this task's part of an array; its files, but for the logs, are removed when it has ended."""
+    """Do this task's part of an array; of its files only the logs are left when it has ended."""
     os.environ["SUBMITIT_FOLDER"] = str(logs)
     paths = JobEnvironment().paths
     _prepare(paths, array_file(logs, token))

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import psutil
 import submitit
 
-from anynet_study.data import data_root
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.cost.devices import gpus_here
 from anynet_study.dispatch.endings import disk_is_full, ending, why_workers_ended
@@ -25,7 +24,7 @@ from anynet_study.dispatch.failures import (
 from anynet_study.dispatch.job import Job
 from anynet_study.dispatch.pack import pack_for_workers
 from anynet_study.dispatch.plan import Plan, PlannedRun
-from anynet_study.dispatch.process import ignoring_the_terminal, huge_pages, without_streams
+from anynet_study.dispatch.process import huge_pages, ignoring_the_terminal, without_streams
 from anynet_study.dispatch.recorded import NO_RETRIES, JournalReader, Recorded, Retries, Retry
 from anynet_study.dispatch.snapshot import Snapshot, take
 from anynet_study.errors import WorkFailedError
@@ -43,7 +42,7 @@ TICK = 0.1
 
 
 def local_workers(sweep: Sweep) -> int:
-    """Workers that this machine carries: one per GPU; without GPUs, one per core that we may use."""
+    """Workers that this machine carries: one per GPU, or without GPUs per core."""
     most = len(gpus_here()) or len(psutil.Process().cpu_affinity())
     return min(sweep.launch.workers or most, most)
 
@@ -193,7 +192,7 @@ class _LocalTraining:
         self.retries = {**self.retries, **less}
 
     def _left_by(self, worker: LocalWorker) -> list[PlannedRun]:
-        """What another worker should go on with; a run at which workers die is recorded as failed."""
+        """What another worker should go on with; where workers die at a run, that is recorded."""
         left = self.reader.read().left(worker.runs, self.retries)
         end = ending(self.study.logs, worker.job.job_id)
         if end is None or not end.runs or not end.kind or disk_is_full(self.study):

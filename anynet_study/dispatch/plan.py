@@ -26,6 +26,7 @@ from anynet_study.training.recipe import Recipe, ResolvedRecipe
 from anynet_study.training.schedule import steps_per_epoch
 from anynet_study.training.spec import RunSpec, as_json, canonical_text, id_of
 
+
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
     """A run and the names by which the sweep calls it."""
@@ -279,7 +280,10 @@ def _ids(
 ) -> npt.NDArray[np.bytes_]:
     """Ids of all runs, shape (rows, settings)."""
     architectures = [as_json(architecture.to_dict()) for architecture in population]
-    columns = [(as_json(setting.data), as_json(setting.resolved.model_dump()), setting.start) for setting in settings]
+    columns = [
+        (as_json(setting.data), as_json(setting.resolved.model_dump()), setting.start)
+        for setting in settings
+    ]
     ids = np.empty((len(rows), len(settings)), "S16")
     for row, (place, seed) in zip(ids, rows.tolist(), strict=True):
         made: list[str] = []

@@ -1,4 +1,4 @@
-"""What the journals of a study hold: which runs are recorded, how they ended, how long they took."""
+"""What the journals of a study hold: which runs are recorded, how they ended and how fast."""
 
 import time
 from collections import Counter
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anynet_study.dispatch._shim import read_journals
 from anynet_study.dispatch.plan import Plan, PlannedRun
-from anynet_study.store import read_journals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,17 +197,24 @@ class JournalReader:
         none, as with weights that were kept, the study's most used one.
         """
         table = self.timings()
-        runs = table[table["record_kind"] == "run"]
+        is_run = table["record_kind"] == "run"
+        runs, tests = table[is_run], table[~is_run]
         ended = runs[runs["seconds"] > 0]  # not those of a worker's death, recorded by others
         rate = None
         if len(ended):
             hours = min(HOUR, max(1.0, now - ended["started"].min())) / HOUR
             rate = float((ended["ended"] > now - HOUR).sum()) / hours
-        spent = runs.groupby(runs["device"].astype(str))["seconds"].sum()
-        usual = spent.idxmax() if len(spent) else "cpu"
-        workers = table["journal"].astype(str).str.rpartition("-")[0]
-        devices = dict(zip(workers[runs.index], runs["device"].astype(str), strict=True))
-        seconds = table["seconds"].groupby(workers.map(devices).fillna(usual)).sum()
-        return Throughput(
-            rate, {str(device): took / HOUR for device, took in seconds.items() if took}
-        )
+        spent: Counter[str] = Counter()
+        devices: dict[str, str] = {}
+        for journal, device, seconds in runs[["journal", "device", "seconds"]].itertuples(False):
+            spent[device] += seconds
+            devices[_worker(journal)] = device
+        usual = max(spent, key=lambda device: spent[device], default="cpu")
+        for journal, seconds in tests[["journal", "seconds"]].itertuples(False):
+            spent[devices.get(_worker(journal), usual)] += seconds
+        return Throughput(rate, {device: took / HOUR for device, took in spent.items() if took})
+
+
+def _worker(journal: str) -> str:
+    """The host and process that wrote a journal, by `StudyFolder.new_journal`."""
+    return journal.rpartition("-")[0]

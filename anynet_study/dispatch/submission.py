@@ -10,8 +10,8 @@ from anynet_study.dispatch.job import Job, JobArray, array_file, script_file
 from anynet_study.dispatch.ledger import intend, settle
 from anynet_study.dispatch.pack import pack_by_length
 from anynet_study.dispatch.plan import PlannedRun
-from anynet_study.dispatch.recorded import NO_RETRIES, Retries
 from anynet_study.dispatch.process import asking_for_huge_pages
+from anynet_study.dispatch.recorded import NO_RETRIES, Retries
 from anynet_study.dispatch.slurm.sbatch import QueueFullError, RefusedError, sbatch
 from anynet_study.dispatch.slurm.script import (
     ArrayExecutor,

@@ -1,4 +1,4 @@
-"""The work of a job: train what is missing, evaluate it, and journal each result at once. Imports torch."""
+"""The work of a job: train, evaluate and journal what is missing of its runs. Imports torch."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,8 +9,8 @@ from functools import partial
 import torch
 
 from anynet_study.data import DatasetView
-from anynet_study.dispatch.endings import end_worker_at, say_begins
 from anynet_study.dispatch.cost.memory import gpu_capacity
+from anynet_study.dispatch.endings import end_worker_at, say_begins
 from anynet_study.dispatch.pack import cohorts
 from anynet_study.dispatch.plan import (
     Plan,
@@ -22,8 +22,8 @@ from anynet_study.dispatch.plan import (
 from anynet_study.dispatch.process import Interruption
 from anynet_study.dispatch.recorded import JournalReader, Recorded, Retries
 from anynet_study.dispatch.run_records import (
-    WorkerJournals,
     Trained,
+    WorkerJournals,
     disk_is_full,
     evaluation_of,
     failure_of,
@@ -44,7 +44,6 @@ from anynet_study.training.source import Source
 from anynet_study.training.spec import RunSpec
 from anynet_study.training.together import Turns, train_together
 from anynet_study.training.weights import load_weights, save_weights
-
 
 #: Longest share of its time that a worker spends on looking at others' journals.
 LOOK_SHARE = 0.01
@@ -209,7 +208,9 @@ class Worker:
             path, run.run_id, launch.engine, launch.checkpoint_seconds, self.stop
         )
         view = self.given.views[run.dataset]
-        return (yield from training_steps(run, view, self.source, checkpoint, self.options, weights))
+        return (
+            yield from training_steps(run, view, self.source, checkpoint, self.options, weights)
+        )
 
     def _pretrained(self, spec: RunSpec) -> Turns[Weights]:
         """The final weights of another run, which is trained for them if they are not there."""

@@ -12,7 +12,7 @@ from reading import counts, read
 
 from anynet_study.data import add_dataset
 from anynet_study.data.choices import Choices
-from anynet_study.data.readers import READERS
+from anynet_study.data.readers.recognition import READERS
 from anynet_study.errors import UserError
 
 RANDOM = np.random.default_rng(0)

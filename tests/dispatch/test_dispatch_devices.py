@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from tiny_study import TINY
 
-from anynet_study.cli.prepared import prepare
-from anynet_study.dispatch import job as job_module
 from anynet_study.dispatch import local
 from anynet_study.dispatch.cost.devices import gpu_here, gpus_here
 from anynet_study.dispatch.job import Job
+from anynet_study.dispatch.launch import open_sweep
 from anynet_study.dispatch.local import start_worker
 
 NO_LIBRARY = "there-is-no-such-library.so"
@@ -85,7 +84,7 @@ def test_each_worker_gets_a_gpu_whatever_its_name(
     monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-8c9f,MIG-12ab")
     (tmp_path / "sweep.yaml").write_text(TINY)
-    prepared = prepare(tmp_path / "sweep.yaml", [])
+    prepared = open_sweep(tmp_path / "sweep.yaml", [])
     given: list[Job] = []
 
     class Executor:
@@ -94,21 +93,21 @@ def test_each_worker_gets_a_gpu_whatever_its_name(
         def update_parameters(self, **parameters: object) -> None:
             assert "visible_gpus" not in parameters  # submitit takes numbers alone
 
-        def local(self, work: Job) -> object:
+        def submit(self, work: Job) -> object:
             given.append(work)
             return type("Started", (), {"job_id": str(len(given))})()
 
     monkeypatch.setattr(local.submitit, "LocalExecutor", Executor)
-    code = local.take(prepared.study.code)
+    code = local.take(prepared.folder.code)
     for number in range(2):
-        start_worker(prepared.study, prepared.sweep, code, [], number, attached=False)
+        start_worker(prepared.folder, prepared.sweep, code, [], number, attached=False)
     seen: list[str] = []
 
     def look(*_: object) -> int:
         seen.append(os.environ["CUDA_VISIBLE_DEVICES"])
         return 0
 
-    monkeypatch.setattr(job_module, "work", look)
+    monkeypatch.setattr("anynet_study.dispatch.worker.train_runs", look)
     for work in given:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # as submitit leaves it
         work()

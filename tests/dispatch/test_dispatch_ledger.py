@@ -126,11 +126,11 @@ def test_what_slurm_refused_is_no_job(tmp_path: Path, squeue: Squeue) -> None:
 def test_launchers_at_the_same_time_write_files_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "jobs"
     script = (
-        "import sys; from pathlib import Path; from anynet_study.dispatch.jobs import submissions\n"
+        "import sys; from pathlib import Path; from anynet_study.dispatch import ledger\n"
         "for n in range(50):\n"
         "    run = f'{sys.argv[1]}-{n}'\n"
-        "    token = submissions.intend(Path(sys.argv[2]), [run] * 200)\n"
-        "    submissions.settle(Path(sys.argv[2]), token, run)\n"
+        "    token = ledger.intend(Path(sys.argv[2]), [run] * 200)\n"
+        "    ledger.settle(Path(sys.argv[2]), token, run)\n"
     )
     both = [subprocess.Popen([sys.executable, "-c", script, name, path]) for name in "xy"]
     assert [each.wait(300) for each in both] == [0, 0]

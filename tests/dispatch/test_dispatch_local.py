@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from anynet_study.dispatch import local
-from anynet_study.dispatch.local import LOOK_SHARE, SHORTEST_LOOK, _Here, _look, _wait
+from anynet_study.dispatch.local import LOOK_SHARE, SHORTEST_LOOK, _LocalTraining, _wait
 
 
 @pytest.fixture
@@ -22,11 +22,10 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Any:
         return SimpleNamespace(failed_kinds=lambda *_: Counter(), todo=lambda *_: [])
 
     monkeypatch.setattr(local, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    found = _Here(None, None, [], SimpleNamespace(read=read))  # type: ignore[arg-type]
+    training = _LocalTraining(SimpleNamespace(journals=None), None, [])  # type: ignore[arg-type]
+    training.reader = SimpleNamespace(read=read)  # type: ignore[assignment]
     return SimpleNamespace(
-        looks=lambda *seconds: (
-            costs.extend(seconds) or [_look(found, lambda *_, **__: None) for _ in seconds]
-        )
+        looks=lambda *seconds: costs.extend(seconds) or [training._look() for _ in seconds]
     )
 
 

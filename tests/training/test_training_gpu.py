@@ -178,7 +178,7 @@ def worked(folder: Path, options: Options) -> list[RunRecord]:
     study.begin(sweep, sample(sweep.population))
     given = assignment(study, sweep, GPU)
     with Journals(study) as journals:
-        Bench(given, options, journals).train(given.planned)
+        Bench(given, options, journals).train(given.plan)
     (path,) = study.journals.glob("*.arrow")
     return sorted(read_journal(path).records, key=lambda row: row.run_id)
 

@@ -46,7 +46,9 @@ def dataset_size(base: str, variant: Variant) -> DatasetSize:
     if variant.per_class is not None:
         train = min(train, variant.per_class * classes)
     train *= variant.fraction or 1.0
-    return DatasetSize(classes, round(train), round(entry.test_images * share), entry.size, known=False)
+    return DatasetSize(
+        classes, round(train), round(entry.test_images * share), entry.size, known=False
+    )
 
 
 def _classes_of(entry: CatalogEntry, variant: Variant) -> int:
@@ -65,7 +67,9 @@ def _size_of_view(view: DatasetView) -> DatasetSize:
     return DatasetSize(classes, len(view.train_index), len(view.test_index), side, known=True)
 
 
-def expected_evaluations(sweep: Sweep, sizes: Mapping[str, DatasetSize]) -> dict[str, tuple[FurtherEvaluation, ...]]:
+def expected_evaluations(
+    sweep: Sweep, sizes: Mapping[str, DatasetSize]
+) -> dict[str, tuple[FurtherEvaluation, ...]]:
     """The further tests of the networks trained on each dataset, in the sweep's order.
 
     Exact where all the data is there; else by the catalog's counts, of test sets of the same size

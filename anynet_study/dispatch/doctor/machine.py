@@ -1,4 +1,4 @@
-"""XXX This machine: what it would train on. | Which file system a folder is on. | The file system of a folder: what studies rely on is tried there."""
+"""Probes of this machine, and of the file system of a folder: what studies rely on is tried."""
 
 import ctypes
 import fcntl

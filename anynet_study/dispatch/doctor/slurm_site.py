@@ -1,4 +1,4 @@
-"""XXX What a probe found. | Slurm itself: its version, and how it treats arrays and jobs that are to come back. | The partitions: how long their jobs may be, and what GPUs they have. | What accounting says: whether it is on, and how many jobs this user may submit."""
+"""Probes of Slurm: its version and settings, its partitions, and what accounting says."""
 
 import getpass
 import re

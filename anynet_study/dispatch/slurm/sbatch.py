@@ -63,7 +63,7 @@ def sbatch(
 
     Raises QueueFullError or RefusedError.
     """
-    environment = submission_environment(os.environ, options) | (variables or {})
+    environment = {**submission_environment(os.environ, options), **(variables or {})}
     try:
         process = subprocess.Popen(
             ["sbatch", str(script)],

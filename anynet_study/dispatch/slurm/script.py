@@ -1,4 +1,4 @@
-"""The sbatch scripts of job arrays: how jobs are dealt to arrays, and the sweep's options in text."""
+"""The sbatch scripts of job arrays: jobs dealt to arrays, and the sweep's options in text."""
 
 import shlex
 from collections.abc import Collection, Iterator, Sequence

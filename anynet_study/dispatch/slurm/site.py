@@ -25,7 +25,9 @@ class Site:
     @classmethod
     def ask(cls) -> "Site":
         """Ask Slurm, by one scontrol and one sinfo; defaults for what they do not tell."""
-        size = re.search(r"^MaxArraySize\s*=\s*(\d+)", output_of("scontrol", "show", "config"), re.M)
+        size = re.search(
+            r"^MaxArraySize\s*=\s*(\d+)", output_of("scontrol", "show", "config"), re.M
+        )
         longest = {}
         for line in output_of("sinfo", "--noheader", "--format=%P|%l").splitlines():
             partition, _, limit = line.partition("|")

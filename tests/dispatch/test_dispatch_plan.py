@@ -6,7 +6,7 @@ import pytest
 from tiny_study import TINY
 
 from anynet_study.dispatch.pack import units
-from anynet_study.dispatch.plan import Plan, load_views, plan
+from anynet_study.dispatch.plan import Plan, load_views, make_plan
 from anynet_study.sweep import Sweep
 from anynet_study.training.spec import RunSpec
 
@@ -26,7 +26,7 @@ def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     path = tmp_path / "sweep.yaml"
     path.write_text(TINY.replace(TINY[TINY.index("recipes") :], MORE))
     sweep = Sweep.load(path)
-    return plan(sweep, sweep.population.population(), load_views(sweep))
+    return make_plan(sweep, sweep.population.population(), load_views(sweep))
 
 
 def test_every_id_is_the_hash_of_its_specification(planned: Plan) -> None:

@@ -1,4 +1,4 @@
-"""What a Slurm job runs: its part of the array's file, once and again until it is done."""
+"""What a Slurm job runs: its part of the array's file, again while it makes progress."""
 
 import os
 import pickle
@@ -9,9 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 
-from anynet_study.dispatch.job import Job, JobArray, array_file, run
+from anynet_study.dispatch.job import MAX_STALLED_REQUEUES, Job, JobArray, array_file, run_task
+from anynet_study.study_folder import StudyFolder
 
 
 @dataclass(frozen=True)
@@ -36,16 +38,16 @@ def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Non
     monkeypatch.setenv("SUBMITIT_EXECUTOR", "slurm")
     monkeypatch.setenv("SLURM_JOB_ID", "13")
     monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "12")
-    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGCONT)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGCONT)}
     usr2 = signal.getsignal(signal.SIGUSR2)
 
     def task(number: int) -> None:
         monkeypatch.setenv("SLURM_ARRAY_TASK_ID", str(number))
         try:
-            run(tmp_path, "token")
+            run_task(tmp_path, "token")
         finally:
-            for each, handler in {**before, signal.SIGUSR2: usr2}.items():
-                signal.signal(each, handler)
+            for caught, handler in {**before, signal.SIGUSR2: usr2}.items():
+                signal.signal(caught, handler)
 
     return task
 
@@ -105,3 +107,41 @@ def test_it_is_a_module_to_run(tmp_path: Path) -> None:
     done = subprocess.run(module, env=environment, capture_output=True, text=True)
     assert done.returncode == 1
     assert "token.pkl" in done.stderr
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> StudyFolder:
+    study = StudyFolder(tmp_path)
+    study.journals.mkdir()
+    study.checkpoints.mkdir()
+    (study.journals / "elsewhere-7-1.arrow").touch()
+    return study
+
+
+def lives(job: Job) -> int:
+    """How often it is queued again, of ten times that it is asked."""
+    for times in range(10):
+        again = job.checkpoint()
+        if again is None:
+            return times
+        job = again.function
+    return 10
+
+
+def test_one_that_gets_nowhere_is_given_up(study: StudyFolder) -> None:
+    job = Job(str(study.folder), "", "", ("a", "b"))
+    before = psutil.Process().create_time() - 60
+    for run in ("a", "other"):
+        (study.checkpoints / f"{run}.pt").touch()
+    os.utime(study.checkpoints / "a.pt", (before, before))  # of an earlier life
+    assert lives(job) == MAX_STALLED_REQUEUES - 1
+
+
+@pytest.mark.parametrize("what", ["journal", "checkpoint"])
+def test_one_that_gets_on_always_comes_back(study: StudyFolder, what: str) -> None:
+    path = study.new_journal() if what == "journal" else study.checkpoints / "b.pt"
+    path.touch()
+    job = Job(str(study.folder), "", "", ("a", "b"), stalled=MAX_STALLED_REQUEUES - 1)
+    assert lives(job) == 10
+    path.unlink()
+    assert lives(job) == 0

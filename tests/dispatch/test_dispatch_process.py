@@ -16,8 +16,8 @@ HUGE = "glibc.malloc.hugetlb=1"
 WORKER = """
 import sys
 from pathlib import Path
-from anynet_study.dispatch.plan import load_views, plan
-from anynet_study.dispatch.worker.job import Job
+from anynet_study.dispatch.plan import load_views, make_plan
+from anynet_study.dispatch.job import Job
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 
@@ -25,7 +25,7 @@ folder = Path(sys.argv[1])
 sweep = Sweep.load(folder / "long.yaml")
 study = StudyFolder(folder / "study")
 study.begin(sweep, sample(sweep.population))
-runs = plan(sweep, study.population(), load_views(sweep))
+runs = make_plan(sweep, study.population(), load_views(sweep))
 ids = tuple(run.run_id for run in runs)
 job = Job(str(study.folder), str(folder / "data"), sweep.to_yaml(), ids)
 print("done", job())
