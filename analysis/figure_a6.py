@@ -34,7 +34,7 @@ def figure_a6(
     else:
         raise UserError("say --recipe NAME of a results store, or --pretrained FILE")
     table = apr.agreement(read.errors, after, source=name)
-    figure = plots.change_grid(read.errors, after, table, name, ("scratch", "pretrained"))
+    figure = plots.source_by_recipe_grid(read.errors, after, table, name, ("scratch", "pretrained"))
     print(*plots.save(figure, output / "figure_a6", table=table), sep="\n")
 
 

@@ -32,7 +32,7 @@ def rank_preservation(
     name = source_name or known
     table = apr.rank_preservation(intervals, name)
     print_table(Console(), f"Rankings against that on {name}", table)
-    figure = plots.rank_chart(apr.tied_ranks(intervals))
+    figure = plots.rank_preservation_chart(apr.tied_ranks(intervals))
     print(*plots.save(figure, output / "rank_preservation"), sep="\n")
 
 

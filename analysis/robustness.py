@@ -35,7 +35,8 @@ def robustness(
     print_table(Console(), "Average robustness", averages)
     chosen = baseline.split(",") if baseline else None
     table = apr.effective_robustness(accuracies, base, baseline=chosen, images=counts)
-    print(*plots.save(plots.robustness_grid(table, base), output / "robustness"), sep="\n")
+    figure = plots.effective_robustness_grid(table, base)
+    print(*plots.save(figure, output / "robustness"), sep="\n")
 
 
 if __name__ == "__main__":

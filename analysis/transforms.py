@@ -29,7 +29,7 @@ def transforms(
     errors = read_test_sets(source, dataset, accuracy)
     agreement = apr.transform_agreement(errors)
     print_table(Console(), f"Spearman's rho with {errors.columns[0]}", agreement)
-    figure = plots.transform_chart(apr.transform_ranks(errors))
+    figure = plots.shift_rank_chart(apr.transform_ranks(errors))
     print(*plots.save(figure, output / "transforms"), sep="\n")
 
 

@@ -16,13 +16,29 @@ equals only itself. A filter is data: nothing in it is ever run as code.
 """
 
 import difflib
+import operator
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.predicates import SYMBOLS, Combination, Comparison, Negation, Predicate
+
+Mask = NDArray[np.bool_]
+
+SYMBOLS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 MAX_LENGTH = 10_000
 MAX_DEPTH = 50
@@ -35,16 +51,91 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Token:
-    """A piece of a filter; `at` is its position, counted from 1."""
+class Table(Protocol):
+    """Columns by name, such as a DataFrame or a mapping of arrays; a missing number is NaN."""
 
-    kind: Literal["symbol", "quoted", "word", "end"]
-    text: str
+    def __getitem__(self, name: str, /) -> ArrayLike: ...
+
+
+class Predicate(Protocol):
+    """A part of a filter: the columns it names, and the rows of a table with these it keeps."""
+
+    @property
+    def columns(self) -> set[str]: ...
+
+    def mask(self, table: Table) -> Mask: ...
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`column symbol value`, the value as written at position `at`."""
+
+    column: str
+    symbol: str
+    value: str
     at: int
 
-    def is_word(self, keyword: str) -> bool:
-        return self.kind == "word" and self.text.lower() == keyword
+    @property
+    def columns(self) -> set[str]:
+        return {self.column}
+
+    def mask(self, table: Table) -> Mask:
+        """Raises UserError where the value is not of the column's type."""
+        cells = np.asarray(table[self.column])
+        value = self._typed(cells.dtype.kind)
+        if isinstance(value, float) and np.isnan(value):
+            missing = np.isnan(cells)
+            equal = missing & (self.symbol in ("=", "=="))
+            return np.asarray(~missing if self.symbol == "!=" else equal)
+        return np.asarray(SYMBOLS[self.symbol](cells, value), bool)
+
+    def _typed(self, kind: str) -> Any:
+        """The value as one of NumPy's kinds of types."""
+        if kind == "b":
+            return self._parsed(lambda text: _BOOLEANS[text.lower()], "true or false")
+        if kind in "iu" and self.value.lstrip("+-").isdecimal():
+            return self._parsed(int, "a number")
+        if kind in "iuf":
+            return self._parsed(float, "a number")
+        return self.value
+
+    def _parsed(self, read: Callable[[str], Any], what: str) -> Any:
+        try:
+            return read(self.value)
+        except (ValueError, KeyError):
+            raise UserError(
+                f"filter, position {self.at}: {self.column} is {what}, not {self.value!r}"
+            ) from None
+
+
+@dataclass(frozen=True)
+class Combination:
+    """The rows that every part keeps, or that any part does."""
+
+    parts: tuple[Predicate, ...]
+    every: bool
+
+    @property
+    def columns(self) -> set[str]:
+        return {name for part in self.parts for name in part.columns}
+
+    def mask(self, table: Table) -> Mask:
+        combine = np.logical_and if self.every else np.logical_or
+        return np.asarray(combine.reduce([part.mask(table) for part in self.parts]))
+
+
+@dataclass(frozen=True)
+class Negation:
+    """The rows that the part does not keep."""
+
+    part: Predicate
+
+    @property
+    def columns(self) -> set[str]:
+        return self.part.columns
+
+    def mask(self, table: Table) -> Mask:
+        return ~self.part.mask(table)
 
 
 def parse_filter(text: str, columns: Collection[str]) -> Predicate:
@@ -64,7 +155,19 @@ def unknown_column(name: str, columns: Collection[str]) -> str:
     return f"no column {name!r}{guess}; there are: {', '.join(columns)}"
 
 
-def _tokens(text: str) -> Iterator[Token]:
+@dataclass(frozen=True)
+class _Token:
+    """A piece of a filter; `at` is its position, counted from 1."""
+
+    kind: Literal["symbol", "quoted", "word", "end"]
+    text: str
+    at: int
+
+    def is_word(self, keyword: str) -> bool:
+        return self.kind == "word" and self.text.lower() == keyword
+
+
+def _tokens(text: str) -> Iterator[_Token]:
     at = 0
     while at < len(text):
         if text[at].isspace():
@@ -77,15 +180,15 @@ def _tokens(text: str) -> Iterator[Token]:
         content = match[0]
         if match.lastgroup == "quoted":
             content = content[1:-1].replace(content[0] * 2, content[0])
-        yield Token(match.lastgroup, content, at + 1)  # type: ignore[arg-type]
+        yield _Token(match.lastgroup, content, at + 1)  # type: ignore[arg-type]
         at = match.end()
-    yield Token("end", "the end", len(text) + 1)
+    yield _Token("end", "the end", len(text) + 1)
 
 
 class _Parser:
     """Recursive descent over the tokens, one method a rule of the grammar."""
 
-    def __init__(self, tokens: list[Token], columns: Collection[str]) -> None:
+    def __init__(self, tokens: list[_Token], columns: Collection[str]) -> None:
         self.tokens = tokens
         self.columns = columns
         self.depth = 0
@@ -155,7 +258,7 @@ class _Parser:
         self.symbol(")")
         return Combination(tuple(parts), every=False)
 
-    def operand(self, what: str) -> Token:
+    def operand(self, what: str) -> _Token:
         if self.tokens[0].kind not in ("word", "quoted"):
             raise self.expected(what)
         return self.next()
@@ -165,7 +268,7 @@ class _Parser:
             raise self.expected(f"`{text}`")
         self.next()
 
-    def next(self) -> Token:
+    def next(self) -> _Token:
         return self.tokens.pop(0)
 
     def expected(self, what: str) -> UserError:

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-from anynet_study.design_space.populations.cells import groups_of
+from anynet_study.design_space.population_table import groups_of
 from anynet_study.dispatch.calibration import (
     latest_runs,
     measured_evaluations,

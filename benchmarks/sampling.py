@@ -23,7 +23,7 @@ import numpy as np
 
 from anynet_study.design_space import DesignSpace, complexity, sampling
 from anynet_study.design_space.distribution import words_of
-from anynet_study.design_space.named_spaces import SPACES
+from anynet_study.design_space.space import SPACES
 from benchmarks.sampling_loops import BAND, lean, published, unconfigured
 
 ROUNDS = 9
@@ -67,7 +67,7 @@ def cost(rows: int) -> Callable[[], None]:
     """Return what computes all complexities of so many networks."""
     space = DesignSpace.anynetx()
     drawn, _ = space.draw(words_of(0, 0, rows, space.words))
-    networks = drawn.chosen(np.arange(rows))
+    networks = drawn.select(np.arange(rows))
 
     def compute() -> None:
         complexity.flops(networks, 224, 1000)

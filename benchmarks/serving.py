@@ -33,10 +33,9 @@ from torch.utils.data import DataLoader, Dataset
 from anynet_study.data import DatasetView, Variant, add_dataset, make_view
 from anynet_study.design_space import Architecture
 from anynet_study.training import Recipe, RunSpec
-from anynet_study.training.augment import preprocessor
-from anynet_study.training.batches import epoch_tables
+from anynet_study.training.augment import Preprocessor, epoch_tables
+from anynet_study.training.feeds import DeviceImages
 from anynet_study.training.recipe import ResolvedRecipe
-from anynet_study.training.source import Source
 
 BATCH = 128
 CPU = torch.device("cpu")
@@ -104,8 +103,8 @@ def in_bulk(view: DatasetView, recipe: ResolvedRecipe) -> Epoch:
     """As the fast engine does."""
     spec = RunSpec(NETWORK, view.identity, recipe)
     steps = len(view.train_index) // BATCH
-    preprocess = preprocessor(recipe, view.mean, view.std, CPU)
-    feed = Source(CPU).feed(view, "train", steps, BATCH)
+    preprocess = Preprocessor(recipe, view.mean, view.std, CPU)
+    feed = DeviceImages(CPU).feed(view, "train", steps, BATCH)
     rows = torch.from_numpy(view.train_index)
     numbers = iter(range(1_000_000))
 

@@ -134,7 +134,7 @@ def parameters(space: DesignSpace) -> list[Parameter]:
             Parameter(stages.bottleneck_ratios),
             Parameter(stages.group_widths),
         ]
-    count = len(space.frame.strides)
+    count = len(space.skeleton.strides)
     depths, widths = (
         ends * count if len(ends) == 1 else ends for ends in (stages.depths, stages.widths)
     )
@@ -159,13 +159,13 @@ def build(space: DesignSpace, drawn: Sequence[Any]) -> Architecture | None:
 
 def _anynet(space: DesignSpace, drawn: Sequence[Any]) -> Architecture | None:
     assert isinstance(space.stages, AnyNet)
-    count = len(space.frame.strides)
+    count = len(space.skeleton.strides)
     names = ("depths", "widths", "bottleneck_ratios", "group_widths")
     values = {name: list(drawn[n * count : (n + 1) * count]) for n, name in enumerate(names)}
     for name in space.stages.shared:
         values[name] = values[name][:1] * count
     d, w, b, g = values.values()
-    if space.frame.block == "bottleneck":
+    if space.skeleton.block == "bottleneck":
         w, g = zip(*map(realise, w, b, g), strict=True)
     else:
         b, g = [1] * count, w
@@ -187,7 +187,7 @@ def _regnet(space: DesignSpace, drawn: Sequence[Any]) -> Architecture | None:
     d, w0, tenths, hundredths, b, g = drawn
     per_block = block_widths(d, w0, Fraction(tenths, 10), Fraction(hundredths, 100))
     widths = sorted(set(per_block))
-    if len(widths) != len(space.frame.strides) or widths[-1] > WIDEST:
+    if len(widths) != len(space.skeleton.strides) or widths[-1] > WIDEST:
         return None
     w, groups = zip(*(realise(one, b, g) for one in widths), strict=True)
     return _architecture(space, [per_block.count(one) for one in widths], w, [b] * len(w), groups)
@@ -204,7 +204,7 @@ def block_widths(d: int, w0: int, wa: Fraction, wm: Fraction) -> list[int]:
 
 
 def _architecture(space: DesignSpace, *stages: Sequence[int]) -> Architecture:
-    frame = space.frame
+    frame = space.skeleton
     d, w, b, g = map(tuple, stages)
     return Architecture(
         d, w, b, g, frame.strides, frame.stem, frame.stem_width, frame.block, frame.se_ratio

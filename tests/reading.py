@@ -5,10 +5,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from anynet_study.data.choices import Choices
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.readers.recognition import read_source
-from anynet_study.data.source.source import Source, opened
+from anynet_study.data.source.source import Choices, Source, opened
 
 
 def read(path: Path, **choices: object) -> Listing:

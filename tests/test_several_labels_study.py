@@ -8,7 +8,7 @@ from tiny_study import TINY, Type, typing_in
 
 from anynet_study.data import load_dataset
 from anynet_study.errors import UserError
-from anynet_study.metrics.label_words import from_words, words_an_image
+from anynet_study.metrics import from_words, words_an_image
 from anynet_study.report.reading import curves_of
 from anynet_study.store import ResultStore, class_accuracies, label_matrices
 from anynet_study.store.verifying import verify

@@ -7,7 +7,7 @@ import pytest
 from anynet_study.errors import UserError
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
-from anynet_study.sweep_text import dump_yaml, parse_yaml
+from anynet_study.sweep.text import dump_yaml, parse_yaml
 
 SWEEPS = sorted((Path(__file__).parents[1] / "sweeps").glob("*.yaml"))
 SMALL = """

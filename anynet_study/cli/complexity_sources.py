@@ -112,7 +112,7 @@ def _text(path: Path) -> str:
 
 def _parsed(text: str) -> Any:
     """Parse YAML, of which JSON is a part."""
-    from anynet_study.sweep_text import parse_yaml
+    from anynet_study.sweep.text import parse_yaml
 
     try:
         return parse_yaml(text)

@@ -9,8 +9,8 @@ import numpy as np
 from anynet_study.cli.complexity_sources import Network
 from anynet_study.cli.tables import amount, print_table
 from anynet_study.design_space import Population, memory
-from anynet_study.design_space.breakdown import Costs, Part, breakdown
-from anynet_study.design_space.populations.arrow import values_of
+from anynet_study.design_space.architecture import Costs, NetworkPart, breakdown
+from anynet_study.design_space.population_table import values_of
 from anynet_study.design_space.validation import whole_number
 
 #: Label, unit, and decimals in that unit of the measures of a network among others.
@@ -93,11 +93,11 @@ def _population_costs(population: Population, batch: int) -> dict[str, Any]:
     return {**values, "training_memory": needed}
 
 
-def _parts(network: Network, batch: int) -> list[Part]:
+def _parts(network: Network, batch: int) -> list[NetworkPart]:
     return breakdown(network.architecture, network.resolution, network.classes, batch)
 
 
-def _total(parts: Iterable[Part]) -> Costs:
+def _total(parts: Iterable[NetworkPart]) -> Costs:
     return Costs(*map(sum, zip(*(part.costs for part in parts), strict=True)))
 
 
@@ -124,7 +124,7 @@ def _as_json(network: Network, batch: int) -> dict[str, Any]:
     }
 
 
-def _print_structure(parts: Sequence[Part]) -> None:
+def _print_structure(parts: Sequence[NetworkPart]) -> None:
     rows = [
         [p.name, p.blocks, p.width, p.bottleneck_width, p.groups, f"{p.side}x{p.side}"]
         for p in parts
@@ -132,7 +132,7 @@ def _print_structure(parts: Sequence[Part]) -> None:
     print_table(("", "blocks", "width", "bottleneck", "groups", "output"), rows)
 
 
-def _print_shares(parts: Sequence[Part], total: Costs) -> None:
+def _print_shares(parts: Sequence[NetworkPart], total: Costs) -> None:
     labels = ("FLOPs", "parameters", "activations", "memory")
     rows = [["in all", *(cell for count in total for cell in (amount(count), ""))]]
     for part in reversed(parts):

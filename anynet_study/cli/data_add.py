@@ -92,8 +92,8 @@ def add(
       anynet-study data add leaves --from leaves.zip --size 64 --label-column species
     """
     from anynet_study.data import add_dataset
-    from anynet_study.data.choices import Choices
     from anynet_study.data.describe import summary
+    from anynet_study.data.source.source import Choices
 
     dataset = add_dataset(
         name,

@@ -47,7 +47,7 @@ def info(
     from anynet_study.data import load_dataset
     from anynet_study.data.contact_sheet import save_contact_sheet
     from anynet_study.data.describe import details, summary
-    from anynet_study.data.splits.same_split import copy_manifest
+    from anynet_study.data.packed.manifest import copy_manifest
 
     dataset = load_dataset(name)
     if verify:
@@ -76,7 +76,7 @@ def info(
 def _print_view(dataset: "PackedDataset", text: str, as_json: bool) -> None:
     from anynet_study.cli.variant_text import parse_variant
     from anynet_study.data import make_view
-    from anynet_study.data.describe_view import view_details, view_rows, view_summary
+    from anynet_study.data.describe import view_details, view_rows, view_summary
 
     variant = parse_variant(dataset.name, text)
     view = make_view(dataset, variant)

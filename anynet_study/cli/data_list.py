@@ -27,7 +27,7 @@ def list_datasets(as_json: Json = False) -> None:
       anynet-study data list
     """
     from anynet_study.data import data_root
-    from anynet_study.data.inventory import inventory
+    from anynet_study.data.library import inventory
 
     rows = inventory()
     if as_json:

@@ -3,8 +3,8 @@
 from typing import Any
 
 from anynet_study.design_space import DesignSpace
-from anynet_study.design_space.band import UNITS
-from anynet_study.design_space.named_spaces import SPACES
+from anynet_study.design_space.complexity import UNITS
+from anynet_study.design_space.space import SPACES
 
 
 def origin_of(sampling: dict[str, Any]) -> dict[str, str]:

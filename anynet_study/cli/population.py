@@ -9,9 +9,9 @@ import numpy as np
 from anynet_study.cli.origin import origin_of
 from anynet_study.cli.tables import print_table
 from anynet_study.design_space import Population
+from anynet_study.design_space.complexity import MEASURES
 from anynet_study.design_space.networks import FloatArray
-from anynet_study.design_space.populations.arrow import values_of
-from anynet_study.design_space.populations.table import COSTS, columns_of, stages_of
+from anynet_study.design_space.population_table import columns_of, stages_of, values_of
 
 LABELS = ("lowest", "25%", "median", "75%", "highest")
 PARAMETERS = {
@@ -42,7 +42,7 @@ def print_population(population: Population, path: Path, as_json: bool) -> None:
 
 def _spread(population: Population) -> dict[str, dict[str, float]]:
     """Quartiles of costs and of sums over stages."""
-    totals = {name: values_of(population.table[name]).astype(np.float64) for name in COSTS}
+    totals = {name: values_of(population.table[name]).astype(np.float64) for name in MEASURES}
     for name in ("depth", "width"):
         totals[f"cumulative {name}"] = np.nansum(_columns(population, PARAMETERS[name]), axis=0)
     return {
@@ -104,7 +104,7 @@ def _origin(population: Population, kinds: dict[str, dict[str, int]]) -> dict[st
 def _print_spread(spread: dict[str, dict[str, float]]) -> None:
     rows = []
     for name, values in spread.items():
-        unit = 1e6 if name in COSTS else 1
+        unit = 1e6 if name in MEASURES else 1
         label = f"{name.replace('flops', 'FLOPs')} (M)" if unit > 1 else name
         rows.append([label, *(f"{value / unit:,.4g}" for value in values.values())])
     print_table(("", *LABELS), rows)

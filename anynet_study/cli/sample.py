@@ -10,7 +10,7 @@ from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
     from anynet_study.design_space import Population
-    from anynet_study.sweep_population import PopulationSpec
+    from anynet_study.sweep.population import PopulationSpec
 
 BAND = "LOWEST,HIGHEST"
 
@@ -67,7 +67,7 @@ def sample(
     """
     from anynet_study import study_folder as studies
     from anynet_study.cli.population import print_population
-    from anynet_study.design_space.populations.population_file import check_suffix
+    from anynet_study.design_space.population_files import check_suffix
     from anynet_study.sweep import Sweep
 
     options = {
@@ -104,8 +104,8 @@ def _spec(given: dict[str, Any]) -> "PopulationSpec":
     """What the options ask for, as a sweep file would."""
     from pydantic import ValidationError
 
-    from anynet_study.sweep_population import PopulationSpec
-    from anynet_study.sweep_text import describe, parse_yaml
+    from anynet_study.sweep.population import PopulationSpec
+    from anynet_study.sweep.text import describe, parse_yaml
 
     if "space" not in given:
         raise UserError("give a sweep file, or --space and --count; see anynet-study sample --help")
@@ -126,14 +126,14 @@ def _spec(given: dict[str, Any]) -> "PopulationSpec":
 
 def _draw(population: "Population", figure: Path) -> None:
     """Draw what was sampled, and what the space gives without bands where that is known."""
-    from anynet_study.design_space.band import MEASURES
-    from anynet_study.design_space.unconditioned import unconditioned
-    from anynet_study.plots.sampling import sampling_grid
+    from anynet_study.design_space.complexity import MEASURES
+    from anynet_study.design_space.space import draws_without_bands
+    from anynet_study.plots.population import sampling_grid
 
     record, space = population.sampling, None
     if "space" in record:
         place = population.resolution, population.classes
-        space = unconditioned(record["space"], *place).to_pandas()
+        space = draws_without_bands(record["space"], *place).to_pandas()
     moved = any(step["step"] == "at" for step in record.get("derived", []))
     bands = {str(name): record[name] for name in MEASURES if name in record and not moved}
     save_figure(sampling_grid(population.to_pandas(), space, bands), figure)

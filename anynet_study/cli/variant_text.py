@@ -2,9 +2,9 @@
 
 from pydantic import ValidationError
 
-from anynet_study.data.views.variants import Variant
+from anynet_study.data.variants import Variant
 from anynet_study.errors import UserError
-from anynet_study.sweep_text import apply_override, describe
+from anynet_study.sweep.text import apply_override, describe
 
 _OPENING, _CLOSING = "[{", "]}"
 

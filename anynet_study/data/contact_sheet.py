@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.meta import Split
-from anynet_study.data.splits.ordering import seeded_order
+from anynet_study.data.seeded import seeded_order
 from anynet_study.files import replacing
 
 #: Images a class, and classes at most: of more, so many evenly spread.

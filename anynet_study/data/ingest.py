@@ -6,7 +6,6 @@ from typing import get_args
 
 from anynet_study.data import catalog
 from anynet_study.data.builtin import BUILT_IN
-from anynet_study.data.choices import DEFAULTS, Choices
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.meta import Holdout, Limit
 from anynet_study.data.packed.root import dataset_folder, publish, workspace
@@ -14,9 +13,8 @@ from anynet_study.data.packing.packing import Origin, pack
 from anynet_study.data.packing.store_choice import StoreOption
 from anynet_study.data.readers.listing import Listing
 from anynet_study.data.readers.recognition import read_source
-from anynet_study.data.source.source import opened
-from anynet_study.data.splits.holdout import hold_out, limit
-from anynet_study.data.splits.same_split import split_as
+from anynet_study.data.source.source import NO_CHOICES, Choices, opened
+from anynet_study.data.splits import hold_out, limit, split_as
 from anynet_study.errors import UserError, printable
 
 MAX_SIZE = 1024
@@ -33,7 +31,7 @@ def add_dataset(
     limit_per_class: int | None = None,
     fraction: float | None = None,
     split_from: Path | None = None,
-    choices: Choices = DEFAULTS,
+    choices: Choices = NO_CHOICES,
     resize: int | None = None,
     store: StoreOption = "auto",
     force: bool = False,

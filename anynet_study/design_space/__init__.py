@@ -1,17 +1,85 @@
 """Design spaces, architectures and populations; numpy and Arrow only, no torch, no pandas.
 
-- What a network is: `frame`, `architecture`, and many at once: `networks`, `identity` (ids).
-- What it costs: `layers` (its convolutions), `complexity`, `memory` (`saved`, `peak`), `breakdown`.
-- Spaces: `space`, its families `anynet` and `regnet`, `named_spaces`, `membership`; published
-  networks: `reference`.
-- Sampling: `distribution`, `band`, `strata`, `sampling`, `search` (when to give up: `reach`),
-  `unconditioned`.
-- Populations and their files: `populations`.
+- What a network is: `networks` (many at once, their skeleton), `architecture` (one, its id).
+- What it costs: `layers` (its convolutions), `complexity`, `memory` (of training).
+- Spaces: `space`, its families `anynet` and `regnet`; published networks: `reference`.
+- Sampling: `distribution`, `bands` (and strata), `sampling`, `search` (when to give up).
+- Populations: `population`, its table, its parts and its files.
 """
 
-from anynet_study.design_space.architecture import Architecture
-from anynet_study.design_space.populations.population import Population
+from anynet_study.design_space.anynet import AnyNet
+from anynet_study.design_space.architecture import (
+    Architecture,
+    Costs,
+    NetworkPart,
+    breakdown,
+    ids_of,
+)
+from anynet_study.design_space.bands import checked_band, checked_strata
+from anynet_study.design_space.complexity import MEASURES, UNITS, parameters
+from anynet_study.design_space.layers import IMAGE_CHANNELS, Convolution, Count, layers
+from anynet_study.design_space.memory import FLOAT_BYTES, training_memory
+from anynet_study.design_space.networks import (
+    STEMS,
+    Counts,
+    FloatArray,
+    IntArray,
+    Networks,
+    Skeleton,
+)
+from anynet_study.design_space.population import Population
+from anynet_study.design_space.population_files import check_suffix
+from anynet_study.design_space.population_table import (
+    METADATA_KEY,
+    Group,
+    columns_of,
+    costs_of,
+    groups_of,
+    schema_of,
+    stages_of,
+    values_of,
+)
 from anynet_study.design_space.reference import reference
-from anynet_study.design_space.space import DesignSpace
+from anynet_study.design_space.regnet import RegNet
+from anynet_study.design_space.space import SPACES, DesignSpace, draws_without_bands
 
-__all__ = ["Architecture", "DesignSpace", "Population", "reference"]
+__all__ = [
+    "FLOAT_BYTES",
+    "IMAGE_CHANNELS",
+    "MEASURES",
+    "METADATA_KEY",
+    "SPACES",
+    "STEMS",
+    "UNITS",
+    "AnyNet",
+    "Architecture",
+    "Convolution",
+    "Costs",
+    "Count",
+    "Counts",
+    "DesignSpace",
+    "FloatArray",
+    "Group",
+    "IntArray",
+    "NetworkPart",
+    "Networks",
+    "Population",
+    "RegNet",
+    "Skeleton",
+    "breakdown",
+    "check_suffix",
+    "checked_band",
+    "checked_strata",
+    "columns_of",
+    "costs_of",
+    "draws_without_bands",
+    "groups_of",
+    "ids_of",
+    "layers",
+    "parameters",
+    "reference",
+    "schema_of",
+    "stages_of",
+    "training_memory",
+    "values_of",
+]

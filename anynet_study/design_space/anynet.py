@@ -9,8 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from anynet_study.design_space.distribution import KINDS, Distribution, ranged, uniform
-from anynet_study.design_space.frame import MAX_DEPTH, MAX_WIDTH, Frame
-from anynet_study.design_space.networks import FloatArray, Networks, realised
+from anynet_study.design_space.networks import (
+    MAX_DEPTH,
+    MAX_WIDTH,
+    FloatArray,
+    Networks,
+    Skeleton,
+    compatible,
+)
 from anynet_study.design_space.validation import (
     choices,
     divides,
@@ -20,7 +26,7 @@ from anynet_study.design_space.validation import (
 )
 from anynet_study.errors import UserError
 
-#: A realised width can be up to half as wide again as the drawn one: see `networks.realised`.
+#: A width can be up to half as wide again as the drawn one: see `networks.compatible`.
 MAX_DRAWN_WIDTH = MAX_WIDTH // 2
 PARAMETERS = ("depths", "widths", "bottleneck_ratios", "group_widths")
 Range = tuple[int, int]
@@ -34,15 +40,15 @@ class AnyNet:
     a multiple of q = `width_divisor`, P(w) ~ log((w + q/2) / (w - q/2)): log-uniform variables,
     rounded. Bottleneck ratios and group widths are uniform over their sets (which, for powers of
     two, is log-uniform). Probabilities are exact to 2^-32. Draws whose widths and groups do not
-    fit together are made to fit (`networks.realised`), so that realised widths can leave the range
-    a little; constraints are on realised networks, and what does not obey them is drawn again.
+    fit together are made compatible (`networks.compatible`), so that widths can leave the range a
+    little; constraints are on the compatible networks, and what does not obey them is drawn again.
 
     The defaults are the space of paper 1. Raises UserError for ranges that make no sense.
     """
 
-    #: Fewest and most blocks of a stage: one pair for all, or a pair a stage.
+    #: Fewest and most blocks of a stage: one pair for all, or one pair per stage.
     depths: tuple[Range, ...] = ((1, 16),)
-    #: Narrowest and widest stage, multiples of `width_divisor`: one pair for all, or one a stage.
+    #: Narrowest and widest stage, multiples of `width_divisor`: one pair for all, or one per stage.
     widths: tuple[Range, ...] = ((8, 1024),)
     width_divisor: int = 8
     #: Empty for blocks without bottleneck, as are the group widths.
@@ -51,23 +57,23 @@ class AnyNet:
     #: `log_uniform` or `uniform`.
     depth_distribution: str = "log_uniform"
     width_distribution: str = "log_uniform"
-    #: Parameters of which all stages draw one value in common (a realised group is as wide as its
-    #: stage's bottleneck, if that is narrower).
+    #: Parameters of which all stages draw one value in common (a group is as wide as its stage's
+    #: bottleneck, if that is narrower).
     shared: tuple[str, ...] = ()
     #: Parameters that never decrease from one stage to the next.
     non_decreasing: tuple[str, ...] = ()
 
     @classmethod
-    def checked(cls, frame: Frame, values: dict[str, Any]) -> "AnyNet":
-        """Build from unchecked values for networks of this frame. Raises UserError."""
-        given = {**_defaults(cls, frame), **values}
+    def checked(cls, skeleton: Skeleton, values: dict[str, Any]) -> "AnyNet":
+        """Build from unchecked values for networks of this skeleton. Raises UserError."""
+        given = {**_defaults(cls, skeleton), **values}
         divisor = whole_number(given["width_divisor"], "space: width_divisor", 1, MAX_DRAWN_WIDTH)
         space = cls(
-            _ranges(given["depths"], "depths", frame.stages, MAX_DEPTH),
-            _ranges(given["widths"], "widths", frame.stages, MAX_DRAWN_WIDTH),
+            _ranges(given["depths"], "depths", skeleton.stages, MAX_DEPTH),
+            _ranges(given["widths"], "widths", skeleton.stages, MAX_DRAWN_WIDTH),
             divisor,
-            _choices(given["bottleneck_ratios"], "bottleneck_ratios", frame),
-            _choices(given["group_widths"], "group_widths", frame),
+            _choices(given["bottleneck_ratios"], "bottleneck_ratios", skeleton),
+            _choices(given["group_widths"], "group_widths", skeleton),
             one_of(given["depth_distribution"], "space: depth_distribution", KINDS),
             one_of(given["width_distribution"], "space: width_distribution", KINDS),
             _names(given["shared"], "shared"),
@@ -82,19 +88,19 @@ class AnyNet:
                 raise UserError(f"space: shared: {name} differ in their range from stage to stage")
         return space
 
-    def words(self, frame: Frame) -> int:
+    def words(self, skeleton: Skeleton) -> int:
         """The number of 32-bit words that a candidate takes, whatever it becomes."""
-        return 4 * frame.stages
+        return 4 * skeleton.stages
 
     def draw(
-        self, words: npt.NDArray[np.int64], frame: Frame
+        self, words: npt.NDArray[np.int64], skeleton: Skeleton
     ) -> tuple[Networks, npt.NDArray[np.bool_] | None]:
-        """Return realised networks, float64, and which of them obey the constraints (None: all).
+        """Return compatible networks, float64, and which of them obey the constraints (None: all).
 
         `words` has shape (4 S, n): S depths, then widths, bottleneck ratios and group widths.
         A shared parameter is drawn by the first word of its S.
         """
-        stages = frame.stages
+        stages = skeleton.stages
         columns = dict(zip(PARAMETERS, words.reshape(4, stages, -1), strict=True))
         for name in self.shared:
             columns[name] = columns[name][:1]
@@ -102,14 +108,14 @@ class AnyNet:
             _draw_stages(self.distributions[name], columns[name], stages)
             for name in ("depths", "widths")
         )
-        if frame.block == "bottleneck":
+        if skeleton.block == "bottleneck":
             b, g = (
                 _draw_stages(self.distributions[name], columns[name], stages)
                 for name in ("bottleneck_ratios", "group_widths")
             )
-            networks = realised(d, w, b, g, frame)
+            networks = compatible(d, w, b, g, skeleton)
         else:
-            networks = Networks(d, w, w, w, frame)
+            networks = Networks(d, w, w, w, skeleton)
         return networks, self.obeyed(networks)
 
     def obeyed(self, networks: Networks) -> npt.NDArray[np.bool_] | None:
@@ -121,9 +127,40 @@ class AnyNet:
             obeyed = rising if obeyed is None else obeyed & rising
         return obeyed
 
+    def contains(self, network: Networks) -> bool:
+        """Whether some draw becomes this network, a batch of one."""
+        obeyed = self.obeyed(network)
+        if obeyed is not None and not obeyed[0]:
+            return False
+        stages = network.skeleton.stages
+        d, b = network.depths[:, 0], network.bottleneck_ratios[:, 0]
+        low, high = np.array(_per_stage(self.depths, stages)).T
+        if not ((d >= low) & (d <= high) & np.isin(b, self.bottleneck_ratios or 1)).all():
+            return False
+        drawn_as_they_are = {"depths": d, "bottleneck_ratios": b}
+        if any(len(set(drawn_as_they_are.get(name, ()))) > 1 for name in self.shared):
+            return False
+        origins = [self._origins(network, stage) for stage in range(stages)]
+        for axis, name in enumerate(("widths", "group_widths")):
+            if name not in self.shared:
+                origins = [np.logical_or.reduce(draws, axis, keepdims=True) for draws in origins]
+        return bool(np.logical_and.reduce(origins).any())
+
+    def _origins(self, network: Networks, stage: int) -> npt.NDArray[np.bool_]:
+        """Which drawn widths (rows) and group widths (columns) become this stage of the network."""
+        low, high = _per_stage(self.widths, network.skeleton.stages)[stage]
+        widths = np.arange(low, high + 1, self.width_divisor, dtype=np.float64)
+        # Blocks without groups have one, which is never wider than the stage.
+        group_widths = np.array(self.group_widths or (MAX_WIDTH,), dtype=np.float64)
+        w, g = np.meshgrid(widths, group_widths, indexing="ij")
+        b = np.full_like(w, network.bottleneck_ratios[stage, 0])
+        drawn = compatible(w, w, b, g, network.skeleton)
+        same_width = drawn.widths == network.widths[stage, 0]
+        return np.asarray(same_width & (drawn.group_widths == network.group_widths[stage, 0]))
+
     @cached_property
     def distributions(self) -> dict[str, tuple[Distribution, ...]]:
-        """The distributions of each parameter: one for all stages, or one a stage."""
+        """The distributions of each parameter: one for all stages, or one per stage."""
         depth, width = self.depth_distribution, self.width_distribution
         return {
             "depths": tuple(ranged(depth, *ends, 1) for ends in self.depths),
@@ -145,29 +182,32 @@ def _draw_stages(
     return drawn if len(drawn) == stages else np.repeat(drawn, stages, axis=0)
 
 
-def _defaults(cls: type[AnyNet], frame: Frame) -> dict[str, Any]:
+def _per_stage(ranges: tuple[Range, ...], stages: int) -> tuple[Range, ...]:
+    return ranges * stages if len(ranges) == 1 else ranges
+
+
+def _defaults(cls: type[AnyNet], skeleton: Skeleton) -> dict[str, Any]:
     defaults = {name: field.default for name, field in cls.__dataclass_fields__.items()}
-    if frame.block != "bottleneck":
+    if skeleton.block != "bottleneck":
         defaults.update(bottleneck_ratios=(), group_widths=())
     return defaults
 
 
 def _ranges(values: Any, name: str, stages: int, high: int) -> tuple[Range, ...]:
     where = f"space: {name}"
-    nested = isinstance(values, Sequence) and any(isinstance(one, list | tuple) for one in values)
-    if not nested:
+    if not isinstance(values, Sequence) or not any(isinstance(v, list | tuple) for v in values):
         return (whole_range(values, where, 1, high),)
     if len(values) not in (1, stages):
         raise UserError(f"{where}: {len(values)} ranges for {stages} stages; give one, or {stages}")
-    ranges = tuple(whole_range(one, where, 1, high) for one in values)
+    ranges = tuple(whole_range(ends, where, 1, high) for ends in values)
     return ranges[:1] if len(set(ranges)) == 1 else ranges
 
 
-def _choices(values: Any, name: str, frame: Frame) -> tuple[int, ...]:
-    if frame.block == "bottleneck":
+def _choices(values: Any, name: str, skeleton: Skeleton) -> tuple[int, ...]:
+    if skeleton.block == "bottleneck":
         return choices(values, f"space: {name}", MAX_WIDTH)
     if values is not None and (not isinstance(values, list | tuple) or values):
-        raise UserError(f"space: {name}: {frame.block} blocks have none; leave it out")
+        raise UserError(f"space: {name}: {skeleton.block} blocks have none; leave it out")
     return ()
 
 

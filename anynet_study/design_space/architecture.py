@@ -1,21 +1,26 @@
-"""One architecture: what is built, what it costs, and its name."""
+"""One architecture: what is built, its id, and what it and each of its parts costs."""
 
 import hashlib
 import json
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from anynet_study.design_space import complexity, memory
-from anynet_study.design_space.frame import (
+from anynet_study.design_space.layers import map_sides
+from anynet_study.design_space.networks import (
     MAX_CLASSES,
     MAX_DEPTH,
     MAX_RESOLUTION,
     MAX_WIDTH,
-    Frame,
+    STAGE_FIELDS,
+    Networks,
+    Skeleton,
+    networks_of,
 )
-from anynet_study.design_space.networks import Networks, networks_of
 from anynet_study.design_space.validation import known_keys, whole_number, whole_numbers
 from anynet_study.errors import UserError
 
@@ -24,7 +29,7 @@ LATER_FIELDS = ("block", "se_ratio")
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """One network; one value a stage in each tuple, 1 to 8 stages.
+    """One network; one value per stage in each tuple, 1 to 8 stages.
 
     Stem; then each stage is a number of blocks; then average pool and a linear layer. Blocks:
 
@@ -39,7 +44,7 @@ class Architecture:
     differently: see `complexity`.
 
     Raises UserError for what cannot be built: nothing is rounded to fit. (Spaces draw freely and
-    make draws compatible before they become an Architecture: `networks.realised`.)
+    make draws compatible before they become an Architecture: `networks.compatible`.)
     """
 
     #: Blocks of each stage, at least 1.
@@ -52,7 +57,7 @@ class Architecture:
     #: Channels in each group of the 3x3, so 1 is depthwise and the bottleneck width one group,
     #: as it is if left out, and always for blocks without bottleneck.
     group_widths: tuple[int, ...] = ()
-    #: One a stage: their number is the number of stages.
+    #: One per stage: their number is the number of stages.
     strides: tuple[int, ...] = (1, 2, 2, 2)
     #: `imagenet` (7x7 stride 2, 3x3 max pool stride 2), `simple` (3x3 stride 2), `cifar` (3x3).
     stem: str = "imagenet"
@@ -62,21 +67,21 @@ class Architecture:
     se_ratio: float = 0.0
 
     def __post_init__(self) -> None:
-        names = [field.name for field in fields(Frame)]
-        frame = Frame.checked("architecture", {name: getattr(self, name) for name in names})
-        clean = {name: getattr(frame, name) for name in names}
+        names = [field.name for field in fields(Skeleton)]
+        skeleton = Skeleton.checked("architecture", {name: getattr(self, name) for name in names})
+        clean = {name: getattr(skeleton, name) for name in names}
         for name, high in (("depths", MAX_DEPTH), ("widths", MAX_WIDTH)):
-            clean[name] = _per_stage(getattr(self, name), name, frame.stages, high)
+            clean[name] = _per_stage(getattr(self, name), name, skeleton.stages, high)
         ratios, groups = self.bottleneck_ratios, self.group_widths
-        ratios = (1,) * frame.stages if _left_out(ratios) else ratios
-        ratios = _per_stage(ratios, "bottleneck_ratios", frame.stages, MAX_WIDTH)
+        ratios = (1,) * skeleton.stages if _left_out(ratios) else ratios
+        ratios = _per_stage(ratios, "bottleneck_ratios", skeleton.stages, MAX_WIDTH)
         whole = tuple(max(1, w // b) for w, b in zip(clean["widths"], ratios, strict=True))
         clean["bottleneck_ratios"] = ratios
         groups = whole if _left_out(groups) else groups
-        clean["group_widths"] = _per_stage(groups, "group_widths", frame.stages, MAX_WIDTH)
+        clean["group_widths"] = _per_stage(groups, "group_widths", skeleton.stages, MAX_WIDTH)
         for name, value in clean.items():
             object.__setattr__(self, name, value)
-        for stage in range(frame.stages):
+        for stage in range(skeleton.stages):
             self._check_stage(stage)
 
     def _check_stage(self, stage: int) -> None:
@@ -134,14 +139,14 @@ class Architecture:
         return int(memory.training_memory(self.networks(), *sizes)[0])
 
     @property
-    def frame(self) -> Frame:
+    def skeleton(self) -> Skeleton:
         """What this network shares with others of its space."""
-        return Frame(self.stem, self.stem_width, self.strides, self.block, self.se_ratio)
+        return Skeleton(self.stem, self.stem_width, self.strides, self.block, self.se_ratio)
 
     def networks(self) -> Networks:
         """Return this architecture as a batch of one."""
         stages = (self.depths, self.widths, self.bottleneck_ratios, self.group_widths)
-        return networks_of(stages, self.frame)
+        return networks_of(stages, self.skeleton)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON-able values: the inverse of `from_dict`.
@@ -150,7 +155,7 @@ class Architecture:
         """
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         for name in LATER_FIELDS:
-            if values[name] == getattr(Frame, name):
+            if values[name] == getattr(Skeleton, name):
                 del values[name]
         return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
 
@@ -184,3 +189,80 @@ def _per_stage(values: Any, name: str, stages: int, high: int) -> tuple[int, ...
 
 def _left_out(values: Any) -> bool:
     return values is None or (isinstance(values, list | tuple) and not values)
+
+
+def ids_of(networks: Networks) -> list[str]:
+    """Return the id of each network: as `Architecture.id`, ten times as fast."""
+    template, order = _template(networks.skeleton)
+    stages = networks.skeleton.stages
+    columns = [number + STAGE_FIELDS.index(f) * stages for f in order for number in range(stages)]
+    rows = zip(*networks.rows().T[columns].tolist(), strict=True)
+    return [hashlib.sha256((template % row).encode()).hexdigest()[:16] for row in rows]
+
+
+def architecture_of(row: list[int], skeleton: Skeleton) -> Architecture:
+    """Return the network of one of `Networks.rows`. Raises UserError where it cannot be built."""
+    stages = skeleton.stages
+    d, w, b, g = (tuple(row[first : first + stages]) for first in range(0, 4 * stages, stages))
+    return Architecture(d, w, b, g, **vars(skeleton))
+
+
+def _template(skeleton: Skeleton) -> tuple[str, list[str]]:
+    """Return the canonical text of networks, %d for numbers, and the order of the fields."""
+    stages = skeleton.stages
+    values = architecture_of([1] * (4 * stages), skeleton).to_dict()
+    values.update(dict.fromkeys(STAGE_FIELDS, ["%d"] * stages))
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return text.replace('"%d"', "%d"), [name for name in sorted(values) if name in STAGE_FIELDS]
+
+
+class Costs(NamedTuple):
+    """Of one image: multiply-adds, parameters, output elements; of a batch: bytes to train."""
+
+    flops: int
+    parameters: int
+    activations: int
+    training_memory: int
+
+
+class NetworkPart(NamedTuple):
+    """Stem, stage or head; what it does not have is None."""
+
+    #: `stem`, `stage 1` and following, `head`.
+    name: str
+    blocks: int | None
+    #: Channels that it puts out; of the head: classes.
+    width: int
+    bottleneck_width: int | None
+    groups: int | None
+    #: Side of the maps that it puts out, in pixels.
+    side: int
+    costs: Costs
+
+
+def breakdown(
+    architecture: Architecture, resolution: int = 224, classes: int = 1000, batch: int = 128
+) -> list[NetworkPart]:
+    """List the parts from stem to head; their costs add up to the architecture's.
+
+    Training memory is that of `memory.training_memory`, for a batch of images.
+    """
+    checked(resolution, classes)
+    whole_number(batch, "batch", 1, memory.MAX_BATCH)
+    networks, a = architecture.networks(), architecture
+    measures = (
+        complexity.flops_by_part(networks, resolution, classes),
+        complexity.parameters_by_part(networks, classes),
+        complexity.activations_by_part(networks, resolution, classes),
+        memory.training_memory_by_part(networks, resolution, classes, batch),
+    )
+    columns = [np.concatenate([np.ravel(part) for part in parts]).tolist() for parts in measures]
+    stem, *stages, head = (Costs(*row) for row in zip(*columns, strict=True))
+    _, sides = map_sides(a.skeleton, resolution)
+    grouped = a.block == "bottleneck"
+    parts = [NetworkPart("stem", None, a.stem_width, None, None, sides[0], stem)]
+    for stage, costs in enumerate(stages):
+        v, groups = (a.bottleneck_widths[stage], a.groups[stage]) if grouped else (None, None)
+        place = f"stage {stage + 1}", a.depths[stage], a.widths[stage]
+        parts.append(NetworkPart(*place, v, groups, sides[stage + 1], costs))
+    return [*parts, NetworkPart("head", None, classes, None, None, 1, head)]

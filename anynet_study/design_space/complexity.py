@@ -23,6 +23,10 @@ import numpy as np
 from anynet_study.design_space.layers import Convolution, Count, layers
 from anynet_study.design_space.networks import Counts, Networks
 
+#: The measures of complexity, and what each counts, in words.
+UNITS = {"flops": "FLOPs", "parameters": "parameters", "activations": "activations"}
+MEASURES = tuple(UNITS)
+
 
 def flops(networks: Networks, resolution: int, classes: int) -> Counts:
     """Multiply-adds for one image of `resolution` x `resolution` pixels, shape (n,)."""
@@ -37,6 +41,13 @@ def parameters(networks: Networks, classes: int) -> Counts:
 def activations(networks: Networks, resolution: int, classes: int) -> Counts:
     """Output elements of convolutions and the linear layer for one image, shape (n,)."""
     return _total(activations_by_part(networks, resolution, classes))
+
+
+def measure(name: str, networks: Networks, resolution: int, classes: int) -> Counts:
+    """The measure of that name (one of MEASURES), shape (n,)."""
+    if name == "parameters":
+        return parameters(networks, classes)
+    return (flops if name == "flops" else activations)(networks, resolution, classes)
 
 
 def flops_by_part(networks: Networks, resolution: int, classes: int) -> tuple[Counts, ...]:

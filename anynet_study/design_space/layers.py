@@ -5,8 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from anynet_study.design_space.frame import STEMS, Frame
-from anynet_study.design_space.networks import Counts, IntArray, Networks
+from anynet_study.design_space.networks import STEMS, Counts, IntArray, Networks, Skeleton
 
 IMAGE_CHANNELS = 3
 Count: TypeAlias = Counts | int
@@ -16,7 +15,7 @@ Count: TypeAlias = Counts | int
 class Convolution:
     """`count` equal convolutions of square maps.
 
-    Fields are numbers or arrays that broadcast to (S, n), one entry a stage and network.
+    Fields are numbers or arrays that broadcast to (S, n), one entry per stage and network.
     """
 
     kernel: int
@@ -51,33 +50,34 @@ class Convolution:
 
 def layers(networks: Networks, resolution: int) -> list[Convolution]:
     """List the stem's convolution, then the different kinds of convolutions of the stages."""
-    frame = networks.frame
-    after_stem, sides = map_sides(frame, resolution)
-    stem = Convolution(STEMS[frame.stem].kernel, IMAGE_CHANNELS, frame.stem_width, after_stem**2, 1)
+    skeleton = networks.skeleton
+    after_stem, sides = map_sides(skeleton, resolution)
+    kernel, area = STEMS[skeleton.stem].kernel, after_stem**2
+    stem = Convolution(kernel, IMAGE_CHANNELS, skeleton.stem_width, area, 1)
     areas = np.array(sides, dtype=networks.widths.dtype)[:, None] ** 2
     width_in = np.empty_like(networks.widths)
-    width_in[0] = frame.stem_width
+    width_in[0] = skeleton.stem_width
     width_in[1:] = networks.widths[:-1]
-    if frame.block == "bottleneck":
+    if skeleton.block == "bottleneck":
         blocks = _bottleneck(networks, width_in, areas[:-1], areas[1:])
     else:
         blocks = _two_convolutions(networks, width_in, areas[1:])
-    if frame.block != "vanilla":
+    if skeleton.block != "vanilla":
         blocks.append(_shortcut(networks, width_in, areas[1:]))
-    if frame.se_ratio:
+    if skeleton.se_ratio:
         blocks += _squeeze_excitation(networks, width_in)
     return [stem, *blocks]
 
 
-def map_sides(frame: Frame, resolution: int) -> tuple[int, list[int]]:
+def map_sides(skeleton: Skeleton, resolution: int) -> tuple[int, list[int]]:
     """Sides of the maps: after the stem's convolution; into stage 1 and out of each stage.
 
     Every strided layer is padded by half its kernel: it puts out ceil(side / stride).
     """
-    stem = STEMS[frame.stem]
+    stem = STEMS[skeleton.stem]
     after_stem = -(-resolution // stem.stride)
     sides = [-(-after_stem // (stem.pool_stride or 1))]
-    for stride in frame.strides:
+    for stride in skeleton.strides:
         sides.append(-(-sides[-1] // stride))
     return after_stem, sides
 
@@ -87,7 +87,7 @@ def excitation_widths(networks: Networks, width_in: Counts) -> tuple[Counts, Cou
 
     A share of the block's input channels, rounded half to even, at least 1.
     """
-    ratio, kind = networks.frame.se_ratio, networks.widths.dtype
+    ratio, kind = networks.skeleton.se_ratio, networks.widths.dtype
     first, others = (np.maximum(1, np.rint(ratio * w)) for w in (width_in, networks.widths))
     return first.astype(kind, copy=False), others.astype(kind, copy=False)
 
@@ -116,7 +116,7 @@ def _two_convolutions(networks: Networks, width_in: Counts, area: Counts) -> lis
 def _shortcut(networks: Networks, width_in: Counts, area: Counts) -> Convolution:
     w = networks.widths
     projected = np.ones_like(w)
-    for stage, stride in enumerate(networks.frame.strides):
+    for stage, stride in enumerate(networks.skeleton.strides):
         if stride == 1:
             projected[stage] = width_in[stage] != w[stage]
     return Convolution(1, width_in, w, area, projected, activated=False)

@@ -8,8 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from anynet_study.design_space.distribution import KINDS, Distribution, ranged, uniform
-from anynet_study.design_space.frame import MAX_DEPTH, MAX_WIDTH, Frame
-from anynet_study.design_space.networks import FloatArray, Networks, realised
+from anynet_study.design_space.networks import (
+    MAX_DEPTH,
+    MAX_WIDTH,
+    FloatArray,
+    Networks,
+    Skeleton,
+    compatible,
+)
 from anynet_study.design_space.validation import choices, divides, grid_range, one_of, whole_range
 from anynet_study.errors import UserError
 
@@ -28,7 +34,7 @@ class RegNet:
     Block j = 0, 1, ..., d - 1 is meant to have the width u_j = w0 + wa j. It gets
     w_j = w0 wm^s rounded to a multiple of 8 (half to even), where s is log(u_j / w0) / log(wm)
     rounded to a whole number (half up). Blocks of equal width are a stage; what does not have as
-    many stages as the frame has strides, or is wider than 4096, is drawn again. All stages share
+    many stages as the skeleton has strides, or is wider than 4096, is drawn again. All stages share
     bottleneck ratio and group width.
 
     d, w0, wa and wm are log-uniform (or uniform) variables rounded to a multiple of their step q
@@ -51,17 +57,17 @@ class RegNet:
     distribution: str = "log_uniform"
 
     @classmethod
-    def checked(cls, frame: Frame, values: dict[str, Any]) -> "RegNet":
-        """Build from unchecked values for networks of this frame. Raises UserError."""
+    def checked(cls, skeleton: Skeleton, values: dict[str, Any]) -> "RegNet":
+        """Build from unchecked values for networks of this skeleton. Raises UserError."""
         given = {name: field.default for name, field in cls.__dataclass_fields__.items()}
-        given["depth"] = (max(frame.stages, cls.depth[0]), cls.depth[1])
+        given["depth"] = (max(skeleton.stages, cls.depth[0]), cls.depth[1])
         given.update(values)
-        if frame.block != "bottleneck":
+        if skeleton.block != "bottleneck":
             raise UserError(
-                f"space: block: RegNets are made of bottleneck blocks, not {frame.block}"
+                f"space: block: RegNets are made of bottleneck blocks, not {skeleton.block}"
             )
         space = cls(
-            whole_range(given["depth"], "space: depth", frame.stages, MAX_DEPTH),
+            whole_range(given["depth"], "space: depth", skeleton.stages, MAX_DEPTH),
             whole_range(given["initial_width"], "space: initial_width", 1, MAX_WIDTH // 2),
             grid_range(given["slope"], "space: slope", SLOPE_STEP, 0.1, MAX_WIDTH),
             grid_range(
@@ -79,14 +85,14 @@ class RegNet:
             )
         return space
 
-    def words(self, frame: Frame) -> int:
+    def words(self, skeleton: Skeleton) -> int:
         """The number of 32-bit words that a candidate takes, whatever it becomes."""
         return WORDS
 
     def draw(
-        self, words: npt.NDArray[np.int64], frame: Frame
+        self, words: npt.NDArray[np.int64], skeleton: Skeleton
     ) -> tuple[Networks, npt.NDArray[np.bool_]]:
-        """Return realised networks, float64, and which of them have the frame's stages.
+        """Return compatible networks, float64, and which of them have the skeleton's stages.
 
         `words` has shape (6, n): d, w0, wa, wm, bottleneck ratio, group width. The networks that
         do not have as many stages are there with stages of one block, for the shape's sake.
@@ -96,10 +102,45 @@ class RegNet:
             for distribution, row in zip(self.distributions, words, strict=True)
         )
         depths, widths, legal = linear_stages(
-            d, w0, wa * SLOPE_STEP, wm * MULTIPLIER_STEP, frame.stages
+            d, w0, wa * SLOPE_STEP, wm * MULTIPLIER_STEP, skeleton.stages
         )
-        b, g = (np.ascontiguousarray(np.broadcast_to(one, depths.shape)) for one in (b, g))
-        return realised(depths, widths, b, g, frame), legal
+        b, g = (np.ascontiguousarray(np.broadcast_to(row, depths.shape)) for row in (b, g))
+        return compatible(depths, widths, b, g, skeleton), legal
+
+    def contains(self, network: Networks) -> bool:
+        """Whether some draw becomes this network, a batch of one; this can take seconds.
+
+        All w0, wa, wm and group widths are tried; depth and ratio are those of the network.
+        """
+        depth, ratios = int(network.depths.sum()), set(network.bottleneck_ratios[:, 0].tolist())
+        if not self.depth[0] <= depth <= self.depth[1] or len(ratios) > 1:
+            return False
+        if not ratios <= set(self.bottleneck_ratios):
+            return False
+        wa, wm = np.meshgrid(
+            _grid(self.slope, SLOPE_STEP), _grid(self.width_multiplier, MULTIPLIER_STEP)
+        )
+        lowest, highest = self.initial_width
+        for w0 in range(lowest, highest + 1, WIDTH_DIVISOR):
+            if self._some_fit(np.full((1, 1), float(w0)), network, stages=1):
+                ends = np.full(wa.size, float(depth)), np.full(wa.size, float(w0))
+                d, w, legal = linear_stages(*ends, wa.ravel(), wm.ravel(), network.skeleton.stages)
+                fitting = legal & (d == network.depths).all(axis=0)
+                if self._some_fit(w[:, fitting], network, network.skeleton.stages):
+                    return True
+        return False
+
+    def _some_fit(self, widths: FloatArray, network: Networks, stages: int) -> bool:
+        """Whether a column of drawn widths can become the first stages of the network."""
+        ratios = np.full_like(widths, network.bottleneck_ratios[0, 0])
+        for group_width in self.group_widths:
+            groups = np.full_like(widths, group_width)
+            drawn = compatible(widths, widths, ratios, groups, network.skeleton)
+            same = drawn.widths == network.widths[:stages]
+            same &= drawn.group_widths == network.group_widths[:stages]
+            if same.all(axis=0).any():
+                return True
+        return False
 
     @cached_property
     def distributions(self) -> tuple[Distribution, ...]:
@@ -149,7 +190,7 @@ def linear_stages(
         power, begun = power * wm, end
         columns, found = columns[left], found[left]
         d, w0, wa, wm, root, power, begun, before = (
-            one[left] for one in (d, w0, wa, wm, root, power, begun, before)
+            array[left] for array in (d, w0, wa, wm, root, power, begun, before)
         )
     legal &= depths.all(axis=0)
     depths[:, ~legal], widths[:, ~legal] = 1, WIDTH_DIVISOR
@@ -159,3 +200,8 @@ def linear_stages(
 def _snapped(values: FloatArray) -> FloatArray:
     """Round to multiples of 2^-30, so that what is a tie in exact arithmetic is one here, too."""
     return np.rint(values * 2.0**30) / 2.0**30
+
+
+def _grid(ends: tuple[float, float], step: float) -> FloatArray:
+    first, last = (round(end / step) for end in ends)
+    return np.arange(first, last + 1, dtype=np.float64) * step

@@ -10,22 +10,16 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from anynet_study.design_space.band import Bands, checked_bands
-from anynet_study.design_space.distribution import words_of
-from anynet_study.design_space.networks import Networks, networks_of
-from anynet_study.design_space.populations.population import Population
-from anynet_study.design_space.search import FIRST_LOOK, Search, Seen
-from anynet_study.design_space.strata import Strata, checked_strata, weights
+from anynet_study.design_space.bands import checked_bands, checked_strata, weights
+from anynet_study.design_space.networks import networks_of
+from anynet_study.design_space.population import Population
+from anynet_study.design_space.search import FIRST_LOOK, Request, Search, Seen, Space
 from anynet_study.design_space.validation import whole_number
 from anynet_study.errors import UserError
-
-if TYPE_CHECKING:
-    from anynet_study.design_space.space import DesignSpace
 
 #: Candidates looked at together: enough to be worth a thread's while, few enough for its cache.
 CHUNK = 1 << 14
@@ -33,55 +27,8 @@ MAX_THREADS = 8
 MAX_COUNT = 10_000_000
 
 
-@dataclass(frozen=True)
-class Request:
-    """What is to be sampled; the fields are `DesignSpace.sample`'s arguments, checked."""
-
-    space: "DesignSpace"
-    count: int
-    bands: Bands
-    seed: int
-    strata: Strata | None = None
-
-    @property
-    def strata_count(self) -> int:
-        """The number of strata; 1 where the sample is not stratified."""
-        return 1 if self.strata is None else len(self.strata)
-
-    def candidates(self, first: int, count: int) -> tuple[Networks, Any]:
-        """Return candidates `first` and following, float64, and which are in the space."""
-        return self.space.draw(words_of(self.seed, first, count, self.space.words))
-
-    def look(self, first: int, count: int) -> Seen:
-        """Look at candidates `first` and following for those in the bands."""
-        networks, legal = self.candidates(first, count)
-        in_space = np.arange(count)
-        if legal is not None:
-            in_space = np.flatnonzero(legal)
-            networks = networks.chosen(in_space)
-        inside = np.flatnonzero(self.bands.inside(networks))
-        positions, chosen = in_space[inside], networks.chosen(inside)
-        strata = np.zeros(len(positions), dtype=np.int64)
-        if self.strata is not None:
-            strata = self.strata.of_networks(chosen, self.bands)
-        return Seen(count, in_space, positions, strata, chosen.rows())
-
-    def spec(self) -> dict[str, Any]:
-        """Return all of the request, JSON-able."""
-        limits = self.bands.limits()
-        return {
-            "space": self.space.to_spec(),
-            **{name: list(limits[name]) for name in limits},
-            "resolution": self.bands.resolution,
-            "classes": self.bands.classes,
-            "seed": self.seed,
-            "count": self.count,
-            **({} if self.strata is None else {"strata": self.strata.spec()}),
-        }
-
-
 def request(
-    space: "DesignSpace",
+    space: Space,
     count: Any,
     bounds: Mapping[str, Any],
     resolution: Any,
@@ -118,7 +65,7 @@ def sample(
         if not search.missing:
             break
         search.check_hope()
-    networks = networks_of(search.rows(), request.space.frame)
+    networks = networks_of(search.rows(), request.space.skeleton)
     record = {**request.spec(), **search.account()}
     unequal = request.strata and weights(request.strata, search.in_band, request.count)
     return Population.from_networks(

@@ -1,18 +1,23 @@
-"""A search for different networks in a band: what was found, and whether there is hope."""
+"""A search for different networks in a band: what is asked and found, and if there is hope."""
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from anynet_study.design_space.band import UNITS
-from anynet_study.design_space.networks import IntArray
-from anynet_study.design_space.reach import reachable
+from anynet_study.design_space.bands import Bands, Strata
+from anynet_study.design_space.complexity import MEASURES, UNITS
+from anynet_study.design_space.distribution import words_of
+from anynet_study.design_space.networks import (
+    FloatArray,
+    IntArray,
+    Networks,
+    Skeleton,
+    networks_of,
+)
 from anynet_study.errors import UserError
-
-if TYPE_CHECKING:
-    from anynet_study.design_space.sampling import Request
 
 #: A search is given up when even an optimist expects it to need more than this many candidates
 #: (some ten seconds' worth) ...
@@ -25,6 +30,11 @@ MOST_IN_VAIN = 1 << 23
 MOST_REPEATS = 1 << 20
 #: The first look back, after so many candidates; the next ones after twice as many each time.
 FIRST_LOOK = 1 << 18
+#: The message is made of the networks among so many candidates; where the constraints of a space
+#: leave few of them, of this many networks, or of those among MOST_PROBED candidates.
+PROBE = 1 << 16
+ENOUGH = 1 << 14
+MOST_PROBED = 1 << 22
 
 
 class Seen(NamedTuple):
@@ -40,11 +50,74 @@ class Seen(NamedTuple):
     rows: IntArray
 
 
+class Space(Protocol):
+    """What a search needs of a `DesignSpace`."""
+
+    @property
+    def skeleton(self) -> Skeleton: ...
+
+    @property
+    def words(self) -> int: ...
+
+    def draw(
+        self, words: npt.NDArray[np.int64], /
+    ) -> tuple[Networks, npt.NDArray[np.bool_] | None]: ...
+
+    def to_spec(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be sampled; the fields are `DesignSpace.sample`'s arguments, checked."""
+
+    space: Space
+    count: int
+    bands: Bands
+    seed: int
+    strata: Strata | None = None
+
+    @property
+    def strata_count(self) -> int:
+        """The number of strata; 1 where the sample is not stratified."""
+        return 1 if self.strata is None else len(self.strata)
+
+    def candidates(self, first: int, count: int) -> tuple[Networks, Any]:
+        """Return candidates `first` and following, float64, and which are in the space."""
+        return self.space.draw(words_of(self.seed, first, count, self.space.words))
+
+    def look(self, first: int, count: int) -> Seen:
+        """Look at candidates `first` and following for those in the bands."""
+        networks, legal = self.candidates(first, count)
+        in_space = np.arange(count)
+        if legal is not None:
+            in_space = np.flatnonzero(legal)
+            networks = networks.select(in_space)
+        inside = np.flatnonzero(self.bands.inside(networks))
+        positions, chosen = in_space[inside], networks.select(inside)
+        strata = np.zeros(len(positions), dtype=np.int64)
+        if self.strata is not None:
+            strata = self.strata.of_networks(chosen, self.bands)
+        return Seen(count, in_space, positions, strata, chosen.rows())
+
+    def spec(self) -> dict[str, Any]:
+        """Return all of the request, JSON-able."""
+        limits = self.bands.limits()
+        return {
+            "space": self.space.to_spec(),
+            **{name: list(limits[name]) for name in limits},
+            "resolution": self.bands.resolution,
+            "classes": self.bands.classes,
+            "seed": self.seed,
+            "count": self.count,
+            **({} if self.strata is None else {"strata": self.strata.spec()}),
+        }
+
+
 @dataclass
 class Search:
     """What has been kept, and what was seen on the way."""
 
-    request: "Request"
+    request: Request
     examined: int = 0
     in_space: int = 0
     #: Candidates in the bands and networks that are kept, by stratum.
@@ -140,7 +213,7 @@ class Search:
             f"architectures{' with ' + bands if bands else ''}{self._short_of()}: "
             f"{in_band:,} of {self.in_space:,} "
             f"candidates are in the band (acceptance {least:.2g} to {most:.2g}); "
-            f"{reachable(self.request)}"
+            f"{_reachable(self.request)}"
         )
 
     def _short_of(self) -> str:
@@ -163,3 +236,50 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     scale = 1 + z * z / trials
     low = max(0.0, (centre - spread) / scale) if successes else 0.0  # but for rounding
     return low, min(1.0, (centre + spread) / scale)
+
+
+def _reachable(request: Request) -> str:
+    """Say which complexities the space has, in the measures that the request limits.
+
+    Where several are limited, each is given for the candidates that are inside the other bands,
+    if there are any: so one sees which of the bands does not go with the others.
+    """
+    networks = _probed(request)
+    limits = request.bands.limits()
+    costs = {name: request.bands.measure(name, networks) for name in MEASURES if name in limits}
+    inside = {name: (c >= limits[name][0]) & (c <= limits[name][1]) for name, c in costs.items()}
+    said = []
+    for name, cost in costs.items():
+        others = np.ones(len(cost), dtype=bool)
+        for other in costs:
+            if other != name:
+                others &= inside[other]
+        condition = " inside the other bands" if len(costs) > 1 and others.any() else ""
+        said.append(_spread(cost[others] if condition else cost, UNITS[name]) + condition)
+    strata = request.strata
+    if strata is not None and strata.of not in costs:
+        everywhere = np.logical_and.reduce([*inside.values(), np.ones(len(networks), dtype=bool)])
+        quantity = strata.quantity(networks, request.bands)[everywhere]
+        said.append(_spread(quantity, strata.of) + (" inside the bands" if costs else ""))
+    at = f"at resolution {request.bands.resolution} and {request.bands.classes} classes"
+    return f"{at} this space reaches " + "; ".join(said) if said else "it has no more"
+
+
+def _probed(request: Request) -> Networks:
+    """The space's networks among the first candidates."""
+    rows, found = [], 0
+    for first in range(0, MOST_PROBED, PROBE):
+        networks, legal = request.candidates(first, PROBE)
+        rows.append((networks if legal is None else networks.select(legal)).rows())
+        found += len(rows[-1])
+        if found >= ENOUGH:
+            break
+    return networks_of(np.concatenate(rows), request.space.skeleton)
+
+
+def _spread(costs: FloatArray, unit: str) -> str:
+    if not len(costs):
+        return f"no network among {MOST_PROBED:,} candidates"
+    low, first, last, high = np.percentile(costs, [0, 1, 99, 100])
+    middle = f"98% of {len(costs):,} draws: {first:.3g} to {last:.3g}"
+    return f"{low:.3g} to {high:.3g} {unit} ({middle})"

@@ -7,30 +7,59 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anynet_study.design_space import membership, sampling
+from anynet_study.design_space import sampling
 from anynet_study.design_space.anynet import AnyNet
 from anynet_study.design_space.architecture import Architecture
-from anynet_study.design_space.band import Bounds
-from anynet_study.design_space.frame import Frame
-from anynet_study.design_space.named_spaces import SPACES
-from anynet_study.design_space.networks import Networks
-from anynet_study.design_space.populations.population import Population
+from anynet_study.design_space.bands import Bounds
+from anynet_study.design_space.complexity import MEASURES
+from anynet_study.design_space.networks import Networks, Skeleton
+from anynet_study.design_space.population import Population
 from anynet_study.design_space.regnet import RegNet
 from anynet_study.design_space.validation import known_keys, one_of
 from anynet_study.errors import UserError
 
 FAMILIES: dict[str, type[AnyNet] | type[RegNet]] = {"anynet": AnyNet, "regnet": RegNet}
 
+#: Simple stem and stride 2 everywhere, as in Radosavovic et al. 2020 ("Designing network design
+#: spaces", section 3.2 and Table 1 for AnyNetX, 3.3 for RegNet).
+_RADOSAVOVIC = {"stem": "simple", "stem_width": 32, "strides": [2, 2, 2, 2]}
+_SHARED_RATIO = {"shared": ["bottleneck_ratios"]}
+_SHARED_BOTH = {"shared": ["bottleneck_ratios", "group_widths"]}
+
+#: `family` says which parameters a space has: those of `AnyNet` or of `RegNet`.
+SPACES: dict[str, dict[str, Any]] = {
+    # Paper 1, section 4.1: the defaults.
+    "anynetx": {"family": "anynet"},
+    # Its ancestors, one constraint after the other.
+    "anynetxa": {"family": "anynet", **_RADOSAVOVIC},
+    "anynetxb": {"family": "anynet", **_RADOSAVOVIC, **_SHARED_RATIO},
+    "anynetxc": {"family": "anynet", **_RADOSAVOVIC, **_SHARED_BOTH},
+    "anynetxd": {
+        "family": "anynet",
+        **_RADOSAVOVIC,
+        **_SHARED_BOTH,
+        "non_decreasing": ["widths"],
+    },
+    "anynetxe": {
+        "family": "anynet",
+        **_RADOSAVOVIC,
+        **_SHARED_BOTH,
+        "non_decreasing": ["widths", "depths"],
+    },
+    "regnetx": {"family": "regnet", **_RADOSAVOVIC},
+    "regnety": {"family": "regnet", **_RADOSAVOVIC, "se_ratio": 0.25},
+}
+
 
 @dataclass(frozen=True)
 class DesignSpace:
-    """A frame, and how the stages of its networks are drawn: declared, not coded.
+    """A skeleton, and how the stages of its networks are drawn: declared, not coded.
 
-    `from_spec` makes one of a name or of a mapping, as in a sweep file; see `Frame`, `AnyNet` and
-    `RegNet` for the keys.
+    `from_spec` makes one of a name or of a mapping, as in a sweep file; see `Skeleton`, `AnyNet`
+    and `RegNet` for the keys.
     """
 
-    frame: Frame
+    skeleton: Skeleton
     stages: AnyNet | RegNet
 
     @classmethod
@@ -43,8 +72,8 @@ class DesignSpace:
         """Return the space that a sweep file declares: a name, or a mapping of changes to one.
 
         The mapping's `base` is the name (default `anynetx`), its other keys are the fields of
-        `Frame` and of the base's family, `AnyNet` or `RegNet`. The number of strides is the number
-        of stages. Raises UserError naming unknown keys with the legal ones, or the illegal value.
+        `Skeleton` and of the base's family, `AnyNet` or `RegNet`. There are as many stages as
+        strides. Raises UserError naming unknown keys with the legal ones, or the illegal value.
         """
         if isinstance(spec, str):
             spec = {"base": spec}
@@ -53,18 +82,20 @@ class DesignSpace:
         changes = dict(spec)
         base = dict(SPACES[one_of(changes.pop("base", "anynetx"), "space: base", SPACES)])
         family = FAMILIES[base.pop("family")]
-        of_frame, of_stages = ({one.name for one in fields(kind)} for kind in (Frame, family))
-        known_keys(changes, "space", ["base", *_names(family), *_names(Frame)])
+        of_frame, of_stages = (set(_names(kind)) for kind in (Skeleton, family))
+        known_keys(changes, "space", ["base", *_names(family), *_names(Skeleton)])
         values = {**base, **changes}
-        frame = Frame.checked("space", {k: v for k, v in values.items() if k in of_frame})
+        skeleton = Skeleton.checked("space", {k: v for k, v in values.items() if k in of_frame})
         rest = {k: v for k, v in values.items() if k in of_stages}
-        return cls(frame, family.checked(frame, rest))
+        return cls(skeleton, family.checked(skeleton, rest))
 
     def to_spec(self) -> dict[str, Any]:
         """Return the whole space, JSON-able: the inverse of `from_spec`."""
         base = "anynetx" if isinstance(self.stages, AnyNet) else "regnetx"
         values = {
-            name: getattr(part, name) for part in (self.stages, self.frame) for name in _names(part)
+            name: getattr(part, name)
+            for part in (self.stages, self.skeleton)
+            for name in _names(part)
         }
         for name in ("depths", "widths"):
             if len(values.get(name, ())) == 1:  # one range for all stages
@@ -74,21 +105,20 @@ class DesignSpace:
     @property
     def words(self) -> int:
         """The number of 32-bit words that a candidate takes, whatever it becomes."""
-        return self.stages.words(self.frame)
+        return self.stages.words(self.skeleton)
 
     def draw(self, words: npt.NDArray[np.int64]) -> tuple[Networks, npt.NDArray[np.bool_] | None]:
-        """Return the realised network (float64) of each column of words, shape (words, n).
+        """Return the network (float64) of each column of words, shape (words, n).
 
         The second result says which of them are in the space (None: all): rejecting the others is
         what conditions the documented distributions on the space's constraints.
         """
-        return self.stages.draw(words, self.frame)
+        return self.stages.draw(words, self.skeleton)
 
     def contains(self, architecture: Architecture) -> bool:
         """Whether the architecture can be drawn; for RegNets, this can take seconds."""
-        return architecture.frame == self.frame and membership.contains(
-            self.stages, architecture.networks()
-        )
+        same = architecture.skeleton == self.skeleton
+        return same and self.stages.contains(architecture.networks())
 
     def sample(
         self,
@@ -119,9 +149,25 @@ class DesignSpace:
         return sampling.sample(request, on_found=on_found)
 
 
+def draws_without_bands(
+    spec: dict[str, Any], resolution: int, classes: int, candidates: int = 20_000
+) -> Population:
+    """Return the candidates of seed 0 that are in the space of a spec, those that repeat included.
+
+    So a network is there in proportion to its probability, which a sample without repetitions
+    does not show where the space is small. Costs are counted at `resolution` and `classes`.
+    """
+    space, unlimited = DesignSpace.from_spec(spec), dict.fromkeys(MEASURES)
+    asked = sampling.request(space, candidates, unlimited, resolution, classes, 0)
+    networks, legal = asked.candidates(0, candidates)
+    drawn = np.arange(candidates) if legal is None else np.flatnonzero(legal)
+    record = {"resolution": resolution, "classes": classes, "count": len(drawn)}
+    return Population.from_networks(networks.select(drawn), resolution, classes, record)
+
+
 def _names(part: Any) -> list[str]:
     return [field.name for field in fields(part)]
 
 
 def _listed(value: Any) -> Any:
-    return [_listed(one) for one in value] if isinstance(value, tuple) else value
+    return [_listed(part) for part in value] if isinstance(value, tuple) else value

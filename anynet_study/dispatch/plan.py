@@ -22,8 +22,7 @@ from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
 from anynet_study.sweep import Sweep
 from anynet_study.training.evaluation import EvaluationSet, evaluation_sets
-from anynet_study.training.recipe import Recipe, ResolvedRecipe
-from anynet_study.training.schedule import steps_per_epoch
+from anynet_study.training.recipe import Recipe, ResolvedRecipe, steps_per_epoch
 from anynet_study.training.spec import RunSpec, as_json, canonical_text, id_of
 
 

@@ -19,16 +19,16 @@ from anynet_study.store import EvaluationRecord, EvaluationWriter, JournalWriter
 from anynet_study.store.kind import EVALUATIONS_SUFFIX
 from anynet_study.store.record import FailureKind
 from anynet_study.study_folder import StudyFolder
-from anynet_study.training.augment import preprocessor
+from anynet_study.training.augment import Preprocessor
 from anynet_study.training.checkpoint import Checkpoint
+from anynet_study.training.cuda.failures import is_out_of_memory
+from anynet_study.training.cuda.together import Turns
 from anynet_study.training.engine import Outcome, make_trainer, steps
 from anynet_study.training.evaluation import EvaluationSet
-from anynet_study.training.evaluation.run import evaluate
-from anynet_study.training.fallback import is_out_of_memory
-from anynet_study.training.initial import Weights
+from anynet_study.training.evaluation_pass import evaluate
+from anynet_study.training.feeds import DeviceImages
+from anynet_study.training.network import Weights
 from anynet_study.training.options import Engine, Options
-from anynet_study.training.source import Source
-from anynet_study.training.together import Turns
 
 #: No room for a file. The same for every run, and gone once someone has made room.
 FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -98,7 +98,7 @@ class Trained:
 def training_steps(
     run: PlannedRun,
     view: DatasetView,
-    source: Source,
+    source: DeviceImages,
     checkpoint: Checkpoint,
     options: Options,
     weights: Weights | None,
@@ -158,7 +158,7 @@ def evaluation_of(
 ) -> EvaluationRecord:
     """Test the final `network` of `run` on a further test set that the sweep calls `name`."""
     started, clock = time.time(), time.perf_counter()
-    preprocess = preprocessor(run.spec.recipe, view.mean, view.std, device)
+    preprocess = Preprocessor(run.spec.recipe, view.mean, view.std, device)
     metric = run.spec.recipe.metric
     result = evaluate(network, preprocess, evaluation_set, device, metric=metric)
     return EvaluationRecord(

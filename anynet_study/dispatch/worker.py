@@ -33,17 +33,15 @@ from anynet_study.dispatch.run_records import (
 from anynet_study.models import build
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
-from anynet_study.sweep_launch import Launch
-from anynet_study.training.arrangement import arrange
+from anynet_study.sweep.launch import Launch
 from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
+from anynet_study.training.cuda.failures import device_is_lost
+from anynet_study.training.cuda.together import Turns, train_together
 from anynet_study.training.evaluation import EvaluationSet
-from anynet_study.training.fallback import device_is_lost, step_down, with_less_memory
-from anynet_study.training.initial import Weights
-from anynet_study.training.options import Options
-from anynet_study.training.source import Source
+from anynet_study.training.feeds import DeviceImages
+from anynet_study.training.network import Weights, arrange, load_weights, save_weights
+from anynet_study.training.options import Options, step_down, with_less_memory
 from anynet_study.training.spec import RunSpec
-from anynet_study.training.together import Turns, train_together
-from anynet_study.training.weights import load_weights, save_weights
 
 #: Longest share of its time that a worker spends on looking at others' journals.
 LOOK_SHARE = 0.01
@@ -151,7 +149,7 @@ class Worker:
         self.given, self.options, self.journals, self.stop = given, options, journals, stop
         self._begin = options
         self._worked: dict[tuple[str, str, Options], Options] = {}
-        self.source = Source(given.device)
+        self.source = DeviceImages(given.device)
 
     def train(self, cohort: Iterable[PlannedRun], begin: Options | None = None) -> None:
         """Bring runs of one dataset and recipe to their end, as many at a time as fit.

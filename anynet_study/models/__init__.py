@@ -8,18 +8,34 @@ from typing import TYPE_CHECKING
 from anynet_study.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from anynet_study.models.anynet import AnyNet, build
+    from anynet_study.models.anynet import (
+        AnyNet,
+        Basic,
+        Bottleneck,
+        Vanilla,
+        build,
+        convolution,
+    )
     from anynet_study.models.kernels import compiled_kernels
-    from anynet_study.models.rewrites import accelerate
+    from anynet_study.models.rewrites import MiddleTap, accelerate
 
-__all__ = ["AnyNet", "accelerate", "build", "compiled_kernels"]
+__all__ = [
+    "AnyNet",
+    "Basic",
+    "Bottleneck",
+    "MiddleTap",
+    "Vanilla",
+    "accelerate",
+    "build",
+    "compiled_kernels",
+    "convolution",
+]
 
+_HOMES = {
+    "anynet": ("AnyNet", "Basic", "Bottleneck", "Vanilla", "build", "convolution"),
+    "kernels": ("compiled_kernels",),
+    "rewrites": ("MiddleTap", "accelerate"),
+}
 __getattr__ = on_first_use(
-    __name__,
-    {
-        "AnyNet": "anynet",
-        "accelerate": "rewrites",
-        "build": "anynet",
-        "compiled_kernels": "kernels",
-    },
+    __name__, {name: module for module, names in _HOMES.items() for name in names}
 )

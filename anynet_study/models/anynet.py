@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from anynet_study.design_space.architecture import Architecture
-from anynet_study.design_space.frame import STEMS
 from anynet_study.design_space.layers import IMAGE_CHANNELS
+from anynet_study.design_space.networks import STEMS
 
 
 def build(

@@ -1,35 +1,65 @@
-"""Figures of a study: pure functions of tables that return a matplotlib Figure."""
+"""Figures of a study: pure functions of tables that return a matplotlib Figure.
 
-from anynet_study.plots.agreement import agreement_data, agreement_grid, change_grid
-from anynet_study.plots.class_or_size import class_or_size_chart, class_or_size_data
-from anynet_study.plots.configurations import configuration_grid
-from anynet_study.plots.costs import cost_grid
-from anynet_study.plots.curves import curve_grid
-from anynet_study.plots.dots import gap_chart, other_targets_chart
-from anynet_study.plots.drivers import driver_grid
-from anynet_study.plots.duration import duration_grid
-from anynet_study.plots.edf import edf_grid, edf_plot, random_search_plot
-from anynet_study.plots.fits import fit_data, fit_grid, transfer_grid
-from anynet_study.plots.frames import curve_data, driver_data, scatter_data
-from anynet_study.plots.heatmap import correlation_heatmap
-from anynet_study.plots.importance import importance_grid
-from anynet_study.plots.matrix import scatter_matrix
-from anynet_study.plots.noise import noise_grid
-from anynet_study.plots.population import population_data, population_grid
-from anynet_study.plots.proxies import proxy_chart
-from anynet_study.plots.rankings import improvement_chart, rank_chart, transform_chart
-from anynet_study.plots.regret import regret_grid
-from anynet_study.plots.robustness import bin_chart, label_set_chart, robustness_grid
-from anynet_study.plots.saving import save
-from anynet_study.plots.scatter import scatter_grid
-from anynet_study.plots.stage_drivers import stage_driver_heatmap
-from anynet_study.plots.widths import width_grid
+A chart, plot or heatmap is one panel, and draws in `ax` where that is given; a grid has a panel
+for each dataset, and draws in as many `axes`; figures with a layout of their own take an empty
+`figure`. Methods, levels and weights that they name are those of the table's `attrs` (`wording`).
+The tables behind figures of points are `*_data`.
+"""
+
+from typing import TYPE_CHECKING
+
+from anynet_study.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from anynet_study.plots.accuracies import (
+        bin_chart,
+        gap_chart,
+        improvement_chart,
+        label_set_chart,
+    )
+    from anynet_study.plots.agreement import agreement_grid, source_by_recipe_grid
+    from anynet_study.plots.drivers import (
+        configuration_grid,
+        driver_estimates,
+        driver_grid,
+        importance_grid,
+    )
+    from anynet_study.plots.edf import edf_grid, edf_plot, random_search_plot
+    from anynet_study.plots.fits import (
+        effective_robustness_grid,
+        fit_data,
+        fit_grid,
+        transfer_grid,
+    )
+    from anynet_study.plots.heatmaps import correlation_heatmap, stage_driver_heatmap
+    from anynet_study.plots.points import (
+        agreement_data,
+        driver_data,
+        scatter_data,
+        upper_limit,
+    )
+    from anynet_study.plots.population import population_data, population_grid, sampling_grid
+    from anynet_study.plots.proxies import (
+        class_or_size_chart,
+        class_or_size_data,
+        cost_grid,
+        other_targets_chart,
+        proxy_chart,
+        regret_grid,
+        width_grid,
+    )
+    from anynet_study.plots.rankings import rank_preservation_chart, shift_rank_chart
+    from anynet_study.plots.saving import check_formats, save
+    from anynet_study.plots.scatter import pair_estimates, scatter_grid, scatter_matrix
+    from anynet_study.plots.style import SERIES
+    from anynet_study.plots.training import curve_data, curve_grid, duration_grid, noise_grid
 
 __all__ = [
+    "SERIES",
     "agreement_data",
     "agreement_grid",
     "bin_chart",
-    "change_grid",
+    "check_formats",
     "class_or_size_chart",
     "class_or_size_data",
     "configuration_grid",
@@ -38,10 +68,12 @@ __all__ = [
     "curve_data",
     "curve_grid",
     "driver_data",
+    "driver_estimates",
     "driver_grid",
     "duration_grid",
     "edf_grid",
     "edf_plot",
+    "effective_robustness_grid",
     "fit_data",
     "fit_grid",
     "gap_chart",
@@ -50,19 +82,73 @@ __all__ = [
     "label_set_chart",
     "noise_grid",
     "other_targets_chart",
+    "pair_estimates",
     "population_data",
     "population_grid",
     "proxy_chart",
     "random_search_plot",
-    "rank_chart",
+    "rank_preservation_chart",
     "regret_grid",
-    "robustness_grid",
+    "sampling_grid",
     "save",
     "scatter_data",
     "scatter_grid",
     "scatter_matrix",
+    "shift_rank_chart",
+    "source_by_recipe_grid",
     "stage_driver_heatmap",
     "transfer_grid",
-    "transform_chart",
+    "upper_limit",
     "width_grid",
 ]
+
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "bin_chart": "accuracies",
+        "gap_chart": "accuracies",
+        "improvement_chart": "accuracies",
+        "label_set_chart": "accuracies",
+        "agreement_grid": "agreement",
+        "source_by_recipe_grid": "agreement",
+        "configuration_grid": "drivers",
+        "driver_estimates": "drivers",
+        "driver_grid": "drivers",
+        "importance_grid": "drivers",
+        "edf_grid": "edf",
+        "edf_plot": "edf",
+        "random_search_plot": "edf",
+        "effective_robustness_grid": "fits",
+        "fit_data": "fits",
+        "fit_grid": "fits",
+        "transfer_grid": "fits",
+        "correlation_heatmap": "heatmaps",
+        "stage_driver_heatmap": "heatmaps",
+        "agreement_data": "points",
+        "driver_data": "points",
+        "scatter_data": "points",
+        "upper_limit": "points",
+        "population_data": "population",
+        "population_grid": "population",
+        "sampling_grid": "population",
+        "class_or_size_chart": "proxies",
+        "class_or_size_data": "proxies",
+        "cost_grid": "proxies",
+        "other_targets_chart": "proxies",
+        "proxy_chart": "proxies",
+        "regret_grid": "proxies",
+        "width_grid": "proxies",
+        "rank_preservation_chart": "rankings",
+        "shift_rank_chart": "rankings",
+        "check_formats": "saving",
+        "save": "saving",
+        "pair_estimates": "scatter",
+        "scatter_grid": "scatter",
+        "scatter_matrix": "scatter",
+        "SERIES": "style",
+        "curve_data": "training",
+        "curve_grid": "training",
+        "duration_grid": "training",
+        "noise_grid": "training",
+    },
+)

@@ -1,6 +1,6 @@
 """Error distribution functions of design spaces (Radosavovic et al. 2019, section 3)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -8,68 +8,77 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from anynet_study.plots import wording
-from anynet_study.plots.scale import upper_limit
-from anynet_study.plots.style import GREY, SERIES, first_in_row, panels, styled
+from anynet_study.plots import style, wording
+from anynet_study.plots.points import upper_limit
 
 DASHES = ("-", (0, (4, 1.2)), (0, (1.2, 1.2)), (0, (5, 1.2, 1.2, 1.2)))
 """Line styles: neighbouring curves differ in more than colour."""
 
 
-@styled
+@style.styled
 def edf_plot(
-    curves: Mapping[str, pd.DataFrame], dataset: str = "", metric: str = "", level: float = 0.95
+    curves: Mapping[str, pd.DataFrame],
+    dataset: str = "",
+    metric: str = "",
+    level: float | None = None,
+    ax: Axes | None = None,
 ) -> Figure:
-    """Plot error distribution functions with their bands, a curve a design space.
+    """Plot error distribution functions with their bands, one curve per design space.
 
-    `curves` maps the name of a space to its `apr.edf`, made at `level`; `dataset` and `metric`
-    ("top1", "top5") label the axis.
+    `curves` maps the name of a space to its `apr.edf`, made at `level` (default: what the tables
+    say); `dataset` and `metric` ("top1", "top5") label the axis.
     """
-    figure, (axes,) = panels(1, columns=1)
-    _draw(axes, curves)
-    axes.set_xlabel(_error_label(dataset, metric))
-    axes.set_ylabel("fraction of models")
-    _legend(figure, [*curves], {name: _count(curve) for name, curve in curves.items()}, level)
-    return figure
+    drawn = style.one_panel(style.ONE_COLUMN, 2.65, ax)
+    _draw(drawn.first, curves, [*curves])
+    drawn.first.set_xlabel(_error_label(dataset, metric))
+    drawn.first.set_ylabel("fraction of models")
+    _legend(drawn, {name: _count(curve) for name, curve in curves.items()}, curves.values(), level)
+    return drawn.figure
 
 
-@styled
+@style.styled
 def edf_grid(
     curves: Mapping[str, Mapping[str, pd.DataFrame]],
     metrics: Mapping[str, str] | None = None,
-    columns: int = 3,
-    level: float = 0.95,
+    level: float | None = None,
+    axes: Sequence[Axes] | None = None,
 ) -> Figure:
-    """Plot a panel of error distribution functions a dataset.
+    """Plot one panel of error distribution functions per dataset.
 
     `curves` maps a dataset to its curves as `edf_plot` takes them; a space looks the same in
     every panel.
     """
-    names = list(dict.fromkeys(name for each in curves.values() for name in each))
-    figure, grid = panels(len(curves), columns, height=1.85)
-    for axes, (dataset, spaces) in zip(grid, curves.items(), strict=True):
-        _draw(axes, spaces, names)
-        axes.set_xlabel(_error_label(dataset, (metrics or {}).get(dataset, "")))
-        counts = sorted({int(each["n"].iloc[0]) for each in spaces.values()})
-        axes.set_title(f"n = {counts[0]}" + (f" to {counts[-1]}" if len(counts) > 1 else ""))
-        if first_in_row(axes):
-            axes.set_ylabel("fraction of models")
-    _legend(figure, names, {}, level)
-    return figure
+    names = list(dict.fromkeys(name for spaces in curves.values() for name in spaces))
+    drawn = style.panels(len(curves), 1.85, axes)
+    for panel, (dataset, spaces) in zip(drawn.axes, curves.items(), strict=True):
+        _draw(panel, spaces, names)
+        panel.set_xlabel(_error_label(dataset, (metrics or {}).get(dataset, "")))
+        counts = sorted({int(curve["n"].iloc[0]) for curve in spaces.values()})
+        panel.set_title(f"n = {counts[0]}" + (f" to {counts[-1]}" if len(counts) > 1 else ""))
+    drawn.label_left("fraction of models")
+    tables = [curve for spaces in curves.values() for curve in spaces.values()]
+    _legend(drawn, dict.fromkeys(names, ""), tables, level)
+    return drawn.figure
 
 
-@styled
+@style.styled
 def random_search_plot(
-    searches: Mapping[str, pd.DataFrame], dataset: str = "", metric: str = "", level: float = 0.95
+    searches: Mapping[str, pd.DataFrame],
+    dataset: str = "",
+    metric: str = "",
+    level: float | None = None,
+    ax: Axes | None = None,
 ) -> Figure:
-    """Plot the expected error of the best of m random models, a curve a design space.
+    """Plot the expected error of the best of m random models, one curve per design space.
 
-    `searches` maps the name of a space to its `apr.random_search`, made at `level`. Where there
-    is no interval, that is for m above a quarter of the models, the curve is thin.
+    `searches` maps the name of a space to its `apr.random_search`, made at `level` (default: what
+    the tables say). Where there is no interval, that is for m above a quarter of the models, the
+    curve is thin.
     """
-    figure, (axes,) = panels(1, columns=1)
-    for name, table in searches.items():
-        look = _look([*searches].index(name))
+    drawn = style.one_panel(style.ONE_COLUMN, 2.65, ax)
+    axes = drawn.first
+    for number, table in enumerate(searches.values()):
+        look = _look(number)
         known = table.dropna()
         axes.plot(table["size"], table["error"], **{**look, "linewidth": 0.6})
         axes.plot(known["size"], known["error"], marker="o", markersize=2.5, **look)
@@ -81,19 +90,19 @@ def random_search_plot(
     axes.set_xticks([tick for tick in ticks if tick <= last], minor=False)
     axes.set_xticks([], minor=True)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.set_xlabel("random models trained")
+    axes.set(xlabel="random models trained", title=wording.shorten(dataset, 40))
     axes.set_ylabel(f"best {wording.metric_name(metric)}error (%)")
-    axes.set_title(wording.shorten(dataset, 40))
-    _legend(figure, [*searches], {name: _count(each) for name, each in searches.items()}, level)
-    return figure
+    counts = {name: _count(table) for name, table in searches.items()}
+    _legend(drawn, counts, searches.values(), level)
+    return drawn.figure
 
 
-def _draw(axes: Axes, curves: Mapping[str, pd.DataFrame], names: list[str] | None = None) -> None:
+def _draw(axes: Axes, curves: Mapping[str, pd.DataFrame], names: Sequence[str]) -> None:
     """Draw the steps of each curve, up to where a few diverged runs would stretch the axis."""
     errors = pd.concat([_models(curve) for curve in curves.values()])
     limit = min(upper_limit(errors), float(errors.max()))
     for name, curve in curves.items():
-        look = _look((names or [*curves]).index(name))
+        look = _look(names.index(name))
         start, stop = curve.iloc[[0]].assign(fraction=0, low=0, high=0), curve.iloc[[-1]]
         last = max(limit, float(stop["error"].iloc[0]))
         steps = pd.concat([start, curve, stop.assign(error=last)])
@@ -105,8 +114,7 @@ def _draw(axes: Axes, curves: Mapping[str, pd.DataFrame], names: list[str] | Non
     axes.set_ylim(0, 1.02)
     axes.locator_params(axis="x", nbins=6, min_n_ticks=3)
     if beyond := int((errors > limit).sum()):
-        place: dict[str, Any] = {"ha": "right", "va": "bottom", "transform": axes.transAxes}
-        axes.text(0.98, 0.03, f"{beyond} off scale", fontsize=6, color=GREY, **place)
+        style.note_in_corner(axes, f"{beyond} off scale", lower=True)
 
 
 def _models(curve: pd.DataFrame) -> pd.Series:
@@ -117,7 +125,10 @@ def _models(curve: pd.DataFrame) -> pd.Series:
 
 
 def _look(index: int) -> dict[str, Any]:
-    return {"color": SERIES[index % len(SERIES)][0], "linestyle": DASHES[index % len(DASHES)]}
+    return {
+        "color": style.SERIES[index % len(style.SERIES)][0],
+        "linestyle": DASHES[index % len(DASHES)],
+    }
 
 
 def _band(look: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,18 +145,16 @@ def _count(table: pd.DataFrame) -> str:
     return f", n = {int(table['n'].iloc[0])}" + (f" ({missing} missing)" if missing else "")
 
 
-def _legend(figure: Figure, names: list[str], counts: Mapping[str, str], level: float) -> None:
-    """Name the curves, and say what the bands are, below the panels."""
-    handles = [Line2D([], [], linewidth=1.4, **_look(index)) for index in range(len(names))]
-    labels = [wording.shorten(name, 28) + counts.get(name, "") for name in names]
+def _legend(
+    drawn: style.Panels, counts: Mapping[str, str], tables: Any, level: float | None
+) -> None:
+    """Name the curves, with their counts, and say what the bands are."""
+    handles = [Line2D([], [], linewidth=1.4, **_look(number)) for number in range(len(counts))]
+    labels = [wording.shorten(name, 28) + count for name, count in counts.items()]
     columns = 2 if max(map(len, labels)) < 24 else 1
-    figure.set_figheight(figure.get_figheight() + 0.15 * -(-len(names) // columns))
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=columns,
-        title=f"bands: {100 * level:g}% bootstrap intervals",
-        title_fontsize=6,
-        handlelength=2.6,
-    )
+    if drawn.own:
+        height = drawn.figure.get_figheight() + 0.15 * -(-len(labels) // columns)
+        drawn.figure.set_figheight(height)
+    share = wording.level(next(iter(tables))) if level is None else wording.percent(level)
+    title = f"bands: {share} bootstrap intervals"
+    drawn.legend(handles, labels, columns, title=title, title_fontsize=6, handlelength=2.6)

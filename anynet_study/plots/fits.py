@@ -1,13 +1,12 @@
 """Accuracies on one test set against another, with fitted lines and their regions.
 
 Recht et al. 2019 (paper 2, Figures 1 and 2), Fang et al. 2023 (paper 3, Figure 1), Salaudeen and
-Hardt 2024 (paper 4, Figure 8).
+Hardt 2024 (paper 4, Figure 8), Feuer et al. 2023 (paper 5).
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,13 +17,13 @@ from anynet_study.apr import LinearFit, binomial_interval, linear_fit, spline_fi
 from anynet_study.apr.fits import FitMethod, Scale
 from anynet_study.apr.transfer import normalised
 from anynet_study.errors import UserError
-from anynet_study.plots import wording
+from anynet_study.plots import style, wording
 from anynet_study.plots.points import LOOKS, MARGIN, point_size
-from anynet_study.plots.style import GREEN, GREY, ORANGE, PURPLE, panels, styled
 
 #: Beyond so many points their error bars hide them.
 MANY_BARS = 150
 LINE: dict[str, Any] = {"linewidth": 1.2, "zorder": 3}
+EQUAL: dict[str, Any] = {"color": style.GREY, "linestyle": ":", "linewidth": 0.8}
 
 
 def fit_data(
@@ -51,14 +50,14 @@ def fit_data(
     return pd.concat(frames, ignore_index=True)
 
 
-@styled
+@style.styled
 def fit_grid(
     accuracies: pd.DataFrame,
     x: str,
     ys: Sequence[str],
     fits: Mapping[str, LinearFit] | None = None,
     images: Mapping[str, int] | None = None,
-    columns: int = 3,
+    axes: Sequence[Axes] | None = None,
 ) -> Figure:
     """Plot accuracies on each of `ys` against those on x, with a fitted line and its region.
 
@@ -67,32 +66,35 @@ def fit_grid(
     `fit_data`) points have Clopper-Pearson error bars. The dotted diagonal is equal accuracy.
     """
     fits = {y: linear_fit(accuracies[x], accuracies[y]) for y in ys} if fits is None else fits
-    data = fit_data(accuracies, x, ys, images)
-    figure, grid = panels(len(ys), columns, height=2.1)
-    for axes, y in zip(grid, ys, strict=True):
+    level = next(iter(fits.values())).level
+    data = fit_data(accuracies, x, ys, images, level)
+    drawn = style.panels(len(ys), 2.1, axes)
+    for panel, y in zip(drawn.axes, ys, strict=True):
         points = data[data["y"] == y]
-        _draw_bars(axes, points)
-        _draw_points(axes, points["x_accuracy"], points["y_accuracy"])
-        _draw_line(axes, fits[y].region(), ORANGE)
-        _diagonal(axes)
-        axes.set_title(_title(fits[y]))
-        axes.set_xlabel(f"accuracy on {wording.shorten(x, 18)} (%)")
-        axes.set_ylabel(f"accuracy on\n{wording.shorten(y, 22)} (%)")
-    level = f"{100 * next(iter(fits.values())).level:g}%"
-    barred = "x_low" in data and len(points) <= MANY_BARS
+        _draw_bars(panel, points)
+        _draw_points(panel, points["x_accuracy"], points["y_accuracy"])
+        _draw_line(panel, fits[y].region(), style.ORANGE)
+        _draw_equal(panel)
+        panel.set_title(_title(fits[y]))
+        panel.set_xlabel(f"accuracy on {wording.shorten(x, 18)} (%)")
+        panel.set_ylabel(f"accuracy on\n{wording.shorten(y, 22)} (%)")
     handles: list[Any] = [
         Line2D([], [], linestyle="none", markersize=4, **{**LOOKS[""], "alpha": 1}),
-        (Line2D([], [], color=ORANGE, **LINE), Patch(color=ORANGE, alpha=0.25, linewidth=0)),
-        Line2D([], [], color=GREY, linestyle=":"),
+        (
+            Line2D([], [], color=style.ORANGE, **LINE),
+            Patch(color=style.ORANGE, alpha=0.25, linewidth=0),
+        ),
+        Line2D([], [], **EQUAL),
     ]
-    interval = f", {level} Clopper-Pearson interval" if barred else ""
-    labels = [f"architecture{interval}", f"fit, {level} region", "equal"]
-    columns = 3 if len(ys) > 1 else 1
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, columnspacing=1.2)
-    return figure
+    barred = "x_low" in data and len(points) <= MANY_BARS
+    share = wording.percent(level)
+    interval = f", {share} Clopper-Pearson interval" if barred else ""
+    labels = [f"architecture{interval}", f"fit, {share} region", "equal"]
+    drawn.legend(handles, labels)
+    return drawn.figure
 
 
-@styled
+@style.styled
 def transfer_grid(
     scores: pd.DataFrame,
     source: str,
@@ -103,7 +105,7 @@ def transfer_grid(
     scale: Scale = "linear",
     method: FitMethod = "robust",
     resamples: int = 2_000,
-    columns: int = 3,
+    axes: Sequence[Axes] | None = None,
 ) -> Figure:
     """Plot each target's scores against the source's, with lines of all and of better models.
 
@@ -113,13 +115,13 @@ def transfer_grid(
     """
     table = normalised(scores, source, targets, ranges)
     names = list(table.columns.drop(source))
-    groups = {"all": (GREEN, table[source].notna())}
+    groups = {"all": (style.GREEN, table[source].notna())}
     if above is not None:
-        groups[f"above {above:g}"] = (ORANGE, scores[source] > above)
-    figure, grid = panels(len(names), columns, height=2.1)
-    for axes, target in zip(grid, names, strict=True):
+        groups[f"above {above:g}"] = (style.ORANGE, scores[source] > above)
+    drawn = style.panels(len(names), 2.1, axes)
+    for panel, target in zip(drawn.axes, names, strict=True):
         both = table[[source, target]].dropna()
-        _draw_points(axes, both[source], both[target])
+        _draw_points(panel, both[source], both[target])
         titles = []
         for name, (colour, chosen) in groups.items():
             part = both[chosen.reindex(both.index)]
@@ -128,21 +130,66 @@ def transfer_grid(
             except UserError as error:
                 titles.append(f"{name}: no line, {str(error).removeprefix('fit: ')[:38]}")
                 continue
-            _draw_line(axes, fit.region(), colour)
-            slope = wording.interval(fit.slope_low, fit.slope_high)
-            titles.append(f"{name}: slope {wording.number(fit.slope)} {slope}, n = {fit.n}")
+            _draw_line(panel, fit.region(), colour)
+            slope = wording.estimate(fit.slope, fit.slope_low, fit.slope_high)
+            titles.append(f"{name}: slope {slope}, n = {fit.n}")
         if spline:
-            _draw_spline(axes, both, source, target)
-        axes.set_title("\n".join(titles), fontsize=6.5)
+            _draw_spline(panel, both, source, target)
+        panel.set_title("\n".join(titles), fontsize=6.5)
         units = {name: "0 to 100" if name in (ranges or {}) else "%" for name in (source, target)}
-        axes.set_xlabel(f"{wording.shorten(source, 22)} ({units[source]})")
-        axes.set_ylabel(f"{wording.shorten(target, 22)} ({units[target]})")
-    named = {"all": "all models"}
-    lines = {named.get(n, f"models {n}"): colour for n, (colour, _) in groups.items()}
-    lines |= {"smoothing spline": PURPLE} if spline else {}
-    handles = [Line2D([], [], color=colour, linewidth=1.4) for colour in lines.values()]
-    figure.legend(handles, [*lines], loc="outside lower center", ncols=len(lines))
-    return figure
+        panel.set_xlabel(f"{wording.shorten(source, 22)} ({units[source]})")
+        panel.set_ylabel(f"{wording.shorten(target, 22)} ({units[target]})")
+    lines = {
+        "all models" if name == "all" else f"models {name}": colour
+        for name, (colour, _) in groups.items()
+    }
+    lines |= {"smoothing spline": style.PURPLE} if spline else {}
+    drawn.legend(
+        [Line2D([], [], color=colour, linewidth=1.4) for colour in lines.values()], [*lines]
+    )
+    return drawn.figure
+
+
+@style.styled
+def effective_robustness_grid(
+    table: pd.DataFrame,
+    base: str = "base",
+    axes: Sequence[Axes] | None = None,
+) -> Figure:
+    """Plot accuracy on each shift against the base accuracy, with the baseline models' trend.
+
+    `table` is a result of `apr.effective_robustness`; `base` names that test set in the labels. How
+    far a point lies above the line is its effective robustness. Architectures that were left out
+    (with a note in the table) are not drawn; the title says how many there are.
+    """
+    known = table[table["note"] == ""]
+    shifts = list(dict.fromkeys(table["shift"]))
+    looks = {"baseline architecture": (True, style.BLUE, "o"), "other": (False, style.ORANGE, "^")}
+    if known["baseline"].all():
+        del looks["other"]
+    drawn = style.panels(len(shifts), 2.0, axes)
+    for panel, shift in zip(drawn.axes, shifts, strict=True):
+        rows = known[known["shift"] == shift].sort_values("base")
+        size = point_size(len(rows))
+        for baseline, colour, marker in reversed(looks.values()):
+            chosen = rows[rows["baseline"] == baseline]
+            look: dict[str, Any] = {"color": colour, "marker": marker, "markeredgewidth": 0}
+            look["markersize"] = size * (1.0 if baseline else 1.15)
+            panel.plot(chosen["base"], chosen["accuracy"], linestyle="none", alpha=0.6, **look)
+        panel.plot(rows["base"], rows["expected"], color=style.BLACK, linewidth=1)
+        _draw_equal(panel)
+        left_out = int((table["shift"] == shift).sum()) - len(rows)
+        panel.set_title(f"n = {len(rows)}" + (f" ({left_out} left out)" if left_out else ""))
+        panel.set_xlabel(f"accuracy on {wording.shorten(base, 18)} (%)")
+        what = "average of the shifts" if shift == "average" else wording.shorten(shift, 20)
+        panel.set_ylabel(f"{what} (%)")
+    handles = [
+        Line2D([], [], color=colour, marker=marker, linestyle="none", markersize=4)
+        for _, colour, marker in looks.values()
+    ]
+    handles += [Line2D([], [], color=style.BLACK, linewidth=1), Line2D([], [], **EQUAL)]
+    drawn.legend(handles, [*looks, "trend of the baseline", "equal"], most=4)
+    return drawn.figure
 
 
 def _draw_points(axes: Axes, x: pd.Series, y: pd.Series) -> None:
@@ -172,22 +219,21 @@ def _draw_spline(axes: Axes, both: pd.DataFrame, source: str, target: str) -> No
         curve = spline_fit(both[source], both[target])
     except UserError:
         return
-    axes.plot(curve["x"], curve["y"], color=PURPLE, linestyle=(0, (4, 1.2)), **LINE)
+    axes.plot(curve["x"], curve["y"], color=style.PURPLE, linestyle=(0, (4, 1.2)), **LINE)
 
 
-def _diagonal(axes: Axes) -> None:
+def _draw_equal(axes: Axes) -> None:
     """Draw equal accuracy as far as the panel goes, without widening it."""
-    low = np.maximum(axes.get_xlim()[0], axes.get_ylim()[0])
-    high = np.minimum(axes.get_xlim()[1], axes.get_ylim()[1])
+    limits = axes.get_xlim(), axes.get_ylim()
+    low, high = max(end[0] for end in limits), min(end[1] for end in limits)
     if low < high:
-        limits = axes.get_xlim(), axes.get_ylim()
-        axes.plot([low, high], [low, high], color=GREY, linestyle=":", linewidth=0.8)
+        axes.plot([low, high], [low, high], **EQUAL)
         axes.set(xlim=limits[0], ylim=limits[1])
 
 
 def _title(fit: LinearFit) -> str:
     where = "" if fit.scale == "linear" else f" in {fit.scale}s"
-    slope = f"slope {wording.number(fit.slope)} {wording.interval(fit.slope_low, fit.slope_high)}"
+    slope = wording.estimate(fit.slope, fit.slope_low, fit.slope_high)
     left_out = f", {fit.excluded} at 0 or 100% left out" if fit.excluded else ""
     r2 = f"adjusted R² = {wording.number(fit.adjusted_r2, 3)}"
-    return f"{slope}{where}\n{r2}, n = {fit.n}{left_out}"
+    return f"slope {slope}{where}\n{r2}, n = {fit.n}{left_out}"

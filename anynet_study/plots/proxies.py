@@ -1,63 +1,236 @@
-"""How well each member of the X family stands in for each target, with intervals."""
+"""How well one dataset stands in for another: correlations, what proxies cost, and how sure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, NullFormatter, ScalarFormatter
 
-from anynet_study.plots import wording
-from anynet_study.plots.style import ONE_COLUMN, SERIES, TWO_COLUMNS, styled
+from anynet_study.plots import style, wording
+
+VERSIONS = ("source", "images", "classes")
+"""Of `apr.class_or_size`: the source, fewer images of it, fewer classes of it."""
 
 
-@styled
-def proxy_chart(table: pd.DataFrame, family: Mapping[str, int] | None = None) -> Figure:
-    """Plot Spearman's rho of each target with each proxy as a dot with its interval.
-
-    `table` is a result of `apr.best_proxies` (columns target, proxy, estimate, low, high, n, and
-    probability_best). `family` maps the proxies to their class counts and orders them, the most
-    classes first.
-    """
+def _ordered(table: pd.DataFrame, family: Mapping[str, int] | None) -> dict[str, str]:
+    """The proxies of a table, those of the most classes first, each with its label."""
     classes = dict(family or {})
-    proxies = sorted(dict.fromkeys(table["proxy"]), key=lambda name: -classes.get(name, 0))
+    names = sorted(dict.fromkeys(table["proxy"]), key=lambda name: -classes.get(name, 0))
+    return {
+        name: wording.shorten(name, 24) + (f" ({classes[name]} classes)" if name in classes else "")
+        for name in names
+    }
+
+
+@style.styled
+def proxy_chart(
+    table: pd.DataFrame,
+    family: Mapping[str, int] | None = None,
+    ax: Axes | None = None,
+    what: str = "errors",
+) -> Figure:
+    """Plot each target's correlation with each proxy as a dot with its interval.
+
+    `table` is a result of `apr.best_proxies` (columns target, proxy, estimate, low, high, n; a
+    `note` stands for n). `family` maps the proxies to their class counts and orders them, the most
+    classes first. `what` is correlated.
+    """
+    proxies = _ordered(table, family)
     targets = list(dict.fromkeys(table["target"]))
     step = 0.8 / max(len(proxies), 1)
-    row_height = max(0.3, 0.11 * len(proxies))
-    width = TWO_COLUMNS * 0.75 if len(targets) > 1 else ONE_COLUMN * 1.3
-    figure = Figure(figsize=(width, 1.1 + row_height * len(targets)), layout="constrained")
-    axes = figure.subplots()
-    for number, proxy in enumerate(proxies):
+    width = style.TWO_COLUMNS * 0.75 if len(targets) > 1 else style.ONE_COLUMN * 1.3
+    height = 1.1 + max(0.3, 0.11 * len(proxies)) * len(targets)
+    drawn = style.one_panel(width, height, ax)
+    axes = drawn.first
+    for number, (proxy, look) in enumerate(style.series_looks(proxies).items()):
         rows = table[table["proxy"] == proxy].set_index("target").reindex(targets)
-        heights = np.arange(len(targets)) - 0.4 + (number + 0.5) * step
-        colour, marker = SERIES[number % len(SERIES)]
-        ends = np.abs(rows[["low", "high"]].sub(rows["estimate"], axis=0).to_numpy().T)
-        count = f" ({classes[proxy]} classes)" if proxy in classes else ""
-        axes.errorbar(
-            rows["estimate"],
-            heights,
-            xerr=ends,
-            linestyle="none",
-            color=colour,
-            marker=marker,
-            markersize=4,
-            elinewidth=1,
-            capsize=1.5,
-            label=wording.shorten(proxy, 24) + count,
-        )
+        places = np.arange(len(targets)) - 0.4 + (number + 0.5) * step
+        style.draw_intervals(axes, rows, "estimate", places, label=proxies[proxy], **look)
     for border in range(1, len(targets)):
         axes.axhline(border - 0.5, color="0.85", linewidth=0.6)
     axes.axvline(0, color="0.4", linewidth=0.6)
-    _label(axes, table, targets)
-    figure.legend(loc="outside lower center", ncols=min(3, max(len(proxies), 1)))
-    return figure
-
-
-def _label(axes: Axes, table: pd.DataFrame, targets: list[str]) -> None:
-    counts = [int(table.loc[table["target"] == name, "n"].max()) for name in targets]
-    names = [f"{wording.shorten(t, 24)}\nn = {n}" for t, n in zip(targets, counts, strict=True)]
+    counts = [f"n = {n:.0f}" for n in table.groupby("target", sort=False)["n"].max()]
+    if "note" in table:
+        notes = table.groupby("target", sort=False)["note"].first()
+        counts = [note or count for note, count in zip(notes, counts, strict=True)]
+    names = [f"{wording.shorten(t, 24)}\n{n}" for t, n in zip(targets, counts, strict=True)]
     axes.set_yticks(range(len(targets)), names)
     axes.tick_params(axis="y", length=0)
-    axes.set_ylim(len(targets) - 0.5, -0.5)
-    axes.set_xlim(min(-0.05, float(table["low"].min()) - 0.05), 1.02)
-    axes.set_xlabel("Spearman's ρ of the errors with those on the target")
+    lowest = min(-0.05, float(table["low"].min()) - 0.05)
+    axes.set(ylim=(len(targets) - 0.5, -0.5), xlim=(lowest, 1.02))
+    axes.set_xlabel(f"{wording.coefficient(table)} of the {what} with those on the target")
+    drawn.legend(*axes.get_legend_handles_labels())
+    return drawn.figure
+
+
+def _long(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """The correlations in columns rho_x, ... as rows of proxies; `names` has the name of each x."""
+    parts = []
+    for column, name in names.items():
+        ends = {f"rho_{column}{end}": to for end, to in (("_low", "low"), ("_high", "high"))}
+        kept = ["target", f"rho_{column}", *ends, "n", *(["note"] if "note" in table else [])]
+        part = table.reindex(columns=kept).rename(columns={f"rho_{column}": "estimate", **ends})
+        part.insert(1, "proxy", name)
+        parts.append(part)
+    data = pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
+    data.attrs = dict(table.attrs)
+    return data
+
+
+def class_or_size_data(table: pd.DataFrame, names: tuple[str, str, str]) -> pd.DataFrame:
+    """DataFrame[target, proxy, estimate, low, high, n], one row per target and version.
+
+    `table` is a result of `apr.class_or_size`; `names` are those of the source, of its version with
+    fewer images, and of that with fewer classes.
+    """
+    columns = ["target", *(f"rho_{name}{e}" for name in VERSIONS for e in ("", "_low", "_high"))]
+    return _long(table[[*columns, "n"]], dict(zip(VERSIONS, names, strict=True)))
+
+
+def class_or_size_chart(
+    table: pd.DataFrame, names: tuple[str, str, str], ax: Axes | None = None
+) -> Figure:
+    """Plot each target's correlation with the source and with its two smaller versions (Figure 6).
+
+    The arguments are those of `class_or_size_data`.
+    """
+    return proxy_chart(class_or_size_data(table, names), ax=ax)
+
+
+def other_targets_chart(
+    table: pd.DataFrame, source: str = "the source", ax: Axes | None = None
+) -> Figure:
+    """Plot each target's correlation with the source and with the other targets' average.
+
+    `table` is a result of `apr.other_targets` (paper 3, Appendix N.2), `source` that dataset's
+    name. Targets without an estimate keep their row, with the table's note.
+    """
+    names = {"source": source, "average": "average of the others"}
+    return proxy_chart(_long(table, names), ax=ax, what="scores")
+
+
+@style.styled
+def regret_grid(
+    table: pd.DataFrame,
+    family: Mapping[str, int] | None = None,
+    axes: Sequence[Axes] | None = None,
+) -> Figure:
+    """Plot the regret of choosing by each proxy, and at random, one panel per target.
+
+    `table` is a result of `apr.selection_regret`; `family` as in `proxy_chart`. Bars are the ranges
+    over random halves of the architectures. The dashed line is the expected regret of as many
+    architectures at random.
+    """
+    proxies = _ordered(table, family)
+    targets = list(dict.fromkeys(table["target"]))
+    drawn = style.panels(len(targets), 2.0, axes)
+    for panel, target in zip(drawn.axes, targets, strict=True):
+        rows = table[table["target"] == target]
+        _draw_regret(panel, rows, proxies)
+        panel.set(title=wording.counted(target, rows["n"]), xlabel="architectures tried")
+    drawn.label_left("error above the best's\n(percentage points)")
+    drawn.legend(*drawn.first.get_legend_handles_labels())
+    return drawn.figure
+
+
+def _draw_regret(axes: Axes, rows: pd.DataFrame, proxies: Mapping[str, str]) -> None:
+    tops = sorted(rows["top"].unique())
+    places = np.arange(len(tops))
+    step = 0.7 / max(len(proxies), 1)
+    for number, (proxy, look) in enumerate(style.series_looks(proxies).items()):
+        own = rows[rows["proxy"] == proxy].set_index("top").reindex(tops)
+        beside = places - 0.35 + (number + 0.5) * step
+        named: dict[str, Any] = {"label": proxies[proxy], "markersize": 3.6, **look}
+        style.draw_intervals(axes, own, "regret", beside, across=False, **named)
+    chance = (rows["random"] - rows["oracle"]).groupby(rows["top"]).first().reindex(tops)
+    for place, height in zip(places, chance, strict=True):
+        label = "chosen at random" if place == 0 else "_"
+        ends = [place - 0.42, place + 0.42]
+        axes.plot(ends, [height] * 2, color=style.GREY, linestyle="--", label=label)
+    axes.set_xticks(places, [f"best {top}" if top > 1 else "the best" for top in tops])
+    axes.set_ylim(bottom=-0.03 * axes.get_ylim()[1])
+    axes.locator_params(axis="y", nbins=5)
+
+
+@style.styled
+def cost_grid(
+    table: pd.DataFrame,
+    unit: str = "seconds per architecture",
+    family: Mapping[str, int] | None = None,
+    axes: Sequence[Axes] | None = None,
+) -> Figure:
+    """Plot a result of `apr.proxy_costs`: one panel per target, its front as a line.
+
+    `unit` is that of the costs; `family` as in `proxy_chart`. Filled markers are on the front.
+    """
+    looks = style.series_looks(_ordered(table, family))
+    targets = list(dict.fromkeys(table["target"]))
+    drawn = style.panels(len(targets), 2.0, axes)
+    for panel, target in zip(drawn.axes, targets, strict=True):
+        rows = table[table["target"] == target]
+        _draw_costs(panel, rows, looks)
+        panel.set(title=wording.counted(target, rows["n"]), xlabel=f"cost ({unit})")
+    drawn.label_left(f"{wording.coefficient(table)} with the target")
+    handles = [Line2D([], [], linestyle="none", markersize=4.5, **look) for look in looks.values()]
+    labels = [wording.shorten(proxy, 24) for proxy in looks]
+    drawn.legend(handles, labels, title="filled: none that costs as little is better")
+    return drawn.figure
+
+
+def _draw_costs(axes: Axes, rows: pd.DataFrame, looks: Mapping[str, dict[str, Any]]) -> None:
+    front = rows[rows["on_front"]].sort_values("cost")
+    line: dict[str, Any] = {"color": style.GREY, "linewidth": 0.9, "zorder": 0}
+    axes.step(front["cost"], front["estimate"], where="post", **line)
+    for row in rows.index:
+        look = looks[rows.loc[row, "proxy"]]
+        fill = look["color"] if rows.loc[row, "on_front"] else "white"
+        place = [rows.loc[row, "cost"]]
+        look = {"markerfacecolor": fill, "capsize": 1.5, **look}
+        style.draw_intervals(axes, rows.loc[[row]], "estimate", place, across=False, **look)
+    if (rows["cost"] > 0).all() and rows["cost"].max() > 5 * rows["cost"].min():
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda cost, _: f"{cost:,g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.axhline(0, color="0.4", linewidth=0.6)
+    axes.margins(x=0.15)
+    axes.set_ylim(min(-0.05, float(rows["low"].min()) - 0.05), 1.03)
+
+
+@style.styled
+def width_grid(tables: Mapping[str, pd.DataFrame], axes: Sequence[Axes] | None = None) -> Figure:
+    """Plot how narrow intervals get with more architectures, one panel per pair of datasets.
+
+    `tables` maps what a panel is called to a result of `apr.interval_widths`: measured widths,
+    their spread, and those of Fisher's approximation.
+    """
+    drawn = style.panels(len(tables), 2.0, axes)
+    for panel, (name, table) in zip(drawn.axes, tables.items(), strict=True):
+        _draw_widths(panel, table)
+        panel.set(title=wording.counted(name, table["n"], 34), xlabel="architectures")
+        panel.set_ylabel(f"width of interval of {wording.letter(table)}")
+    drawn.legend(*drawn.first.get_legend_handles_labels())
+    return drawn.figure
+
+
+def _draw_widths(axes: Axes, table: pd.DataFrame) -> None:
+    sizes = table["n"]
+    band: dict[str, Any] = {"color": style.BLUE, "alpha": 0.25, "linewidth": 0}
+    spread = "10% to 90% of the subsamples"
+    axes.fill_between(sizes, table["width_low"], table["width_high"], label=spread, **band)
+    look: dict[str, Any] = {"color": style.BLUE, "marker": "o", "markersize": 3}
+    axes.plot(sizes, table["width"], label="bootstrap, median", **look)
+    fisher: dict[str, Any] = {
+        "color": style.GREY,
+        "linestyle": "--",
+        "label": "Fisher's approximation",
+    }
+    axes.plot(sizes, table["fisher"], **fisher)
+    axes.set(xscale="log", yscale="log")
+    axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    for formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        formatter(ScalarFormatter())

@@ -1,19 +1,54 @@
-"""Errors on one dataset against errors on another (paper 1, Figures 3 to 6)."""
+"""Errors on one dataset against errors on another: chosen pairs, and all pairs in one square."""
 
+import math
 from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+import matplotlib
+import numpy as np
 import pandas as pd
+import seaborn
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
+from matplotlib.patches import Rectangle
+from matplotlib.transforms import Bbox
 
 from anynet_study.apr import correlations
-from anynet_study.plots import wording
-from anynet_study.plots.frames import Estimate, pair_estimates, scatter_data
-from anynet_study.plots.points import MANY_POINTS, draw_points, legend_of_marks, note_beyond
-from anynet_study.plots.scale import upper_limit
-from anynet_study.plots.style import panels, styled
+from anynet_study.plots import style, wording
+from anynet_study.plots.points import (
+    MANY_POINTS,
+    draw_points,
+    legend_of_marks,
+    note_beyond,
+    scatter_data,
+    upper_limit,
+)
+
+CROWDED = 8
+"""A scatter matrix of more datasets than this has small cells: shorter text, names across."""
 
 
-@styled
+class Estimate(NamedTuple):
+    """A correlation with its interval and the architectures it rests on; NaN: undefined."""
+
+    estimate: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    n: int = 0
+
+
+def pair_estimates(table: pd.DataFrame) -> dict[tuple[str, str], Estimate]:
+    """Look-up of a result of `apr.correlations` by pair of datasets, in either order."""
+    found = {}
+    columns = [table[name] for name in ("source", "target", "estimate", "low", "high", "n")]
+    for x, y, estimate, low, high, n in zip(*columns, strict=True):
+        found[x, y] = found[y, x] = Estimate(estimate, low, high, int(n))
+    return found
+
+
+@style.styled
 def scatter_grid(
     errors: pd.DataFrame,
     pairs: Sequence[tuple[str, str]],
@@ -21,10 +56,11 @@ def scatter_grid(
     metrics: Mapping[str, str] | None = None,
     count: int = 10,
     columns: int = 3,
+    axes: Sequence[Axes] | None = None,
 ) -> Figure:
     """Plot the errors of all architectures on y against those on x, for each pair (x, y).
 
-    The title of each panel has Spearman's rho with its interval and n, from `table` (a result of
+    The title of each panel has the correlation with its interval and n, from `table` (a result of
     `apr.correlations`; computed here, without weights, where absent). The `count` best and worst on
     y are marked, a quarter of the population at most; errors far above all others are at the
     panel's edge. `metrics` maps datasets to "top1" or "top5".
@@ -32,15 +68,132 @@ def scatter_grid(
     table = correlations(errors) if table is None else table
     data = scatter_data(errors, pairs, count)
     estimates = pair_estimates(table)
-    figure, grid = panels(len(pairs), columns, height=2.05)
-    for axes, (x, y) in zip(grid, pairs, strict=True):
+    drawn = style.panels(len(pairs), 2.05, axes, columns)
+    for panel, (x, y) in zip(drawn.axes, pairs, strict=True):
         points = data[(data["x"] == x) & (data["y"] == y)]
-        points = points.rename(columns={"x_error": "right", "y_error": "up"})
-        limits = {"right": upper_limit(errors[x]), "up": upper_limit(errors[y])}
-        draw_points(axes, points, **limits, many=len(data) > MANY_POINTS)
-        note_beyond(axes, points, **limits)
-        axes.set_title(wording.correlation(*estimates.get((x, y), Estimate())))
-        axes.set_xlabel(wording.error_label(x, (metrics or {}).get(x, "")))
-        axes.set_ylabel(wording.error_label(y, (metrics or {}).get(y, "")))
-    legend_of_marks(figure, data["mark"], len(pairs))
+        limits = upper_limit(errors[x]), upper_limit(errors[y])
+        draw_points(panel, points, "x_error", "y_error", limits, many=len(data) > MANY_POINTS)
+        note_beyond(panel, points, "x_error", "y_error", limits)
+        found = estimates.get((x, y), Estimate())
+        panel.set_title(wording.correlation(*found, wording.letter(table)))
+        panel.set_xlabel(wording.error_label(x, (metrics or {}).get(x, "")))
+        panel.set_ylabel(wording.error_label(y, (metrics or {}).get(y, "")))
+    legend_of_marks(drawn, data["mark"], len(pairs))
+    return drawn.figure
+
+
+@style.styled
+def scatter_matrix(
+    errors: pd.DataFrame,
+    table: pd.DataFrame | None = None,
+    count: int = 10,
+    figure: Figure | None = None,
+) -> Figure:
+    """Plot every pair of datasets (paper 1, Figure A8), in an empty `figure` where one is given.
+
+    Below the diagonal the errors (percent; the best and worst `count` on the row's dataset marked),
+    on it their histograms, above it the correlations with their intervals from `table` (a result of
+    `apr.correlations`; computed here, without weights, where absent).
+    """
+    table = correlations(errors) if table is None else table
+    names = list(errors.columns)
+    size = len(names)
+    pairs = [(x, y) for i, y in enumerate(names) for x in names[:i]]
+    data = scatter_data(errors, pairs, count)
+    groups = dict(iter(data.groupby(["x", "y"], sort=False)))
+    estimates = pair_estimates(table)
+    limits = {name: upper_limit(errors[name]) for name in names}
+    figure, cells = _square_grid(size, figure)
+    look: dict[str, Any] = {"shrink": min(1.0, 5.5 / size), "many": len(data) > MANY_POINTS}
+    for i, y in enumerate(names):
+        for j, x in enumerate(names):
+            if j > i:
+                estimate = estimates.get((x, y), Estimate())
+                _draw_correlation(figure, cells[i, j].get_position(figure), estimate, size)
+                continue
+            axes = figure.add_subplot(cells[i, j])
+            if i == j:
+                _draw_histogram(axes, errors[x].clip(upper=limits[x]))
+            elif (x, y) in groups:
+                draw_points(
+                    axes, groups[x, y], "x_error", "y_error", (limits[x], limits[y]), **look
+                )
+            _label_edges(axes, i, j, names)
+    drawn = style.Panels(figure, figure.axes, own=True)
+    legend_of_marks(drawn, data["mark"], len(pairs), of="row's dataset")
     return figure
+
+
+def _square_grid(size: int, figure: Figure | None) -> tuple[Figure, GridSpec]:
+    """Make `size` x `size` touching cells; placed by hand, as solving so many is slow."""
+    if figure is None:
+        side = style.TWO_COLUMNS if size > 3 else style.TWO_COLUMNS * (size + 0.6) / 4.6
+        figure = Figure(figsize=(side, side))
+    width, height = figure.get_size_inches()
+    left, bottom = (1.15, 1.35) if size > CROWDED else (0.62, 0.78)
+    cells = figure.add_gridspec(
+        size,
+        size,
+        left=left / width,
+        right=1 - 0.06 / width,
+        bottom=bottom / height,
+        top=1 - 0.06 / height,
+        wspace=0.08,
+        hspace=0.08,
+    )
+    return figure, cells
+
+
+def _draw_correlation(figure: Figure, cell: Bbox, pair: Estimate, size: int) -> None:
+    """Fill a cell with the colour and the numbers of a correlation; no axes, which are slow."""
+    estimate, low, high, n = pair
+    colours: Colormap = matplotlib.colormaps[style.DIVERGING]
+    shade = Normalize(-1, 1)(estimate) if np.isfinite(estimate) else 0.5
+    colour = (*colours(float(shade))[:3], 0.55)
+    figure.add_artist(Rectangle(cell.p0, cell.width, cell.height, color=colour, linewidth=0))
+    points = 72 * style.TWO_COLUMNS * 0.9 / max(size, 4)
+    large = float(np.clip(points / 4.2, 6.5, 11))
+    small = float(np.clip(points / 6.5, style.SMALLEST_TEXT, 7.5))
+    write = wording.number if size <= CROWDED else wording.compact
+    between = f"{write(low)}, {write(high)}" if np.isfinite(estimate) else ""
+    lines = [(0.64, wording.number(estimate), large)]
+    lines += [(0.3, f"[{between}]" if between and size <= CROWDED else between, small)]
+    lines += [(0.12, f"n = {n}", small)] if size <= CROWDED else []
+    for height, text, fontsize in lines:
+        place = (cell.x0 + cell.width / 2, cell.y0 + height * cell.height)
+        figure.text(*place, text, fontsize=fontsize, ha="center", va="center")
+
+
+def _draw_histogram(axes: Axes, errors: pd.Series) -> None:
+    known = errors.dropna()
+    if len(known):
+        bins = int(np.clip(np.sqrt(len(known)) * 1.5, 5, 20))
+        seaborn.histplot(
+            x=known.to_numpy(), ax=axes, bins=bins, color=style.POPULATION, linewidth=0
+        )
+    axes.set(xlabel="", ylabel="")
+    axes.set_yticks([])
+
+
+def _label_edges(axes: Axes, row: int, column: int, names: list[str]) -> None:
+    """Write names and ticks on the outer edges only; across the ticks where there are many."""
+    size = len(names)
+    crowded = size > CROWDED
+    axes.tick_params(labelsize=style.SMALLEST_TEXT if crowded else 6.5, length=1.5, pad=1)
+    axes.locator_params(
+        axis="both" if row != column else "x", nbins=3 if crowded else 4, min_n_ticks=2
+    )
+    if not crowded:  # numbers at the ends would run into those of the next column
+        axes.locator_params(axis="x", nbins=5, prune="both")
+    axes.tick_params(labelbottom=row == size - 1, labelleft=column == 0 and row > 0)
+    limit = 19 if crowded else int(100 / size)
+    if row == size - 1:
+        axes.set_xlabel(wording.shorten(names[column], limit))
+    if column == 0:
+        axes.set_ylabel(wording.shorten(names[row], limit))
+    if crowded:
+        axes.tick_params(axis="x", labelrotation=90)
+        axes.xaxis.label.set(rotation=90, va="top", fontsize=6)
+        axes.yaxis.label.set(rotation=0, ha="right", va="center", fontsize=6)
+        axes.xaxis.set_label_coords(0.5, -0.62)
+        axes.yaxis.set_label_coords(-0.62, 0.5)

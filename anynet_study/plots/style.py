@@ -1,14 +1,18 @@
-"""One look for every figure: journal column widths, colours for colour-blind readers too.
+"""One look for every figure: journal column widths, colours for colour-blind readers, legends.
 
 Colours are those of Okabe and Ito; what they mean is the same in every figure, and groups that
-matter differ in marker as well as in colour.
+matter differ in marker as well as in colour. `panels` makes the figure that a function draws in,
+or takes the axes that its caller gave it.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 import matplotlib.style
+import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -41,6 +45,8 @@ SERIES = ((BLUE, "o"), (GREEN, "s"), (PURPLE, "D"), (SKY, "^"), (BLACK, "v"), (G
 
 SMALLEST_TEXT = 5.0
 """Points; journals print nothing smaller."""
+CHARACTER, HANDLE = 0.062, 0.45
+"""Inches that a character of a legend takes, and a handle with the space around it."""
 
 STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -81,32 +87,137 @@ def styled(function: Callable[P, R]) -> Callable[P, R]:
     return wrapper
 
 
+@dataclass(frozen=True)
+class Panels:
+    """The panels that a function draws in, and the figure that they are part of."""
+
+    figure: Figure
+    axes: list[Axes]
+    #: Whether the figure was made for them; otherwise they are the caller's.
+    own: bool
+
+    @property
+    def first(self) -> Axes:
+        """The only panel of a figure of one, or the one at the top left."""
+        return self.axes[0]
+
+    def label_left(self, text: str) -> None:
+        """Label the y axes of the panels at the left edge."""
+        for panel in self.axes:
+            if first_in_row(panel):
+                panel.set_ylabel(text)
+
+    def legend(
+        self, handles: Sequence[Any], labels: Sequence[str], most: int = 3, **look: Any
+    ) -> None:
+        """Explain the artists below the figure, or inside the first panel of the caller's axes.
+
+        The entries are in as many columns as fit side by side, at most `most`.
+        """
+        if self.own:
+            columns = legend_columns(labels, self.figure.get_figwidth(), most)
+            place = {"loc": "outside lower center", "ncols": columns, "columnspacing": 1.2}
+            self.figure.legend(handles, labels, **(place | look))
+        else:
+            self.first.legend(handles, labels, fontsize=6, **look)
+
+
 def panels(
-    count: int, columns: int, height: float = 1.75, sharey: bool = False
-) -> tuple[Figure, list[Axes]]:
-    """Make a figure of `count` equal panels in rows of at most `columns`.
+    count: int,
+    height: float,
+    axes: Sequence[Axes] | None = None,
+    columns: int = 3,
+    sharey: bool = False,
+) -> Panels:
+    """Make a figure of `count` equal panels in rows of at most `columns`, or use `axes`.
 
     A single panel fills one journal column, more of them up to two. `height` is a row's, in inches,
     and less where the rows would not fit on a page.
+
+    Raises:
+        ValueError: `axes` are fewer than the panels.
     """
+    if axes is not None:
+        return _given(list(np.ravel(np.asarray(axes, dtype=object))), count)
     rows = max(1, -(-count // columns))
     columns = max(1, -(-count // rows))
     width = ONE_COLUMN if columns == 1 else TWO_COLUMNS * columns / max(columns, 3)
     height = max(height, 2.4) if count == 1 else min(height, PAGE / rows)
     figure = Figure(figsize=(width, rows * height + 0.25), layout="constrained")
-    axes = list(figure.subplots(rows, columns, squeeze=False, sharey=sharey).flat)
-    for surplus in axes[count:]:
+    made = list(figure.subplots(rows, columns, squeeze=False, sharey=sharey).flat)
+    for surplus in made[count:]:
         surplus.remove()
-    return figure, axes[:count]
+    return Panels(figure, made[:count], own=True)
+
+
+def one_panel(width: float, height: float, ax: Axes | None = None) -> Panels:
+    """Make a figure of one panel, `width` x `height` inches, or use `ax`."""
+    if ax is not None:
+        return _given([ax], 1)
+    figure = Figure(figsize=(width, min(height, PAGE)), layout="constrained")
+    return Panels(figure, [figure.subplots()], own=True)
+
+
+def _given(axes: list[Axes], count: int) -> Panels:
+    if len(axes) < max(count, 1):
+        raise ValueError(f"axes: {len(axes)} are given; the figure has {count} panels")
+    figure = axes[0].get_figure(root=True)
+    assert isinstance(figure, Figure)
+    return Panels(figure, axes[:count], own=False)
+
+
+def legend_columns(labels: Sequence[str], width: float, most: int = 3) -> int:
+    """How many columns of these labels fit side by side in `width` inches: 1 to `most`."""
+    for columns in range(min(most, len(labels)), 1, -1):
+        parts = np.array_split([len(label) for label in labels], columns)
+        if sum(HANDLE + CHARACTER * part.max() for part in parts) <= width:
+            return columns
+    return 1
 
 
 def first_in_row(axes: Axes) -> bool:
     """Whether this panel is at the left edge, where shared labels go."""
     place = axes.get_subplotspec()
-    return place is not None and bool(place.is_first_col())
+    return place is None or bool(place.is_first_col())
 
 
-def legend_columns(figure: Figure, labels: Sequence[str]) -> int:
-    """How many entries of a legend fit side by side across the figure."""
-    entry = 0.45 + 0.062 * max((len(label) for label in labels), default=0)
-    return int(min(max(figure.get_figwidth() // entry, 1), max(len(labels), 1)))
+def series_looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The colour and marker of each member of a family, in order."""
+    looks: list[dict[str, Any]] = [{"color": colour, "marker": marker} for colour, marker in SERIES]
+    return {name: looks[number % len(looks)] for number, name in enumerate(names)}
+
+
+def draw_intervals(
+    axes: Axes,
+    table: pd.DataFrame,
+    column: str,
+    places: Any,
+    across: bool = True,
+    **look: Any,
+) -> None:
+    """Draw a column of estimates as markers at `places`, with whiskers where it has an interval.
+
+    The interval of a column x is in x_low and x_high, or else in low and high. Estimates lie along
+    the x axis, or, where `across` is False, along the y axis. NaN is not drawn.
+    """
+    values = table[column].to_numpy(dtype=float)
+    before = f"{column}_" if f"{column}_low" in table else ""
+    ends = table.reindex(columns=[f"{before}low", f"{before}high"]).to_numpy(dtype=float)
+    whiskers = np.abs(ends.T - values)
+    drawn: dict[str, Any] = {
+        "linestyle": "none",
+        "linewidth": 0.8,
+        "elinewidth": 0.9,
+        "markersize": 4,
+    } | look
+    if across:
+        axes.errorbar(values, places, xerr=whiskers, **drawn)
+    else:
+        axes.errorbar(places, values, yerr=whiskers, **drawn)
+
+
+def note_in_corner(axes: Axes, text: str, lower: bool = False) -> None:
+    """Write a small note into the upper (or lower) right corner of a panel."""
+    place: dict[str, Any] = {"ha": "right", "va": "bottom" if lower else "top"}
+    place["bbox"] = {"facecolor": "white", "alpha": 0.85, "linewidth": 0, "pad": 1}
+    axes.text(0.97, 0.03 if lower else 0.95, text, transform=axes.transAxes, fontsize=6, **place)

@@ -1,17 +1,72 @@
-"""The words on a figure: axis labels with units, and statistics with their intervals."""
+"""The words on a figure: axis labels with units, and statistics with their intervals.
+
+A table of `anynet_study.apr` says in its `attrs` how it was made: `method` ("spearman", "pearson"
+or "kendall"), `level` of its intervals (0 to 1), and whether it is `weighted`. Where an entry is
+missing, as in a table read from a file, it counts as Spearman's, 95% and unweighted.
+"""
 
 import math
 
+import pandas as pd
+
 from anynet_study.metrics import SHOWN
 
+COEFFICIENTS = {
+    "spearman": ("Spearman's", "ρ", "rank correlation"),
+    "pearson": ("Pearson's", "r", "correlation"),
+    "kendall": ("Kendall's", "τ", "rank correlation"),
+}
+"""Whose coefficient, its letter and what it is, by method."""
 
-def shorten(text: str, limit: int) -> str:
+
+def symbol(method: str) -> str:
+    """The letter of a coefficient: ρ, r or τ."""
+    return COEFFICIENTS[method][1]
+
+
+def correlation_name(method: str) -> str:
+    """Name a coefficient in words, such as "Kendall's rank correlation"."""
+    return f"{COEFFICIENTS[method][0]} {COEFFICIENTS[method][2]}"
+
+
+def method_of(table: pd.DataFrame) -> str:
+    """The method of a table's correlations."""
+    return str(table.attrs.get("method") or "spearman")
+
+
+def letter(table: pd.DataFrame) -> str:
+    """The letter of a table's coefficient: ρ, r or τ."""
+    return symbol(method_of(table))
+
+
+def coefficient(table: pd.DataFrame) -> str:
+    """Name a table's coefficient on an axis, such as "Spearman's ρ" or "weighted Kendall's τ"."""
+    weighted = "weighted " if table.attrs.get("weighted") else ""
+    return f"{weighted}{COEFFICIENTS[method_of(table)][0]} {letter(table)}"
+
+
+def level(table: pd.DataFrame) -> str:
+    """Write the level of a table's intervals, such as "95%"."""
+    return percent(table.attrs.get("level") or 0.95)
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage without superfluous digits: "95%", "99.5%"."""
+    return f"{100 * share:.6g}%"
+
+
+def shorten(text: object, limit: int) -> str:
     """Put `text` on one line and cut it in the middle to at most `limit` characters."""
-    text = " ".join(str(text).split())
-    if len(text) <= limit:
-        return text
+    line = " ".join(str(text).split())
+    if len(line) <= limit:
+        return line
     tail = (limit - 1) // 2
-    return text[: limit - 1 - tail] + "…" + text[len(text) - tail :]
+    return line[: limit - 1 - tail] + "…" + line[len(line) - tail :]
+
+
+def counted(name: str, n: pd.Series, limit: int = 24) -> str:
+    """Write a name with the largest of the numbers of architectures: "cifar10, n = 500"."""
+    return f"{shorten(name, limit)}, n = {int(n.max()) if len(n) else 0}"
 
 
 def metric_name(metric: str) -> str:
@@ -39,13 +94,18 @@ def interval(low: float, high: float, digits: int = 2) -> str:
     return f"[{number(low, digits)}, {number(high, digits)}]"
 
 
+def estimate(value: float, low: float, high: float, digits: int = 2) -> str:
+    """Write an estimate with its interval, as `0.81 [0.62, 0.91]`."""
+    return f"{number(value, digits)} {interval(low, high, digits)}"
+
+
 def compact(value: float) -> str:
     """Write a correlation in few characters: no zero before the point."""
     return number(value).replace("0.", ".", 1)
 
 
-def correlation(estimate: float, low: float, high: float, n: int) -> str:
-    """Write a rank correlation with its interval and the number of architectures."""
-    if not math.isfinite(estimate):
-        return f"ρ undefined, n = {n}"
-    return f"ρ = {number(estimate)} {interval(low, high)}, n = {n}"
+def correlation(value: float, low: float, high: float, n: int, sign: str = "ρ") -> str:
+    """Write a correlation with its interval and the number of architectures."""
+    if not math.isfinite(value):
+        return f"{sign} undefined, n = {n}"
+    return f"{sign} = {estimate(value, low, high)}, n = {n}"

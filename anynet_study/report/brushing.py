@@ -12,8 +12,9 @@ import pandas as pd
 from anynet_study.apr import Roles, cumulative
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
-from anynet_study.plots.frames import driver_estimates, pair_estimates
-from anynet_study.plots.scale import upper_limit
+from anynet_study.plots.drivers import driver_estimates
+from anynet_study.plots.points import upper_limit
+from anynet_study.plots.scatter import pair_estimates
 from anynet_study.report.analyses.kind import population_in
 from anynet_study.report.analysis import Analysis
 

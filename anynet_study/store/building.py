@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.files import replacing
-from anynet_study.metrics.label_words import to_words
+from anynet_study.metrics import to_words
 from anynet_study.store.attributes import set_text
 from anynet_study.store.catalogue import RUNS
 from anynet_study.store.columns import write_numbers, write_table

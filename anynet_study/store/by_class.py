@@ -7,8 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.metrics import class_accuracy, confusion_matrix
-from anynet_study.metrics.label_words import from_words
+from anynet_study.metrics import class_accuracy, confusion_matrix, from_words
 from anynet_study.store.attributes import get_text
 from anynet_study.store.predictions import predictions_in
 from anynet_study.store.record import NO_PREDICTION

@@ -8,17 +8,16 @@ import numpy as np
 import torch
 
 from anynet_study.data import DatasetView
-from anynet_study.metrics import CURVES, chance_error
-from anynet_study.metrics.label_words import to_words
+from anynet_study.metrics import CURVES, chance_error, to_words
 from anynet_study.training.checkpoint import Checkpoint
+from anynet_study.training.cuda.together import Turns, train_together
 from anynet_study.training.fast import FastTrainer
-from anynet_study.training.initial import Weights
+from anynet_study.training.feeds import DeviceImages
+from anynet_study.training.network import Weights
 from anynet_study.training.options import Engine, Options
+from anynet_study.training.recipe import epoch_lengths, steps_per_epoch
 from anynet_study.training.reference import ReferenceTrainer
-from anynet_study.training.schedule import epoch_lengths, steps_per_epoch
-from anynet_study.training.source import Source
 from anynet_study.training.spec import RunSpec
-from anynet_study.training.together import Turns, train_together
 from anynet_study.training.trainer import Trainer
 
 
@@ -41,18 +40,18 @@ class Outcome:
 def make_trainer(
     spec: RunSpec,
     view: DatasetView,
-    source: Source,
+    images: DeviceImages,
     engine: Engine = "fast",
     options: Options | None = None,
     weights: Weights | None = None,
 ) -> Trainer:
-    """The network of `spec` and all that trains it, on the device of `source`.
+    """The network of `spec` and all that trains it, on the device of `images`.
 
     `weights`: the final ones of `spec.pretrained`, where the run starts from another.
     """
     if engine == "reference":
-        return ReferenceTrainer(spec, view, source.device, weights)
-    return FastTrainer(spec, view, source, options or Options(), weights)
+        return ReferenceTrainer(spec, view, images.device, weights)
+    return FastTrainer(spec, view, images, options or Options(), weights)
 
 
 def steps(
@@ -104,7 +103,7 @@ def train(
     """Train `spec` on `view`; continue from `checkpoint` if that file is there. See `steps`."""
 
     def turns() -> Turns[Outcome]:
-        trainer = make_trainer(spec, view, Source(device), engine, options, weights)
+        trainer = make_trainer(spec, view, DeviceImages(device), engine, options, weights)
         saved = Checkpoint(checkpoint, spec.run_id, engine, checkpoint_seconds)
         return (yield from steps(trainer, spec, view, saved))
 

@@ -1,28 +1,92 @@
-"""Torch's optimiser of a recipe: the definition of the update."""
+"""How the weights are updated: by torch's optimisers, or in the fast engine by their kernels."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from anynet_study.training.recipe import Recipe
 
+#: Of AdamW, added to the root of the second moment: torch's default.
+EPSILON = 1e-8
+
 
 def make_optimizer(
-    recipe: Recipe, parameters: Iterable[nn.Parameter], lr: Tensor | float, fused: bool = True
+    recipe: Recipe, parameters: Iterable[nn.Parameter], lr: Tensor | float
 ) -> torch.optim.Optimizer:
-    """The optimiser of the trainable parameters; `fused`: one kernel for the whole update."""
+    """Torch's optimiser of the trainable parameters: the definition of the update."""
     trained = [parameter for parameter in parameters if parameter.requires_grad]
-    how = {"fused": True} if fused else {"foreach": False}
+    decay = recipe.weight_decay
     if recipe.optimizer == "adamw":
-        return torch.optim.AdamW(
-            trained, lr=lr, betas=recipe.betas, weight_decay=recipe.weight_decay, **how
+        return torch.optim.AdamW(trained, lr=lr, betas=recipe.betas, weight_decay=decay, fused=True)
+    momentum, nesterov = recipe.momentum, recipe.nesterov
+    return torch.optim.SGD(trained, lr, momentum, 0.0, decay, nesterov, fused=True)
+
+
+class Update:
+    """SGD or AdamW as the recipe says, at the rate in the tensor `lr`: one kernel for all weights.
+
+    The kernels are those of torch's fused optimisers, without the classes around them: these import
+    torch's compiler when they are first made, which takes as long again as importing torch. The
+    state is there from the beginning, as zeros, so that it can be saved at any time and be part of
+    a CUDA graph.
+    """
+
+    def __init__(self, recipe: Recipe, parameters: Iterable[nn.Parameter], lr: Tensor) -> None:
+        self.recipe, self.lr = recipe, lr
+        self.trained: list[Tensor] = [weights for weights in parameters if weights.requires_grad]
+        adamw = recipe.optimizer == "adamw"
+        averages = 2 if adamw else int(recipe.momentum > 0)
+        #: For each kind of average of the gradients a tensor for each trained parameter.
+        self.averages = [[torch.zeros_like(p) for p in self.trained] for _ in range(averages)]
+        #: Of AdamW: steps done, a tensor for each trained parameter.
+        self.counts = [torch.zeros((), device=p.device) for p in self.trained] if adamw else []
+
+    def state(self) -> list[Tensor]:
+        """All that changes beside the weights, in a fixed order."""
+        return [*self.counts, *(tensor for kind in self.averages for tensor in kind)]
+
+    def zero_grad(self) -> None:
+        """Let go of the gradients: the next ones are written, not added."""
+        for parameter in self.trained:
+            parameter.grad = None
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Update every trained parameter by its gradient."""
+        gradients = [weights.grad for weights in self.trained if weights.grad is not None]
+        assert len(gradients) == len(self.trained), "every trained parameter is used"
+        how: dict[str, Any] = {
+            "lr": self.lr,
+            "weight_decay": self.recipe.weight_decay,
+            "maximize": False,
+        }
+        if self.recipe.optimizer == "adamw":
+            torch._foreach_add_(self.counts, 1)
+            first, second = self.averages
+            beta1, beta2 = self.recipe.betas
+            torch._fused_adamw_(
+                self.trained,
+                gradients,
+                first,
+                second,
+                [],
+                self.counts,
+                beta1=beta1,
+                beta2=beta2,
+                eps=EPSILON,
+                amsgrad=False,
+                **how,
+            )
+            return
+        torch._fused_sgd_(
+            self.trained,
+            gradients,
+            self.averages[0] if self.averages else [],
+            momentum=self.recipe.momentum,
+            dampening=0.0,
+            nesterov=self.recipe.nesterov,
+            is_first_step=False,
+            **how,
         )
-    return torch.optim.SGD(
-        trained,
-        lr=lr,
-        momentum=recipe.momentum,
-        nesterov=recipe.nesterov,
-        weight_decay=recipe.weight_decay,
-        **how,
-    )

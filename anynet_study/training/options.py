@@ -1,7 +1,13 @@
-"""How the fast engine trains; never what: results are the same up to rounding."""
+"""How the fast engine trains, and which of it is given up when a run does not fit.
 
+Never what is trained: results are the same up to rounding.
+"""
+
+import dataclasses
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from anynet_study.training.cuda.failures import is_out_of_memory
 
 Engine = Literal["fast", "reference"]
 
@@ -40,3 +46,50 @@ class Options:
 
 #: Equal to the reference engine bit for bit, on a CPU.
 EXACT = Options(rewrites=False, channels_last=False)
+
+#: How torch says that cuDNN can compute a layer in no way: one that works elsewhere is mostly short
+#: of memory for its workspace, of which cuDNN's own complaint is swallowed.
+NO_WAY = "unable to find an engine"
+#: What a message says of an option that was given up.
+SAID = {
+    "at_once": "{} at a time",
+    "resident": "datasets streamed",
+    "recompute": "activations computed twice",
+    "graph": "no CUDA graph",
+    "measured": "float32 throughout",
+    "rewrites": "torch's own layers",
+}
+
+
+def step_down(options: Options, error: Exception, device_type: str) -> tuple[Options, str] | None:
+    """Return the next slower way to train and what is given up; None if nothing is left.
+
+    A run never fails for speed's sake. Short of memory: fewer runs at a time, then datasets
+    streamed instead of resident, then activations computed twice. On a GPU any other error of
+    torch's: no graph, then float32 throughout, then torch's own layers. What may be either is
+    taken for the first, then for the second.
+    """
+    on_gpu = device_type != "cpu"
+    unclear = on_gpu and NO_WAY in str(error).lower()
+    ladder: list[tuple[str, Any]] = []
+    if unclear or is_out_of_memory(error):
+        ladder = [("at_once", max(1, options.at_once // 2)), ("resident", False)]
+        ladder = [*(ladder if on_gpu else []), ("recompute", True)]
+    if unclear or (on_gpu and isinstance(error, RuntimeError) and not ladder):
+        ladder += [("graph", False), ("measured", False), ("rewrites", False)]
+    for name, value in ladder:
+        if getattr(options, name) != value:
+            return dataclasses.replace(options, **{name: value}), SAID[name].format(value)
+    return None
+
+
+def with_less_memory(options: Options, steps: int) -> Options:
+    """What to begin with after a run was killed for want of memory so many times.
+
+    One run at a time at first, then datasets streamed and activations computed twice as well.
+    """
+    if steps:
+        options = dataclasses.replace(options, at_once=1)
+    if steps > 1:
+        options = dataclasses.replace(options, resident=False, recompute=True)
+    return options

@@ -1,5 +1,6 @@
-"""The training regime of a run, as stated in a sweep file."""
+"""The training regime of a run, as stated in a sweep file: how long, how fast, on what images."""
 
+import math
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
@@ -15,6 +16,8 @@ from pydantic import (
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
 
+#: The warm-up starts at this share of the learning rate, as in the study's code base.
+WARMUP_START = 0.1
 #: From this many classes on, top-5 is the error of a run (paper 1, Table 2).
 TOP5_CLASSES = 100
 
@@ -176,3 +179,40 @@ class ResolvedRecipe(Recipe):
         content: dict[str, Any] = dump(self)
         unused = () if self.crop == "resized" else OF_RESIZED_CROPS
         return {key: value for key, value in content.items() if key not in unused}
+
+
+# How long a run is, and its learning rate as a function of the step.
+
+
+def steps_per_epoch(images: int, batch_size: int) -> int:
+    """Steps of one epoch: whole batches only, but at least one."""
+    return max(1, images // batch_size)
+
+
+def total_steps(recipe: Recipe, steps_an_epoch: int) -> int:
+    """Optimiser steps of a run."""
+    return recipe.steps or (recipe.epochs or 0) * steps_an_epoch
+
+
+def epoch_lengths(recipe: Recipe, steps_an_epoch: int) -> list[int]:
+    """Steps of each epoch; all but the last are whole."""
+    whole, rest = divmod(total_steps(recipe, steps_an_epoch), steps_an_epoch)
+    return [steps_an_epoch] * whole + ([rest] if rest else [])
+
+
+def learning_rate(recipe: Recipe, step: int, steps_an_epoch: int) -> float:
+    """Learning rate of 0-based `step`: linear warm-up times a decay over the whole run.
+
+    The cosine is sampled at the start of each step, so the first step after no warm-up trains at
+    `recipe.lr` and the last one slightly above zero.
+    """
+    progress = step / total_steps(recipe, steps_an_epoch)
+    lr = recipe.lr
+    if recipe.schedule == "cosine":
+        lr *= 0.5 * (1.0 + math.cos(math.pi * progress))
+    elif recipe.schedule == "multistep":
+        lr *= recipe.gamma ** sum(milestone <= progress for milestone in recipe.milestones)
+    warmup_steps = recipe.warmup_epochs * steps_an_epoch
+    if step < warmup_steps:
+        lr *= WARMUP_START + (1.0 - WARMUP_START) * step / warmup_steps
+    return lr

@@ -10,15 +10,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from anynet_study.data import DatasetView
-from anynet_study.training.batches import epoch_tables
-from anynet_study.training.initial import Weights, initial_network, training_mode
-from anynet_study.training.losses import predicted, summed_loss, training_loss
-from anynet_study.training.metrics import final_error
+from anynet_study.training.augment import epoch_tables
+from anynet_study.training.cuda.together import Turns
+from anynet_study.training.metrics import Tally, final_error, predicted, training_loss
+from anynet_study.training.network import Weights, initial_network, training_mode
 from anynet_study.training.optimizers import make_optimizer
-from anynet_study.training.schedule import learning_rate, steps_per_epoch
+from anynet_study.training.recipe import learning_rate, steps_per_epoch
 from anynet_study.training.spec import RunSpec
-from anynet_study.training.testing import even_batches
-from anynet_study.training.trainer import State, Tested, Testing, Values
+from anynet_study.training.trainer import PassResult, State, Values, even_batches
 
 
 class ReferenceTrainer:
@@ -33,14 +32,14 @@ class ReferenceTrainer:
         self.mean = torch.tensor(view.mean, dtype=torch.float32)
         self.std = torch.tensor(view.std, dtype=torch.float32)
         self.steps = steps_per_epoch(len(view.train_index), self.recipe.batch_size)
-        self.sums, self.images = np.zeros(3), 0
+        self.tally = Tally(device)
 
     def begin_epoch(self, epoch: int, steps_done: int = 0) -> None:
         self.epoch, self.number = epoch, steps_done
         images = len(self.view.train_index)
         self.tables = epoch_tables(self.spec, images, self.view.size, epoch)
         if steps_done == 0:
-            self.sums, self.images = np.zeros(3), 0
+            self.tally = Tally(self.device)
 
     def step(self) -> None:
         training_mode(self.model, self.spec)
@@ -58,17 +57,16 @@ class ReferenceTrainer:
             logits = self.model(batch)
             loss = training_loss(logits, labels, self.recipe.label_smoothing)
             (loss / parts).backward()
-            self.sums += np.array(_sums(logits.detach(), labels, loss.item() * len(labels)))
-            self.images += len(labels)
+            self.tally.add(logits, labels, loss)
         self.optimizer.step()
         self.number += 1
 
     def trained(self) -> Values:
-        return _means(self.sums, self.images)
+        return self.tally.result(self.number * self.tables.order.shape[1])
 
-    def test(self) -> Testing:
+    def test(self) -> Turns[PassResult]:
         self.model.eval()
-        sums, predictions, scores = np.zeros(3), [], []
+        tally, predictions, scores = Tally(self.device), [], []
         index, labels, several = self.view.test_index, self.view.test_labels, self.view.multi_label
         _, size = even_batches(len(index))
         for first in range(0, len(index), size):
@@ -77,29 +75,27 @@ class ReferenceTrainer:
             truth = torch.tensor(labels[first : first + size]).to(self.device)
             with torch.no_grad():
                 logits = self.model(batch.to(self.device))
-            loss = summed_loss(logits, truth).item()
-            sums += np.array(_sums(logits, truth, loss))
+            tally.add(logits, truth)
             guesses = predicted(logits, several).cpu().numpy()
             predictions.append(guesses.astype(np.uint8 if several else np.uint16))
             scores.append(logits)
             yield
-        values, guessed = _means(sums, len(index)), np.concatenate(predictions)
+        values, guessed = tally.result(len(index)), np.concatenate(predictions)
         classes, metric = len(self.view.classes), self.recipe.metric
         error = final_error(metric, values, labels, guessed, classes, torch.cat(scores))
-        return Tested(values, guessed, error)
+        return PassResult(values, guessed, error)
 
     def state(self) -> State:
         return {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "sums": self.sums.tolist(),
-            "images": self.images,
+            "sums": self.tally.sums,
         }
 
     def restore(self, state: State) -> None:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
-        self.sums, self.images = np.array(state["sums"]), state["images"]
+        self.tally.sums.copy_(state["sums"])
 
     def _normalised(self, image: np.ndarray) -> Tensor:
         """(H, W, 3) uint8 to (3, H + 2p, W + 2p): mean 0, deviation 1, padded with zeros."""
@@ -126,15 +122,3 @@ class ReferenceTrainer:
         side = self.recipe.resolution
         first = (image.shape[1] - side) // 2
         return image[:, first : first + side, first : first + side]
-
-
-def _sums(logits: Tensor, labels: Tensor, loss: float) -> tuple[float, float, float]:
-    """Sums over a batch: loss, wrong first guesses, wrong first five guesses."""
-    five = logits.topk(min(5, logits.shape[1]), dim=1).indices
-    right = five == labels[:, None] if labels.dim() == 1 else labels.gather(1, five) > 0
-    return loss, len(labels) - right[:, 0].sum().item(), len(labels) - right.any(1).sum().item()
-
-
-def _means(sums: np.ndarray, images: int) -> Values:
-    loss, top1, top5 = (sums / images).tolist()
-    return loss, 100.0 * top1, 100.0 * top5

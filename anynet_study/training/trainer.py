@@ -1,20 +1,23 @@
-"""What the loop over epochs asks of an engine."""
+"""What the loop over epochs asks of an engine, and the batches in which every engine tests."""
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 
+from anynet_study.training.cuda.together import Turns
+
 #: Loss, top-1 error and top-5 error (percent).
 Values = tuple[float, float, float]
 State = dict[str, Any]
+#: Most images in a batch of a test pass.
+LARGEST_BATCH = 256
 
 
 @dataclass(frozen=True)
-class Tested:
-    """A pass over the test images."""
+class PassResult:
+    """What a pass over the test images gave."""
 
     values: Values
     #: (n_test,) uint16: the predicted classes, in the view's order; where images have several,
@@ -22,10 +25,6 @@ class Tested:
     predictions: np.ndarray
     #: In percent, on the recipe's metric.
     error: float
-
-
-#: A pass over the test images as turns, which several runs take together.
-Testing = Generator[None, None, Tested]
 
 
 class Trainer(Protocol):
@@ -44,7 +43,7 @@ class Trainer(Protocol):
     def trained(self) -> Values:
         """Loss and errors over the steps of this epoch, as the weights moved."""
 
-    def test(self) -> Testing:
+    def test(self) -> Turns[PassResult]:
         """Evaluate the weights as they are on the test images; yields between steps."""
 
     def state(self) -> State:
@@ -52,3 +51,9 @@ class Trainer(Protocol):
 
     def restore(self, state: State) -> None:
         """Take up a `state` of the same run."""
+
+
+def even_batches(images: int, largest: int = LARGEST_BATCH) -> tuple[int, int]:
+    """Number and size of the batches of a test pass: as few as can be, about equal in size."""
+    count = -(-images // largest)
+    return count, -(-images // count)

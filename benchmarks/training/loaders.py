@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from anynet_study.data import DatasetView
 from anynet_study.data.packed.meta import Split
-from anynet_study.training.augment import preprocessor
+from anynet_study.training.augment import Preprocessor
 from anynet_study.training.recipe import ResolvedRecipe
 
 TEST_BATCH = 256
@@ -86,7 +86,7 @@ class Resident:
 
     def __init__(self, view: DatasetView, recipe: ResolvedRecipe, device: torch.device) -> None:
         self.batch = recipe.batch_size
-        self.preprocess = preprocessor(recipe, view.mean, view.std, device)
+        self.preprocess = Preprocessor(recipe, view.mean, view.std, device)
         self.pixels = {
             "train": torch.tensor(view.images("train")[view.train_index]).to(device),
             "test": torch.tensor(view.images("test")[view.test_index]).to(device),

@@ -23,8 +23,8 @@ from anynet_study.data import DatasetView
 from anynet_study.dispatch.launch import open_sweep
 from anynet_study.training import RunSpec
 from anynet_study.training.engine import train
-from anynet_study.training.initial import initial_network
-from anynet_study.training.schedule import learning_rate, steps_per_epoch, total_steps
+from anynet_study.training.network import initial_network
+from anynet_study.training.recipe import learning_rate, steps_per_epoch, total_steps
 
 from .loaders import LOADERS, Batches, Resident
 from .results import Result

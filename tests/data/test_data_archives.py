@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from anynet_study.data.source.archives import unpack
-from anynet_study.data.source.budget import DEFAULTS, Budget, Limits
+from anynet_study.data.source.archives import DEFAULTS, Budget, Limits, unpack
 from anynet_study.data.source.member import Member
 from anynet_study.errors import UserError
 

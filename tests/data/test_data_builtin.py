@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
 from anynet_study.data import BUILT_IN, load_dataset
-from anynet_study.data.procedural import blobs, gratings
+from anynet_study.data.builtin import blobs, gratings
 from anynet_study.errors import UserError
 
 GOLDEN = {

@@ -11,8 +11,7 @@ from command import in_this_process
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anynet_study.data.source.archives import unpack
-from anynet_study.data.source.budget import Budget, Limits
+from anynet_study.data.source.archives import Budget, Limits, unpack
 from anynet_study.data.source.member import Member
 from anynet_study.errors import UserError
 

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from miniatures import save
 from PIL import Image
 
-from anynet_study.data.packed.form import Form
-from anynet_study.data.packed.jpeg_files import decode_stored
+from anynet_study.data.packed.form import Form, decode_stored
 from anynet_study.data.packing.decoding import block_bytes, decode_block
-from anynet_study.data.packing.encoded import Decoded, Decoder
 from anynet_study.data.packing.moments import moments_of
+from anynet_study.data.source.images import Decoded, Decoder
 from anynet_study.data.source.member import Member
 
 

@@ -14,9 +14,8 @@ from anynet_study.data import add_dataset
 from anynet_study.data.packed.form import Form
 from anynet_study.data.packing import pool
 from anynet_study.data.packing.decoding import BLOCK_BYTES
-from anynet_study.data.packing.encoded import Encoded
-from anynet_study.data.packing.pixels import decode_image
 from anynet_study.data.packing.pool import decoder
+from anynet_study.data.source.images import Encoded, decode_image
 from anynet_study.data.source.member import Member
 from anynet_study.errors import WorkFailedError
 

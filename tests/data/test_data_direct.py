@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anynet_study.data.source import direct
-from anynet_study.data.source.direct import SECTOR, DirectAppender
+from anynet_study.data.packing import direct
+from anynet_study.data.packing.direct import SECTOR, DirectAppender
 
 #: Begins at a sector in memory.
 MEMORY = mmap.mmap(-1, 16 * SECTOR)

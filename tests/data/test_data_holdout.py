@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anynet_study.data.readers.listing import Example
-from anynet_study.data.splits.holdout import hold_out, limit
-from anynet_study.data.splits.mixed_groups import hold_out_mixed
-from anynet_study.data.splits.ordering import seeded_order, seeded_uniform
+from anynet_study.data.seeded import seeded_order, seeded_uniform
+from anynet_study.data.splits import hold_out, hold_out_mixed, limit
 from anynet_study.errors import UserError
 
 CLASSES = ("a", "b", "c")

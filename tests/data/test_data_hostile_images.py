@@ -14,8 +14,8 @@ from miniatures import save, write_miniature
 from PIL import Image
 
 from anynet_study.data import add_dataset
-from anynet_study.data.packing import encoded
-from anynet_study.data.packing.pixels import UnreadableImageError, decode_image
+from anynet_study.data.source import images
+from anynet_study.data.source.images import UnreadableImageError, decode_image
 
 NOISE = Image.fromarray(np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8))
 
@@ -107,7 +107,7 @@ def test_what_they_claim_is_not_paid_for(tmp_path):
     script = (
         "import re, sys\n"
         "from pathlib import Path\n"
-        "from anynet_study.data.packing.pixels import UnreadableImageError, decode_image\n"
+        "from anynet_study.data.source.images import UnreadableImageError, decode_image\n"
         # `ru_maxrss` begins with the memory of the process that started this one.
         "status = Path('/proc/self/status')\n"
         "def most(): return int(re.search(r'VmHWM:\\s+(\\d+) kB', status.read_text())[1])\n"
@@ -154,7 +154,7 @@ def test_they_are_listed_by_name_and_nothing_else_suffers(data_home, tmp_path, m
         (source / "Positive" / f"zz{number:02d}.jpg").write_bytes(content)
     large = source / "Positive" / "zz99.jpg"
     save(large, np.random.default_rng(0), 0)
-    monkeypatch.setattr(encoded, "MAX_FILE_BYTES", 10_000)
+    monkeypatch.setattr(images, "MAX_FILE_BYTES", 10_000)
     with large.open("r+b") as file:
         file.truncate(20_000)
     for workers in (1, 2):

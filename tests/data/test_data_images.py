@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from anynet_study.data.packing import pixels as images
-from anynet_study.data.packing.pixels import UnreadableImageError, decode_image, fit
+from anynet_study.data.source import images as images
+from anynet_study.data.source.images import UnreadableImageError, decode_image, fit
 
 
 def read_image(path: Path, size: int) -> np.ndarray:

@@ -16,9 +16,9 @@ from anynet_study.data import (
     load_dataset,
     make_view,
 )
-from anynet_study.data.packed.jpeg_images import JpegImages
+from anynet_study.data.packed.images import JpegImages
 from anynet_study.data.packing import jpeg_writer, store_choice
-from anynet_study.data.packing.pixels import decode_image
+from anynet_study.data.source.images import decode_image
 from anynet_study.errors import UserError
 
 SIZE = 24

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from anynet_study.cli.data import data_app
 from anynet_study.data import add_dataset
-from anynet_study.data.splits.manifest import Row, read_manifest, write_manifest
+from anynet_study.data.packed.manifest import Row, read_manifest, write_manifest
 from anynet_study.errors import UserError
 
 RUNNER = CliRunner()

@@ -14,7 +14,7 @@ from reading import read, read_with_source
 
 from anynet_study.data import add_dataset
 from anynet_study.data.source import source as sources
-from anynet_study.data.source.budget import Budget, Limits
+from anynet_study.data.source.archives import Budget, Limits
 from anynet_study.data.source.source import MOST_NESTED
 from anynet_study.errors import UserError
 

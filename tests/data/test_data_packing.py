@@ -15,7 +15,7 @@ from miniatures import save, write_miniature
 from PIL import Image
 
 from anynet_study.data import PackedDataset, add_dataset, load_dataset, present
-from anynet_study.data.packing.pixels import decode_image
+from anynet_study.data.source.images import decode_image
 from anynet_study.errors import UserError
 
 

@@ -18,7 +18,7 @@ from miniatures import save, write_miniature
 
 from anynet_study.data import add_dataset, present
 from anynet_study.data.packing import decoding, jpeg_writer, marks, packing
-from anynet_study.data.source.npy import NpyAppender
+from anynet_study.data.packing.npy import NpyAppender
 
 SIZE = 32
 SCRIPT = """
@@ -183,7 +183,7 @@ def test_an_archive_is_unpacked_once(data_home, tmp_path, source, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             add_dataset("mine", archive, size=SIZE, max_broken=0.1)
     assert len(list(data_home.glob(".mine~*/unpacked"))) == 1
-    monkeypatch.setattr("anynet_study.data.source.unpacking.unpack", interrupting)
+    monkeypatch.setattr("anynet_study.data.source.archives.unpack", interrupting)
     add_dataset("mine", archive, size=SIZE, workers=1, max_broken=0.1)
     assert [path.name for path in data_home.iterdir()] == ["mine"]
 

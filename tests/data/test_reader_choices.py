@@ -11,8 +11,8 @@ from miniatures_transfer import aptos
 from reading import counts, read
 
 from anynet_study.data import add_dataset
-from anynet_study.data.choices import Choices
 from anynet_study.data.readers.recognition import READERS
+from anynet_study.data.source.source import Choices
 from anynet_study.errors import UserError
 
 RANDOM = np.random.default_rng(0)

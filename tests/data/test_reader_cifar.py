@@ -9,7 +9,7 @@ import pytest
 from miniatures import binary_to_python, dump, picture, write_miniature
 from reading import counts, read
 
-from anynet_study.data.readers import cifar_official, safe_pickle
+from anynet_study.data.readers import cifar, safe_files
 from anynet_study.errors import UserError
 
 
@@ -107,17 +107,17 @@ def test_pickles_that_lie(tmp_path, payload):
 @pytest.mark.parametrize("framed", [False, True])
 def test_a_pickle_of_endless_instructions(tmp_path, monkeypatch, framed):
     """A list takes a byte of the file and 70 of memory."""
-    monkeypatch.setattr(safe_pickle, "MOST_READS", 1000)
+    monkeypatch.setattr(safe_files, "MOST_READS", 1000)
     lists = b"(" + b"]" * 2000 + b"l."
     frame = b"\x95" + len(lists).to_bytes(8, "little") if framed else b""
     with pytest.raises(ValueError, match="more than 1000 instructions"):
-        safe_pickle.load_dictionary(b"\x80\x04" + frame + lists)
+        safe_files.load_dictionary(b"\x80\x04" + frame + lists)
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 def test_dictionaries_of_any_protocol(protocol):
     content = {1: ["a", (2, 3.5)], "b": {"c": None}}
-    assert safe_pickle.load_dictionary(pickle.dumps(content, protocol)) == content
+    assert safe_files.load_dictionary(pickle.dumps(content, protocol)) == content
 
 
 def test_files_that_are_not_the_official_ones_are_named(tmp_path, monkeypatch):
@@ -126,10 +126,10 @@ def test_files_that_are_not_the_official_ones_are_named(tmp_path, monkeypatch):
     (told,) = [note for note in read(source).notes if "not the official files" in note]
     assert all(name in told for name in names)
     hashes = {path.name: hashlib.md5(path.read_bytes()).hexdigest() for path in source.iterdir()}
-    monkeypatch.setattr(cifar_official, "OFFICIAL", hashes | {"test_batch": "0" * 32})
+    monkeypatch.setattr(cifar, "OFFICIAL", hashes | {"test_batch": "0" * 32})
     (told,) = [note for note in read(source).notes if "not the official files" in note]
     assert told.endswith("MD5: test_batch")
-    monkeypatch.setattr(cifar_official, "OFFICIAL", hashes)
+    monkeypatch.setattr(cifar, "OFFICIAL", hashes)
     assert not read(source).notes
 
 

@@ -12,9 +12,8 @@ from PIL import Image
 from reading import counts, read, read_with_source
 
 from anynet_study.data import add_dataset
-from anynet_study.data.choices import Choices
-from anynet_study.data.packing.encoded import Decoder
-from anynet_study.data.packing.pixels import decode_image
+from anynet_study.data.source.images import Decoder, decode_image
+from anynet_study.data.source.source import Choices
 from anynet_study.errors import UserError
 
 RANDOM = np.random.default_rng(0)

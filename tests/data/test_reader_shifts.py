@@ -13,8 +13,7 @@ from reading import class_of, counts, read
 
 from anynet_study.data import Variant, add_dataset, load_dataset, make_view
 from anynet_study.errors import UserError
-from anynet_study.training.evaluation.evaluation_set import make_evaluation_set
-from anynet_study.training.evaluation.spec import EvaluationSpec
+from anynet_study.training.evaluation import EvaluationSpec, make_evaluation_set
 
 RANDOM = np.random.default_rng(0)
 

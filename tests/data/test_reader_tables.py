@@ -8,7 +8,7 @@ import pytest
 from miniatures import save, write_table
 from reading import class_of, counts, read
 
-from anynet_study.data.readers import tables
+from anynet_study.data.readers import safe_files
 from anynet_study.errors import UserError
 
 RANDOM = np.random.default_rng(0)
@@ -170,7 +170,10 @@ def test_paths_that_lead_elsewhere(tmp_path, path):
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        ([("photos/000.jpg", "a"), ("photos/999.jpg", "b")], "no image 'photos/999.jpg'"),
+        (
+            [("photos/000.jpg", "a"), ("photos/999.jpg", "b")],
+            "1 of its 2 images are not below .* first is photos/999.jpg",
+        ),
         ([("000", "a"), ("photos/000.jpg", "b")], "photos/000.jpg is listed twice"),
         ([("photos/000.jpg", ""), ("photos/001.jpg", "b")], "has no class"),
         ([], "the table has no rows"),
@@ -206,7 +209,7 @@ def test_a_field_of_a_megabyte(tmp_path):
 
 
 def test_a_table_of_endless_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "MAX_ROWS", 100)
+    monkeypatch.setattr(safe_files, "MAX_ROWS", 100)
     images(tmp_path)
     (tmp_path / "x.csv").write_text("path,label\n" + ",\n" * 101)
     with pytest.raises(UserError, match=r"x\.csv: not a readable table \(more than 100 rows\)"):

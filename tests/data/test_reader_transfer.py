@@ -12,7 +12,7 @@ from PIL import Image
 from reading import class_of, counts, read
 
 from anynet_study.data import add_dataset
-from anynet_study.data.choices import Choices
+from anynet_study.data.source.source import Choices
 from anynet_study.errors import UserError
 
 RANDOM = np.random.default_rng(0)
@@ -54,7 +54,7 @@ def test_cassava_classes_have_names_in_the_order_of_their_numbers(tmp_path):
 def test_cassava_without_a_name(tmp_path):
     miniature.cassava(tmp_path, RANDOM)
     (tmp_path / "label_num_to_disease_map.json").write_text('{"0": "a", "1": "b"}')
-    with pytest.raises(UserError, match=r"disease_map.json: no name for label '10'"):
+    with pytest.raises(UserError, match=r"disease_map.json: no name for label '2'"):
         read(tmp_path)
 
 
@@ -85,7 +85,7 @@ def test_an_id_twice(tmp_path):
     miniature.aptos(tmp_path, RANDOM)
     rows = [("000000000007", "1"), ("000000000007", "2")]
     write_table(tmp_path / "train.csv", ("id_code", "diagnosis"), rows)
-    with pytest.raises(UserError, match="an image id occurs twice"):
+    with pytest.raises(UserError, match=r"000000000007\.png is listed twice"):
         read(tmp_path)
 
 

@@ -14,7 +14,7 @@ from space_strategies import any_specs, legal_specs
 
 from anynet_study.design_space import Architecture, DesignSpace, Population, sampling
 from anynet_study.design_space.anynet import AnyNet
-from anynet_study.design_space.band import MEASURES
+from anynet_study.design_space.complexity import MEASURES
 from anynet_study.errors import UserError
 
 PROBED = 1000
@@ -28,7 +28,7 @@ def probed(space: DesignSpace, seed: int) -> dict[str, Any]:
     request = sampling.request(space, 1, UNLIMITED, RESOLUTION, CLASSES, seed)
     seen = request.look(0, PROBED)
     assume(len(seen.rows) > 20)
-    networks = request.candidates(0, PROBED)[0].chosen(seen.positions)
+    networks = request.candidates(0, PROBED)[0].select(seen.positions)
     return {name: request.bands.measure(name, networks) for name in MEASURES}
 
 
@@ -99,7 +99,7 @@ def check(a: Architecture, space: DesignSpace, bands: Bands) -> None:
     ):
         assert Architecture.from_dict(values) == a
         assert Architecture.from_dict(values).id == a.id
-    assert a.frame == space.frame
+    assert a.skeleton == space.skeleton
     assert plain_sampler.inside(a, bands, RESOLUTION, CLASSES)
     if isinstance(space.stages, AnyNet):
         assert space.contains(a)
@@ -124,7 +124,7 @@ def test_float64_is_exact_for_candidates(request: tuple[DesignSpace, Bands, int]
     space, _, seed = request
     bands = sampling.request(space, 1, UNLIMITED, RESOLUTION, CLASSES, seed)
     floats, _ = bands.candidates(0, 200)
-    whole = floats.chosen(np.arange(200))
+    whole = floats.select(np.arange(200))
     assert floats.widths.dtype == np.float64
     assert whole.widths.dtype == np.int64
     for name in MEASURES:

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from anynet_study.design_space import Architecture, DesignSpace, complexity
 from anynet_study.design_space.distribution import words_of
-from anynet_study.design_space.frame import (
+from anynet_study.design_space.networks import (
     BLOCKS,
     MAX_CLASSES,
     MAX_DEPTH,
     MAX_RESOLUTION,
     MAX_STAGES,
     MAX_WIDTH,
+    Networks,
 )
-from anynet_study.design_space.networks import Networks
 
 
 @given(architectures(most_depth=6), st.integers(1, 300), st.integers(1, 2000))
@@ -43,12 +43,11 @@ def test_equal_to_a_loop_over_layers(a: Architecture, resolution: int, classes: 
 def test_a_population_at_once_is_each_one_alone(spec: Any) -> None:
     space = DesignSpace.from_spec(spec)
     floats, _ = space.draw(words_of(5, 0, 100, space.words))
-    whole = floats.chosen(np.arange(100))
+    whole = floats.select(np.arange(100))
     rows = whole.rows().reshape(100, 4, -1).tolist()
-    frame = space.frame
-    shared = (frame.strides, frame.stem, frame.stem_width, frame.block, frame.se_ratio)
+    shared = vars(space.skeleton)
     plain = [
-        plain_sampler.complexity(Architecture(*map(tuple, row), *shared), 97, 10) for row in rows
+        plain_sampler.complexity(Architecture(*map(tuple, row), **shared), 97, 10) for row in rows
     ]
     for networks in (whole, floats):
         together = [
@@ -87,7 +86,7 @@ def test_float64_is_near_where_it_is_not_exact() -> None:
     """So that what is above every band cannot seem to be inside."""
     networks = largest("basic").networks()
     parts = (networks.depths, networks.widths, networks.bottleneck_widths, networks.group_widths)
-    floats = Networks(*(part.astype(np.float64) for part in parts), networks.frame)
+    floats = Networks(*(part.astype(np.float64) for part in parts), networks.skeleton)
     exact = complexity.flops(networks, MAX_RESOLUTION, 1000)
     near = complexity.flops(floats, MAX_RESOLUTION, 1000)
     np.testing.assert_allclose(near, exact, rtol=1e-14)

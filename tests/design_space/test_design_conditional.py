@@ -140,7 +140,7 @@ def test_candidates_in_the_band_have_the_law_of_the_space_given_the_band(name: s
 
 
 def architecture_of(space: DesignSpace, row: list[int]) -> Architecture:
-    f, s = space.frame, space.frame.stages
+    f, s = space.skeleton, space.skeleton.stages
     d, w, b, g = (tuple(row[k * s : (k + 1) * s]) for k in range(4))
     return Architecture(d, w, b, g, f.strides, f.stem, f.stem_width, f.block, f.se_ratio)
 

@@ -95,7 +95,7 @@ def each_stage(ranges: tuple[tuple[int, int], ...], stages: int) -> tuple[tuple[
 @pytest.mark.parametrize("name", COMPATIBLE)
 def test_every_parameter_of_every_stage(name: str) -> None:
     space = DesignSpace.from_spec(COMPATIBLE[name])
-    stages, n = space.stages, space.frame.stages
+    stages, n = space.stages, space.skeleton.stages
     networks = candidates(space, seed=1)
     p_values = []
     for stage in range(n):
@@ -103,7 +103,7 @@ def test_every_parameter_of_every_stage(name: str) -> None:
         w = ranged_mass(stages.width_distribution, *widths, stages.width_divisor)
         d = ranged_mass(stages.depth_distribution, *depths, 1)
         p_values += [p_value(networks.depths[stage], d), p_value(networks.widths[stage], w)]
-        if space.frame.block == "bottleneck":
+        if space.skeleton.block == "bottleneck":
             b, g = (dict.fromkeys(v, 1.0) for v in (stages.bottleneck_ratios, stages.group_widths))
             p_values.append(p_value(networks.bottleneck_ratios[stage], b))
             p_values.append(p_value(networks.group_widths[stage], g))

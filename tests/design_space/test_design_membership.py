@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anynet_study.design_space import Architecture, DesignSpace, reference
-from anynet_study.design_space.named_spaces import SPACES
+from anynet_study.design_space.space import SPACES
 
 SMALL_REGNET = {"depth": [4, 12], "initial_width": [8, 48], "slope": [8, 16]}
 VARIED: list[dict[str, Any]] = [
@@ -28,10 +28,9 @@ def test_a_space_contains_what_it_draws(spec: dict[str, Any]) -> None:
     words = np.random.Philox(key=7).random_raw(space.words * 3000).reshape(space.words, -1) >> 32
     networks, legal = space.draw(words.astype(np.int64))
     places = np.arange(3000) if legal is None else np.flatnonzero(legal)
-    frame = (space.frame.strides, space.frame.stem, space.frame.stem_width, space.frame.block)
     assert len(places) > 3
-    for row in networks.chosen(places[:20]).rows().reshape(-1, 4, space.frame.stages).tolist():
-        drawn = Architecture(*map(tuple, row), *frame, space.frame.se_ratio)
+    for row in networks.select(places[:20]).rows().reshape(-1, 4, space.skeleton.stages).tolist():
+        drawn = Architecture(*map(tuple, row), **vars(space.skeleton))
         assert space.contains(drawn)
 
 

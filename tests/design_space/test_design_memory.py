@@ -9,9 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anynet_study.design_space import Architecture, DesignSpace, memory
-from anynet_study.design_space.frame import MAX_DEPTH, MAX_RESOLUTION, MAX_STAGES, MAX_WIDTH
-from anynet_study.design_space.networks import Networks
-from anynet_study.design_space.saved import saved_by_part
+from anynet_study.design_space.memory import saved_tensors_by_part
+from anynet_study.design_space.networks import (
+    MAX_DEPTH,
+    MAX_RESOLUTION,
+    MAX_STAGES,
+    MAX_WIDTH,
+    Networks,
+)
 from anynet_study.errors import UserError
 
 SMALL = Architecture((2,), (4,), strides=(1,), stem="cifar", stem_width=2, block="vanilla")
@@ -23,7 +28,7 @@ def test_a_small_network_by_hand() -> None:
     floats = 3 * 18 + 2 * (2 * 18) + 4 * 2 * (4 * 18)
     statistics = 2 * (2 + 4 * 4)
     head = 4 * (2 * 4 + 2 * 5) + 8 * 2 + 4
-    stem, stages, of_head = saved_by_part(SMALL.networks(), 3, 5, 2)
+    stem, stages, of_head = saved_tensors_by_part(SMALL.networks(), 3, 5, 2)
     assert stem + stages.sum() + of_head[0] == 4 * (floats + statistics) + head
     # The head is at work at the peak: the gradients of the step before, and the logits.
     parameters = 9 * (3 * 2 + 2 * 4 + 3 * 4 * 4) + statistics + 4 * 5 + 5
@@ -44,15 +49,12 @@ def test_a_small_network_by_hand() -> None:
     ids=str,
 )
 @pytest.mark.parametrize("kind", [np.int64, np.float64])
-def test_a_population_at_once_is_each_one_alone(
-    spec: dict[str, Any], kind: type, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(memory, "CHUNK", 20)
+def test_a_population_at_once_is_each_one_alone(spec: dict[str, Any], kind: type) -> None:
     population = DesignSpace.from_spec(spec).sample(50, seed=5)
     alone = [one.networks() for one in population]
     fields = ("depths", "widths", "bottleneck_widths", "group_widths")
     joined = (np.hstack([getattr(one, name) for one in alone]).astype(kind) for name in fields)
-    together = Networks(*joined, population[0].frame)
+    together = Networks(*joined, population[0].skeleton)
     found = memory.training_memory(together, 97, 10, 7)
     assert found.dtype == kind
     assert found.tolist() == [a.training_memory(7, 97, 10) for a in population]
@@ -67,7 +69,9 @@ def test_a_step_takes_more_than_it_holds(
     parts = memory.training_memory_by_part(networks, resolution, classes, batch)
     total = a.training_memory(batch, resolution, classes)
     assert sum(int(part.sum()) for part in parts) == total
-    saved = sum(int(part.sum()) for part in saved_by_part(networks, resolution, classes, batch))
+    saved = sum(
+        int(part.sum()) for part in saved_tensors_by_part(networks, resolution, classes, batch)
+    )
     assert total > saved + 12 * a.parameters(classes)
     assert a.training_memory(batch + 1, resolution, classes) > total
 
@@ -89,7 +93,7 @@ def test_the_largest_network_allowed_does_not_overflow(block: str) -> None:
         getattr(largest.networks(), name)
         for name in ("depths", "widths", "bottleneck_widths", "group_widths")
     )
-    networks = Networks(*(part.astype(np.float64) for part in parts), largest.frame)
+    networks = Networks(*(part.astype(np.float64) for part in parts), largest.skeleton)
     exact = memory.training_memory(networks, MAX_RESOLUTION, 10_000_000, memory.MAX_BATCH)
     assert found > 2**61
     assert found == pytest.approx(exact[0], rel=1e-12)

@@ -94,7 +94,7 @@ def test_newer_and_altered_files_are_refused(population: Population, tmp_path: P
     table = population.table
     newer = table.replace_schema_metadata({b"anynet_study.sampling": b'{"format": 3}'})
     Population(newer).write(path)
-    with pytest.raises(UserError, match="format 3, but this version reads formats 1 to 2"):
+    with pytest.raises(UserError, match="format 3, but this version reads format 2"):
         Population.read(path)
     deeper = pa.array([9] * len(population), pa.int32())
     Population(table.set_column(1, "d1", deeper)).write(path)

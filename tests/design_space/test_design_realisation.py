@@ -8,8 +8,13 @@ from hypothesis import strategies as st
 
 from anynet_study.design_space import Architecture, DesignSpace
 from anynet_study.design_space.anynet import MAX_DRAWN_WIDTH
-from anynet_study.design_space.frame import MAX_WIDTH, Frame
-from anynet_study.design_space.networks import Networks, networks_of, realised
+from anynet_study.design_space.networks import (
+    MAX_WIDTH,
+    Networks,
+    Skeleton,
+    compatible,
+    networks_of,
+)
 
 ROWS = st.lists(
     st.tuples(
@@ -24,7 +29,7 @@ ROWS = st.lists(
 
 def realise(rows: list[tuple[int, int, int]]) -> Networks:
     w, b, g = np.array(rows, dtype=np.float64).T[:, :, None]
-    return realised(np.ones_like(w), w, b, g, Frame("cifar", 16))
+    return compatible(np.ones_like(w), w, b, g, Skeleton("cifar", 16))
 
 
 @given(ROWS)
@@ -48,14 +53,14 @@ def test_what_is_realised_can_be_built_and_is_near_what_was_drawn(
 def test_realising_again_changes_nothing(rows: list[tuple[int, int, int]]) -> None:
     once = realise(rows)
     parts = (once.depths, once.widths, once.bottleneck_ratios, once.group_widths)
-    assert np.array_equal(realised(*parts, once.frame).rows(), once.rows())
+    assert np.array_equal(compatible(*parts, once.skeleton).rows(), once.rows())
 
 
 @given(ROWS)
 @settings(derandomize=True, deadline=None)
 def test_rows_and_networks_are_each_other_s_inverse(rows: list[tuple[int, int, int]]) -> None:
     networks = realise(rows)
-    again = networks_of(networks.rows(), networks.frame)
+    again = networks_of(networks.rows(), networks.skeleton)
     for name in ("depths", "widths", "bottleneck_widths", "group_widths", "bottleneck_ratios"):
         assert np.array_equal(getattr(again, name), getattr(networks, name))
     assert len(again) == 1
@@ -80,7 +85,7 @@ def test_the_paper_s_widths_stay_multiples_of_eight_up_to_1024() -> None:
     space = DesignSpace.anynetx().stages
     grid = np.meshgrid(range(8, 1025, 8), space.bottleneck_ratios, space.group_widths)
     w, b, g = (values.reshape(1, -1).astype(np.float64) for values in grid)
-    widths = realised(np.ones_like(w), w, b, g, Frame(strides=(1,))).widths
+    widths = compatible(np.ones_like(w), w, b, g, Skeleton(strides=(1,))).widths
     assert not (widths % 8).any()
     assert (widths.min(), widths.max()) == (8, 1024)
 
@@ -89,7 +94,7 @@ def test_no_realised_width_is_wider_than_an_architecture_may_be() -> None:
     """All group widths of the widest bottlenecks: the drawn width grows by a third at most."""
     v = float(MAX_DRAWN_WIDTH)
     g = np.arange(1, MAX_DRAWN_WIDTH + 1, dtype=np.float64)[None]
-    widths = realised(
-        np.ones_like(g), np.full_like(g, v), np.ones_like(g), g, Frame(strides=(1,))
+    widths = compatible(
+        np.ones_like(g), np.full_like(g, v), np.ones_like(g), g, Skeleton(strides=(1,))
     ).widths
     assert v * 1.3 < widths.max() <= v * 4 / 3 < MAX_WIDTH

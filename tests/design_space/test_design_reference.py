@@ -9,8 +9,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anynet_study.design_space import Architecture, Population, reference
-from anynet_study.design_space.reference import NAMES, canonical, is_reference, published_at
-from anynet_study.design_space.reference_data import REGNETX, REGNETY
+from anynet_study.design_space.reference import (
+    NAMES,
+    REGNETX,
+    REGNETY,
+    canonical,
+    is_reference,
+    published_at,
+)
 from anynet_study.design_space.regnet import linear_stages
 from anynet_study.errors import UserError
 from anynet_study.models import AnyNet

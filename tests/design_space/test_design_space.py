@@ -6,26 +6,26 @@ import pytest
 
 from anynet_study.design_space import DesignSpace
 from anynet_study.design_space.anynet import AnyNet
-from anynet_study.design_space.frame import Frame
-from anynet_study.design_space.named_spaces import SPACES
+from anynet_study.design_space.networks import Skeleton
 from anynet_study.design_space.regnet import RegNet
+from anynet_study.design_space.space import SPACES
 from anynet_study.errors import UserError
 
-SIMPLE = Frame("simple", 32, (2, 2, 2, 2))
+SIMPLE = Skeleton("simple", 32, (2, 2, 2, 2))
 
 
 def test_the_name_alone_is_the_paper_s_space() -> None:
     space = DesignSpace.from_spec("anynetx")
     assert space == DesignSpace.anynetx() == DesignSpace.from_spec({})
-    assert space == DesignSpace(Frame(), AnyNet())
+    assert space == DesignSpace(Skeleton(), AnyNet())
     stages = space.stages
     assert isinstance(stages, AnyNet)
     assert (stages.depths, stages.widths, stages.width_divisor) == (((1, 16),), ((8, 1024),), 8)
     assert stages.bottleneck_ratios == (1, 2, 4)
     assert stages.group_widths == (1, 2, 4, 8, 16, 32)
     assert (stages.depth_distribution, stages.width_distribution) == ("log_uniform",) * 2
-    assert (space.frame.stem, space.frame.stem_width) == ("imagenet", 32)
-    assert (space.frame.strides, space.frame.block) == ((1, 2, 2, 2), "bottleneck")
+    assert (space.skeleton.stem, space.skeleton.stem_width) == ("imagenet", 32)
+    assert (space.skeleton.strides, space.skeleton.block) == ((1, 2, 2, 2), "bottleneck")
 
 
 #: Paper 1's successors: what is shared, what does not decrease.
@@ -49,7 +49,7 @@ def test_regnets_have_the_ranges_of_their_paper() -> None:
     regnetx, regnety = (DesignSpace.from_spec(name) for name in ("regnetx", "regnety"))
     assert regnetx == DesignSpace(SIMPLE, RegNet())
     assert regnety.stages == regnetx.stages
-    assert (regnetx.frame.se_ratio, regnety.frame.se_ratio) == (0, 0.25)
+    assert (regnetx.skeleton.se_ratio, regnety.skeleton.se_ratio) == (0, 0.25)
     stages = regnetx.stages
     assert isinstance(stages, RegNet)
     assert (stages.depth, stages.initial_width) == ((4, 63), (8, 256))
@@ -182,7 +182,7 @@ MISTAKES: list[tuple[Any, str]] = [
     ({"strides": []}, r"strides: \[\] is not a list of one or more whole numbers"),
     ({"strides": 2}, "strides: 2 is not a list of one or more whole numbers"),
     ({"strides": [1, 0]}, "strides: 0 is not a whole number from 1 to 2,048"),
-    ({"strides": [1] * 9}, r"strides: 9 stages \(one a stride\) are more than 8"),
+    ({"strides": [1] * 9}, r"strides: 9 stages \(one per stride\) are more than 8"),
     (
         {"block": "botleneck"},
         r"block: .* \(did you mean 'bottleneck'\?\); legal: bottleneck, basic",

@@ -13,7 +13,7 @@ from torch import nn
 from anynet_study.data import Variant, load_dataset, make_view
 from anynet_study.data.catalog import CATALOG
 from anynet_study.design_space import Architecture, DesignSpace, Population
-from anynet_study.design_space.populations.cells import groups_of
+from anynet_study.design_space.population_table import groups_of
 from anynet_study.dispatch.cost.features import (
     COST,
     Features,
@@ -40,7 +40,7 @@ from anynet_study.dispatch.cost.sizes import dataset_size
 from anynet_study.errors import UserError
 from anynet_study.models import build
 from anynet_study.training import Recipe
-from anynet_study.training.evaluation.transforms.catalog import PARAMETERS
+from anynet_study.training.evaluation import TRANSFORMS
 
 WORK = Workload.of(Recipe(epochs=3, batch_size=64), 1000, 300, 32, 10)
 BARE = DeviceMemory(process_bytes=0, layer_bytes=0, slack=0.0, resident=False)
@@ -164,7 +164,7 @@ def test_records_name_the_device_whose_prices_are_known():
 
 
 def test_every_transform_has_a_price() -> None:
-    assert set(COST) == set(PARAMETERS)
+    assert set(COST) == set(TRANSFORMS)
     assert max(COST.values()) == 1
 
 

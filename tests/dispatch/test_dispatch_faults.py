@@ -17,9 +17,9 @@ from anynet_study.dispatch.worker import Assignment, Worker
 from anynet_study.store import RunRecord, read_journal
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
-from anynet_study.training import fallback
+from anynet_study.training import options
+from anynet_study.training.cuda.together import Turns
 from anynet_study.training.options import Options
-from anynet_study.training.together import Turns
 
 SWEEP = """
 name: faults
@@ -57,7 +57,7 @@ class Place:
         study.begin(sweep, sample(sweep.population))
         given = Assignment.of(study, sweep, torch.device("cpu"))
         self.patch.setattr(work, "training_steps", self.faulty(fault))
-        self.patch.setattr(work, "step_down", lambda o, e, _: fallback.step_down(o, e, "cuda"))
+        self.patch.setattr(work, "step_down", lambda o, e, _: options.step_down(o, e, "cuda"))
         with WorkerJournals(study) as journals:
             bench, runs = Worker(given, BEGIN, journals), given.plan
             for dataset in dict.fromkeys(run.dataset for run in runs):

@@ -15,8 +15,7 @@ from anynet_study.dispatch.process import Interruption
 from anynet_study.dispatch.recorded import Recorded, Retry
 from anynet_study.dispatch.worker import Worker
 from anynet_study.store import JournalWriter
-from anynet_study.training.fallback import with_less_memory
-from anynet_study.training.options import Options
+from anynet_study.training.options import Options, with_less_memory
 
 
 class Place:

@@ -17,9 +17,8 @@ from anynet_study.store import EvaluationRecord, RunRecord, read_evaluations, re
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 from anynet_study.training.checkpoint import InterruptedRunError
-from anynet_study.training.initial import Weights
+from anynet_study.training.network import Weights, load_weights
 from anynet_study.training.options import Options
-from anynet_study.training.weights import load_weights
 
 SWEEP = """
 name: work

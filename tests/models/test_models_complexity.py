@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import nn, zeros
 
 from anynet_study.design_space import Architecture, DesignSpace, complexity
-from anynet_study.design_space.named_spaces import SPACES
+from anynet_study.design_space.space import SPACES
 from anynet_study.models import build
 
 OPERATORS = ("conv", "linear", "addmm")

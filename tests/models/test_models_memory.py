@@ -17,8 +17,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from anynet_study.design_space import Architecture, DesignSpace
-from anynet_study.design_space.named_spaces import SPACES
-from anynet_study.design_space.saved import buffers_by_part, saved_by_part
+from anynet_study.design_space.memory import buffers_by_part, saved_tensors_by_part
+from anynet_study.design_space.space import SPACES
 from anynet_study.models import AnyNet, build
 
 
@@ -53,7 +53,7 @@ def test_what_is_saved_is_what_autograd_saves(
     labels = torch.zeros(batch, dtype=torch.int64)
     with saved_storages(network) as found:
         loss = nn.functional.cross_entropy(network(images), labels)
-    stem, stages, head = saved_by_part(networks, resolution, classes, batch)
+    stem, stages, head = saved_tensors_by_part(networks, resolution, classes, batch)
     assert sum(found.values()) == stem + stages.sum() + head[0]
     assert loss.requires_grad  # the graph, and so all of these storages, lived until here
     stem, stages, head = buffers_by_part(networks)

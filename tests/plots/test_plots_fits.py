@@ -60,15 +60,15 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         accuracies(), "base", above=75, spline=True, resamples=FEW
     ),
     "transfer, one": lambda: plots.transfer_grid(accuracies(sets=1), "base", above=95),
-    "ranks": lambda: plots.rank_chart(apr.tied_ranks(intervals(9))),
-    "many ranks": lambda: plots.rank_chart(apr.tied_ranks(intervals(42))),
+    "ranks": lambda: plots.rank_preservation_chart(apr.tied_ranks(intervals(9))),
+    "many ranks": lambda: plots.rank_preservation_chart(apr.tied_ranks(intervals(42))),
     "improvement": lambda: plots.improvement_chart(
         apr.relative_improvement(accuracies(), "an-architecture-of-some-0", COUNTS), "some-0"
     ),
-    "transforms": lambda: plots.transform_chart(
+    "transforms": lambda: plots.shift_rank_chart(
         apr.transform_ranks(100 - accuracies(42), resamples=FEW)
     ),
-    "robustness": lambda: plots.robustness_grid(
+    "robustness": lambda: plots.effective_robustness_grid(
         apr.effective_robustness(accuracies(), "base", baseline=accuracies().index[:9])
     ),
     "bins": lambda: plots.bin_chart(bins(accuracies(30)), "parameters", "accuracy (%)"),
@@ -130,5 +130,5 @@ def test_what_is_left_out_is_counted() -> None:
     table = accuracies()
     table.iloc[0, 1] = np.nan
     known = apr.effective_robustness(table, "base")
-    titles = {axes.get_title() for axes in plots.robustness_grid(known).axes}
+    titles = {axes.get_title() for axes in plots.effective_robustness_grid(known).axes}
     assert titles == {"n = 19 (1 left out)"}

@@ -11,8 +11,9 @@ from small_study import small_study
 
 from anynet_study import apr
 from anynet_study.plots import curve_data, driver_data, scatter_data
-from anynet_study.plots.frames import driver_estimates, pair_estimates
-from anynet_study.plots.scale import upper_limit
+from anynet_study.plots.drivers import driver_estimates
+from anynet_study.plots.points import upper_limit
+from anynet_study.plots.scatter import pair_estimates
 
 
 def test_points_are_the_architectures_with_both_errors() -> None:

@@ -53,7 +53,8 @@ def agreement(study: SmallStudy) -> Figure:
 
 def change(study: SmallStudy) -> Figure:
     table = apr.agreement(study.errors, after(study), "base", resamples=RESAMPLES)
-    return plots.change_grid(study.errors, after(study), table, "base", ("scratch", "pretrained"))
+    labels = ("scratch", "pretrained")
+    return plots.source_by_recipe_grid(study.errors, after(study), table, "base", labels)
 
 
 def class_or_size(study: SmallStudy) -> Figure:

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from anynet_study.design_space import Architecture, DesignSpace, Population
-from anynet_study.design_space.unconditioned import unconditioned
-from anynet_study.plots.sampling import sampling_grid
+from anynet_study.design_space.space import draws_without_bands
+from anynet_study.plots.population import sampling_grid
 
 
 def test_bars_are_of_the_space_and_points_of_the_sample() -> None:
     space = DesignSpace.from_spec({"base": "anynetxa", "strides": [2, 2, 2], "depths": [1, 4]})
     sample = space.sample(200, flops=(1e7, 1e9))
-    frame, draws = sample.to_pandas(), unconditioned(space.to_spec(), 224, 1000).to_pandas()
+    frame, draws = sample.to_pandas(), draws_without_bands(space.to_spec(), 224, 1000).to_pandas()
     figure = sampling_grid(frame, draws, {"flops": (1e7, 1e9)})
     top, below = figure.subfigs
     assert [axes.get_xlabel() for axes in top.axes] == [

@@ -13,8 +13,8 @@ from anynet_study.data import DatasetView, Variant, load_dataset, make_view
 from anynet_study.design_space import Architecture
 from anynet_study.models import build
 from anynet_study.training.evaluation import EvaluationSpec, make_evaluation_set
-from anynet_study.training.evaluation.run import EvaluationResult, evaluate
-from anynet_study.training.evaluation.transforms.apply import transformed
+from anynet_study.training.evaluation_pass import EvaluationResult, evaluate
+from anynet_study.training.transforms import transformed
 
 CPU = torch.device("cpu")
 NETWORK = Architecture(

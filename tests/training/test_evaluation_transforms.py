@@ -12,11 +12,10 @@ import torch
 from PIL import Image, ImageEnhance, ImageOps
 from scipy import ndimage
 
-from anynet_study.data.splits.ordering import seeded_uniform
-from anynet_study.training.evaluation.transforms import apply
-from anynet_study.training.evaluation.transforms.apply import transformed
-from anynet_study.training.evaluation.transforms.catalog import DRAWS, VERSION, TransformName
-from anynet_study.training.evaluation.transforms.warp import warp
+from anynet_study.data.seeded import seeded_uniform
+from anynet_study.training import transforms
+from anynet_study.training.evaluation import DRAWS_PER_IMAGE, TRANSFORMS_VERSION, TransformName
+from anynet_study.training.transforms import transformed, warp
 
 Picture = Image.Image
 Pixels = np.ndarray
@@ -135,7 +134,7 @@ BOUNDS = {"rotation": (0, 1), "affine": (0, 1), "perspective": (0, 1), "resized_
 @pytest.mark.parametrize("name", get_args(TransformName))
 def test_equals_an_independent_reference(name: TransformName, side: int) -> None:
     images = pictures(20, side)
-    draws = np.random.default_rng(7).random((20, DRAWS))
+    draws = np.random.default_rng(7).random((20, DRAWS_PER_IMAGE))
     expected = [
         np.asarray(REFERENCE[name](Image.fromarray(image), u))
         for image, u in zip(images, draws, strict=True)
@@ -149,22 +148,22 @@ def test_equals_an_independent_reference(name: TransformName, side: int) -> None
 def test_an_image_does_not_depend_on_the_others(
     name: TransformName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    images, draws = pictures(20, 16), np.random.default_rng(1).random((20, DRAWS))
+    images, draws = pictures(20, 16), np.random.default_rng(1).random((20, DRAWS_PER_IMAGE))
     together = bulk(name, images, draws)
     assert together.dtype == np.uint8
     assert together.shape == images.shape
     chosen = [3, 7, 19]
     assert np.array_equal(together[chosen], bulk(name, images[chosen], draws[chosen]))
-    monkeypatch.setattr(apply, "PIXELS", 3 * 16**2)
+    monkeypatch.setattr(transforms, "PIXELS", 3 * 16**2)
     assert np.array_equal(together, bulk(name, images, draws))
 
 
 def test_pixels_are_those_of_this_version() -> None:
     """Other pixels are another test: raise VERSION in the catalog with this digest."""
     images = (256 * seeded_uniform((20, 24, 24, 3), "pixels")).astype(np.uint8)
-    draws = seeded_uniform((20, DRAWS), "draws")
+    draws = seeded_uniform((20, DRAWS_PER_IMAGE), "draws")
     pixels = [bulk(name, images, draws).tobytes() for name in get_args(TransformName)]
-    assert VERSION == 1
+    assert TRANSFORMS_VERSION == 1
     assert hashlib.sha256(b"".join(pixels)).hexdigest()[:16] == "47c01acec33e51e5"
 
 
@@ -180,7 +179,7 @@ def test_the_horizon_of_a_tilted_image_is_black() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("side", [32, 49])  # as a divisor, a power of two rounds nothing
 def test_a_gpu_gives_the_same_pixels(side: int) -> None:
-    images, draws = pictures(20, side), np.random.default_rng(3).random((20, DRAWS))
+    images, draws = pictures(20, side), np.random.default_rng(3).random((20, DRAWS_PER_IMAGE))
     for name in get_args(TransformName):
         on_gpu = transformed(torch.from_numpy(images).cuda(), draws, name)
         assert np.array_equal(on_gpu.cpu().numpy(), bulk(name, images, draws)), name

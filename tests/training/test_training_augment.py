@@ -37,7 +37,7 @@ def test_equals_the_reference(crop: str, padding: int, resolution: int, flip: bo
     recipe = Recipe(crop=crop, padding=padding, resolution=resolution, flip=flip).resolved(12, 10)  # type: ignore[arg-type]
     draws = torch.rand(3, 40, generator=torch.Generator().manual_seed(5))
     rows = torch.arange(40).flip(0)  # the last image first
-    batch = Preprocessor(recipe, MEAN, STD).train(images(), rows, draws)
+    batch = Preprocessor(recipe, MEAN.numpy(), STD.numpy()).train(images(), rows, draws)
     expected = torch.stack(
         [
             reference(image, draws[:, number], recipe.padding, resolution, flip)
@@ -51,7 +51,7 @@ def test_equals_the_reference(crop: str, padding: int, resolution: int, flip: bo
 def test_every_offset_and_both_directions_occur() -> None:
     recipe = Recipe(crop="random", resolution=10, flip=True).resolved(12, 10)
     marked = torch.arange(144, dtype=torch.uint8).reshape(1, 12, 12, 1).repeat(900, 1, 1, 3)
-    batch = Preprocessor(recipe, torch.zeros(3), torch.ones(3)).train(
+    batch = Preprocessor(recipe, np.zeros(3), np.ones(3)).train(
         marked, torch.arange(900), torch.rand(3, 900, generator=torch.Generator().manual_seed(0))
     )
     corners = {tuple(torch.round(image[0, 0, ::9] * 255).int().tolist()) for image in batch}
@@ -60,13 +60,13 @@ def test_every_offset_and_both_directions_occur() -> None:
 
 def test_evaluation_takes_the_centre() -> None:
     recipe = Recipe(crop="random", resolution=8).resolved(12, 10)
-    batch = Preprocessor(recipe, MEAN, STD).test(images())
+    batch = Preprocessor(recipe, MEAN.numpy(), STD.numpy()).test(images())
     expected = ((images()[:, 2:10, 2:10].float() / 255 - MEAN) / STD).permute(0, 3, 1, 2)
     torch.testing.assert_close(batch, expected, atol=2e-6, rtol=1e-5)
 
 
 def test_no_crop_is_the_identity_but_for_flips() -> None:
     recipe = Recipe(crop="none", flip=False).resolved(12, 10)
-    preprocess = Preprocessor(recipe, MEAN, STD)
+    preprocess = Preprocessor(recipe, MEAN.numpy(), STD.numpy())
     trained = preprocess.train(images(), torch.arange(40), torch.rand(3, 40))
     torch.testing.assert_close(trained, preprocess.test(images()))

@@ -12,11 +12,11 @@ from training_runs import same, spec
 from anynet_study.data import DatasetView
 from anynet_study.metrics import Metric
 from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
+from anynet_study.training.cuda.together import train_together
 from anynet_study.training.engine import CURVES, Outcome, make_trainer, steps, train
+from anynet_study.training.feeds import DeviceImages
+from anynet_study.training.network import load_weights
 from anynet_study.training.options import EXACT, Engine, Options
-from anynet_study.training.source import Source
-from anynet_study.training.together import train_together
-from anynet_study.training.weights import load_weights
 
 CPU = torch.device("cpu")
 RECIPES: dict[str, dict[str, object]] = {
@@ -100,7 +100,7 @@ def test_a_run_stopped_at_any_step_goes_on_as_if_it_was_not(
 
         saved = Checkpoint(tmp_path / "run.pt", run.run_id, engine, stop=reached)
         with pytest.raises(InterruptedRunError):
-            list(steps(make_trainer(run, view, Source(CPU), engine), run, view, saved))
+            list(steps(make_trainer(run, view, DeviceImages(CPU), engine), run, view, saved))
     resumed = train(run, view, CPU, tmp_path / "run.pt", engine=engine)
     assert done == stops[-1]
     assert same(resumed, train(run, view, CPU, engine=engine))
@@ -114,8 +114,8 @@ def test_a_run_goes_on_whatever_its_metric(
     asked = iter(range(1, 100))
     saved = Checkpoint(tmp_path / "run.pt", run.run_id, "fast", stop=lambda: next(asked) == 12)
     with pytest.raises(InterruptedRunError):
-        list(steps(make_trainer(run, view, Source(CPU)), run, view, saved))
-    trainer, curves = make_trainer(run, view, Source(CPU)), {name: [] for name in CURVES}
+        list(steps(make_trainer(run, view, DeviceImages(CPU)), run, view, saved))
+    trainer, curves = make_trainer(run, view, DeviceImages(CPU)), {name: [] for name in CURVES}
     assert saved.load(trainer, curves, [5, 5, 5]) == (2, 2)
     resumed = train(run, view, CPU, tmp_path / "run.pt")
     assert same(resumed, train(run, view, CPU))
@@ -125,7 +125,7 @@ def test_killed_after_the_last_test_only_the_test_is_done_again(
     view: DatasetView, tmp_path: Path
 ) -> None:
     run = spec(view)
-    trainer = make_trainer(run, view, Source(CPU))
+    trainer = make_trainer(run, view, DeviceImages(CPU))
     checkpoint = Checkpoint(tmp_path / "run.pt", run.run_id, "fast")
     (ended,) = train_together([lambda: steps(trainer, run, view, checkpoint)], CPU)
     assert isinstance(ended.result, Outcome)
@@ -143,7 +143,7 @@ def test_checkpoints_are_a_configured_time_apart(view: DatasetView, tmp_path: Pa
 
     for seconds in (0.0, 3600.0):
         saved = Counted(tmp_path / f"{seconds}.pt", run.run_id, "fast", seconds)
-        list(steps(make_trainer(run, view, Source(CPU)), run, view, saved))
+        list(steps(make_trainer(run, view, DeviceImages(CPU)), run, view, saved))
     assert times == [(epoch, step) for epoch in range(3) for step in range(1, 6)]
 
 
@@ -171,7 +171,7 @@ def test_a_checkpoint_that_cannot_be_of_this_run_costs_time_only(
     train(run, view, CPU, path, checkpoint_seconds=0, engine=engine)
     good = torch.load(path, weights_only=True)
     assert (good["epoch"], good["steps_done"]) == (2, 5)
-    other = make_trainer(dataclasses.replace(run, seed=3), view, Source(CPU), engine).state()
+    other = make_trainer(dataclasses.replace(run, seed=3), view, DeviceImages(CPU), engine).state()
     last = list(other["model"])[-1]
     # All but the last tensor is taken up before this one is refused.
     short = {**other, "model": {**other["model"], last: torch.zeros(1)}}

@@ -16,21 +16,21 @@ from training_runs import BASIC, NETWORK, spec
 
 from anynet_study.data import DatasetView, Variant, make_view
 from anynet_study.design_space import Architecture
-from anynet_study.training import Recipe, RunSpec, fast, feeds, graphs, metrics, source, together
-from anynet_study.training import layer_choice_measure as measure
+from anynet_study.training import Recipe, RunSpec, fast, feeds, metrics
 from anynet_study.training.checkpoint import Checkpoint
+from anynet_study.training.cuda import graphs, together
+from anynet_study.training.cuda import layer_timing as measure
+from anynet_study.training.cuda.graphs import Body
+from anynet_study.training.cuda.layer_formats import FORMATS
+from anynet_study.training.cuda.together import Turns, train_together
 from anynet_study.training.engine import Outcome, make_trainer, steps
-from anynet_study.training.evaluation import EvaluationSpec, make_evaluation_set
-from anynet_study.training.evaluation.run import evaluate
-from anynet_study.training.evaluation.transforms.catalog import TransformName
-from anynet_study.training.graphs import Body
-from anynet_study.training.initial import Weights, initial_network
-from anynet_study.training.layer_choice import ARRANGEMENTS
-from anynet_study.training.losses import training_loss
+from anynet_study.training.evaluation import EvaluationSpec, TransformName, make_evaluation_set
+from anynet_study.training.evaluation_pass import evaluate
+from anynet_study.training.feeds import DeviceImages
+from anynet_study.training.metrics import training_loss
+from anynet_study.training.network import Weights, initial_network
+from anynet_study.training.optimizers import Update
 from anynet_study.training.options import Options
-from anynet_study.training.source import Source
-from anynet_study.training.together import Turns, train_together
-from anynet_study.training.updates import Update
 
 #: Bytes of it for datasets.
 BUDGET = 1 << 30
@@ -90,14 +90,14 @@ def gpu(
     monkeypatch.setattr(graphs, "WARM_UP", 1)
     monkeypatch.setattr(together, "_stream", lambda _: nullcontext)
     monkeypatch.setattr(measure, "seconds_of", seconds_of)
-    monkeypatch.setattr(measure, "candidates", lambda _: ARRANGEMENTS)
+    monkeypatch.setattr(measure, "candidates", lambda _: FORMATS)
     monkeypatch.setattr(measure, "identity", lambda _: "none")
     monkeypatch.setattr(measure, "_aside", lambda _: nullcontext())
     monkeypatch.setattr(measure, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(metrics, "auroc", lambda *_: 0.5)  # after a pass: it may wait
     # No memory either from which a GPU copies by itself.
     made = feeds.BatchStream
-    monkeypatch.setattr(source, "BatchStream", lambda images, pinned: made(images, not pinned))
+    monkeypatch.setattr(feeds, "BatchStream", lambda images, pinned: made(images, not pinned))
     with gpu:
         yield gpu
     assert "could not be measured" not in capsys.readouterr().err
@@ -107,7 +107,7 @@ def trained(
     view: DatasetView, options: Options, *runs: RunSpec, weights: Weights | None = None
 ) -> None:
     """Bring runs to their end, all at the same time; nobody knows what they have learnt."""
-    images = Source(GPU, BUDGET)
+    images = DeviceImages(GPU, BUDGET)
 
     def start(run: RunSpec) -> Turns[Outcome]:
         trainer = make_trainer(run, view, images, "fast", options, weights)
@@ -168,8 +168,8 @@ def test_so_they_can_of_several_at_the_same_time(
 
 def test_a_run_goes_on_from_the_host(view: DatasetView, gpu: FakeGpu) -> None:
     run = spec(view, optimizer="adamw")
-    here = make_trainer(run, view, Source(torch.device("cpu")))
-    there = make_trainer(run, view, Source(GPU, BUDGET))
+    here = make_trainer(run, view, DeviceImages(torch.device("cpu")))
+    there = make_trainer(run, view, DeviceImages(GPU, BUDGET))
     with pytest.warns(UserWarning, match="no-op"):  # of weights without numbers
         there.restore(here.state())
     there.begin_epoch(1, steps_done=2)
@@ -181,7 +181,7 @@ def test_further_evaluations_keep_to_the_gpu(
     view: DatasetView, gpu: FakeGpu, transform: TransformName
 ) -> None:
     run = spec(view)
-    trainer = make_trainer(run, view, Source(GPU, BUDGET))
+    trainer = make_trainer(run, view, DeviceImages(GPU, BUDGET))
     chosen = make_evaluation_set(EvaluationSpec(transform=transform, classes=4), view)
     result = evaluate(trainer.model, trainer.preprocess, chosen, GPU)  # type: ignore[attr-defined]
     assert result.images == len(chosen.index)
@@ -192,7 +192,7 @@ def test_nor_do_functions_of_torch_wait_that_nobody_watches(
     view: DatasetView, monkeypatch: pytest.MonkeyPatch, recipe: dict[str, object]
 ) -> None:
     """Some take another way where their operators are seen one by one, as by a fake GPU."""
-    host = Source(torch.device("cpu"))
+    host = DeviceImages(torch.device("cpu"))
     trainer = make_trainer(spec(view, **recipe), view, host, options=Options(rewrites=False))
     trainer.begin_epoch(0)
     # On a CPU this reads its rate; a fake GPU checks what is given to that of a GPU.

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anynet_study.training.fallback import SAID, device_is_lost, is_out_of_memory, step_down
-from anynet_study.training.options import Options
+from anynet_study.training.cuda.failures import device_is_lost, is_out_of_memory
+from anynet_study.training.options import SAID, Options, step_down
 
 GPU = torch.device("cuda")
 SHORT = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")

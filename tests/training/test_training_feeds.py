@@ -6,8 +6,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anynet_study.training.feeds import AHEAD, BatchStream, Feed, ResidentFeed, StreamedFeed
-from anynet_study.training.source import as_tensor
+from anynet_study.training.feeds import (
+    AHEAD,
+    BatchStream,
+    Feed,
+    ResidentFeed,
+    StreamedFeed,
+    as_tensor,
+)
 
 CPU = torch.device("cpu")
 BATCH = 6

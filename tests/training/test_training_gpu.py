@@ -21,13 +21,13 @@ from anynet_study.store import RunRecord, read_journal
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
+from anynet_study.training.cuda.failures import device_is_lost
+from anynet_study.training.cuda.graphs import Program
+from anynet_study.training.cuda.layer_timing import format_layers
+from anynet_study.training.cuda.together import Turns, train_together
 from anynet_study.training.engine import Outcome, make_trainer, steps, train
-from anynet_study.training.fallback import device_is_lost
-from anynet_study.training.graphs import Program
-from anynet_study.training.layer_choice_measure import arrange_layers
+from anynet_study.training.feeds import DeviceImages
 from anynet_study.training.options import Options
-from anynet_study.training.source import Source
-from anynet_study.training.together import Turns, train_together
 
 pytestmark = [
     pytest.mark.gpu,
@@ -62,7 +62,7 @@ def test_other_ways_give_the_same_bits(
 @pytest.mark.parametrize("options", [FLOAT32, dataclasses.replace(FLOAT32, resident=False)])
 def test_runs_at_the_same_time_are_what_they_are_alone(view: DatasetView, options: Options) -> None:
     runs = [dataclasses.replace(spec(view), seed=seed) for seed in range(4)]
-    source = Source(GPU)
+    source = DeviceImages(GPU)
 
     def start(number: int) -> Turns[Outcome]:
         trainer = make_trainer(runs[number], view, source, "fast", options)
@@ -95,7 +95,7 @@ def test_measured_layers_differ_by_rounding(view: DatasetView, recipe: dict[str,
 
 def test_layers_are_measured_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):
-        arrange_layers(build(NETWORK, 6).to(GPU), 32, 8, GPU, tmp_path)
+        format_layers(build(NETWORK, 6).to(GPU), 32, 8, GPU, tmp_path)
         (path,) = tmp_path.iterdir()
         written = path.stat().st_mtime_ns
     assert path.stat().st_mtime_ns == written
@@ -111,7 +111,7 @@ def test_a_run_stopped_at_any_step_goes_on_as_if_it_was_not(
     saved = Checkpoint(tmp_path / "run.pt", run.run_id, "fast", stop=lambda: next(asked) == stop)
 
     def start() -> Turns[Outcome]:
-        trainer = make_trainer(run, view, Source(GPU), "fast", FLOAT32)
+        trainer = make_trainer(run, view, DeviceImages(GPU), "fast", FLOAT32)
         return (yield from steps(trainer, run, view, saved))
 
     (ended,) = train_together([start], GPU)

@@ -10,12 +10,12 @@ import torch
 from training_runs import spec
 
 from anynet_study.data import DatasetView
-from anynet_study.training import graphs
+from anynet_study.training.cuda import graphs
+from anynet_study.training.cuda.graphs import LEAD, WARM_UP, Paced, Program
 from anynet_study.training.engine import make_trainer
-from anynet_study.training.graphs import LEAD, WARM_UP, Paced, Program
+from anynet_study.training.feeds import DeviceImages
 from anynet_study.training.options import Options
-from anynet_study.training.source import Source
-from anynet_study.training.trainer import Tested as Outcome
+from anynet_study.training.trainer import PassResult as Outcome
 
 CPU = torch.device("cpu")
 
@@ -103,7 +103,7 @@ def test_a_run_of_programs_is_the_run(
     run = spec(view, epochs=1, **recipe)
     results = []
     for as_graph in (False, True):
-        trainer = make_trainer(run, view, Source(CPU), "fast", Options(rewrites=False))
+        trainer = make_trainer(run, view, DeviceImages(CPU), "fast", Options(rewrites=False))
         trainer.program._wanted = trainer.tests.program._wanted = as_graph  # type: ignore[attr-defined]
         trainer.begin_epoch(0, steps_done=3)  # with fewer steps left than the warm-up has
         for _ in range(2):
@@ -143,7 +143,7 @@ def test_a_run_that_is_over_frees_its_memory_at_once(view: DatasetView, options:
 
 
 def _steps(view: DatasetView, options: Options) -> Any:
-    trainer = make_trainer(spec(view), view, Source(CPU), "fast", options)
+    trainer = make_trainer(spec(view), view, DeviceImages(CPU), "fast", options)
     trainer.begin_epoch(0)
     trainer.step()
     _tested(trainer)

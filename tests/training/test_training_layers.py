@@ -16,24 +16,25 @@ from hypothesis import strategies as st
 from anynet_study.design_space import Architecture
 from anynet_study.models import AnyNet, build
 from anynet_study.models.rewrites import accelerate
-from anynet_study.training import layer_choice_measure
-from anynet_study.training.layer_choice import (
-    ARRANGEMENTS,
+from anynet_study.training.cuda import layer_timing
+from anynet_study.training.cuda.layer_formats import (
+    FORMATS,
     IMAGES,
     PLAIN,
-    Arrangement,
+    Format,
+    FormattedLayer,
     Layer,
+    LayerGroup,
     Maps,
-    Step,
     cheapest,
+    layer_groups,
+    use_formats,
 )
-from anynet_study.training.layer_choice_measure import Measured, arrange_layers
-from anynet_study.training.layer_choice_network import Arranged, apply, steps_of
-from anynet_study.training.layer_choice_timing import layer_body, seconds_of
-from anynet_study.training.recompute import recompute_stages
+from anynet_study.training.cuda.layer_timing import Measured, format_layers, layer_body, seconds_of
+from anynet_study.training.cuda.recompute import recompute_stages
 
 CPU = torch.device("cpu")
-NHWC16 = ARRANGEMENTS[3]
+NHWC16 = FORMATS[3]
 SIDE = 8
 
 
@@ -61,10 +62,10 @@ def images(side: int = 32) -> torch.Tensor:
 
 
 def length(
-    steps: Sequence[Step],
-    way: Sequence[Arrangement],
-    layer_seconds: Callable[[Layer, Arrangement], float],
-    conversion_seconds: Callable[[Maps, Arrangement, Arrangement], float],
+    steps: Sequence[LayerGroup],
+    way: Sequence[Format],
+    layer_seconds: Callable[[Layer, Format], float],
+    conversion_seconds: Callable[[Maps, Format, Format], float],
 ) -> float:
     """The time of one way through the steps, gone as a network goes."""
     total, now, entry = 0.0, IMAGES, IMAGES
@@ -78,44 +79,46 @@ def length(
 
 
 @st.composite
-def chains(draw: st.DrawFn) -> list[Step]:
+def chains(draw: st.DrawFn) -> list[LayerGroup]:
     steps = []
     for number in range(draw(st.integers(1, 4))):
         maps = Maps(2, draw(st.sampled_from([8, 16])), draw(st.sampled_from([4, 8])))
         layers = (Layer(maps, 8, 1, 1, 1),) * draw(st.integers(1, 2))
         ends = draw(st.booleans())
-        steps.append(Step((f"{number}",), layers, ends, maps if draw(st.booleans()) else None))
+        steps.append(
+            LayerGroup((f"{number}",), layers, ends, maps if draw(st.booleans()) else None)
+        )
     return steps
 
 
 @settings(max_examples=40, deadline=None)
 @given(chains(), st.integers(0, 1 << 30))
-def test_it_is_the_cheapest_of_all_ways(steps: list[Step], seed: int) -> None:
+def test_it_is_the_cheapest_of_all_ways(steps: list[LayerGroup], seed: int) -> None:
     @functools.cache
     def seconds(*of: object) -> float:
         return float(random.Random(f"{seed} {of}").randrange(100))
 
-    def conversion(maps: Maps, now: Arrangement, then: Arrangement) -> float:
+    def conversion(maps: Maps, now: Format, then: Format) -> float:
         return 0.0 if now == then else seconds(maps, str(now), str(then)) / 3
 
-    chosen = cheapest(steps, ARRANGEMENTS, seconds, conversion)
+    chosen = cheapest(steps, FORMATS, seconds, conversion)
     least = min(
         length(steps, way, seconds, conversion)
-        for way in itertools.product(ARRANGEMENTS, repeat=len(steps))
+        for way in itertools.product(FORMATS, repeat=len(steps))
     )
     assert length(steps, chosen, seconds, conversion) == pytest.approx(least)
 
 
 def test_what_does_not_run_is_not_chosen_and_with_nothing_left_it_says_so() -> None:
-    step = Step(("stem.0",), (Layer(Maps(2, 3, 8), 8, 3, 1, 1),))
+    step = LayerGroup(("stem.0",), (Layer(Maps(2, 3, 8), 8, 3, 1, 1),))
 
-    def only(*runs: Arrangement) -> Callable[[Layer, Arrangement], float]:
+    def only(*runs: Format) -> Callable[[Layer, Format], float]:
         return lambda _, how: 1.0 if how in runs else math.inf
 
     free = lambda *_: 0.0  # noqa: E731
-    assert cheapest([step], ARRANGEMENTS, only(NHWC16), free) == (NHWC16,)
-    with pytest.raises(RuntimeError, match=r"stem\.0: it runs in no arrangement"):
-        cheapest([step], ARRANGEMENTS, only(), free)
+    assert cheapest([step], FORMATS, only(NHWC16), free) == (NHWC16,)
+    with pytest.raises(RuntimeError, match=r"stem\.0: it runs in no format"):
+        cheapest([step], FORMATS, only(), free)
 
 
 # The network.
@@ -145,7 +148,7 @@ def test_steps_are_the_convolutions_as_they_are_called(keys: dict[str, object]) 
             module.register_forward_hook(watch(name.removesuffix(".0")))
     model(images())
     found = {}
-    for step in steps_of(model, 16, 32):
+    for step in layer_groups(model, 16, 32):
         convolutions = [name for name in step.names if name in seen]
         for name, layer in zip(convolutions, step.layers, strict=True):
             maps = layer.maps
@@ -160,16 +163,16 @@ def test_arranged_it_is_the_same_network(keys: dict[str, object], how: str) -> N
     plain, arranged = network(**keys), network(**keys)  # type: ignore[arg-type]
     if how == "rewritten":
         accelerate(arranged, 32, "cuda")
-    steps = steps_of(arranged, 16, 32)
+    steps = layer_groups(arranged, 16, 32)
     assert any(layer.middle_tap for step in steps for layer in step.layers) == (
         how == "rewritten" and keys.get("stem") != "cifar"
     )
     names = [name for step in steps for name in step.names]
     if how in ("mixed", "rewritten"):  # formats alone
-        ways = itertools.cycle(ARRANGEMENTS[:2])
+        ways = itertools.cycle(FORMATS[:2])
     else:
-        ways = itertools.cycle((PLAIN,) if how == "plain" else (NHWC16, ARRANGEMENTS[2], PLAIN))
-    apply(arranged, dict(zip(names, ways)))  # noqa: B905
+        ways = itertools.cycle((PLAIN,) if how == "plain" else (NHWC16, FORMATS[2], PLAIN))
+    use_formats(arranged, dict(zip(names, ways)))  # noqa: B905
     assert list(arranged.state_dict()) == list(plain.state_dict())
     assert [name for name, _ in arranged.named_parameters()] == [
         name for name, _ in plain.named_parameters()
@@ -197,7 +200,9 @@ def test_arranged_stages_can_be_recomputed() -> None:
     results = []
     for recompute in (False, True):
         model = network()
-        apply(model, {name: NHWC16 for step in steps_of(model, 16, 32) for name in step.names})
+        use_formats(
+            model, {name: NHWC16 for step in layer_groups(model, 16, 32) for name in step.names}
+        )
         if recompute:
             recompute_stages(model)
         logits = model(images())
@@ -223,15 +228,15 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(layer_choice_measure, "seconds_of", made)
+    monkeypatch.setattr(layer_timing, "seconds_of", made)
     return made
 
 
-def chosen(model: AnyNet) -> dict[str, Arrangement]:
+def chosen(model: AnyNet) -> dict[str, Format]:
     return {
-        name: module.arrangement
+        name: module.format
         for name, module in model.named_modules()
-        if isinstance(module, Arranged)
+        if isinstance(module, FormattedLayer)
     }
 
 
@@ -239,14 +244,14 @@ def test_shapes_are_measured_once_for_all_networks_and_processes(
     tmp_path: Path, clock: Clock
 ) -> None:
     first, again, other = network(), network(), network(widths=(8, 16, 16, 96))
-    arrange_layers(first, 16, 32, CPU, tmp_path)
+    format_layers(first, 16, 32, CPU, tmp_path)
     calls = clock.calls
     assert 0 < calls <= 15 * 4 + 12 * 6
-    arrange_layers(again, 16, 32, CPU, tmp_path)
+    format_layers(again, 16, 32, CPU, tmp_path)
     assert clock.calls == calls
     assert chosen(again) == chosen(first)
     assert len(chosen(first)) == 1 + 3 * 6 + 3  # stem, blocks, shortcuts
-    arrange_layers(other, 16, 32, CPU, tmp_path)
+    format_layers(other, 16, 32, CPU, tmp_path)
     assert calls < clock.calls < 2 * calls  # most of its shapes were known
     (path,) = tmp_path.iterdir()
     assert "torch" in path.name
@@ -313,15 +318,15 @@ def test_a_layer_that_cannot_be_timed_is_not_used_so(
         body()
         return 1.0
 
-    def body(layer: Layer, how: Arrangement, device: torch.device) -> Callable[[], None]:
+    def body(layer: Layer, how: Format, device: torch.device) -> Callable[[], None]:
         if how.dtype == torch.bfloat16:
             raise RuntimeError("GET was unable to find an engine to execute this computation")
         return lambda: None
 
-    monkeypatch.setattr(layer_choice_measure, "seconds_of", timer)
-    monkeypatch.setattr(layer_choice_measure, "layer_body", body)
+    monkeypatch.setattr(layer_timing, "seconds_of", timer)
+    monkeypatch.setattr(layer_timing, "layer_body", body)
     model = network()
-    arrange_layers(model, 16, 32, CPU, tmp_path)
+    format_layers(model, 16, 32, CPU, tmp_path)
     assert {how.dtype for how in chosen(model).values()} == {torch.float32}
     kept = json.loads(next(tmp_path.iterdir()).read_text())
     assert all(value == 1 for value in kept.values())  # the reason may pass: not for others
@@ -337,19 +342,19 @@ def test_where_it_cannot_be_measured_all_is_float32_with_a_message(
     def timer(body: object, device: torch.device) -> float:
         raise error or RuntimeError("no timer")
 
-    monkeypatch.setattr(layer_choice_measure, "seconds_of", timer)
+    monkeypatch.setattr(layer_timing, "seconds_of", timer)
     model = network()
-    arrange_layers(model, 16, 32, CPU, tmp_path)
+    format_layers(model, 16, 32, CPU, tmp_path)
     assert set(chosen(model).values()) == {PLAIN}
     assert "layers are float32, they could not be measured: " in capsys.readouterr().err
     assert model(images()).dtype == torch.float32
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("how", ARRANGEMENTS, ids=str)
+@pytest.mark.parametrize("how", FORMATS, ids=str)
 @pytest.mark.parametrize(
     "layer",
     [Layer(Maps(2, 8, 4), 16, 3, 2, 4), Layer(Maps(2, 8, 1), 16, 3, 1, 4, middle_tap=True)],
 )
-def test_a_timer_times_every_arrangement(layer: Layer, how: Arrangement) -> None:
+def test_a_timer_times_every_format(layer: Layer, how: Format) -> None:
     assert 0 < seconds_of(layer_body(layer, how, CPU), CPU) < 1

@@ -8,13 +8,13 @@ from training_runs import same, spec
 from anynet_study.data import DatasetView
 from anynet_study.errors import UserError
 from anynet_study.metrics import chance_error
-from anynet_study.training import Recipe, testing
-from anynet_study.training.augment import preprocessor
+from anynet_study.training import Recipe, fast
+from anynet_study.training.augment import Preprocessor
 from anynet_study.training.checkpoint import Checkpoint
+from anynet_study.training.cuda.together import train_together
 from anynet_study.training.engine import make_trainer, steps, train
+from anynet_study.training.feeds import DeviceImages
 from anynet_study.training.options import EXACT, Engine
-from anynet_study.training.source import Source
-from anynet_study.training.together import train_together
 
 CPU = torch.device("cpu")
 OF_CLASSES = {
@@ -29,7 +29,7 @@ OF_CLASSES = {
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several batches in a test pass, the last one filled up."""
-    monkeypatch.setattr(testing.even_batches, "__defaults__", (50,))
+    monkeypatch.setattr(fast.even_batches, "__defaults__", (50,))
 
 
 @pytest.mark.parametrize("engine", ["fast", "reference"])
@@ -48,14 +48,14 @@ def test_errors_are_those_of_the_predictions(
 
 def test_auroc_is_that_of_the_network_s_probabilities(view: DatasetView) -> None:
     run = spec(view, metric="auroc", epochs=8)
-    trainer = make_trainer(run, view, Source(CPU), options=EXACT)
+    trainer = make_trainer(run, view, DeviceImages(CPU), options=EXACT)
     (ended,) = train_together(
         [lambda: steps(trainer, run, view, Checkpoint(None, run.run_id, "fast"))], CPU
     )
     images = torch.tensor(view.images("test")[view.test_index])
     with torch.no_grad():
         trainer.model.eval()
-        logits = trainer.model(preprocessor(run.recipe, view.mean, view.std, CPU).test(images))
+        logits = trainer.model(Preprocessor(run.recipe, view.mean, view.std, CPU).test(images))
     value = theirs.roc_auc_score(view.test_labels, logits.double().softmax(1), multi_class="ovr")
     assert ended.result.error == pytest.approx(100 * (1 - value), abs=1e-3)
     assert ended.result.error < 40

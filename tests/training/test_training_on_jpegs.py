@@ -12,8 +12,7 @@ from training_runs import same, spec
 from anynet_study.data import DatasetView, Variant, add_dataset, make_view
 from anynet_study.store import ResultStore
 from anynet_study.training.engine import train
-from anynet_study.training.feeds import ResidentFeed, StreamedFeed
-from anynet_study.training.source import Source
+from anynet_study.training.feeds import DeviceImages, ResidentFeed, StreamedFeed
 
 CPU = torch.device("cpu")
 
@@ -38,7 +37,10 @@ def test_they_are_decoded_once_where_they_fit(views):
     """A budget on a CPU is as a GPU's memory: whole splits lie there."""
     raw, jpeg = views
     rows = torch.arange(10)[None]
-    for source, kind in ((Source(CPU), StreamedFeed), (Source(CPU, 1 << 30), ResidentFeed)):
+    for source, kind in (
+        (DeviceImages(CPU), StreamedFeed),
+        (DeviceImages(CPU, 1 << 30), ResidentFeed),
+    ):
         feed = source.feed(jpeg, "train", 1, 10)
         assert isinstance(feed, kind)
         feed.begin(rows)

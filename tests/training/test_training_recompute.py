@@ -9,10 +9,10 @@ from training_runs import NETWORK, spec
 
 from anynet_study.data import DatasetView
 from anynet_study.models import AnyNet, build
+from anynet_study.training.cuda.recompute import recompute_stages
 from anynet_study.training.engine import make_trainer
+from anynet_study.training.feeds import DeviceImages
 from anynet_study.training.options import Options
-from anynet_study.training.recompute import recompute_stages
-from anynet_study.training.source import Source
 
 
 @pytest.fixture
@@ -84,7 +84,11 @@ def test_rewritten_networks_are_recomputed_too(view: DatasetView) -> None:
     states = []
     for recompute in (False, True):
         trainer = make_trainer(
-            spec(view), view, Source(torch.device("cpu")), "fast", Options(recompute=recompute)
+            spec(view),
+            view,
+            DeviceImages(torch.device("cpu")),
+            "fast",
+            Options(recompute=recompute),
         )
         trainer.begin_epoch(0)
         for _ in range(2):

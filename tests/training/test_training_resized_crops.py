@@ -12,9 +12,7 @@ from torch.nn import functional as F
 
 from anynet_study.errors import UserError
 from anynet_study.training import Recipe
-from anynet_study.training.augment import Preprocessor
-from anynet_study.training.crop_boxes import with_boxes
-from anynet_study.training.resized_crops import BoxResizer
+from anynet_study.training.augment import BoxResizer, Preprocessor, with_boxes
 
 CPU = torch.device("cpu")
 MEAN, STD = torch.tensor([0.4, 0.5, 0.6]), torch.tensor([0.2, 0.25, 0.3])
@@ -101,7 +99,7 @@ def test_pixels_are_those_of_an_image_at_a_time(side, resolution, flip):
         resolved = recipe.resolved(resolution, 10)
     else:
         resolved = recipe.resolved(side, 10)
-    batch = Preprocessor(resolved, MEAN, STD).train(images, rows, draws)
+    batch = Preprocessor(resolved, MEAN.numpy(), STD.numpy()).train(images, rows, draws)
     expected = []
     for row, (top, left, chance, height, width) in zip(
         rows.tolist(), draws.T.tolist(), strict=True
@@ -129,16 +127,16 @@ def test_pixels_are_pillow_s_but_for_its_rounding(side, resolution):
 
 def test_an_image_does_not_depend_on_the_others(monkeypatch):
     images, draws = pictures(20, 24), torch.from_numpy(drawn(20, 24))
-    preprocess = Preprocessor(Recipe(crop="resized").resolved(24, 10), MEAN, STD)
+    preprocess = Preprocessor(Recipe(crop="resized").resolved(24, 10), MEAN.numpy(), STD.numpy())
     together = preprocess.train(images, torch.arange(20), draws)
     alone = [preprocess.train(images, torch.tensor([n]), draws[:, n : n + 1]) for n in range(20)]
     assert torch.equal(together, torch.cat(alone))
-    monkeypatch.setattr("anynet_study.training.resized_crops.CACHED", 1)
+    monkeypatch.setattr("anynet_study.training.augment.CACHED", 1)
     assert torch.equal(together, preprocess.train(images, torch.arange(20), draws))
 
 
 def test_tests_see_the_centre():
     recipe = Recipe(crop="resized", resolution=8).resolved(12, 10)
-    seen = Preprocessor(recipe, MEAN, STD).test(pictures(3, 12))
+    seen = Preprocessor(recipe, MEAN.numpy(), STD.numpy()).test(pictures(3, 12))
     expected = (pictures(3, 12)[:, 2:10, 2:10].float() / 255 - MEAN) / STD
     torch.testing.assert_close(seen, expected.permute(0, 3, 1, 2), atol=2e-6, rtol=1e-5)

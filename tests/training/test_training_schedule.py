@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anynet_study.training import Recipe
-from anynet_study.training.schedule import learning_rate
+from anynet_study.training.recipe import learning_rate
 
 
 def test_cosine_equals_torchs_scheduler() -> None:

@@ -12,17 +12,16 @@ from sklearn import metrics as theirs
 from training_runs import BASIC, NETWORK, same
 
 from anynet_study.data import DatasetView, Variant, make_view
-from anynet_study.metrics import chance_error
-from anynet_study.metrics.label_words import from_words, to_words, words_an_image
+from anynet_study.metrics import chance_error, from_words, to_words, words_an_image
 from anynet_study.training import Recipe, RunSpec
-from anynet_study.training.augment import preprocessor
+from anynet_study.training.augment import Preprocessor
 from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
+from anynet_study.training.cuda.together import train_together
 from anynet_study.training.engine import make_trainer, steps, train
 from anynet_study.training.evaluation import EvaluationSpec, make_evaluation_set
-from anynet_study.training.evaluation.run import evaluate
+from anynet_study.training.evaluation_pass import evaluate
+from anynet_study.training.feeds import DeviceImages
 from anynet_study.training.options import EXACT, Engine
-from anynet_study.training.source import Source
-from anynet_study.training.together import train_together
 
 CPU = torch.device("cpu")
 
@@ -45,7 +44,7 @@ def test_the_engines_are_equal_bit_for_bit(view: DatasetView, changes: dict[str,
 
 def test_learns_and_errs_as_its_predictions_do(view: DatasetView) -> None:
     run = spec(view, epochs=40, optimizer="adamw", lr=0.003)
-    trainer = make_trainer(run, view, Source(CPU), options=EXACT)
+    trainer = make_trainer(run, view, DeviceImages(CPU), options=EXACT)
     turns = steps(trainer, run, view, Checkpoint(None, run.run_id, "fast"))
     (ended,) = train_together([lambda: turns], CPU)
     outcome = ended.result
@@ -55,7 +54,7 @@ def test_learns_and_errs_as_its_predictions_do(view: DatasetView) -> None:
     with torch.no_grad():
         trainer.model.eval()
         images = torch.tensor(view.images("test")[view.test_index])
-        logits = trainer.model(preprocessor(run.recipe, view.mean, view.std, CPU).test(images))
+        logits = trainer.model(Preprocessor(run.recipe, view.mean, view.std, CPU).test(images))
     odds = logits.sigmoid().double().numpy()
     assert np.array_equal(guesses, odds > 0.5)
     assert theirs.roc_auc_score(view.test_labels, odds, average="macro") > 0.65
@@ -72,7 +71,7 @@ def test_a_stopped_run_goes_on_as_if_it_was_not(
     run, asked = spec(view), iter(range(100))
     saved = Checkpoint(tmp_path / "run.pt", run.run_id, engine, stop=lambda: next(asked) == 6)
     with pytest.raises(InterruptedRunError):
-        list(steps(make_trainer(run, view, Source(CPU), engine), run, view, saved))
+        list(steps(make_trainer(run, view, DeviceImages(CPU), engine), run, view, saved))
     resumed = train(run, view, CPU, tmp_path / "run.pt", engine=engine)
     assert same(resumed, train(run, view, CPU, engine=engine))
 
@@ -85,10 +84,10 @@ def test_divergence_counts_as_guessing(view: DatasetView) -> None:
 
 def test_evaluations_are_the_run_s_own_test_and_among_some_classes(view: DatasetView) -> None:
     run = spec(view, epochs=2)
-    trainer = make_trainer(run, view, Source(CPU), options=EXACT)
+    trainer = make_trainer(run, view, DeviceImages(CPU), options=EXACT)
     turns = steps(trainer, run, view, Checkpoint(None, run.run_id, "fast"))
     (ended,) = train_together([lambda: turns], CPU)
-    preprocess = preprocessor(run.recipe, view.mean, view.std, CPU)
+    preprocess = Preprocessor(run.recipe, view.mean, view.std, CPU)
 
     def evaluated(**keys: object):  # type: ignore[no-untyped-def]
         chosen = make_evaluation_set(EvaluationSpec(**keys), view)  # type: ignore[arg-type]

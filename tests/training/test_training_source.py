@@ -9,8 +9,7 @@ import torch
 
 from anynet_study.data import DatasetView
 from anynet_study.data.packed.meta import Split
-from anynet_study.training.feeds import Feed, ResidentFeed, StreamedFeed
-from anynet_study.training.source import Source, as_tensor
+from anynet_study.training.feeds import DeviceImages, Feed, ResidentFeed, StreamedFeed, as_tensor
 
 CPU = torch.device("cpu")
 SPLIT = 10 * 4 * 4 * 3  # bytes of one of the splits below
@@ -32,7 +31,7 @@ class View:
         return np.random.default_rng(seed).integers(0, 256, (10, 4, 4, 3), dtype=np.uint8)
 
 
-def ask(source: Source, name: str, split: Split = "train") -> Feed:
+def ask(source: DeviceImages, name: str, split: Split = "train") -> Feed:
     feed = source.feed(View(Packed(Path(name))), split, 2, 5)  # type: ignore[arg-type]
     feed.begin(torch.arange(10).view(2, 5))
     feed.advance(1)
@@ -41,12 +40,12 @@ def ask(source: Source, name: str, split: Split = "train") -> Feed:
     return feed
 
 
-def held(source: Source) -> list[str]:
+def held(source: DeviceImages) -> list[str]:
     return [str(folder) for folder, _ in source._resident]
 
 
 def test_the_least_recently_used_goes_first() -> None:
-    source = Source(CPU, budget=3 * SPLIT)
+    source = DeviceImages(CPU, budget=3 * SPLIT)
     for name in "abcabd":
         assert isinstance(ask(source, name), ResidentFeed)
     assert held(source) == ["a", "b", "d"]
@@ -56,7 +55,7 @@ def test_the_least_recently_used_goes_first() -> None:
 
 def test_what_is_in_use_stays_and_the_next_is_streamed() -> None:
     """Two splits of which one does not fit beside the other must not take turns in memory."""
-    source = Source(CPU, budget=SPLIT)
+    source = DeviceImages(CPU, budget=SPLIT)
     training = ask(source, "a")
     assert isinstance(ask(source, "a", "test"), StreamedFeed)
     companion = ask(source, "a")
@@ -69,7 +68,7 @@ def test_what_is_in_use_stays_and_the_next_is_streamed() -> None:
 
 
 def test_what_never_fits_is_streamed_by_one_stream() -> None:
-    source = Source(CPU, budget=SPLIT - 1)
+    source = DeviceImages(CPU, budget=SPLIT - 1)
     first, second = ask(source, "a"), ask(source, "a")
     assert isinstance(first, StreamedFeed)
     assert isinstance(second, StreamedFeed)
@@ -79,7 +78,7 @@ def test_what_never_fits_is_streamed_by_one_stream() -> None:
 
 
 def test_released_it_loads_again() -> None:
-    source = Source(CPU, budget=SPLIT)
+    source = DeviceImages(CPU, budget=SPLIT)
     ask(source, "a")
     source.release()
     assert held(source) == []
@@ -89,16 +88,16 @@ def test_released_it_loads_again() -> None:
 def test_a_cpu_reads_the_file_where_it_is(view: DatasetView) -> None:
     mapped = view.images("train")
     assert as_tensor(mapped).data_ptr() == mapped.ctypes.data
-    source = Source(CPU)
+    source = DeviceImages(CPU)
     assert isinstance(source.feed(view, "train", 1, 4), ResidentFeed)
     assert held(source) == []
-    assert isinstance(Source(CPU).feed(view, "train", 1, 4, resident=False), StreamedFeed)
+    assert isinstance(DeviceImages(CPU).feed(view, "train", 1, 4, resident=False), StreamedFeed)
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_a_gpu_holds_what_a_share_of_its_memory_can(view: DatasetView) -> None:
-    source = Source(torch.device("cuda"))
+    source = DeviceImages(torch.device("cuda"))
     feed = source.feed(view, "train", 1, 4)
     assert isinstance(feed, ResidentFeed)
     assert feed.batch(torch.zeros(1, dtype=torch.int64, device="cuda"))[0].is_cuda

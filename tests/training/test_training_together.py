@@ -10,12 +10,12 @@ import torch
 from training_runs import same, spec
 
 from anynet_study.data import DatasetView
-from anynet_study.training import together
 from anynet_study.training.checkpoint import Checkpoint
+from anynet_study.training.cuda import together
+from anynet_study.training.cuda.together import train_together
 from anynet_study.training.engine import Outcome, make_trainer, steps, train
+from anynet_study.training.feeds import DeviceImages
 from anynet_study.training.options import Options
-from anynet_study.training.source import Source
-from anynet_study.training.together import train_together
 
 CPU = torch.device("cpu")
 PLAIN = Options(rewrites=False)
@@ -25,7 +25,7 @@ PLAIN = Options(rewrites=False)
 def test_interleaved_they_are_what_they_are_alone(view: DatasetView, resident: bool) -> None:
     options = dataclasses.replace(PLAIN, resident=resident)
     runs = [spec(view, epochs=epochs, lr=lr) for epochs, lr in ((1, 0.05), (2, 0.02), (1, 1e30))]
-    source = Source(CPU)
+    source = DeviceImages(CPU)
 
     def start(number: int) -> together.Turns[Outcome]:
         trainer = make_trainer(runs[number], view, source, "fast", options)

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from anynet_study.training import Recipe
-from anynet_study.training.optimizers import make_optimizer
-from anynet_study.training.updates import Update
+from anynet_study.training.optimizers import Update, make_optimizer
 
 RECIPES = {
     "SGD": Recipe(weight_decay=0.01),
@@ -27,11 +26,9 @@ def descend(recipe: Recipe, how: str, dtype: torch.dtype) -> list[torch.Tensor]:
     ]
     weights[2].requires_grad_(False)
     lr = torch.zeros((), dtype=torch.float32)
-    update = (
-        Update(recipe, weights, lr)
-        if how == "one kernel"
-        else make_optimizer(recipe, weights, lr, fused=how == "fused")
-    )
+    update = (Update if how == "one kernel" else make_optimizer)(recipe, weights, lr)
+    if how == "plain":
+        update.param_groups[0] |= {"fused": False, "foreach": False}
     for step in range(10):
         lr.fill_(0.1 / (1 + step))
         update.zero_grad()

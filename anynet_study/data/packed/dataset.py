@@ -9,10 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.data.packed.digest import images_digest
-from anynet_study.data.packed.form import Form
-from anynet_study.data.packed.images import Images, stored_bytes
-from anynet_study.data.packed.jpeg_images import JpegImages
+from anynet_study.data.packed.form import Form, images_digest
+from anynet_study.data.packed.images import Images, JpegImages, stored_bytes
 from anynet_study.data.packed.meta import (
     SPLITS,
     Meta,
@@ -22,15 +20,24 @@ from anynet_study.data.packed.meta import (
     damaged,
     read_meta,
 )
-from anynet_study.data.views.labels import Labels, class_counts, label_layout
 from anynet_study.errors import UserError
+
+#: (N,) int64, the class of each image; or, multi-label, (N, classes) uint8, 1 where it has it.
+Labels = NDArray[Any]
+
+
+def class_counts(labels: Labels, classes: int) -> NDArray[np.int64]:
+    """(classes,) images of each class; an image of several classes counts for all of them."""
+    if labels.ndim == 2:
+        return np.asarray(labels.sum(axis=0, dtype=np.int64))
+    return np.bincount(labels, minlength=classes)
 
 
 @dataclass(frozen=True)
 class PackedDataset:
     """A dataset folder: `meta.json`, and for each split images, labels and moments.
 
-    All are .npy files, but images may be JPEG files in Arrow files (see `jpeg_writer`).
+    All are .npy files, but images may be JPEG files in Arrow files (see `JpegImages`).
     """
 
     folder: Path
@@ -41,7 +48,8 @@ class PackedDataset:
         """Open a packed dataset; UserError if it is damaged or from a newer version."""
         dataset = cls(folder, read_meta(folder / "meta.json"))
         size = dataset.size
-        label_shape, label_type = label_layout(len(dataset.classes), dataset.multi_label)
+        label_shape = (len(dataset.classes),) if dataset.multi_label else ()
+        label_type = np.uint8 if dataset.multi_label else np.int64
         for split in SPLITS:
             images = dataset.counts(split).images
             for kind, read, shape, dtype in (

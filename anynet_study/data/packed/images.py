@@ -1,15 +1,24 @@
-"""The images of a split as they are read: rows of pixels, however they are stored."""
+"""The images of a split of a packed dataset: pixels in one array, or JPEG files in Arrow files."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.data.packed.form import Form
-from anynet_study.data.packed.jpeg_images import JpegImages
-from anynet_study.data.packed.meta import Split
+from anynet_study.data.packed.form import Form, decode_stored
+from anynet_study.data.packed.meta import Split, damaged
+from anynet_study.data.source.images import cores
+
+SCHEMA = pa.schema([pa.field("image", pa.binary(), nullable=False)])
+
+
+def jpeg_file(folder: Path, split: Split, number: int) -> Path:
+    """One of the Arrow files of a split, counted from 0."""
+    return folder / f"{split}_images-{number:05d}.arrow"
 
 
 class Images(Protocol):
@@ -44,3 +53,85 @@ def stored_images(folder: Path, split: Split, form: Form) -> Images:
         folder / f"{split}_images.npy", mmap_mode="r", allow_pickle=False
     )
     return array
+
+
+class JpegImages:
+    """(N, size, size, 3) uint8 RGB, decoded when indexed: by a row, a slice, an array of rows.
+
+    UserError where a file is damaged. The Arrow files are memory-mapped. Several images are
+    decoded by several threads; any number of threads may index at the same time.
+    """
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, folder: Path, split: Split, form: Form, threads: int | None = None) -> None:
+        """`threads`: by default one a core. ValueError or OSError where a file is damaged."""
+        self._folder, self._split, self._form = folder, split, form
+        self._threads = threads or cores()
+        self._batches: list[pa.BinaryArray] = []
+        for path in sorted(folder.glob(f"{split}_images-*.arrow")):
+            try:
+                reader = pa.ipc.open_file(pa.memory_map(str(path)))
+                if reader.schema != SCHEMA:
+                    raise ValueError("other columns than images")
+                for number in range(reader.num_record_batches):
+                    self._batches.append(reader.get_batch(number).column(0))
+            except (pa.ArrowException, ValueError) as error:
+                raise ValueError(f"{path.name}: {error}") from error
+        self._ends = np.cumsum([len(batch) for batch in self._batches], dtype=np.int64)
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        rows = int(self._ends[-1]) if len(self._ends) else 0
+        return rows, self._form.size, self._form.size, 3
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the pixels."""
+        return len(self) * self._form.image_bytes
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[NDArray[np.uint8]]:
+        return (self[row] for row in range(len(self)))
+
+    def file(self, row: int) -> pa.Buffer:
+        """The JPEG file of a row."""
+        batch = int(np.searchsorted(self._ends, row, side="right"))
+        first = int(self._ends[batch - 1]) if batch else 0
+        return self._batches[batch][row - first].as_buffer()
+
+    def __getitem__(self, index: Any, /) -> NDArray[np.uint8]:
+        rows = np.arange(len(self))[index]
+        if rows.ndim == 0:
+            return self._decode(int(rows))
+        images = np.empty((*rows.shape, *self.shape[1:]), np.uint8)
+        places = images.reshape(-1, *self.shape[1:])
+        numbers = rows.reshape(-1).tolist()
+
+        def decode(part: int) -> None:
+            for place in range(part, len(numbers), threads):
+                places[place] = self._decode(numbers[place])
+
+        threads = min(self._threads, len(numbers))
+        if threads <= 1:
+            for part in range(threads):
+                decode(part)
+            return images
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(decode, range(threads)))
+        return images
+
+    def files(self) -> Iterator[memoryview]:
+        """All files as they are stored, in order."""
+        return (memoryview(file.as_buffer()) for batch in self._batches for file in batch)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return JpegImages, (self._folder, self._split, self._form, self._threads)
+
+    def _decode(self, row: int) -> NDArray[np.uint8]:
+        try:
+            return decode_stored(self.file(row), self._form)
+        except (OSError, ValueError, SyntaxError) as error:
+            raise damaged(self._folder, f"{self._split} image {row}: {error}") from error

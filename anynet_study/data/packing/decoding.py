@@ -7,14 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.data.packed.digest import IMAGE_DIGEST_BYTES, image_digest
-from anynet_study.data.packed.form import Form
-from anynet_study.data.packed.jpeg_files import stored_jpeg
-from anynet_study.data.packing.encoded import CONTENT_BYTES, Decoder, Encoded
+from anynet_study.data.packed.form import IMAGE_DIGEST_BYTES, Form, image_digest, stored_jpeg
+from anynet_study.data.packing.direct import SECTOR
 from anynet_study.data.packing.moments import moments_of
-from anynet_study.data.packing.pixels import UnreadableImageError
 from anynet_study.data.packing.stamps import stamp_of
-from anynet_study.data.source.direct import SECTOR
+from anynet_study.data.source.images import CONTENT_BYTES, Decoder, Encoded, UnreadableImageError
 
 #: Decoded bytes of one block.
 BLOCK_BYTES = 4 << 20

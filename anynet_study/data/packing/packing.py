@@ -10,18 +10,19 @@ import numpy as np
 
 from anynet_study.data.packed.form import Form
 from anynet_study.data.packed.images import stored_images
+from anynet_study.data.packed.manifest import FILE as MANIFEST
+from anynet_study.data.packed.manifest import count_duplicates, write_manifest
 from anynet_study.data.packed.meta import SPLITS, Split
-from anynet_study.data.packed.meta_file import (
+from anynet_study.data.packing.key import packing_key
+from anynet_study.data.packing.marks import FILE as MARK
+from anynet_study.data.packing.marks import Mark, MarkKeeper, read_mark
+from anynet_study.data.packing.meta_file import (
     Origin,
     Packed,
     check_classes,
     describe_packed,
     manifest_rows,
 )
-from anynet_study.data.packing.duplicates import count_duplicates
-from anynet_study.data.packing.key import packing_key
-from anynet_study.data.packing.marks import FILE as MARK
-from anynet_study.data.packing.marks import Mark, MarkKeeper, read_mark
 from anynet_study.data.packing.pool import decoder
 from anynet_study.data.packing.quarantine import Quarantine
 from anynet_study.data.packing.split import SplitPacking
@@ -29,8 +30,6 @@ from anynet_study.data.packing.store_choice import StoreOption, check_space, cho
 from anynet_study.data.packing.writer import contents_file
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.source.source import Source
-from anynet_study.data.splits.manifest import FILE as MANIFEST
-from anynet_study.data.splits.manifest import write_manifest
 from anynet_study.files import write_text
 from anynet_study.progress import progress
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from anynet_study.data.packed.form import Form
 from anynet_study.data.packing.decoding import Block, block_bytes, decode_block, images_of_a_block
-from anynet_study.data.packing.encoded import Encoded, members_of
+from anynet_study.data.source.images import Encoded, members_of
 from anynet_study.errors import WorkFailedError
 
 #: Starting a process pays from about this many images on.

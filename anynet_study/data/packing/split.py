@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 from anynet_study.data.packed.form import Form
 from anynet_study.data.packed.meta import Split
 from anynet_study.data.packing.decoding import Block
-from anynet_study.data.packing.encoded import Encoded
 from anynet_study.data.packing.marks import SplitMark
 from anynet_study.data.packing.pool import blocks_of
 from anynet_study.data.packing.quarantine import Quarantine
 from anynet_study.data.packing.stamps import chained, stamp_of
-from anynet_study.data.packing.writer import SplitWriter
+from anynet_study.data.packing.writer import SplitWriter, label_array
 from anynet_study.data.readers.listing import Example, Listing
+from anynet_study.data.source.images import Encoded
 from anynet_study.data.source.source import Source
-from anynet_study.data.splits.same_split import check_contents
-from anynet_study.data.views.labels import label_array
+from anynet_study.errors import UserError, printable
 
 
 class SplitPacking:
@@ -92,3 +91,13 @@ class SplitPacking:
 
     def __exit__(self, *raised: Any) -> None:
         self.writer.__exit__(*raised)
+
+
+def check_contents(examples: Sequence[Example], contents: NDArray[np.uint8]) -> None:
+    """UserError for the first of `examples` whose content, (N, 16), is not what is expected."""
+    for example, content in zip(examples, contents, strict=True):
+        if example.content and example.content != (found := content.tobytes().hex()):
+            raise UserError(
+                f"{printable(example.name)}: not the image of the manifest, whose content is "
+                f"{example.content}; this one's is {found}"
+            )

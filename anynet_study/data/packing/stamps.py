@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from anynet_study.data.packing.encoded import Encoded, members_of
+from anynet_study.data.source.images import Encoded, members_of
 from anynet_study.data.source.member import Member
 
 

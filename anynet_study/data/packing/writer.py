@@ -1,6 +1,7 @@
 """The files of one split of a packed dataset, written block by block."""
 
 import hashlib
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -8,16 +9,16 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.data.packed.digest import images_digest
-from anynet_study.data.packed.form import Form
+from anynet_study.data.packed.dataset import Labels
+from anynet_study.data.packed.form import Form, images_digest
 from anynet_study.data.packed.images import stored_bytes, stored_images
 from anynet_study.data.packed.meta import Split
-from anynet_study.data.packed.raw_images import RawWriter
 from anynet_study.data.packing.decoding import Block
-from anynet_study.data.packing.encoded import CONTENT_BYTES
 from anynet_study.data.packing.jpeg_writer import JpegWriter
-from anynet_study.data.source.npy import NpyAppender
-from anynet_study.data.views.labels import Labels, label_layout
+from anynet_study.data.packing.npy import NpyAppender
+from anynet_study.data.packing.raw_images import RawWriter
+from anynet_study.data.readers.listing import Example
+from anynet_study.data.source.images import CONTENT_BYTES
 
 
 class ImageWriter(Protocol):
@@ -108,3 +109,20 @@ class SplitWriter:
 
     def __exit__(self, *raised: Any) -> None:
         self._files.__exit__(*raised)
+
+
+def label_array(examples: Sequence[Example], classes: int, multi_label: bool) -> Labels:
+    """The labels of `examples` in their order."""
+    first = np.array([example.label for example in examples], np.int64)
+    if not multi_label:
+        return first
+    matrix = np.zeros((len(examples), classes), np.uint8)
+    matrix[np.arange(len(examples)), first] = 1
+    for row, example in enumerate(examples):
+        matrix[row, list(example.also)] = 1
+    return matrix
+
+
+def label_layout(classes: int, multi_label: bool) -> tuple[tuple[int, ...], type]:
+    """Shape of one image's label in the array on disk, and its type."""
+    return ((classes,), np.uint8) if multi_label else ((), np.int64)

@@ -1,13 +1,15 @@
-"""What a reader finds in a downloaded dataset: every image with its label, nothing decoded yet."""
+"""What a reader is, and what it finds in a download: every image with its label, none decoded."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.data.packing.encoded import Area, Encoded, Part, Stains
+from anynet_study.data.source.images import Area, Channels, Crop, Encoded
 from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Example:
     #: Which part of the file it is; None: all of it.
     area: Area | None = None
     #: Grey files, paths from the listing's root, that are the channels of the image (see
-    #: `Stains`); empty: the file of its name.
+    #: `Channels`); empty: the file of its name.
     channels: tuple[str, ...] = ()
     #: The file that it is a part of, a path from the listing's root; empty: that of its name.
     file: str = ""
@@ -53,9 +55,9 @@ class Listing:
     ignored: int = 0
     #: Whether an image can have several classes.
     multi_label: bool = False
-    #: Superclasses that the source itself has, by name the classes in each; or none.
+    #: Superclasses that the source itself has: by name the classes in each; or none.
     superclasses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: What the user should know about how it was read, a line each.
+    #: What the user should know about how it was read, one line each.
     notes: tuple[str, ...] = ()
 
     def encoded(self, source: Source | None, example: Example) -> Encoded:
@@ -64,10 +66,25 @@ class Listing:
             return example.pixels
         assert source is not None
         if example.channels:
-            return Stains(tuple(source.member(self._path(name)) for name in example.channels))
+            return Channels(tuple(source.member(self._path(name)) for name in example.channels))
         member = source.member(self._path(example.file or example.name))
-        return member if example.area is None else Part(member, example.area)
+        return member if example.area is None else Crop(member, example.area)
 
     def _path(self, name: str) -> str:
         """From the source."""
         return f"{self.root}/{name}" if self.root else name
+
+
+class Reader(NamedTuple):
+    """One layout: its names, whether a folder has it, and what is in such a folder."""
+
+    #: What `--layout` calls it.
+    key: str
+    #: What messages and `meta.json` call it.
+    layout: str
+    #: Whether a folder of a source has this layout.
+    recognises: Callable[[Source, Folder], bool]
+    #: What a folder that is recognised holds; UserError if it is damaged.
+    read: Callable[[Source, Folder], Listing]
+    #: Which of the source's choices it heeds.
+    choices: tuple[str, ...] = ()

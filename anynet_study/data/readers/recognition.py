@@ -1,14 +1,49 @@
 """Which layout a downloaded dataset has, and reading it."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from anynet_study.data.choices import Choices
-from anynet_study.data.readers.known import READERS, Reader
-from anynet_study.data.readers.listing import Listing
+from anynet_study.data.readers import (
+    cifar,
+    coco,
+    folders,
+    image_tables,
+    imagenet,
+    imagenet_shifts,
+    medical,
+    mlc,
+)
+from anynet_study.data.readers.listing import Listing, Reader
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import IMAGE_SUFFIXES, Folder, is_image
 from anynet_study.errors import UserError, counted
+
+#: From the most to the least specific: the first that recognises a folder reads it.
+READERS: tuple[Reader, ...] = (
+    cifar.BINARY,
+    cifar.PYTHON,
+    cifar.CIFAR10_1,
+    imagenet.KAGGLE,
+    imagenet.KIT,
+    imagenet_shifts.IMAGENET_V2,
+    imagenet_shifts.WNID_SHIFT,
+    imagenet_shifts.OBJECTNET,
+    medical.HAM10000,
+    medical.SIIM_ISIC,
+    medical.CASSAVA,
+    medical.APTOS,
+    medical.HPA,
+    coco.CCT20,
+    folders.POWERLINE,
+    mlc.MLC_POINTS,
+    mlc.MLC_PATCHES,
+    folders.EUROSAT,
+    folders.CONCRETE,
+    folders.INSECTS,
+    folders.SPLIT_FOLDERS,
+    image_tables.TABLE_OF_IMAGES,
+    folders.CLASS_FOLDERS,
+)
 
 
 def read_source(source: Source) -> tuple[Source, Listing]:
@@ -40,7 +75,9 @@ def _read(source: Source) -> Listing:
     fitting, root = _recognise(source, readers)
     if not fitting:
         raise _unknown(source, root, readers)
-    reader = next(filter(_heeds(source.choices), fitting), fitting[0])
+    chosen = source.choices.chosen().keys() - {"layout"}
+    # A reader that knows all that was chosen: `--label-column` makes a table of it.
+    reader = next((reader for reader in fitting if chosen <= set(reader.choices)), fitting[0])
     source.choices.require_known(reader.layout, reader.choices)
     try:
         listing = reader.read(source, root)
@@ -49,12 +86,6 @@ def _read(source: Source) -> Listing:
         raise UserError(f"{error} ({told})" if told else str(error)) from error
     told = _told(reader, fitting, source, root, listing)
     return dataclasses.replace(listing, notes=(*listing.notes, told)) if told else listing
-
-
-def _heeds(choices: Choices) -> Callable[[Reader], bool]:
-    """Whether a reader knows all that was chosen: `--label-column` makes a table of it."""
-    chosen = choices.chosen().keys() - {"layout"}
-    return lambda reader: chosen <= set(reader.choices)
 
 
 def _told(

@@ -1,26 +1,49 @@
 """Unpacking zip and tar archives that may be hostile.
 
 Only regular files with plain relative names come out, each name once, and no more of them or of
-their bytes than `budget.Limits` allows, counted as they are written. See also `member_names`.
+their bytes than `Limits` allows, counted as they are written.
 """
 
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import re
+import stat
+import tarfile
+import unicodedata
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, Literal, NamedTuple, Self
 
-from anynet_study.data.source.budget import Budget
-from anynet_study.data.source.entry import Entry
-from anynet_study.data.source.member import Member
-from anynet_study.data.source.member_names import MemberNames
-from anynet_study.data.source.tar_entries import tar_entries
-from anynet_study.data.source.window import Window
-from anynet_study.data.source.zip_entries import zip_entries
+from anynet_study.data.source.member import Member, Window
 from anynet_study.errors import UserError, first_line
+from anynet_study.files import write_text
 
 #: Endings of the names of archives.
 SUFFIXES = (".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".tbz2", ".txz", ".tar", ".zip")
+#: What the file is called that says where things are in an unpacked archive.
+INDEX_SUFFIX = ".json"
 CHUNK = 1 << 20
+#: Most of a zip's list of members, which is read whole. ImageNet's has 300 MB.
+DIRECTORY_BYTES = 512 << 20
+#: First bytes of a compressed tar, and what reads it.
+COMPRESSED: dict[bytes, Callable[[IO[bytes]], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\0": lzma.open,
+}
+#: What may follow the end of a tar: padding to a record, 10 KiB by default.
+TAIL_BYTES = 16 << 20
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+#: Called with the bytes of an archive that were read so far.
+Report = Callable[[int], None]
 
 
 def is_archive(name: str) -> bool:
@@ -34,22 +57,102 @@ def archive_stem(name: str) -> str:
     return next((name[: -len(end)] for end in SUFFIXES if lower.endswith(end)), name)
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What an archive may contain at most. ImageNet has 1.4 million files, 160 GB."""
+
+    members: int = 3_000_000
+    #: Bytes of all files.
+    total_bytes: int = 1 << 40
+    #: Unpacked over archived bytes, once more than `free_bytes` are unpacked.
+    ratio: float = 200.0
+    free_bytes: int = 256 << 20
+
+
+DEFAULTS = Limits()
+
+
+class Budget:
+    """What may still be unpacked of archives of `archived` bytes, those inside them included."""
+
+    def __init__(self, archived: int, limits: Limits = DEFAULTS) -> None:
+        self._members = limits.members
+        self._limits = limits
+        most = max(limits.free_bytes, int(limits.ratio * archived))
+        self._bytes = min(limits.total_bytes, most)
+
+    def take_member(self, archive: str) -> None:
+        """Count one more member; UserError if it is one too many."""
+        self._members -= 1
+        if self._members < 0:
+            raise UserError(f"{archive}: more than {self._limits.members} members")
+
+    def take_bytes(self, count: int, archive: str, member: str) -> None:
+        """Count bytes that will be written; UserError if they are too many."""
+        self._bytes -= count
+        if self._bytes < 0:
+            raise UserError(f"{archive}: {member!r} makes it too large when unpacked")
+
+
+def unpack_once(
+    archive: Member,
+    name: str,
+    target: Path,
+    budget: Budget,
+    report: Report = lambda read: None,
+) -> dict[str, Member]:
+    """As `unpack`, or what that returned when the same archive was unpacked to `target` before."""
+    index = target.with_name(target.name + INDEX_SUFFIX)
+    status = os.stat(archive.file)
+    # Not where it is: that of an archive inside another is in a folder with another name now.
+    stamp = [status.st_size, status.st_mtime_ns, archive.offset, archive.size]
+    known = _read_index(index, stamp, archive, target)
+    if known is not None:
+        return known
+    target.unlink(missing_ok=True)
+    members = unpack(archive, name, target, budget, report)
+    if target.exists():
+        with target.open("rb+") as file:
+            os.fsync(file.fileno())
+        places = [
+            (path, member.file == archive.file, member.offset, member.size)
+            for path, member in members.items()
+        ]
+        write_text(index, json.dumps({"stamp": stamp, "members": places}))
+    return members
+
+
+def _read_index(
+    index: Path, stamp: list[int | None], archive: Member, target: Path
+) -> dict[str, Member] | None:
+    try:
+        known = json.loads(index.read_bytes())
+    except (OSError, ValueError):
+        return None
+    if known["stamp"] != stamp or not target.exists():
+        return None
+    return {
+        path: Member(archive.file if inside else str(target), offset, size)
+        for path, inside, offset, size in known["members"]
+    }
+
+
 def unpack(
     archive: Member,
     name: str,
     target: Path,
     budget: Budget,
-    report: Callable[[int], None] = lambda read: None,
+    report: Report = lambda read: None,
 ) -> dict[str, Member]:
     """Where the contents of all files in `archive` are, by their names.
 
-    Of a plain tar they stay where they are. Else they are written one after the other to the new
-    file `target`: not one file a member, so nothing in an archive can choose where it is written,
-    and because creating a million files takes longer than decoding them. Read are zip, tar, and
-    tar compressed by gzip, bzip2 or xz. `name` is what messages call the archive.
+    Of a plain tar they stay where they are. Otherwise they are written one after the other to the
+    new file `target`: not one file per member, so that nothing in an archive can choose where it
+    is written, and because creating a million files takes longer than decoding them. Formats: zip,
+    tar, and tar compressed by gzip, bzip2 or xz. `name` is what messages call the archive.
 
-    UserError, naming the member, for links, devices, names that leave the archive, occur twice
-    or differ in case only, and for more than `budget`; also if the archive is damaged.
+    Raises UserError, naming the member, for links, devices, names that leave the archive, occur
+    twice or differ in case only, and for more than `budget`; also if the archive is damaged.
     """
     with Window(archive).buffered() as file:
         magic = file.read(6)
@@ -57,21 +160,31 @@ def unpack(
         if magic.startswith(b"Rar!"):
             raise UserError(f"{name}: RAR archives are not read; give the extracted folder")
         if magic.startswith(b"PK\3\4"):
-            entries = zip_entries(name, archive)
+            entries = _zip_entries(name, archive)
         else:
-            entries = tar_entries(name, file, magic)
+            entries = _tar_entries(name, file, magic)
         try:
             return _collect(entries, archive, name, target, budget, report)
         except Exception as error:  # the libraries raise nearly anything on hostile bytes
-            if isinstance(error, UserError | MemoryError) or _is_of_the_system(error):
+            of_the_system = isinstance(error, OSError) and error.errno is not None
+            if isinstance(error, UserError | MemoryError) or of_the_system:
                 raise
             reason = first_line(error)
             raise UserError(f"{name}: not a whole zip or tar archive ({reason})") from error
 
 
-def _is_of_the_system(error: Exception) -> bool:
-    """Whether a file could not be read or written: the errors of decoders have no number."""
-    return isinstance(error, OSError) and error.errno is not None
+class Entry(NamedTuple):
+    """A folder or a regular file, nothing else, as it is met in an archive."""
+
+    name: str
+    #: How far the archive has been read, in bytes.
+    position: int
+    #: Bytes; None for a folder.
+    size: int | None = None
+    #: Where the bytes are in the archive, if they are there as they are.
+    offset: int | None = None
+    #: Otherwise what they are read from.
+    content: IO[bytes] | None = None
 
 
 def _collect(
@@ -80,27 +193,28 @@ def _collect(
     name: str,
     target: Path,
     budget: Budget,
-    report: Callable[[int], None],
+    report: Report,
 ) -> dict[str, Member]:
-    names = MemberNames(name)
+    names = _Names(name)
     members: dict[str, Member] = {}
     with ExitStack() as files:
         written: IO[bytes] | None = None
         for entry in entries:
             budget.take_member(name)
-            checked = names.check(entry.name, entry.size is None)
-            path = checked.path
-            if checked.twin is not None:
+            path, twin = names.check(entry.name, entry.size is None)
+            if twin is not None:
                 if written is not None:
                     written.flush()
-                if not _equal(members[checked.twin], _contents(entry, archive)):
-                    raise names.refuse_twin(checked)
+                if not _equal(members[twin], _contents(entry, archive)):
+                    raise _refused(name, path, f"it collides with {twin!r} but for case")
             elif entry.offset is not None:
                 members[path] = Member(archive.file, archive.offset + entry.offset, entry.size)
             elif entry.content is not None:
                 written = written or files.enter_context(target.open("xb"))
                 start = written.tell()
-                _copy(entry, written, budget, name)
+                while chunk := entry.content.read(CHUNK):
+                    budget.take_bytes(len(chunk), name, entry.name)
+                    written.write(chunk)
                 members[path] = Member(str(target), start, written.tell() - start)
             report(entry.position)
     return members
@@ -114,15 +228,133 @@ def _contents(entry: Entry, archive: Member) -> IO[bytes]:
 
 
 def _equal(member: Member, other: IO[bytes]) -> bool:
-    with Window(member).buffered() as one, other:
-        while chunk := one.read(CHUNK):
+    with Window(member).buffered() as known, other:
+        while chunk := known.read(CHUNK):
             if other.read(len(chunk)) != chunk:
                 return False
         return not other.read(1)
 
 
-def _copy(entry: Entry, file: IO[bytes], budget: Budget, name: str) -> None:
-    assert entry.content is not None
-    while chunk := entry.content.read(CHUNK):
-        budget.take_bytes(len(chunk), name, entry.name)
-        file.write(chunk)
+def _refused(archive: str, member: str, reason: str) -> UserError:
+    return UserError(f"{archive}: member {member!r} refused: {reason}")
+
+
+class _Names:
+    """Checks the names of an archive's members one after the other."""
+
+    def __init__(self, archive: str) -> None:
+        self._archive = archive
+        #: Case-folded path of every file and folder so far: its spelling, and whether a folder.
+        self._seen: dict[str, tuple[str, bool]] = {}
+
+    def check(self, name: str, is_folder: bool) -> tuple[str, str | None]:
+        """A member's path in its plainest form, and the file before it that it may equal.
+
+        Raises UserError for absolute paths, `..`, drives, backslashes, control characters, a file
+        that was there before or is also a folder, and a path that differs from another in case
+        only. One dataset (HAM10000) is served with all its files in folders of either case: a file
+        that occurs twice in that way has a twin, the first, which must hold the same bytes.
+        """
+        parts = [part for part in name.split("/") if part not in ("", ".")]
+        if name.startswith("/") or ".." in parts or "\\" in name or name[1:2] == ":":
+            raise _refused(self._archive, name, "its path leads outside")
+        if CONTROL.search(name):
+            raise _refused(self._archive, name, "control characters in its name")
+        if not parts and not is_folder:
+            raise _refused(self._archive, name, "it has no name")
+        path = "/".join(parts)
+        known, was_folder = self._seen.get(_folded(path), (path, is_folder))
+        if known != path and is_folder == was_folder:
+            return path, None if is_folder else known
+        for depth in range(1, len(parts) + 1):
+            self._note(name, "/".join(parts[:depth]), is_folder or depth < len(parts))
+        return path, None
+
+    def _note(self, name: str, path: str, is_folder: bool) -> None:
+        folded = _folded(path)
+        if folded not in self._seen:
+            self._seen[folded] = (path, is_folder)
+            return
+        known, was_folder = self._seen[folded]
+        if known != path:
+            raise _refused(self._archive, name, f"it collides with {known!r} but for case")
+        if not (is_folder and was_folder):
+            raise _refused(self._archive, name, "the same name occurs before")
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFC", path).casefold()
+
+
+class _BoundedReader(io.BufferedReader):
+    """Refuses to read at once what a zip merely claims that its list of members takes."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is not None and size > DIRECTORY_BYTES:
+            raise zipfile.BadZipFile(f"list of members of {size} bytes")
+        return super().read(size)
+
+
+def _zip_entries(name: str, archive: Member) -> Iterator[Entry]:
+    """Members in their order; UserError for links, devices and what is encrypted."""
+    with _BoundedReader(Window(archive)) as file, zipfile.ZipFile(file) as opened:
+        for info in opened.infolist():
+            kind = stat.S_IFMT(info.external_attr >> 16)
+            if kind not in (0, stat.S_IFREG, stat.S_IFDIR) or info.flag_bits & 1:
+                raise _refused(name, info.filename, "a link, device or encrypted")
+            if info.is_dir():
+                yield Entry(info.filename, info.header_offset)
+                continue
+            try:
+                content = opened.open(info)
+            except (NotImplementedError, RuntimeError) as error:
+                raise _refused(name, info.filename, str(error)) from error
+            with content:
+                yield Entry(info.filename, info.header_offset, info.file_size, content=content)
+
+
+class _StrictTarInfo(tarfile.TarInfo):
+    """Refuses what the library takes for the end of the archive, and headers of absurd size."""
+
+    #: Extended headers are read into memory whole.
+    HEADER_BYTES = 1 << 20
+
+    @classmethod
+    def fromtarfile(cls, opened: tarfile.TarFile) -> Self:
+        try:
+            return super().fromtarfile(opened)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # the proper end
+            raise
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(f"{error} at byte {opened.offset}") from error
+
+    def _proc_member(self, opened: tarfile.TarFile) -> tarfile.TarInfo:
+        plain = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.CONTTYPE)
+        if self.size < 0 or (self.type not in plain and self.size > self.HEADER_BYTES):
+            raise tarfile.ReadError(f"header of {self.size} bytes")
+        return super()._proc_member(opened)  # type: ignore[misc,no-any-return]
+
+
+def _tar_entries(name: str, file: IO[bytes], magic: bytes) -> Iterator[Entry]:
+    """Members in their order; UserError for links, devices and sparse files.
+
+    `magic`: the first bytes of `file`. What is not compressed has the offset of its bytes.
+    """
+    make = next((make for start, make in COMPRESSED.items() if magic.startswith(start)), None)
+    # Not the library's own decompression of streams: it does not notice a truncated archive.
+    stream: IO[bytes] = file if make is None else make(file)
+    mode: Literal["r:", "r|"] = "r:" if make is None else "r|"
+    with tarfile.open(fileobj=stream, mode=mode, tarinfo=_StrictTarInfo) as opened:
+        while info := opened.next():
+            opened.members.clear()  # type: ignore[attr-defined]  # or it keeps every one
+            if info.isdir():
+                yield Entry(info.name, file.tell())
+            elif info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or info.issparse():
+                raise _refused(name, info.name, "a link, device or sparse file")
+            elif make is None:
+                yield Entry(info.name, file.tell(), info.size, offset=info.offset_data)
+            else:
+                content = opened.extractfile(info)
+                yield Entry(info.name, file.tell(), info.size, content=content)
+    if make is not None:
+        stream.read(TAIL_BYTES)  # up to the checksum of the compressed stream

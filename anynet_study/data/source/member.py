@@ -1,11 +1,12 @@
 """Where the bytes of one file are: in a file of its own, or inside an archive."""
 
+import io
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Member(NamedTuple):
-    """A file of a source, or the stretch of an archive that holds one."""
+    """A file of a source: a file of its own, or the stretch of an archive that holds it."""
 
     file: str
     offset: int = 0
@@ -24,3 +25,48 @@ class Member(NamedTuple):
         with open(self.file, "rb", buffering=0) as file:
             file.seek(self.offset)
             return file.read(length)
+
+
+class Window(io.RawIOBase):
+    """A `Member` as an open file: nothing before or after its bytes can be read."""
+
+    def __init__(self, member: Member) -> None:
+        self._file = open(member.file, "rb")  # noqa: SIM115  # closed by `close`
+        self._start, self._size = member.offset, member.length()
+        self._position = 0
+
+    def buffered(self) -> io.BufferedReader:
+        """This file with a buffer."""
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """As of any file; UnsupportedOperation before its beginning."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        if base + offset < 0:
+            raise io.UnsupportedOperation("before the beginning of the file")
+        self._position = base + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer` as far as the window reaches."""
+        view = memoryview(buffer)[: max(0, self._size - self._position)]
+        if not view:  # the place may be further than a file can reach
+            return 0
+        self._file.seek(self._start + self._position)
+        count = self._file.readinto(view)
+        self._position += count
+        return count
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()

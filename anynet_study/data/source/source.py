@@ -3,17 +3,54 @@
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 
-from anynet_study.data.choices import DEFAULTS, Choices
-from anynet_study.data.source.archives import archive_stem, is_archive
-from anynet_study.data.source.budget import Budget
+from anynet_study.data.source.archives import Budget, archive_stem, is_archive, unpack_once
 from anynet_study.data.source.member import Member
 from anynet_study.data.source.tree import Folder, tree_of_folder, tree_of_names
-from anynet_study.data.source.unpacking import unpack_once
+from anynet_study.errors import UserError
 from anynet_study.progress import progress
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the user chose, each an option of `data add`; None: the layout's own default."""
+
+    #: Key of the layout, where more than one fits.
+    layout: str | None = None
+    #: Which labels, where there are several: those of CIFAR-100 are fine or coarse.
+    labels: str | None = None
+    #: Which of several test sets: of CCT-20 cis_test or trans_test, of CIFAR-10.1 v4 or v6.
+    test_part: str | None = None
+    #: Height and width in pixels of what is cut out around annotated points.
+    patch_size: int | None = None
+    #: The packed dataset in whose order a test set numbers its classes.
+    classes_of: str | None = None
+    #: Of a table of images: its file, and its columns.
+    table: str | None = None
+    image_column: str | None = None
+    label_column: str | None = None
+    group_column: str | None = None
+
+    def chosen(self) -> dict[str, str]:
+        """What was chosen, by option name, as text."""
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return {name: str(value) for name, value in values if value is not None}
+
+    def require_known(self, layout: str, known: tuple[str, ...]) -> None:
+        """UserError for a choice that means nothing to `layout`, which knows `known` only."""
+        for name in self.chosen():
+            if name != "layout" and name not in known:
+                option = f"--{name.replace('_', '-')}"
+                legal = ", ".join(f"--{other.replace('_', '-')}" for other in known) or "none"
+                raise UserError(f"{option} means nothing to layout {layout!r}; legal: {legal}")
+
+
+#: Nothing chosen.
+NO_CHOICES = Choices()
+
 
 #: Archives inside archives are opened so deep: ImageNet's, in a zip of its own, need two.
 MOST_NESTED = 3
@@ -28,7 +65,7 @@ class Source:
     #: Files that are inside archives: where their bytes are, by path from the source.
     members: Mapping[str, Member] = field(default_factory=dict)
     #: How it is to be read.
-    choices: Choices = DEFAULTS
+    choices: Choices = NO_CHOICES
     #: Where archives may be unpacked; None: those inside it stay closed.
     workspace: Path | None = None
     #: How often the archives inside were opened.
@@ -100,7 +137,7 @@ def _megabytes(called: str, length: int) -> Iterator[Callable[[int, int], None]]
 
 
 @contextmanager
-def opened(path: Path, workspace: Path, choices: Choices = DEFAULTS) -> Iterator[Source]:
+def opened(path: Path, workspace: Path, choices: Choices = NO_CHOICES) -> Iterator[Source]:
     """The folder or archive at `path` as a source; archives are unpacked into `workspace`."""
     called = archive_stem(path.resolve().name)
     if path.is_dir():

@@ -10,10 +10,9 @@ from anynet_study.data import DatasetView
 from anynet_study.design_space import Population
 from anynet_study.design_space.complexity import parameters
 from anynet_study.design_space.layers import layers
-from anynet_study.design_space.memory import training_memory
+from anynet_study.design_space.memory import FLOAT_BYTES, training_memory
 from anynet_study.design_space.networks import Counts, IntArray, Networks
-from anynet_study.design_space.populations.cells import Group
-from anynet_study.design_space.saved import FLOAT_BYTES
+from anynet_study.design_space.population_table import Group
 from anynet_study.dispatch.cost.features import EVALUATION_BATCH, Workload, layer_counts
 from anynet_study.training.recipe import Recipe
 

@@ -9,8 +9,7 @@ from anynet_study.data.catalog import CATALOG, CatalogEntry
 from anynet_study.dispatch.cost.features import FurtherEvaluation
 from anynet_study.errors import UserError
 from anynet_study.sweep import Sweep
-from anynet_study.training.evaluation import EvaluationSpec, make_evaluation_set
-from anynet_study.training.evaluation.class_choice import NotApplicableError
+from anynet_study.training.evaluation import EvaluationSpec, NotApplicableError, make_evaluation_set
 
 
 @dataclass(frozen=True)

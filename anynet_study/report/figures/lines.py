@@ -88,13 +88,13 @@ KINDS: dict[str, FigureKind] = {
     "robustness": FigureKind(
         "Accuracy on further test sets against that on the dataset's own; how far a point lies "
         "above the line is its effective robustness.",
-        lambda a: plots.robustness_grid(_rows(a, "effective-robustness"), "test"),
+        lambda a: plots.effective_robustness_grid(_rows(a, "effective-robustness"), "test"),
         lambda a: a["effective-robustness"],
         needs=("effective-robustness",),
     ),
     "transforms": FigureKind(
         "Ranks of the best architectures over all test sets.",
-        lambda a: plots.transform_chart(_rows(a, "shift-ranks")),
+        lambda a: plots.shift_rank_chart(_rows(a, "shift-ranks")),
         lambda a: a["shift-ranks"],
         needs=("shift-ranks",),
     ),

@@ -110,7 +110,7 @@ KINDS: dict[str, FigureKind] = {
     "source-by-recipe": FigureKind(
         "Errors on each target under the main recipe and under another one, such as from "
         "pretrained weights, against those on the source under the main one.",
-        lambda a: plots.change_grid(*_by_recipe(a)),
+        lambda a: plots.source_by_recipe_grid(*_by_recipe(a)),
         lambda a: a["source-by-recipe"],
         needs=("source-by-recipe",),
     ),
@@ -124,7 +124,7 @@ KINDS: dict[str, FigureKind] = {
     "ranks": FigureKind(
         "Rank of every architecture on every dataset, a line an architecture. Bars: the ranks that "
         "overlapping 95% intervals, from the replicates, leave open.",
-        lambda a: plots.rank_chart(_ranks(a)),
+        lambda a: plots.rank_preservation_chart(_ranks(a)),
         _ranks,
         needs=("ties",),
     ),

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anynet_study.design_space.populations.population import Population
-from anynet_study.design_space.populations.table import METADATA_KEY, schema_of, stages_of
+from anynet_study.design_space.population import Population
+from anynet_study.design_space.population_table import METADATA_KEY, schema_of, stages_of
 from anynet_study.metrics import CURVES
 from anynet_study.store.arrow_tables import CURVE_KEYS, curves_table
 from anynet_study.store.attributes import get_text

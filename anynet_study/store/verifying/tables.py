@@ -5,8 +5,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from anynet_study.design_space.identity import ids_of
-from anynet_study.design_space.populations.table import COSTS, costs_of
+from anynet_study.design_space.architecture import ids_of
+from anynet_study.design_space.complexity import MEASURES
+from anynet_study.design_space.population_table import costs_of
 from anynet_study.errors import UserError
 from anynet_study.store.columns import read_column
 from anynet_study.store.exporting.tables import population_of
@@ -35,7 +36,7 @@ def architectures(path: Path) -> Findings:
         if (other := ids[rows] != np.array(ids_of(networks), object)).any():
             said = f"is not the hash of the network of {some(ids[rows][other])}"
             yield Finding("/architectures/architecture", said)
-        for name, counts in zip(COSTS, costs_of(networks, *place), strict=True):
+        for name, counts in zip(MEASURES, costs_of(networks, *place), strict=True):
             if (other := table[name].to_numpy()[rows] != counts).any():
                 said = f"is not what the network costs of {some(ids[rows][other])}"
                 yield Finding(f"/architectures/{name}", said)

@@ -1,0 +1,99 @@
+"""The datasets in the data directory, and what of the catalog is missing."""
+
+import difflib
+from typing import Any
+
+from anynet_study.data.builtin import BUILT_IN, generate
+from anynet_study.data.catalog import CATALOG
+from anynet_study.data.packed.dataset import PackedDataset
+from anynet_study.data.packed.root import data_root, dataset_folder
+from anynet_study.errors import UserError
+
+
+def present() -> list[str]:
+    """Names of the datasets in the data directory, sorted."""
+    root = data_root()
+    if not root.is_dir():
+        return []
+    return sorted(
+        path.name
+        for path in root.iterdir()
+        if not path.name.startswith(".") and (path / "meta.json").is_file()
+    )
+
+
+def load_dataset(name: str) -> PackedDataset:
+    """Open the packed dataset `name`; a built-in one is made on first use.
+
+    UserError naming what is there, and how to add what is not.
+    """
+    folder = dataset_folder(name)
+    if folder.exists():
+        return PackedDataset.open(folder)
+    if name in BUILT_IN:
+        return generate(name)
+    known = sorted({*present(), *BUILT_IN})
+    near = difflib.get_close_matches(name, known, n=1)
+    meant = f"did you mean {near[0]!r}? " if near else ""
+    raise UserError(
+        f"no dataset {name!r} in {data_root()} ({meant}there are: {', '.join(known)}); "
+        f"add it with: anynet-study data add {name} --from FOLDER_OR_ARCHIVE"
+    )
+
+
+def inventory() -> list[dict[str, Any]]:
+    """The catalog, the built-in datasets and all others present, one dictionary each.
+
+    `state` is present, missing, built-in (made on first use) or damaged; `kind` that of the
+    catalog, built-in or own; `source` says where to get a missing one. `bytes` are those on disk,
+    of a missing one those it will take as pixels. Counts of images of missing ones are None.
+    """
+    there = present()
+    names = [*CATALOG, *BUILT_IN, *(name for name in there if name not in {*CATALOG, *BUILT_IN})]
+    return [_present_row(name) if name in there else _absent_row(name) for name in names]
+
+
+def _absent_row(name: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": name, "kind": _kind(name), "train": None, "test": None}
+    if name in BUILT_IN:
+        row |= dict.fromkeys(("classes", "size", "licence", "bytes"))
+        return row | {"state": "built-in", "source": "made on first use"}
+    entry = CATALOG[name]
+    return row | {
+        "state": "missing",
+        "classes": entry.classes,
+        "size": entry.size,
+        "bytes": entry.packed_bytes,
+        "source": entry.source,
+        "licence": entry.licence,
+    }
+
+
+def _present_row(name: str) -> dict[str, Any]:
+    licence = CATALOG[name].licence if name in CATALOG else None
+    row: dict[str, Any] = {"name": name, "kind": _kind(name), "licence": licence}
+    try:
+        dataset = PackedDataset.open(dataset_folder(name))
+    except UserError as error:
+        unknown = dict.fromkeys(("classes", "train", "test", "size", "bytes"))
+        return row | unknown | {"state": "damaged", "source": str(error)}
+    return row | {
+        "state": "present",
+        "classes": len(dataset.classes),
+        "train": dataset.meta.train.images,
+        "test": dataset.meta.test.images,
+        "size": dataset.size,
+        "bytes": stored_bytes(dataset),
+        "source": dataset.meta.source,
+    }
+
+
+def stored_bytes(dataset: PackedDataset) -> int:
+    """What a dataset takes on the disk."""
+    return sum(path.stat().st_size for path in dataset.folder.rglob("*") if path.is_file())
+
+
+def _kind(name: str) -> str:
+    if name in BUILT_IN:
+        return "built-in"
+    return CATALOG[name].kind if name in CATALOG else "own"

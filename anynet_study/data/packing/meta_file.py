@@ -1,0 +1,119 @@
+"""What is said of a dataset that has been packed: its meta data and its manifest."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anynet_study.data.packed.dataset import class_counts
+from anynet_study.data.packed.form import Form
+from anynet_study.data.packed.manifest import BETWEEN, Row
+from anynet_study.data.packed.meta import (
+    SCHEMA_VERSION,
+    Broken,
+    Duplicates,
+    Holdout,
+    Limit,
+    Meta,
+    Split,
+    SplitCounts,
+    content_hash,
+)
+from anynet_study.data.packing.writer import label_array
+from anynet_study.data.readers.listing import Example, Listing
+from anynet_study.errors import UserError
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a dataset comes from, for its meta data."""
+
+    name: str
+    source: str
+    holdout: Holdout | None = None
+    limit: Limit | None = None
+    #: Name of the manifest that says the split, if one does.
+    split_from: str | None = None
+    #: How it was told to be read, by option.
+    choices: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What was written of one split."""
+
+    #: The readable ones, in the order of the arrays.
+    examples: Sequence[Example]
+    #: See `content_hash`.
+    hashes: tuple[bytes, bytes]
+
+
+def check_classes(
+    listing: Listing, split: Split, given: Sequence[Example], readable: Sequence[Example]
+) -> None:
+    """UserError for a class without a readable image; an official test split may lack one."""
+    may_lack = split == "test" or not given
+    counts = zip(_counts(listing, given), _counts(listing, readable), strict=True)
+    for name, (before, after) in zip(listing.classes, counts, strict=True):
+        if not after and (before or not may_lack):
+            raise UserError(f"class {name!r} has no readable image in the {split} split")
+
+
+def describe_packed(
+    listing: Listing,
+    origin: Origin,
+    form: Form,
+    packed: Mapping[Split, Packed],
+    broken: Sequence[Broken],
+    duplicates: Duplicates,
+) -> Meta:
+    """The meta data."""
+    counts = {}
+    for split, part in packed.items():
+        per_class = tuple(_counts(listing, part.examples))
+        counts[split] = SplitCounts(images=len(part.examples), per_class=per_class)
+    hashes = {split: part.hashes for split, part in packed.items()}
+    return Meta(
+        schema_version=SCHEMA_VERSION,
+        name=origin.name,
+        classes=listing.classes,
+        size=form.size,
+        resize=None if form.resize == form.size else form.resize,
+        store=form.store,
+        content_hash=content_hash(form, listing.classes, hashes),
+        layout=listing.layout,
+        source=origin.source,
+        train=counts["train"],
+        test=counts["test"],
+        holdout=origin.holdout,
+        limit=origin.limit,
+        duplicates=duplicates,
+        quarantined=tuple(broken),
+        ignored=listing.ignored,
+        multi_label=listing.multi_label,
+        superclasses=dict(listing.superclasses),
+        notes=listing.notes,
+        split_from=origin.split_from,
+        choices=origin.choices,
+    )
+
+
+def _counts(listing: Listing, examples: Sequence[Example]) -> list[int]:
+    """Images of each class."""
+    labels = label_array(examples, len(listing.classes), listing.multi_label)
+    counts: list[int] = class_counts(labels, len(listing.classes)).tolist()
+    return counts
+
+
+def manifest_rows(
+    listing: Listing,
+    packed: Mapping[Split, Packed],
+    contents: Mapping[Split, NDArray[np.uint8]],
+) -> Iterator[Row]:
+    """The manifest, in the order of the arrays; `contents` (N, 16) as of `Block`."""
+    for split, part in packed.items():
+        for example, content in zip(part.examples, contents[split], strict=True):
+            names = [listing.classes[label] for label in (example.label, *example.also)]
+            label = BETWEEN.join(names)
+            yield Row(example.name, content.tobytes().hex(), split, label, example.group)

@@ -1,0 +1,256 @@
+"""Datasets of one folder per class, with or without split folders; some are known by the names."""
+
+import re
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from anynet_study.data.readers.listing import Example, Listing, Reader
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder, is_image
+from anynet_study.errors import UserError, counted
+
+CLASS_IMAGE, SPLIT_CLASS_IMAGE = "class/image", "split/class/image"
+#: Files named in a note.
+SHOWN = 3
+NOT_A_CLASS = re.compile(
+    r"(train(ing)?|test(ing)?|val(id|idation)?)([ _-]?images?)?|.*_part_?\d+|ilsvrc2012_img_.*",
+    re.IGNORECASE,
+)
+TRAIN = ("train", "training", "seg_train")
+TEST = ("test", "testing", "seg_test")
+VALIDATION = ("val", "valid", "validation")
+
+CONCRETE_CLASSES = {"negative", "positive"}
+CONCRETE_NOTE = (
+    "the patches were cut from 458 photos and do not say which: patches of one photo are on both "
+    "sides of the split"
+)
+#: Names of species by GBIF; shorter numbers are class indices of other datasets.
+SPECIES_KEY = re.compile(r"\d{5,}")
+INSECTS_NOTE = (
+    "classes are species keys in the order of strings: label k is the k-th class listed here"
+)
+EUROSAT_CLASSES = {
+    *("AnnualCrop", "Forest", "HerbaceousVegetation", "Highway", "Industrial", "Pasture"),
+    *("PermanentCrop", "Residential", "River", "SeaLake"),
+}
+#: Powerline's label by token, TV (line) or TY (none), in either order with the band.
+POWERLINE_LABELS = {"TY": 0, "TV": 1}
+POWERLINE_NAME = re.compile(
+    r"(?:(?:IR|VL)[ _-](?P<last>TV|TY)|(?P<first>TV|TY)[ _-](?:IR|VL))(?![A-Z])", re.I
+)
+
+
+def read_classes(
+    source: Source, folder: Folder, root: Folder, classes: tuple[str, ...] | None = None
+) -> tuple[tuple[str, ...], list[Example]]:
+    """The classes of `folder` and their examples by name relative to `root`, sorted.
+
+    `classes`, where given, are what the folders must be.
+    """
+    found = tuple(folder.folders)
+    if classes is not None and found != classes:
+        stray = min(set(found) ^ set(classes))
+        side = "only" if stray in found else "not"
+        raise UserError(f"{source.where(folder.path)}: class {stray!r} is {side} in this split")
+    examples: list[Example] = []
+    prefix = len(root.join(""))
+    for label, inner in enumerate(folder.folders.values()):
+        images = inner.images()
+        if not images:
+            raise UserError(f"{source.where(inner.path)}: the class folder is empty")
+        examples += [Example(image[prefix:], label) for image in images]
+    return found, sorted(examples, key=lambda example: example.name)
+
+
+def read_as(
+    layout: str, source: Source, folder: Folder, root: Folder, notes: tuple[str, ...] = ()
+) -> Listing:
+    """`folder`, which is `root` or in it, as `class/image`; other files are counted as ignored."""
+    classes, examples = read_classes(source, folder, folder)
+    ignored = root.count() - len(examples)
+    notes += _unread_in(folder)
+    return Listing(layout, folder.path, classes, examples, None, ignored, notes=notes)
+
+
+def _unread_in(folder: Folder) -> tuple[str, ...]:
+    """A note on the files in the class folders of `folder` that are no images by their names."""
+    stray = [
+        inner.join(name)
+        for outer in folder.folders.values()
+        for inner in outer.walk()
+        for name in inner.files
+        if not is_image(name)
+    ]
+    if not stray:
+        return ()
+    names = ", ".join(stray[:SHOWN]) + (", ..." if len(stray) > SHOWN else "")
+    told = f"in class folders, but not called like images: {counted(len(stray), 'file')} ({names})"
+    return (told,)
+
+
+def _are_classes(source: Source, root: Folder) -> bool:
+    """Two folders or more, at least one of them with images directly in it."""
+    return len(root.folders) >= 2 and any(map(Folder.first_image, root.folders.values()))
+
+
+def _read_class_folders(source: Source, root: Folder) -> Listing:
+    """Every folder is a class; images may lie at any depth in it.
+
+    Folders of unlabelled images are refused: they are not classes, however much they look it.
+    """
+    for folder in root.folders.values():
+        if NOT_A_CLASS.fullmatch(folder.name):
+            raise UserError(
+                f"{source.where(folder.path)}: its name says part of a dataset, not a class, so "
+                f"its images have no labels; legal: {CLASS_IMAGE} or {SPLIT_CLASS_IMAGE}"
+            )
+    return read_as(CLASS_IMAGE, source, root, root)
+
+
+def _has_classes(folder: Folder) -> bool:
+    """Whether `folder` holds class folders with images."""
+    return any(map(Folder.holds_images, folder.folders.values()))
+
+
+def _are_splits(source: Source, root: Folder) -> bool:
+    """A training folder with class folders."""
+    return any(map(_has_classes, _named(root, TRAIN)))
+
+
+def _read_split_folders(source: Source, root: Folder) -> Listing:
+    """Train and test; validation is the test split where there is no labelled test.
+
+    Without either, the training folder is read as `class/image`. Other folders (unlabelled
+    images, a validation split beside a test split) are counted as ignored.
+    """
+    train = _split(source, root, TRAIN)
+    assert train is not None
+    test = _test_split(source, root)
+    if test is None:
+        listing = _read_class_folders(source, train)
+        ignored = root.count() - len(listing.train)
+        return replace(listing, ignored=ignored, notes=_unread(root, (train,)) + listing.notes)
+    classes, training = read_classes(source, train, root)
+    _, testing = read_classes(source, test, root, classes)
+    ignored = root.count() - len(training) - len(testing)
+    notes = _unread(root, (train, test)) + _unread_in(train) + _unread_in(test)
+    return Listing(SPLIT_CLASS_IMAGE, root.path, classes, training, testing, ignored, notes=notes)
+
+
+def _unread(root: Folder, read: tuple[Folder, ...]) -> tuple[str, ...]:
+    """A note on each folder of images that is neither split."""
+    outer = {folder.path.removeprefix(root.join("")).partition("/")[0] for folder in read}
+    counts = {n: len(folder.images()) for n, folder in root.folders.items() if n not in outer}
+    return tuple(
+        f"{name}: {images} images not read, neither of train nor of test"
+        for name, images in counts.items()
+        if images
+    )
+
+
+def _test_split(source: Source, root: Folder) -> Folder | None:
+    test, validation = _split(source, root, TEST), _split(source, root, VALIDATION)
+    for folder in (test, validation):
+        if folder is not None and _has_classes(folder):
+            return folder
+    if validation is not None and validation.holds_images():
+        raise UserError(
+            f"{source.where(validation.path)}: images without class folders, so without labels "
+            "(ImageNet's needs LOC_val_solution.csv beside the folder ILSVRC)"
+        )
+    return None
+
+
+def _split(source: Source, root: Folder, names: tuple[str, ...]) -> Folder | None:
+    """The folder of one split."""
+    found = _named(root, names)
+    if len(found) > 1:
+        both = " and ".join(repr(folder.name) for folder in found)
+        raise UserError(f"{source.where(root.path)}: {both} are the same split; keep one of them")
+    return found[0] if found else None
+
+
+def _named(root: Folder, names: tuple[str, ...]) -> list[Folder]:
+    """The folders of these names, whatever their case; the inner one where it is doubled."""
+    return [
+        folder.folders.get(name, folder)
+        for name, folder in root.folders.items()
+        if name.lower() in names
+    ]
+
+
+def _is_concrete(source: Source, root: Folder) -> bool:
+    """Folders `Negative` and `Positive` with images whose names are numbers."""
+    folders = {name.lower(): folder for name, folder in root.folders.items()}
+    return folders.keys() == CONCRETE_CLASSES and all(
+        (folder.first_image() or "x")[:5].isdigit() for folder in folders.values()
+    )
+
+
+def _is_insects(source: Source, root: Folder) -> bool:
+    """Two folders or more, all named by numbers of five digits or more."""
+    return len(root.folders) >= 2 and all(map(SPECIES_KEY.fullmatch, root.folders))
+
+
+def _eurosat_folders(root: Folder) -> list[Folder]:
+    """Folders with its ten classes: this one, or one such as `2750` or `EuroSAT_MS`."""
+    folders = (root, *root.folders.values())
+    return [folder for folder in folders if folder.folders.keys() == EUROSAT_CLASSES]
+
+
+def _read_eurosat(source: Source, root: Folder) -> Listing:
+    """The RGB images; UserError where there are only the TIFFs of 13 bands."""
+    candidates = _eurosat_folders(root)
+    for folder in candidates:
+        images = (inner.first_image() or "" for inner in folder.folders.values())
+        if not any(image.lower().endswith((".tif", ".tiff")) for image in images):
+            return read_as("EuroSAT", source, folder, root)
+    raise UserError(
+        f"{source.where(candidates[0].path)}: the TIFFs of 13 bands are not read; get the RGB "
+        "images of EuroSAT (2750/ or EuroSAT_RGB/)"
+    )
+
+
+def _is_powerline(source: Source, root: Folder) -> bool:
+    """Folders (or this folder) whose first image has a name with a label."""
+    firsts = [folder.first_image() for folder in (root, *root.folders.values())]
+    return any(image is not None and POWERLINE_NAME.match(image) for image in firsts)
+
+
+def _read_powerline(source: Source, root: Folder) -> Listing:
+    """Flat folders by band; every image must carry its label, UserError names one that does not."""
+    examples = []
+    prefix = len(root.join(""))
+    for image in root.images():
+        match = POWERLINE_NAME.match(PurePosixPath(image).name)
+        if match is None:
+            where = source.where(image)
+            raise UserError(f"{where}: no label (TV or TY, with IR or VL) in the file name")
+        token = (match["first"] or match["last"]).upper()
+        examples.append(Example(image[prefix:], POWERLINE_LABELS[token]))
+    ignored = root.count() - len(examples)
+    classes = ("no powerline", "powerline")
+    return Listing("Powerline", root.path, classes, examples, None, ignored)
+
+
+CLASS_FOLDERS = Reader("class-folders", CLASS_IMAGE, _are_classes, _read_class_folders)
+SPLIT_FOLDERS = Reader("split-folders", SPLIT_CLASS_IMAGE, _are_splits, _read_split_folders)
+#: File names repeat across its classes, so an image is known by class and name.
+CONCRETE = Reader(
+    "concrete",
+    "Concrete",
+    _is_concrete,
+    lambda source, root: read_as("Concrete", source, root, root, (CONCRETE_NOTE,)),
+)
+#: The keys are the classes; sorted as strings, 10001 comes before 2001.
+INSECTS = Reader(
+    "insects",
+    "Insects",
+    _is_insects,
+    lambda source, root: read_as("Insects", source, root, root, (INSECTS_NOTE,)),
+)
+EUROSAT = Reader(
+    "eurosat", "EuroSAT", lambda source, root: bool(_eurosat_folders(root)), _read_eurosat
+)
+POWERLINE = Reader("powerline", "Powerline", _is_powerline, _read_powerline)

@@ -1,0 +1,166 @@
+"""ImageNet as its own site serves it, in tars with a development kit, and as Kaggle serves it.
+
+The validation images are flat. In the kit their labels are ILSVRC2012_IDs, which count from 1 and
+are not in the order of the wnids; its `meta.mat` says which is which. Kaggle has a CSV of wnids.
+"""
+
+import io
+import re
+from pathlib import PurePosixPath
+
+from anynet_study.data.readers.folders import read_classes
+from anynet_study.data.readers.listing import Example, Listing, Reader
+from anynet_study.data.readers.safe_files import checked_id, checked_mat, read_table
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
+from anynet_study.errors import UserError, first_line
+
+KIT_LAYOUT, KAGGLE_LAYOUT = "ImageNet (tars and development kit)", "ImageNet (Kaggle)"
+TRUTH, META = "ILSVRC2012_validation_ground_truth.txt", "meta.mat"
+TRAIN = ("ILSVRC2012_img_train", "train")
+VALIDATION = ("ILSVRC2012_img_val", "val")
+OFFICIAL = re.compile(r"ILSVRC2012_(img_(train|val)|devkit_t12)(\.tar(\.gz)?)?")
+WNID = re.compile(r"n\d{8}")
+NUMBERED = re.compile(r"ILSVRC2012_val_(\d{8})")
+#: Most bytes of the kit's labels, and of its `meta.mat`, which has 200 kB.
+TRUTH_BYTES, META_BYTES = 1 << 20, 4 << 20
+KAGGLE_IMAGES = ("ILSVRC", "Data", "CLS-LOC")
+SOLUTION = "LOC_val_solution.csv"
+
+
+def _is_kit(source: Source, root: Folder) -> bool:
+    """Files or folders with the names of the official archives, or the kit's labels."""
+    if any(map(OFFICIAL.fullmatch, (*root.files, *root.folders))):
+        return True
+    return _find(root, TRUTH) is not None and any(map(root.folders.get, VALIDATION))
+
+
+def _read_kit(source: Source, root: Folder) -> Listing:
+    """Train from the wnid folders, test from the flat images and the kit's labels."""
+    train, validation = _folder(source, root, TRAIN), _folder(source, root, VALIDATION)
+    stray = next((name for name in train.folders if not WNID.fullmatch(name)), None)
+    if stray is not None:
+        raise UserError(f"{source.where(train.folders[stray].path)}: not named by a wnid")
+    classes, training = read_classes(source, train, root)
+    testing = _kit_validation(source, root, validation, classes)
+    ignored = root.count() - len(training) - len(testing)
+    return Listing(KIT_LAYOUT, root.path, classes, training, testing, ignored)
+
+
+def _kit_validation(
+    source: Source, root: Folder, folder: Folder, classes: tuple[str, ...]
+) -> list[Example]:
+    truth, meta = (_required(source, root, name) for name in (TRUTH, META))
+    wnids = leaf_wnids(source, meta)
+    where = source.where(truth)
+    labels = source.member(truth).read(TRUTH_BYTES).decode("ascii", errors="replace").split()
+    images = folder.images()
+    if len(labels) != len(images):
+        raise UserError(
+            f"{where}: {len(labels)} labels for the {len(images)} images of "
+            f"{source.where(folder.path)}"
+        )
+    number = {wnid: label for label, wnid in enumerate(classes)}
+    prefix, examples = len(root.join("")), []
+    for image in images:
+        match = NUMBERED.fullmatch(PurePosixPath(image).stem)
+        if match is None or not 1 <= int(match[1]) <= len(labels):
+            raise UserError(f"{source.where(image)}: not named ILSVRC2012_val_NUMBER")
+        label = labels[int(match[1]) - 1]
+        wnid = wnids.get(label)
+        if wnid is None:
+            raise UserError(f"{where}: line {int(match[1])}: {label[:20]!r} is no leaf of {META}")
+        if wnid not in number:
+            raise UserError(f"{where}: class {wnid} is not in the training images")
+        examples.append(Example(image[prefix:], number[wnid]))
+    return examples
+
+
+def leaf_wnids(source: Source, name: str) -> dict[str, str]:
+    """The wnid of each ILSVRC2012_ID, as text, of the classes without subclasses.
+
+    UserError if the file `name` is not the `meta.mat` that the kit has.
+    """
+    from scipy.io import loadmat
+
+    try:
+        content = checked_mat(source.member(name).read(META_BYTES))
+        synsets = loadmat(io.BytesIO(content), squeeze_me=True)["synsets"]
+        columns = (synsets[key].ravel() for key in ("ILSVRC2012_ID", "WNID", "num_children"))
+        rows = zip(*columns, strict=True)
+        return {str(int(number)): str(wnid) for number, wnid, children in rows if not children}
+    except Exception as error:  # the parser raises nearly anything on hostile bytes
+        where, reason = source.where(name), first_line(error)
+        raise UserError(f"{where}: not the kit's table of classes ({reason})") from error
+
+
+def _folder(source: Source, root: Folder, names: tuple[str, ...]) -> Folder:
+    for name in names:
+        if name in root.folders:
+            inner = root.folders[name]
+            return inner.folders.get(name, inner)
+    raise UserError(
+        f"{source.where(root.path)}: no {names[0]}.tar and no folder {names[0]} or {names[1]}; "
+        f"needed: training and validation images, and the development kit"
+    )
+
+
+def _required(source: Source, root: Folder, name: str) -> str:
+    path = _find(root, name)
+    if path is None:
+        raise UserError(
+            f"{source.where(root.path)}: no {name}; the labels of the validation images are in the "
+            "development kit, ILSVRC2012_devkit_t12.tar.gz (or in LOC_val_solution.csv)"
+        )
+    return path
+
+
+def _find(root: Folder, name: str) -> str | None:
+    """A file called `name`, at any depth but among images."""
+    return next((folder.join(name) for folder in root.walk() if name in folder.files), None)
+
+
+def _is_kaggle(source: Source, root: Folder) -> bool:
+    """`ILSVRC/Data/CLS-LOC/{train,val}` with `LOC_val_solution.csv` beside or in `ILSVRC`.
+
+    Also beside the archive of `ILSVRC`, which is opened as a folder with its name.
+    """
+    return SOLUTION in root.files and {"train", "val"} <= _kaggle_images(root).folders.keys()
+
+
+def _read_kaggle(source: Source, root: Folder) -> Listing:
+    """Train from its wnid folders, test from `val` with the labels of the CSV."""
+    splits = _kaggle_images(root).folders
+    classes, train = read_classes(source, splits["train"], root)
+    labels = {wnid: label for label, wnid in enumerate(classes)}
+    prefix = len(root.join(""))
+    images = {PurePosixPath(name).stem: name[prefix:] for name in splits["val"].images()}
+    table = source.where(root.join(SOLUTION))
+    test = []
+    for row in read_table(source, root.join(SOLUTION), ("ImageId", "PredictionString")):
+        image = checked_id(table, row["ImageId"])
+        wnid = row["PredictionString"].split(" ")[0]
+        if wnid not in labels:
+            raise UserError(f"{table}: image {image} is of class {wnid!r}, which train/ lacks")
+        if image not in images:
+            raise UserError(f"{table}: image {image} is not in {source.where(splits['val'].path)}")
+        test.append(Example(images.pop(image), labels[wnid]))
+    test.sort(key=lambda example: example.name)
+    ignored = root.count() - len(train) - len(test)
+    return Listing(KAGGLE_LAYOUT, root.path, classes, train, test, ignored)
+
+
+def _kaggle_images(root: Folder) -> Folder:
+    """The folder of the splits; an empty one where it is not there."""
+    for outer in (root, *root.folders.values()):
+        for names in (KAGGLE_IMAGES, KAGGLE_IMAGES[1:]):
+            folder = outer
+            for name in names:
+                folder = folder.folders.get(name, Folder(""))
+            if folder.folders:
+                return folder
+    return Folder("")
+
+
+KIT = Reader("imagenet-devkit", KIT_LAYOUT, _is_kit, _read_kit)
+KAGGLE = Reader("imagenet-kaggle", KAGGLE_LAYOUT, _is_kaggle, _read_kaggle)

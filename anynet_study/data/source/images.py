@@ -1,0 +1,269 @@
+"""One image of a source: what it is made from, and decoding it safely to square RGB pixels.
+
+Whatever a file holds, the result is an image or an `UnreadableImageError`.
+"""
+
+import io
+import os
+import warnings
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from blake3 import blake3
+from numpy.typing import NDArray
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
+
+from anynet_study.data.source.member import Member
+from anynet_study.errors import first_line
+
+#: A JPEG of more pixels is decoded at 1/2, 1/4 or 1/8 where that leaves twice what is needed.
+LARGE_PIXELS = 1 << 22
+#: What the decoder may try, whatever the file is called (ImageNet has a PNG named .JPEG).
+FORMATS = ("JPEG", "PNG", "BMP", "WEBP", "TIFF", "PPM")
+WHITE = (255, 255, 255, 255)
+
+
+class UnreadableImageError(Exception):
+    """An image that cannot be decoded whole; the message says why."""
+
+
+def decode_image(content: bytes, size: int, resize: int | None = None) -> NDArray[np.uint8]:
+    """Decode the bytes of an image file and fit it: (size, size, 3) uint8, see `to_rgb`, `fit`.
+
+    Raises UnreadableImageError for anything that is not a whole, sane image of `FORMATS`.
+    """
+    return fit(open_image(content, resize or size), size, resize)
+
+
+def open_image(content: bytes, needed: int | None = None) -> Image.Image:
+    """Decode the bytes of an image file to RGB, the right way up; see `decode_image`.
+
+    `needed`: pixels that the shorter side will be scaled to. JPEGs above `LARGE_PIXELS` are
+    then decoded at a fraction: a photo of 24 megapixels in a quarter of the time and memory.
+    """
+    with warnings.catch_warnings():
+        # A damaged tag is no reason to refuse an image, a decompression bomb is.
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        try:
+            with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+                _check_length(image, len(content))
+                if needed is not None and image.width * image.height > LARGE_PIXELS:
+                    image.draft(image.mode, (2 * needed, 2 * needed))
+                image.load()
+                return to_rgb(_upright(image))
+        except UnreadableImageError:
+            raise
+        except UnidentifiedImageError as error:
+            raise UnreadableImageError("not an image of a known format") from error
+        except Exception as error:  # decoders raise nearly anything on hostile bytes
+            reason = first_line(error)
+            raise UnreadableImageError(reason) from error
+
+
+def _check_length(image: Image.Image, length: int) -> None:
+    """Refuse a JPEG that claims more pixels than `length` bytes can hold: the rest comes out grey.
+
+    A block of 8 x 8 pixels takes a bit at least.
+    """
+    if image.format in ("JPEG", "MPO") and image.width * image.height > 512 * length:
+        raise UnreadableImageError(f"{image.width} x {image.height} pixels in {length} bytes")
+
+
+def is_upright(image: Image.Image) -> bool:
+    """Whether its EXIF data, if it has any, leave it as it is."""
+    return bool(image.getexif().get(ExifTags.Base.Orientation, 1) == 1)
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    return image if is_upright(image) else ImageOps.exif_transpose(image)
+
+
+def to_rgb(image: Image.Image) -> Image.Image:
+    """One rule for each kind of pixel.
+
+    Alpha (also of a palette): over white. Palette, grey, CMYK, YCbCr: converted. 16-bit grey:
+    the full range 0..65535 scaled to 0..255 (16-bit colour is reduced by the decoder). Anything
+    else, such as floating-point pixels, is refused.
+    """
+    if image.mode in ("I", "I;16", "I;16B", "I;16L"):
+        return _from_16_bit(image)
+    if image.has_transparency_data:
+        canvas = Image.new("RGBA", image.size, WHITE)
+        return Image.alpha_composite(canvas, image.convert("RGBA")).convert("RGB")
+    if image.mode == "RGB":
+        return image
+    if image.mode in ("L", "1", "P", "CMYK", "YCbCr", "RGBX"):
+        return image.convert("RGB")
+    raise UnreadableImageError(f"pixels of mode {image.mode}")
+
+
+def _from_16_bit(image: Image.Image) -> Image.Image:
+    values = np.asarray(image).astype(np.int64)
+    if values.min() < 0 or values.max() > 65535:
+        raise UnreadableImageError("integer pixels outside 0..65535")
+    return Image.fromarray(((values * 255 + 32767) // 65535).astype(np.uint8)).convert("RGB")
+
+
+def fit(image: Image.Image, size: int, resize: int | None = None) -> NDArray[np.uint8]:
+    """Scale the shorter side to `resize` and crop the centre: (size, size, 3) uint8."""
+    return np.asarray(fitted(image, size, resize))
+
+
+def fitted(image: Image.Image, size: int, resize: int | None = None) -> Image.Image:
+    """Scale the shorter side to `resize`, at least `size` (the default), and crop the centre.
+
+    Both in one step (bilinear, antialiased), so that a sliver of 1 x 100,000 pixels never
+    becomes a huge intermediate image. Where the shorter side is right, pixels are unchanged.
+    """
+    resize = resize or size
+    short = min(image.size)
+    cut = short * size / resize
+    left, top = ((side - cut) / 2 for side in image.size)
+    if short == resize:
+        return image.crop((int(left), int(top), int(left) + size, int(top) + size))
+    box = (left, top, left + cut, top + cut)
+    return image.resize((size, size), Image.Resampling.BILINEAR, box=box)
+
+
+#: A larger file is not read into memory: it counts as unreadable.
+MAX_FILE_BYTES = 256 << 20
+#: Bytes of the hash of what an image is made from.
+CONTENT_BYTES = 16
+
+Box = tuple[int, int, int, int]
+
+
+class Around(NamedTuple):
+    """The square of `side` pixels around a point, moved inwards where it leaves the photo."""
+
+    row: int
+    column: int
+    side: int
+
+    def box(self, width: int, height: int) -> Box:
+        """Left, top, right, bottom; UnreadableImageError where the photo has no such square."""
+        if not (0 <= self.row < height and 0 <= self.column < width):
+            raise UnreadableImageError(f"point {self.row}, {self.column} is outside the photo")
+        if self.side > min(width, height):
+            raise UnreadableImageError(f"the photo is smaller than a patch of {self.side} pixels")
+        left = min(max(self.column - self.side // 2, 0), width - self.side)
+        top = min(max(self.row - self.side // 2, 0), height - self.side)
+        return left, top, left + self.side, top + self.side
+
+
+class Inside(NamedTuple):
+    """All but a border of so many pixels."""
+
+    border: int
+
+    def box(self, width: int, height: int) -> Box:
+        """Left, top, right, bottom; UnreadableImageError where nothing is inside."""
+        if 2 * self.border >= min(width, height):
+            raise UnreadableImageError(f"nothing inside a border of {self.border} pixels")
+        return self.border, self.border, width - self.border, height - self.border
+
+
+#: Which part of an image.
+Area = Around | Inside
+
+
+@dataclass(frozen=True, slots=True)
+class Crop:
+    """A part of an image file."""
+
+    member: Member
+    area: Area
+
+
+@dataclass(frozen=True, slots=True)
+class Channels:
+    """Grey image files, the channels of one image: red, green, blue, and yellow (red and green).
+
+    Yellow is added half to red and half to green; what exceeds the range is cut off.
+    """
+
+    members: tuple[Member, ...]
+
+
+#: An image file, a part of one, several in one, or (height, width, 3) uint8.
+Encoded = Member | Crop | Channels | NDArray[np.uint8]
+
+
+def members_of(image: Member | Crop | Channels) -> tuple[Member, ...]:
+    """The files that an image is made from."""
+    if isinstance(image, Channels):
+        return image.members
+    return (image.member,) if isinstance(image, Crop) else (image,)
+
+
+def cores() -> int:
+    """How many images to decode at a time: the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Decoded(NamedTuple):
+    """A decoded image."""
+
+    #: RGB, square.
+    image: Image.Image
+    #: Hash of what it was made from, `CONTENT_BYTES` long.
+    content: bytes
+    #: The bytes of its file, if it is the whole of one.
+    file: bytes | None = None
+
+
+class Decoder:
+    """Decodes images to one size; remembers the last file, of which the next may be a part."""
+
+    def __init__(self, size: int, resize: int | None = None) -> None:
+        """`size` and `resize` as of `fitted`."""
+        self._size, self._resize = size, resize
+        self._last: tuple[Member, Image.Image, bytes] | None = None
+
+    def decode(self, encoded: Encoded) -> Decoded:
+        """The (size, size) image.
+
+        UnreadableImageError, OSError or ValueError for what is not whole.
+        """
+        if isinstance(encoded, Member):
+            content = encoded.read(MAX_FILE_BYTES)
+            digest = _digest(content)  # first: it is in the cache
+            image = open_image(content, self._resize or self._size)
+            return Decoded(self._fitted(image), digest, content)
+        if isinstance(encoded, Crop):
+            return self._crop(encoded)
+        if isinstance(encoded, Channels):
+            return self._merged(encoded)
+        pixels = np.ascontiguousarray(encoded)
+        return Decoded(self._fitted(Image.fromarray(pixels)), _digest(pixels.tobytes()))
+
+    def _fitted(self, image: Image.Image) -> Image.Image:
+        return fitted(image, self._size, self._resize)
+
+    def _crop(self, crop: Crop) -> Decoded:
+        if self._last is None or self._last[0] != crop.member:
+            content = crop.member.read(MAX_FILE_BYTES)
+            self._last = crop.member, open_image(content), _digest(content)
+        _, image, digest = self._last
+        cut = image.crop(crop.area.box(*image.size))
+        content = _digest(digest + repr(tuple(crop.area)).encode())
+        return Decoded(self._fitted(cut), content)
+
+    def _merged(self, channels: Channels) -> Decoded:
+        contents = [member.read(MAX_FILE_BYTES) for member in channels.members]
+        grey = [np.asarray(open_image(content).convert("L")) for content in contents]
+        if len({channel.shape for channel in grey}) > 1:
+            raise UnreadableImageError("its channels differ in size")
+        merged = np.stack(grey[:3], axis=-1).astype(np.uint16)
+        for yellow in grey[3:]:
+            merged[..., :2] += (yellow // 2)[..., None]
+        image = Image.fromarray(np.minimum(merged, 255).astype(np.uint8))
+        return Decoded(self._fitted(image), _digest(b"".join(map(_digest, contents))))
+
+
+def _digest(content: bytes) -> bytes:
+    return blake3(content).digest(CONTENT_BYTES)

@@ -1,1 +1,0 @@
-"""Which images are trained on and which are tested on: drawn, written down, made again."""

@@ -1,0 +1,271 @@
+"""A variant applied to a packed dataset: which classes, images, labels and statistics."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anynet_study.data.catalog import USUAL_METRICS
+from anynet_study.data.packed.dataset import Labels, PackedDataset
+from anynet_study.data.packed.images import Images
+from anynet_study.data.packed.meta import Split
+from anynet_study.data.seeded import seeded_order, seeded_uniform
+from anynet_study.data.variants import Variant
+from anynet_study.errors import UserError
+from anynet_study.metrics import Metric
+
+Indices = NDArray[np.int64]
+#: By the name of each class of a view, in its order: the classes of the dataset that are in it.
+Members = dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class DatasetView:
+    """What a run trains and tests on. Indices are rows of the packed arrays, in order."""
+
+    dataset: PackedDataset
+    classes: tuple[str, ...]
+    #: (dataset's classes,) the number of each in `classes`; -1: it is not in this view.
+    numbers: Indices
+    train_index: Indices
+    #: In 0..len(classes)-1, like `test_labels`; of several classes an image (images, classes)
+    #: uint8.
+    train_labels: Labels
+    test_index: Indices
+    test_labels: Labels
+    #: (3,) in units of 0..1, of the training images of this view.
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+    #: All that determines the data and nothing else, JSON-able: equal for equal data.
+    identity: dict[str, Any]
+
+    @property
+    def size(self) -> int:
+        """Height and width in pixels."""
+        return self.dataset.size
+
+    @property
+    def multi_label(self) -> bool:
+        """Whether an image can have several classes."""
+        return self.dataset.multi_label
+
+    @property
+    def metric(self) -> Metric | None:
+        """On what networks are usually judged on this dataset; None: nothing special."""
+        return USUAL_METRICS.get(self.dataset.meta.layout)
+
+    def numbers_of(self, names: Sequence[str]) -> Indices:
+        """(names,) the number in this view of classes of the dataset, or of groups; -1: none."""
+        number = dict(zip(self.dataset.classes, self.numbers.tolist(), strict=True))
+        number |= {name: place for place, name in enumerate(self.classes)}
+        return np.array([number.get(name, -1) for name in names], np.int64)
+
+    def images(self, split: Split) -> Images:
+        """All images of the packed dataset, memory-mapped: index them with this view's index."""
+        return self.dataset.images(split)
+
+
+def make_view(dataset: PackedDataset, variant: Variant) -> DatasetView:
+    """Apply `variant` to `dataset`; its `base` is not looked at.
+
+    UserError for classes that do not exist, for more classes or images than there are, and for
+    what makes no sense where images have several classes.
+    """
+    if dataset.test_only:
+        raise UserError(
+            f"dataset {dataset.name!r} is a test set only, nothing can be trained on it; name it "
+            "as test_set of an evaluation"
+        )
+    members = _view_classes(dataset, variant)
+    classes = tuple(members)
+    numbers = _numbers(dataset, members)
+    train_index, all_labels = of_classes(dataset.labels("train"), numbers)
+    test_index, test_labels = of_classes(dataset.labels("test"), numbers)
+    keep = _selected(all_labels, classes, variant)
+    train_labels = all_labels[keep]
+    if variant.label_noise:
+        train_labels = _with_noise(all_labels, keep, classes, variant)
+    mean, std = dataset.statistics("train", train_index[keep])
+    identity: dict[str, Any] = {"content_hash": dataset.content_hash}
+    identity |= _classes_identity(dataset, members)
+    if len(keep) < len(train_index):
+        selection = variant.model_dump(include={"balanced", "per_class", "fraction"})
+        identity |= {key: value for key, value in selection.items() if value}
+    if not np.array_equal(train_labels, all_labels[keep]):
+        identity |= variant.model_dump(include={"label_noise", "noise_seed"})
+    return DatasetView(
+        dataset,
+        classes,
+        numbers,
+        train_index[keep],
+        train_labels,
+        test_index,
+        test_labels,
+        mean,
+        std,
+        identity,
+    )
+
+
+def _numbers(dataset: PackedDataset, members: Members) -> Indices:
+    number = {name: place for place, group in enumerate(members.values()) for name in group}
+    return np.array([number.get(name, -1) for name in dataset.classes], np.int64)
+
+
+def _classes_identity(dataset: PackedDataset, members: Members) -> dict[str, Any]:
+    """What says which classes these are: nothing for all, names for some, or the groups."""
+    if any(group != (name,) for name, group in members.items()):
+        return {"groups": {name: list(group) for name, group in members.items()}}
+    return {} if len(members) == len(dataset.classes) else {"classes": list(members)}
+
+
+def _view_classes(dataset: PackedDataset, variant: Variant) -> Members:
+    """The classes of `variant`: groups first, then the choice among them.
+
+    In the order of the dataset, a group's being that of its first class, whatever the order they
+    are listed in. UserError for classes that do not exist, and for more than there are.
+    """
+    groups = _groups(dataset, variant)
+    return {name: groups[name] for name in _chosen(list(groups), dataset.name, variant)}
+
+
+def _groups(dataset: PackedDataset, variant: Variant) -> Members:
+    if variant.groups is None:
+        return {name: (name,) for name in dataset.classes}
+    wanted: Mapping[str, tuple[str, ...]]
+    if variant.groups == "superclasses":
+        if not dataset.meta.superclasses:
+            raise UserError(
+                f"groups: {dataset.name!r} has no superclasses of its own; list the classes of "
+                "each group: {animal: [cat, dog], vehicle: [car, truck]}"
+            )
+        wanted = dataset.meta.superclasses
+    else:
+        wanted = variant.groups
+    place = {name: number for number, name in enumerate(dataset.classes)}
+    groups = {}
+    for group, members in wanted.items():
+        for name in members:
+            if name not in place:
+                raise _no_such_class("groups", name, dataset.classes, dataset.name)
+        groups[group] = tuple(sorted(members, key=place.__getitem__))
+    return dict(sorted(groups.items(), key=lambda group: place[group[1][0]]))
+
+
+def _chosen(names: Sequence[str], dataset: str, variant: Variant) -> list[str]:
+    wanted = variant.classes
+    if wanted is None:
+        return list(names)
+    if isinstance(wanted, int):
+        if wanted > len(names):
+            raise UserError(f"classes: {wanted}, but {dataset!r} has {len(names)}")
+        order = seeded_order(len(names), "classes", variant.class_seed)
+        return [names[number] for number in sorted(order[:wanted].tolist())]
+    for name in wanted:
+        if name not in names:
+            raise _no_such_class("classes", name, names, dataset)
+    return [name for name in names if name in wanted]
+
+
+def _no_such_class(key: str, name: str, names: Sequence[str], dataset: str) -> UserError:
+    near = difflib.get_close_matches(name, names, n=1) or list(names[:1])
+    return UserError(
+        f"{key}: {dataset!r} has no class {name!r}, did you mean {near[0]!r}? "
+        f"(all of them: anynet-study data info {dataset})"
+    )
+
+
+def of_classes(labels: Labels, numbers: Indices) -> tuple[Indices, Labels]:
+    """Rows that have one of the classes of a view, and their labels as the view numbers them.
+
+    `numbers` (dataset's classes,) is the number of each in the view, or -1. Where images have
+    several classes, one that has any of a group's has the group.
+    """
+    if labels.ndim == 1:
+        numbered = numbers[labels]
+        rows = np.flatnonzero(numbered >= 0)
+        return rows, numbered[rows]
+    columns = [labels[:, numbers == number].any(axis=1) for number in range(numbers.max() + 1)]
+    matrix = np.stack(columns, axis=1).astype(np.uint8)
+    rows = np.flatnonzero(matrix.any(axis=1))
+    return rows, matrix[rows]
+
+
+def _selected(labels: Labels, classes: Sequence[str], variant: Variant) -> Indices:
+    """Positions of the training images to keep, ascending.
+
+    In each class the images come in one seeded order of which a beginning is kept: a smaller
+    selection is part of every larger one.
+    """
+    if labels.ndim == 2:
+        return _share_of_all(len(labels), variant)
+    counts = np.bincount(labels, minlength=len(classes))
+    kept = [
+        members[seeded_order(len(members), "images", name)[:count]]
+        for members, name, count in zip(
+            _by_class(labels, counts), classes, _kept_counts(counts, classes, variant), strict=True
+        )
+    ]
+    return np.sort(np.concatenate(kept))
+
+
+def _by_class(labels: Indices, counts: Indices) -> list[Indices]:
+    """Positions of the images of each class, ascending; `counts` are how many."""
+    return np.split(np.argsort(labels, kind="stable"), np.cumsum(counts)[:-1])
+
+
+def _kept_counts(counts: Indices, classes: Sequence[str], variant: Variant) -> Indices:
+    if variant.balanced:
+        counts = np.minimum(counts, np.sort(counts)[-2])
+    if variant.per_class is not None:
+        fewest = int(counts.argmin())
+        if counts[fewest] < variant.per_class:
+            raise UserError(
+                f"per_class: {variant.per_class}, but class {classes[fewest]!r} has "
+                f"{counts[fewest]} training images"
+            )
+        counts = np.full_like(counts, variant.per_class)
+    if variant.fraction is not None:
+        counts = np.maximum(1, np.rint(counts * variant.fraction).astype(np.int64))
+    return counts
+
+
+def _share_of_all(images: int, variant: Variant) -> Indices:
+    """Of images with several classes: a share, not one of every class."""
+    for key in ("balanced", "per_class", "label_noise"):
+        if getattr(variant, key):
+            raise UserError(f"{key}: the images of this dataset have several classes each")
+    if variant.fraction is None:
+        return np.arange(images)
+    count = max(1, round(images * variant.fraction))
+    return np.sort(seeded_order(images, "images")[:count])
+
+
+def _with_noise(
+    labels: Indices, kept: Indices, classes: Sequence[str], variant: Variant
+) -> Indices:
+    """The labels of the images at `kept`, of which a share of each class's is replaced.
+
+    `labels` (N,) are those of all training images of the view's classes. Which are replaced, and
+    by which other class, is drawn for all of them, so that it does not depend on the selection:
+    of those kept the first in the class's order are replaced.
+    """
+    changed = labels.copy()
+    is_kept = np.zeros(len(labels), bool)
+    is_kept[kept] = True
+    others = len(classes) - 1
+    for members, name in zip(
+        _by_class(labels, np.bincount(labels, minlength=len(classes))), classes, strict=True
+    ):
+        key = (variant.noise_seed, name)
+        order = members[seeded_order(len(members), "noise", *key)]
+        order = order[is_kept[order]]
+        wrong = order[: round(variant.label_noise * len(order))]
+        draws = np.zeros(len(labels))
+        draws[members] = seeded_uniform((len(members),), "noisy label", *key)
+        another = (draws[wrong] * others).astype(np.int64)
+        changed[wrong] = another + (another >= labels[wrong])
+    return changed[kept]

@@ -1,1 +1,0 @@
-"""Variants of a dataset as views of it: classes, groups, shares, wrong labels."""

@@ -1,0 +1,236 @@
+"""The Arrow table of a population: its columns, and networks to and from its rows.
+
+Arrow columns are made straight from memory: `pyarrow.array` and `to_numpy` would import pandas,
+which takes 0.3 s, more than all else that a command does with a population.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anynet_study.design_space.architecture import Architecture, ids_of
+from anynet_study.design_space.complexity import MEASURES, measure
+from anynet_study.design_space.networks import (
+    STAGE_FIELDS,
+    Counts,
+    IntArray,
+    Networks,
+    Skeleton,
+    networks_of,
+)
+from anynet_study.errors import UserError
+
+FORMAT = 2
+METADATA_KEY = b"anynet_study.sampling"
+#: An architecture's tuples, and the letter that their columns begin with: d1, d2, ...
+LETTERS = {
+    "depths": "d",
+    "widths": "w",
+    "bottleneck_ratios": "b",
+    "group_widths": "g",
+    "strides": "s",
+}
+SKELETON_COLUMNS = ("stem", "stem_width", "block", "se_ratio")
+
+
+class Group(NamedTuple):
+    """The networks of one skeleton, and their rows."""
+
+    rows: IntArray
+    networks: Networks
+
+
+def groups_of(architectures: Sequence[Architecture]) -> list[Group]:
+    """Return the networks of architectures, those of each skeleton together."""
+    rows: dict[Skeleton, list[int]] = {}
+    for row, architecture in enumerate(architectures):
+        rows.setdefault(architecture.skeleton, []).append(row)
+    groups = []
+    for skeleton, places in rows.items():
+        stages = [[getattr(architectures[row], f) for f in STAGE_FIELDS] for row in places]
+        groups.append(Group(np.array(places), networks_of(stages, skeleton)))
+    return groups
+
+
+def groups_in(table: pa.Table) -> list[Group]:
+    """Return the networks of a population's table, those of each skeleton together."""
+    most = stages_of(table)
+    names = [*SKELETON_COLUMNS, *columns_of("strides", most)]
+    rows: dict[tuple[Any, ...], list[int]] = {}
+    for row, key in enumerate(zip(*(table[name].to_pylist() for name in names), strict=True)):
+        rows.setdefault(key, []).append(row)
+    columns = [[values_of(table[c]) for c in columns_of(f, most)] for f in STAGE_FIELDS]
+    values = np.array(columns, dtype=np.int64)  # (4, S, n)
+    groups = []
+    for (stem, stem_width, block, se_ratio, *strides), places in rows.items():
+        there = tuple(stride for stride in strides if stride is not None)
+        skeleton = Skeleton(stem, stem_width, there, block, se_ratio)
+        stages = values[:, : len(there), places].transpose(2, 0, 1)
+        groups.append(Group(np.array(places), networks_of(stages, skeleton)))
+    return groups
+
+
+def columns_of(field: str, stages: int) -> list[str]:
+    """The columns of one of an architecture's tuples, in a table of so many stages."""
+    return [f"{LETTERS[field]}{stage}" for stage in range(1, stages + 1)]
+
+
+def schema_of(stages: int, weighted: bool = False) -> pa.Schema:
+    """The columns of a population whose architectures have up to so many stages."""
+    drawn = [field for field in LETTERS if field != "strides"]
+    return pa.schema(
+        [
+            ("architecture", pa.string()),
+            *((name, pa.int32()) for field in drawn for name in columns_of(field, stages)),
+            ("stem", pa.string()),
+            ("stem_width", pa.int32()),
+            *((name, pa.int32()) for name in columns_of("strides", stages)),
+            ("block", pa.string()),
+            ("se_ratio", pa.float64()),
+            *((("weight", pa.float64()),) if weighted else ()),
+            *((name, pa.int64()) for name in MEASURES),
+        ]
+    )
+
+
+def stages_of(table: pa.Table) -> int:
+    """The number of stages that the table has columns for."""
+    stages = 0
+    while f"d{stages + 1}" in table.column_names:
+        stages += 1
+    return stages
+
+
+def tabulate(
+    groups: Sequence[Group],
+    resolution: int,
+    classes: int,
+    sampling: dict[str, Any],
+    weights: Any = None,
+) -> pa.Table:
+    """Make the table of networks, with their ids and what they cost.
+
+    Cells of stages that an architecture does not have are null.
+    """
+    stages = max(group.networks.skeleton.stages for group in groups)
+    schema = schema_of(stages, weights is not None)
+    values = {
+        name: _empty(kind, groups) for name, kind in zip(schema.names, schema.types, strict=True)
+    }
+    for rows, networks in groups:
+        skeleton = networks.skeleton
+        for field in LETTERS:
+            stage_names = columns_of(field, skeleton.stages)
+            for name, stage in zip(stage_names, _stages(networks, field), strict=True):
+                values[name][rows] = stage
+        for name in SKELETON_COLUMNS:
+            values[name][rows] = getattr(skeleton, name)
+        values["architecture"][rows] = ids_of(networks)
+        for name, cost in zip(MEASURES, costs_of(networks, resolution, classes), strict=True):
+            values[name][rows] = cost
+    values["weight"] = weights
+    kinds = zip(schema.names, schema.types, strict=True)
+    arrays = [_column(values[name], kind) for name, kind in kinds]
+    return pa.table(arrays, schema=schema.with_metadata(metadata(sampling)))
+
+
+def recounted(table: pa.Table, groups: Sequence[Group], resolution: int, classes: int) -> pa.Table:
+    """Return the table of the groups' networks with costs counted elsewhere."""
+    counts = np.zeros((len(MEASURES), table.num_rows), dtype=np.int64)
+    for rows, networks in groups:
+        counts[:, rows] = costs_of(networks, resolution, classes)
+    for name, count in zip(MEASURES, counts, strict=True):
+        place = table.column_names.index(name)
+        table = table.set_column(place, pa.field(name, pa.int64()), _integers(count, pa.int64()))
+    return table
+
+
+def taken(table: pa.Table, rows: IntArray) -> pa.Table:
+    """Return some rows, without the columns of stages that none of them has."""
+    part = table.take(_integers(rows, pa.int64()))
+    gone = [
+        name
+        for field in LETTERS
+        for name in columns_of(field, stages_of(table))
+        if part[name].null_count == len(rows)
+    ]
+    return part.drop_columns(gone) if gone else part
+
+
+def costs_of(networks: Networks, resolution: int, classes: int) -> list[Counts]:
+    """FLOPs, parameters and activations of each network, as in MEASURES."""
+    return [measure(name, networks, resolution, classes) for name in MEASURES]
+
+
+def metadata(sampling: dict[str, Any]) -> dict[bytes, str]:
+    """The schema metadata that holds how a population was drawn."""
+    return {METADATA_KEY: json.dumps({"format": FORMAT, **sampling})}
+
+
+def architectures_of(table: pa.Table) -> list[Architecture]:
+    """The architectures of the table's rows. Raises UserError naming a row that makes none."""
+    stages = stages_of(table)
+    tuples = []
+    for field in LETTERS:
+        columns = table.select(columns_of(field, stages)).to_pydict().values()
+        rows = zip(*columns, strict=True)
+        tuples.append([tuple(value for value in row if value is not None) for row in rows])
+    skeleton = [table[name].to_pylist() for name in SKELETON_COLUMNS]
+    architectures = []
+    for row, values in enumerate(zip(*tuples, *skeleton, strict=True), 1):
+        try:
+            architectures.append(Architecture(*values))
+        except UserError as error:
+            raise UserError(f"row {row}: {str(error).removeprefix('architecture: ')}") from None
+    return architectures
+
+
+def _stages(networks: Networks, field: str) -> Any:
+    return networks.skeleton.strides if field == "strides" else getattr(networks, field)
+
+
+def _empty(kind: pa.DataType, groups: Sequence[Group]) -> Any:
+    rows = sum(len(group.networks) for group in groups)
+    return np.zeros(rows, dtype=object if kind == pa.string() else kind.to_pandas_dtype())
+
+
+def _column(values: Any, kind: pa.DataType) -> pa.Array:
+    if kind == pa.string():
+        return _strings(values)
+    if kind == pa.float64():
+        return _numbers(values)
+    return _integers(values, kind, zero_is_null=kind == pa.int32())  # no stage is of size 0
+
+
+def _integers(values: npt.ArrayLike, kind: pa.DataType, zero_is_null: bool = False) -> pa.Array:
+    """Return a column of whole numbers, of Arrow's integer type `kind`."""
+    counts = np.ascontiguousarray(values, dtype=kind.to_pandas_dtype())
+    valid = None
+    if zero_is_null and not counts.all():
+        valid = pa.py_buffer(np.packbits(counts != 0, bitorder="little"))
+    return pa.Array.from_buffers(kind, len(counts), [valid, pa.py_buffer(counts)])
+
+
+def _numbers(values: npt.ArrayLike) -> pa.Array:
+    """Return a column of float64."""
+    floats = np.ascontiguousarray(values, dtype=np.float64)
+    return pa.Array.from_buffers(pa.float64(), len(floats), [None, pa.py_buffer(floats)])
+
+
+def _strings(values: Sequence[str]) -> pa.Array:
+    """Return a column of text."""
+    encoded = [value.encode() for value in values]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.string(), len(encoded), buffers)
+
+
+def values_of(column: pa.ChunkedArray, missing: float = 0) -> npt.NDArray[Any]:
+    """Return the numbers of a column, `missing` in place of nulls (`to_numpy` imports pandas)."""
+    values = [missing if value is None else value for value in column.to_pylist()]
+    whole = not column.null_count or isinstance(missing, int)
+    return np.array(values, dtype=column.type.to_pandas_dtype() if whole else np.float64)

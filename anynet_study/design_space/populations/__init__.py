@@ -1,1 +1,0 @@
-"""Populations of architectures: the table, its files, and what can be made of it."""

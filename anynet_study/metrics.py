@@ -1,0 +1,178 @@
+"""Metrics of classification: their names, and their values from true and predicted classes.
+
+Errors are 100 * (1 - value) percent. Nothing here imports torch: the AUROC, which needs the scores
+of a network, is computed where networks are tested.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Metric = Literal["top1", "top5", "balanced_accuracy", "macro_f1", "quadratic_kappa", "auroc"]
+
+#: Per-epoch curves of a run; losses in nats, errors in percent, `test_error` on its metric.
+CURVES = (
+    "train_loss",
+    "train_top1",
+    "train_top5",
+    "test_loss",
+    "test_top1",
+    "test_top5",
+    "test_error",
+)
+
+#: As people write them, before "error".
+SHOWN: Mapping[str, str] = MappingProxyType(
+    {
+        "top1": "top-1",
+        "top5": "top-5",
+        "balanced_accuracy": "balanced",
+        "macro_f1": "macro F1",
+        "quadratic_kappa": "quadratic kappa",
+        "auroc": "AUROC",
+    }
+)
+
+
+#: (classes, classes) images by true class and predicted class.
+Confusion = NDArray[np.int64]
+
+
+def confusion_matrix(
+    truth: NDArray[np.integer], predictions: NDArray[np.integer], classes: int
+) -> Confusion:
+    """How often a class (row) was taken for another (column); both (images,) in 0..classes-1."""
+    pairs = truth.astype(np.int64) * classes + predictions
+    return np.bincount(pairs, minlength=classes**2).reshape(classes, classes)
+
+
+def accuracy(confusion: Confusion) -> float:
+    """Share of images that are right (`accuracy_score`)."""
+    return float(np.trace(confusion) / confusion.sum())
+
+
+def class_accuracy(confusion: Confusion) -> NDArray[np.float64]:
+    """(classes,) share of each class's images that are right (`recall_score`); NaN without any."""
+    images = confusion.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.diag(confusion) / images)
+
+
+def balanced_accuracy(confusion: Confusion) -> float:
+    """Mean accuracy of the classes that have images (`balanced_accuracy_score`)."""
+    return float(np.nanmean(class_accuracy(confusion)))
+
+
+def macro_f1(confusion: Confusion) -> float:
+    """Mean F1 of the classes that have images or are predicted (`f1_score`, macro)."""
+    right = np.diag(confusion)
+    seen = confusion.sum(axis=0) + confusion.sum(axis=1)
+    return float(np.mean(2 * right[seen > 0] / seen[seen > 0]))
+
+
+def quadratic_kappa(confusion: Confusion) -> float:
+    """Cohen's kappa with quadratic weights (`cohen_kappa_score`, all classes as labels).
+
+    1 for perfect agreement, 0 for no better than by chance, below 0 for worse; 0 where there is
+    one class alone, on which nothing can be said. The classes' order is their numbers'.
+    """
+    place = np.arange(len(confusion))
+    weights = (place[:, None] - place) ** 2
+    rows, columns = confusion.sum(axis=1), confusion.sum(axis=0)
+    by_chance = float((weights * np.outer(rows, columns)).sum()) / confusion.sum()
+    return 1.0 - float((weights * confusion).sum()) / by_chance if by_chance else 0.0
+
+
+#: (images, classes), 1 or true where an image has (or is said to have) the class.
+Matrix = NDArray[np.uint8] | NDArray[np.bool_]
+
+
+def macro_f1_of_labels(truth: Matrix, predictions: Matrix) -> float:
+    """Mean F1 of all classes; 0 for one that no image has or is said to have.
+
+    `f1_score` of scikit-learn, macro, with `zero_division=0`.
+    """
+    right = (truth.astype(bool) & predictions.astype(bool)).sum(axis=0)
+    seen = truth.sum(axis=0, dtype=np.int64) + predictions.sum(axis=0, dtype=np.int64)
+    return float(np.mean(2 * right / np.maximum(seen, 1)))
+
+
+#: Those that are a matter of predicted classes alone.
+OF_CONFUSION: Mapping[str, Callable[[Confusion], float]] = MappingProxyType(
+    {
+        "top1": accuracy,
+        "balanced_accuracy": balanced_accuracy,
+        "macro_f1": macro_f1,
+        "quadratic_kappa": quadratic_kappa,
+    }
+)
+
+
+def error_of(value: float) -> float:
+    """100 * (1 - value) percent; at most 100, also for a kappa below zero."""
+    return float(100.0 * (1.0 - min(1.0, max(0.0, value))))
+
+
+def prediction_error(
+    metric: str, truth: NDArray[Any], predictions: NDArray[Any], classes: int
+) -> float:
+    """Error in percent on a metric of predicted classes alone: not top5, not auroc.
+
+    `truth` and `predictions` are (images,) in 0..classes-1; or (images, classes) of zeros and
+    ones, with macro_f1. Raises KeyError for another metric.
+    """
+    if truth.ndim == 2:
+        return error_of({"macro_f1": macro_f1_of_labels}[metric](truth, predictions))
+    return error_of(OF_CONFUSION[metric](confusion_matrix(truth, predictions, classes)))
+
+
+def chance_error(labels: NDArray[Any], classes: int, metric: str) -> float:
+    """Error in percent of the best guess that is the same for every image.
+
+    The most frequent class (top5: the five such); of several classes an image, all of them, or
+    for top1 and top5 the most frequent ones. It is what diverged runs count as: 50 on auroc, 100 on
+    quadratic_kappa, 100 * (1 - 1 / classes) on balanced_accuracy.
+    """
+    if metric == "auroc":
+        return 50.0
+    if metric in ("top1", "top5"):
+        return _best_guesses(labels, classes, 5 if metric == "top5" else 1)
+    if labels.ndim == 2:
+        return prediction_error(metric, labels, np.ones_like(labels), classes)
+    most = np.bincount(labels, minlength=classes).argmax()
+    return prediction_error(metric, labels, np.full_like(labels, most), classes)
+
+
+def _best_guesses(labels: NDArray[Any], classes: int, guesses: int) -> float:
+    if labels.ndim == 1:
+        counts = np.sort(np.bincount(labels, minlength=classes))[::-1]
+        return float(100.0 * (1.0 - counts[:guesses].sum() / counts.sum()))
+    most = np.argsort(-labels.sum(axis=0, dtype=np.int64), kind="stable")[:guesses]
+    return error_of(float(labels[:, most].any(axis=1).mean()))
+
+
+BITS = 15
+
+
+def words_an_image(classes: int) -> int:
+    """Words that hold the classes of one image."""
+    return -(-classes // BITS)
+
+
+def to_words(matrix: NDArray[Any]) -> NDArray[np.uint16]:
+    """(images * words,) of a matrix (images, classes) of zeros and ones, image after image."""
+    images, classes = matrix.shape
+    bits = np.zeros((images, words_an_image(classes) * BITS), np.uint16)
+    bits[:, :classes] = matrix
+    weights = (1 << np.arange(BITS)).astype(np.uint16)
+    words: NDArray[np.uint16] = (bits.reshape(-1, BITS) * weights).sum(axis=1, dtype=np.uint16)
+    return words
+
+
+def from_words(words: NDArray[np.uint16], classes: int) -> NDArray[np.uint8]:
+    """(images, classes) uint8 of zeros and ones: `to_words` backwards."""
+    bits = (words[:, None] >> np.arange(BITS, dtype=np.uint16)) & 1
+    return bits.reshape(-1, words_an_image(classes) * BITS)[:, :classes].astype(np.uint8)

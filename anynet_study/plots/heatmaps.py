@@ -1,0 +1,146 @@
+"""Correlations as a matrix of colours and numbers: between datasets, and of stage parameters."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import seaborn
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from anynet_study.plots import style, wording
+from anynet_study.plots.scatter import Estimate, pair_estimates
+
+LIGHT_TEXT_ABOVE = 0.65
+"""Correlations beyond this are on a dark cell."""
+UNKNOWN = "0.93"
+"""Colour of the diagonal, and of correlations that are undefined."""
+WITH_INTERVALS = 9
+"""Up to this many datasets the cells have room for intervals."""
+SIGNIFICANT = 0.05
+"""Corrected p-values below this have their correlation written out."""
+STAGE_PARAMETERS = {"d": "depth", "w": "width", "b": "bottleneck ratio", "g": "group width"}
+
+
+@style.styled
+def correlation_heatmap(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
+    """Show the correlations of `apr.correlations` as a matrix, in the table's order of datasets.
+
+    Up to nine datasets each cell has its interval too.
+    """
+    names = list(dict.fromkeys([*table["source"], *table["target"]]))
+    values = pd.DataFrame(np.nan, index=names, columns=names)
+    estimates = pair_estimates(table)
+    for (x, y), found in estimates.items():
+        values.loc[y, x] = found.estimate
+    width = style.ONE_COLUMN if len(names) <= 4 else style.TWO_COLUMNS * 0.75
+    width = style.TWO_COLUMNS if len(names) > 6 else width
+    drawn = style.one_panel(width, width * 0.86, ax)
+    shown = [wording.shorten(name, 20) for name in names]
+    _colour(drawn.first, values, wording.coefficient(table), shown, square=True)
+    _write_pairs(drawn.first, estimates, names, 72 * width * 0.66 / len(names))
+    return drawn.figure
+
+
+@style.styled
+def stage_driver_heatmap(
+    table: pd.DataFrame,
+    value: Literal["estimate", "partial"] = "estimate",
+    ax: Axes | None = None,
+) -> Figure:
+    """Show raw or partial correlations of a result of `apr.stage_drivers`.
+
+    One row per parameter, one column per dataset; red says that larger parameters err more. Numbers
+    are those whose corrected p-value is below 0.05; frames mark the parameters that help on one
+    dataset and hurt on another.
+    """
+    datasets = list(dict.fromkeys(table["dataset"]))
+    parameters = list(dict.fromkeys(table["parameter"]))
+    cells = table.set_index(["parameter", "dataset"])
+    values = cells[value].unstack().reindex(index=parameters, columns=datasets)
+    width = min(style.TWO_COLUMNS, 2.6 + 0.42 * len(datasets))
+    drawn = style.one_panel(width, 1.2 + 0.2 * len(parameters), ax)
+    kind = wording.coefficient(table)
+    kind = kind if value == "estimate" else f"partial {wording.letter(table)}"
+    shown = [_stage_parameter(name) for name in parameters]
+    _colour(drawn.first, values, f"{kind} with the error", shown, linewidths=0.5)
+    _write_significant(drawn.first, cells, values, "" if value == "estimate" else "partial_")
+    given = str(table["given"].iloc[0]) if value == "partial" else ""
+    held = f" at equal {given.replace(', ', ' and ')}" if given else ""
+    low, high = int(table["n"].min()), int(table["n"].max())
+    count = str(low) if low == high else f"{low} to {high}"
+    drawn.first.set_xlabel(
+        f"numbers: p < {SIGNIFICANT} (Holm){held}; frames: sign flips; n = {count}", size=6.5
+    )
+    return drawn.figure
+
+
+def _colour(axes: Axes, values: pd.DataFrame, label: str, rows: Sequence[str], **look: Any) -> None:
+    """Draw a matrix of correlations as colours, with the names of its rows and columns."""
+    seaborn.heatmap(
+        values,
+        ax=axes,
+        vmin=-1,
+        vmax=1,
+        cmap=style.DIVERGING,
+        cbar_kws={"label": label, "shrink": 0.8},
+        xticklabels=[wording.shorten(name, 20) for name in values.columns],
+        yticklabels=list(rows),
+        **({"linewidths": 0.5} | look),
+    )
+    axes.set_facecolor(UNKNOWN)
+    axes.set(xlabel="", ylabel="")
+    axes.tick_params(length=0)
+    axes.tick_params(axis="x", labelrotation=90 if len(values.columns) > 4 else 45)
+    axes.tick_params(axis="y", labelrotation=0)
+
+
+def _write_pairs(
+    axes: Axes, estimates: dict[tuple[str, str], Estimate], names: list[str], cell: float
+) -> None:
+    """Write the numbers by hand: seaborn's annotations hold one size of text only."""
+    with_intervals = len(names) <= WITH_INTERVALS
+    large = float(np.clip(cell / 3.6, style.SMALLEST_TEXT + 1, 10))
+    small = float(np.clip(cell / 6.2, style.SMALLEST_TEXT, 7))
+    for i, y in enumerate(names):
+        for j, x in enumerate(names):
+            if i == j:
+                continue
+            estimate, low, high, _ = estimates.get((x, y), Estimate())
+            look = _ink(estimate)
+            below = with_intervals and np.isfinite(estimate)
+            height = i + (0.38 if below else 0.5)
+            axes.text(j + 0.5, height, wording.number(estimate), fontsize=large, **look)
+            if below:
+                between = f"[{wording.compact(low)}, {wording.compact(high)}]"
+                axes.text(j + 0.5, i + 0.72, between, fontsize=small, **look)
+
+
+def _write_significant(axes: Axes, cells: pd.DataFrame, values: pd.DataFrame, prefix: str) -> None:
+    """Write the significant correlations, and frame those whose sign flips."""
+    size = style.SMALLEST_TEXT if len(values.columns) > 12 else 6
+    for i, parameter in enumerate(values.index):
+        for j, dataset in enumerate(values.columns):
+            estimate = float(values.iloc[i, j])
+            cell = cells.loc[(parameter, dataset)]
+            if np.isfinite(estimate) and cell[f"{prefix}p_holm"] < SIGNIFICANT:
+                text = wording.compact(estimate)
+                axes.text(j + 0.5, i + 0.52, text, fontsize=size, **_ink(estimate))
+            if cell[f"{prefix}flips"]:
+                look: dict[str, Any] = {"fill": False, "edgecolor": "black", "linewidth": 0.9}
+                axes.add_patch(Rectangle((j + 0.06, i + 0.08), 0.88, 0.84, **look))
+
+
+def _ink(estimate: float) -> dict[str, Any]:
+    """How a number is written on a cell of the colour of this correlation."""
+    ink = "white" if abs(estimate) > LIGHT_TEXT_ABOVE else "black"
+    return {"ha": "center", "va": "center", "color": ink}
+
+
+def _stage_parameter(name: str) -> str:
+    """Write "d3" as "depth, stage 3"."""
+    if name.startswith("cumulative"):
+        return name
+    return f"{STAGE_PARAMETERS[name[0]]}, stage {name[1:]}"

@@ -1,0 +1,179 @@
+"""Sweep files as text: YAML, `key.path=value` overrides, and one line for what is wrong.
+
+Nothing here is about studies: `Strict` is what every part of a sweep file is.
+"""
+
+import difflib
+import re
+import reprlib
+from collections.abc import Hashable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from anynet_study.errors import UserError
+
+#: The tag of `<<`, which is no key but takes over those of another mapping.
+MERGE = "tag:yaml.org,2002:merge"
+#: What pydantic calls the kinds of values, in the words of a YAML file.
+KINDS = {
+    "dict_type": "a mapping of keys",
+    "model_type": "a mapping of keys",
+    "list_type": "a list",
+    "tuple_type": "a list",
+}
+
+
+class Strict(BaseModel):
+    """A frozen part of a sweep file in which unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key given twice, which plain YAML lets the last one win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        named = [key for key, _ in node.value if key.tag != MERGE]
+        keys = [self.construct_object(key, deep=True) for key in named]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key `{key}` is given twice", node.start_mark
+                )
+        return super().construct_mapping(node, deep)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes texts that `_Loader` would read as numbers."""
+
+
+#: 1e9 and 5.5e8 are numbers, as in YAML 1.2; PyYAML, which follows 1.1, wants 1.0e+9.
+EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
+for _kind in (_Loader, _Dumper):
+    _kind.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+0123456789"))
+
+
+def load_yaml(path: Path) -> dict[str, Any]:
+    """Read a YAML mapping; UserError names the file and the line."""
+    try:
+        content = parse_yaml(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such sweep file") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not a text file in UTF-8 (byte {error.start})") from None
+    except ValueError as error:
+        raise UserError(f"{path}: not valid YAML: {error}") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: a sweep file is a mapping of keys, this is not")
+    return content
+
+
+def parse_yaml(text: str) -> Any:
+    """Read YAML; ValueError in one line for whatever is wrong with it."""
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        line = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
+        raise ValueError(f"{error.problem}{line}") from None
+    except (yaml.YAMLError, ValueError) as error:  # such as a date in month 13
+        raise ValueError(" ".join(str(error).split())) from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def dump_yaml(content: dict[str, Any]) -> str:
+    """Write a mapping as YAML, in its own order."""
+    return yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+
+
+def apply_override(content: dict[str, Any], override: str) -> None:
+    """Set `recipes.basic.epochs=3` in `content` in place; the value is read as YAML."""
+    key, equals, value = override.partition("=")
+    if not equals or not all(key.split(".")):
+        raise UserError(f"override `{override}`: write it as key.path=value")
+    *parents, last = key.split(".")
+    for parent in parents:
+        if content.get(parent) is None:
+            content[parent] = {}
+        content = content[parent]
+        if not isinstance(content, dict):
+            raise UserError(f"override `{override}`: `{parent}` is a value, it has no keys")
+    try:
+        content[last] = parse_yaml(value)
+    except ValueError as error:
+        raise UserError(f"override `{override}`: the value is not valid YAML: {error}") from None
+
+
+def describe(error: ValidationError, model: type[BaseModel], content: Any) -> str:
+    """The first error in one line: the key, its value, what is legal; and how many more.
+
+    `content` is what was validated.
+    """
+    problems = error.errors(include_url=False)
+    # An unknown key is most often the cause of the others.
+    unknown = ("extra_forbidden", "invalid_key")
+    first = next((p for p in problems if p["type"] in unknown), problems[0])
+    where = _key(first, content)
+    others = len({_key(problem, content) for problem in problems}) - 1
+    more = f" (and {others} more)" if others else ""
+    if first["type"] in unknown:
+        legal = legal_keys(str(first["loc"][-1]), _fields(model, first["loc"]))
+        return f"unknown key `{where}`; {legal}{more}"
+    if first["type"] == "missing":
+        return f"`{where}` is missing{more}"
+    if first["type"] in KINDS:
+        message = f"should be {KINDS[first['type']]}"
+    else:
+        message = first["msg"].removeprefix("Value error, ")
+        message = message[0].lower() + message[1:]
+    if not where:
+        return f"{message}{more}"
+    value = "" if isinstance(first["input"], dict) else f" = {_short(first['input'])}"
+    return f"`{where}`{value}: {message}{more}"
+
+
+def _key(problem: ErrorDetails, content: Any) -> str:
+    """The key that a problem is about, without what pydantic adds: a union's members, ..."""
+    path = []
+    for part in problem["loc"]:
+        if isinstance(content, Mapping):
+            is_key = part in content
+        else:
+            is_key = isinstance(part, int) and isinstance(content, list) and part < len(content)
+        if is_key:
+            content = content[part]
+        if is_key or (problem["type"] == "missing" and part == problem["loc"][-1]):
+            path.append(str(part))
+    return ".".join(path)
+
+
+def _short(value: Any) -> str:
+    """A value as in Python, cut where it is long."""
+    shortener = reprlib.Repr()
+    shortener.maxstring = shortener.maxother = 80
+    return shortener.repr(value)
+
+
+def legal_keys(unknown: str, legal: Iterable[str]) -> str:
+    """`did you mean ...? legal keys: ...` for a key that does not exist."""
+    legal = list(legal)
+    near = difflib.get_close_matches(unknown, legal, n=1, cutoff=0.6)
+    hint = f"did you mean `{near[0]}`? " if near else ""
+    return f"{hint}legal keys: {', '.join(legal)}"
+
+
+def _fields(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+    """The legal keys beside the one at `location`, walking models and mappings of models."""
+    current: Any = model
+    for part in location[:-1]:
+        if isinstance(current, type) and issubclass(current, BaseModel):
+            current = current.model_fields[str(part)].annotation
+        else:  # a mapping: its values are the last type argument
+            current = get_args(current)[-1]
+    return list(current.model_fields)

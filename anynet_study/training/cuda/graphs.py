@@ -1,0 +1,101 @@
+"""A procedure that runs on the device alone: eagerly, or recorded once as a CUDA graph."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+#: Runs before the recording: libraries choose their kernels and take their workspaces.
+WARM_UP = 3
+#: Replays that the host may be ahead of the device. Enough to keep it busy; more would delay what
+#: the host waits for, as a checkpoint before a preemption, and hold the batches of all of them.
+LEAD = 8
+Body = Callable[[], None]
+
+
+class Program:
+    """Runs one procedure many times, as a CUDA graph or as it is.
+
+    A graph is recorded at the first call, on the current stream, which must not be the default
+    one. The procedure is given at every call instead of being kept: its owner keeps the program,
+    and in a cycle of the two the memory of a GPU would wait for Python's garbage collection.
+    """
+
+    def __init__(
+        self,
+        graph: bool,
+        share_memory_with: "Program | None" = None,
+        record: "Callable[[Body, Any], Paced] | None" = None,
+    ) -> None:
+        """`share_memory_with`: a program that never runs at the same time as this one."""
+        self._wanted = graph
+        self._sharer = share_memory_with
+        self._record = record or cuda_graph
+        self._recording: Paced | None = None
+
+    def __call__(self, body: Body, changes: Callable[[], Sequence[Tensor]]) -> None:
+        """Run `body`, which is the same at every call.
+
+        It must not wait for the device or make anything on the host. `changes` lists all that it
+        changes: what precedes a recording leaves no trace.
+        """
+        if not self._wanted:
+            body()
+            return
+        if self._recording is None:
+            warm_up(body, changes())
+            other = self._sharer._recording if self._sharer else None
+            self._recording = self._record(body, other.pool() if other else None)
+        self._recording.replay()
+
+
+def cuda_graph(body: Body, pool: Any) -> "Paced":
+    """Record `body` on the current stream, in the memory of `pool` or in a new one."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(
+        graph,
+        pool=pool,
+        stream=torch.cuda.current_stream(),
+        # Threads that read batches may take pinned memory meanwhile.
+        capture_error_mode="thread_local",
+    ):
+        body()
+    return Paced(graph, lambda: torch.cuda.Event(blocking=True))
+
+
+class Paced:
+    """A CUDA graph whose replays the host tells the device only little ahead of time."""
+
+    def __init__(
+        self, recording: torch.cuda.CUDAGraph, make_event: Callable[[], torch.cuda.Event]
+    ) -> None:
+        self._recording, self._make_event = recording, make_event
+        self._told: deque[torch.cuda.Event] = deque()
+
+    def replay(self) -> None:
+        """Replay, after waiting for the replay that was so many ago."""
+        if len(self._told) < LEAD:
+            event = self._make_event()
+        else:
+            event = self._told.popleft()
+            event.synchronize()
+        self._recording.replay()
+        event.record()
+        self._told.append(event)
+
+    def pool(self) -> Any:
+        """The memory of what happens within."""
+        return self._recording.pool()
+
+
+def warm_up(body: Body, changes: Sequence[Tensor]) -> None:
+    """Run `body` a few times, each time as if it was the first, and leave no trace."""
+    before = [tensor.detach().clone() for tensor in changes]
+    for _ in range(WARM_UP):
+        body()
+        # After each: a step too far would read past the end of the epoch's tables.
+        with torch.no_grad():
+            for tensor, value in zip(changes, before, strict=True):
+                tensor.copy_(value)

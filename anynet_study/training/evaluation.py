@@ -1,0 +1,292 @@
+"""Further evaluations of a trained network: what is asked, of which images, among which classes.
+
+Imports no torch; `evaluation_pass` does what is asked here.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from anynet_study.data import DatasetView, PackedDataset, load_dataset
+from anynet_study.data.packed.dataset import Labels
+from anynet_study.data.seeded import seeded_order, seeded_uniform
+from anynet_study.data.variants import ClassChoice
+from anynet_study.data.views import of_classes
+from anynet_study.errors import UserError
+
+Indices = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+# The 17 test-time transforms of paper 4 (appendix B.2) and their parameters.
+#
+# The paper names the transforms, not their parameters. These are the defaults of the usual library
+# (torchvision) or, where it has none, moderate values of common use. Unlike there, each image is
+# transformed, none left as it is by chance: as the error of a mixture is the mean of the errors,
+# a mixture with the untouched images follows from these and the identity's.
+
+TransformName = Literal[
+    "identity",
+    "blur",
+    "sharpness",
+    "affine",
+    "colour_jitter",
+    "contrast",
+    "equalise",
+    "grayscale",
+    "horizontal_flip",
+    "invert",
+    "perspective",
+    "posterise",
+    "resized_crop",
+    "rotation",
+    "sharpness_change",
+    "solarise",
+    "vertical_flip",
+]
+Parameters = Mapping[str, "float | list[float]"]
+
+#: Raised whenever a transform gives other pixels than before.
+TRANSFORMS_VERSION = 1
+#: Random numbers an image, used or not.
+DRAWS_PER_IMAGE = 8
+
+#: Keyword arguments of the transform's function, documented there. Ranges are drawn from
+#: uniformly, for each image anew.
+TRANSFORMS: Mapping[TransformName, Parameters] = MappingProxyType(
+    {
+        "identity": {},
+        "blur": {"sigma": [0.1, 2.0]},
+        "sharpness": {"factor": [2.0, 2.0]},
+        "affine": {"degrees": 30.0, "shift": 0.1, "scale": [0.8, 1.2]},
+        "colour_jitter": {"spread": 0.4, "hue": 0.1},
+        "contrast": {"factor": [0.1, 1.9]},
+        "equalise": {},
+        "grayscale": {},
+        "horizontal_flip": {},
+        "invert": {},
+        "perspective": {"distortion": 0.5},
+        "posterise": {"bits": 2},
+        "resized_crop": {"area": [0.08, 1.0], "ratio": [0.75, 4 / 3]},
+        "rotation": {"degrees": 30.0},
+        "sharpness_change": {"factor": [0.1, 1.9]},
+        "solarise": {"threshold": 128},
+        "vertical_flip": {},
+    }
+)
+
+
+class EvaluationSpec(BaseModel):
+    """Another test of a trained network: other images, transformed images, or fewer classes.
+
+    The three combine. At least one of `test_set`, `transform` and `classes` is given.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: A packed dataset whose test split is used instead of the run's own. Its classes are matched
+    #: by name with those trained on; the others are left out, of the images and of the guesses.
+    test_set: str | None = Field(None, min_length=1)
+    #: What is done to each test image (paper 4, appendix B.2).
+    transform: TransformName | None = None
+    #: How many of the trained classes, drawn with `class_seed`, or which; the network chooses
+    #: among these alone (paper 5: label sets of other sizes). None: all.
+    classes: ClassChoice | None = None
+    #: Of two draws with one seed, the smaller is part of the larger.
+    class_seed: int = Field(0, ge=0)
+    #: Labels of the datasets whose networks are evaluated; None: all for which it makes sense.
+    datasets: tuple[str, ...] | None = Field(None, min_length=1)
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> Self:
+        if self.test_set is None and self.transform is None and self.classes is None:
+            raise ValueError("an evaluation needs at least one of: test_set, transform, classes")
+        return self
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """What a trained network is tested on, and among which classes it chooses."""
+
+    #: Its test split is used.
+    dataset: PackedDataset
+    #: Rows of that split, ascending.
+    index: Indices
+    #: The class of each of these images, as the network numbers it; of several an image (images,
+    #: trained classes) of zeros and ones.
+    labels: Labels
+    #: (trained classes,) whether the network may choose this class.
+    allowed: NDArray[np.bool_]
+    transform: TransformName
+    #: Images of the split that are of none of the allowed classes.
+    left_out: int
+    #: With the run, all that determines the result and nothing else. JSON-able.
+    identity: dict[str, Any]
+
+    def canonical(self) -> str:
+        """The identity as JSON with sorted keys: equal identities, equal text."""
+        return json.dumps(self.identity, sort_keys=True, separators=(",", ":"))
+
+    @property
+    def evaluation_id(self) -> str:
+        """16 hexadecimal digits: a hash of the canonical identity."""
+        return hashlib.sha256(self.canonical().encode()).hexdigest()[:16]
+
+    def draws(self) -> NDArray[np.float64]:
+        """(images, DRAWS_PER_IMAGE) numbers in [0, 1) from which each image's transform is derived.
+
+        They depend on the transform, the dataset's content and the image's row in it alone: with
+        fewer classes the remaining images are transformed as before.
+        """
+        rows = int(self.index[-1]) + 1
+        key = ("transform", TRANSFORMS_VERSION, self.transform, self.dataset.content_hash)
+        return seeded_uniform((rows, DRAWS_PER_IMAGE), *key)[self.index]
+
+
+def make_evaluation_set(spec: EvaluationSpec, view: DatasetView) -> EvaluationSet:
+    """The test set `spec` asks for, for networks trained on `view`.
+
+    NotApplicableError (a UserError) where fewer than two classes match or the images have another
+    size; UserError where `spec.test_set` is not there.
+    """
+    dataset = view.dataset if spec.test_set is None else load_dataset(spec.test_set)
+    if dataset.multi_label != view.multi_label:
+        raise NotApplicableError(
+            f"evaluation on {dataset.name!r}: its images have "
+            f"{'several classes' if dataset.multi_label else 'one class'} each, those trained on "
+            "do not"
+        )
+    allowed = allowed_classes(spec, view, dataset)
+    if dataset.size != view.size:
+        raise NotApplicableError(
+            f"evaluation on {dataset.name!r}: its images have {dataset.size} pixels, those trained "
+            f"on {view.size}; pack it again with: anynet-study data add {dataset.name} "
+            f"--size {view.size}"
+        )
+    index, labels = view.test_index, view.test_labels
+    if spec.test_set is not None:
+        index, labels = _matched(view, dataset)
+    kept = labels[:, allowed].any(axis=1) if view.multi_label else allowed[labels]
+    if not kept.any():
+        raise NotApplicableError(f"evaluation on {dataset.name!r}: no test image of its classes")
+    return EvaluationSet(
+        dataset=dataset,
+        index=index[kept],
+        labels=labels[kept],
+        allowed=allowed,
+        transform=spec.transform or "identity",
+        left_out=dataset.counts("test").images - int(kept.sum()),
+        identity=_identity(spec, dataset, tuple(np.array(view.classes)[allowed].tolist())),
+    )
+
+
+@dataclass(frozen=True)
+class EvaluationSets:
+    """One evaluation on all the datasets of a study."""
+
+    #: By the label of the dataset that the networks were trained on.
+    sets: dict[str, EvaluationSet]
+    #: Why the evaluation makes no sense for the others, by their label.
+    skipped: dict[str, str]
+
+
+def evaluation_sets(spec: EvaluationSpec, views: Mapping[str, DatasetView]) -> EvaluationSets:
+    """Resolve `spec` for the datasets it names, or else for all for which it makes sense.
+
+    `views` by label. UserError where a dataset that it names, or every dataset, does not fit.
+    """
+    sets, skipped = {}, {}
+    for label in spec.datasets or views:
+        try:
+            sets[label] = make_evaluation_set(spec, views[label])
+        except NotApplicableError as error:
+            if spec.datasets is not None:
+                raise
+            skipped[label] = str(error)
+    if not sets:
+        label, reason = next(iter(skipped.items()))
+        raise UserError(f"no dataset fits this evaluation; {label}: {reason}")
+    return EvaluationSets(sets, skipped)
+
+
+def _matched(view: DatasetView, dataset: PackedDataset) -> tuple[Indices, Labels]:
+    """Test images of trained classes, matched by name, and these classes as `view` numbers them."""
+    return of_classes(dataset.labels("test"), view.numbers_of(dataset.classes))
+
+
+def _identity(
+    spec: EvaluationSpec, dataset: PackedDataset, classes: tuple[str, ...]
+) -> dict[str, Any]:
+    identity: dict[str, Any] = {"content_hash": dataset.content_hash}
+    if set(classes) != set(dataset.classes):
+        identity["classes"] = sorted(classes)
+    if spec.transform not in (None, "identity"):
+        parameters = dict(TRANSFORMS[spec.transform])
+        identity["transform"] = {
+            "name": spec.transform,
+            "version": TRANSFORMS_VERSION,
+            **parameters,
+        }
+    return identity
+
+
+class NotApplicableError(UserError):
+    """The evaluation makes no sense for networks trained on this dataset."""
+
+
+def allowed_classes(spec: EvaluationSpec, view: DatasetView, dataset: PackedDataset) -> Mask:
+    """(trained classes,) those that `dataset` has, by name, and that `spec` asks for.
+
+    NotApplicableError where fewer than two are shared or one that is asked for is missing.
+    """
+    shared = np.ones(len(view.classes), bool)
+    if spec.test_set is not None:
+        shared = np.isin(np.arange(len(view.classes)), view.numbers_of(dataset.classes))
+    if shared.sum() < 2:
+        raise NotApplicableError(
+            f"evaluation on {dataset.name!r}: at least 2 of its classes must be among those "
+            f"trained on, {shared.sum()} are; it has {_some(dataset.classes)}; trained on were "
+            f"{_some(view.classes)}"
+        )
+    if spec.classes is None:
+        return shared
+    if isinstance(spec.classes, int):
+        return _drawn(spec.classes, spec.class_seed, shared, dataset)
+    return _listed(spec.classes, view, shared)
+
+
+def _drawn(count: int, seed: int, shared: Mask, dataset: PackedDataset) -> Mask:
+    """The first `count` in the seeded order of all trained classes that are shared.
+
+    So a subset on a shifted test set is the one on the run's own, where all its classes match.
+    """
+    if count > shared.sum():
+        raise NotApplicableError(
+            f"evaluation with {count} classes: {shared.sum()} of {dataset.name!r} were trained on"
+        )
+    order = seeded_order(len(shared), "classes", seed)
+    chosen = np.zeros_like(shared)
+    chosen[order[shared[order]][:count]] = True
+    return chosen
+
+
+def _listed(names: Sequence[str], view: DatasetView, shared: Mask) -> Mask:
+    legal = [name for name, there in zip(view.classes, shared, strict=True) if there]
+    for name in names:
+        if name not in legal:
+            raise NotApplicableError(
+                f"evaluation with class {name!r}: it must be trained on and in the test set; "
+                f"there are {_some(legal)}"
+            )
+    return np.isin(view.classes, names)
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:8])
+    return f"{shown} and {len(names) - 8} more" if len(names) > 8 else shown

@@ -1,1 +1,0 @@
-"""The test-time transforms of paper 4: their names (`catalog`, without torch) and what they do."""
