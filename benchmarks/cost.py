@@ -4,8 +4,8 @@
 
 For each study the median relative error of predicted seconds: by the built-in prices; times the
 factor of the first runs of the plan, tested on the others; times the factor of all datasets but
-one, tested on that; and the same of further evaluations. Then the prices that fit all the studies
-best, ready to be pasted into `dispatch.cost.prices`. With --memory some runs are
+one, tested on that. Then the prices that fit all the studies best, ready to be pasted into
+`dispatch.cost.prices`. With --memory some runs are
 trained for an epoch, each in a process of its own, and their peaks compared.
 """
 
@@ -17,15 +17,10 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 
 import numpy as np
-import pandas as pd
 from scipy.optimize import nnls
 
 from anynet_study.design_space.population_table import groups_of
-from anynet_study.dispatch.calibration import (
-    latest_runs,
-    measured_evaluations,
-    predicted_evaluations,
-)
+from anynet_study.dispatch.calibration import latest_runs
 from anynet_study.dispatch.cost.features import Features, FloatArray, Workload, run_features
 from anynet_study.dispatch.cost.memory import CPU_MEMORY, MIB, run_bytes, shared_bytes
 from anynet_study.dispatch.cost.prices import built_in_cost
@@ -63,21 +58,16 @@ def main() -> None:
         study = open_study(name)
         finished.append(_finished(study))
         _print_errors(name, finished[-1])
-        _print_evaluations(study)
     _print_prices(finished)
     if arguments.memory:
         for name in arguments.studies:
             _print_memory(name, open_study(name))
 
 
-def _timings(study: OpenStudy) -> pd.DataFrame:
+def _finished(study: OpenStudy) -> Finished:
     reader = JournalReader(study.folder.journals)
     reader.read()
-    return reader.timings()
-
-
-def _finished(study: OpenStudy) -> Finished:
-    runs = latest_runs(study.plan, _timings(study), ALL).sort_values("place")
+    runs = latest_runs(study.plan, reader.timings(), ALL).sort_values("place")
     if not len(runs):
         raise SystemExit(f"{study.sweep.name}: no planned run has been completed")
     features, datasets = np.empty((len(runs), len(Features._fields))), []
@@ -116,24 +106,6 @@ def _print_errors(name: str, runs: Finished) -> None:
         if not this.all():
             error = _error(runs.part(this), _factor(runs.part(~this)))
             print(f"  without {dataset:19} {error:4.0f}%")
-
-
-def _print_evaluations(study: OpenStudy) -> None:
-    """Of the study's further evaluations, if it has any."""
-    timings = _timings(study)
-    runs = latest_runs(study.plan, timings, ALL)
-    tests = measured_evaluations(study.plan, timings, runs["run_id"], ALL)
-    if not len(tests):
-        return
-    seconds = tests["seconds"].to_numpy()
-    cost = built_in_cost(str(runs["device"].iloc[-1]))
-    ratios = seconds / predicted_evaluations(study.plan, tests, cost)
-    spent = 100 * seconds.sum() / (runs["seconds"].sum() + seconds.sum())
-    print(f"  {len(seconds)} further evaluations, {spent:.0f}% of the time")
-    print(f"    built-in prices           {100 * np.median(np.abs(1 / ratios - 1)):4.0f}%")
-    for first in (first for first in FIRST if first < len(seconds)):
-        off = 100 * np.median(np.abs(np.median(ratios[:first]) / ratios[first:] - 1))
-        print(f"    after the first {first:3}       {off:4.0f}%")
 
 
 def _print_prices(studies: Sequence[Finished]) -> None:

@@ -1,12 +1,12 @@
 """How long the runs of a study will take, by the runs of it that have finished.
 
 A device's built-in prices (`cost.prices`) tell runs apart; how fast this machine is with this study
-is one factor: the median of measured over predicted seconds. Further evaluations have their own.
+is one factor: the median of measured over predicted seconds. It does as well as prices fitted to
+the runs (`python -m benchmarks.cost` tells the error on held-out datasets).
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,11 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anynet_study.data import DatasetView
-from anynet_study.dispatch.cost.features import (
-    FloatArray,
-    evaluation_features,
-    run_features,
-)
+from anynet_study.dispatch.cost.features import FloatArray, evaluation_features, run_features
 from anynet_study.dispatch.cost.prices import CostModel, built_in_cost
 from anynet_study.dispatch.plan import Plan
 from anynet_study.dispatch.recorded import Recorded
@@ -28,7 +24,7 @@ if TYPE_CHECKING:
 
 #: The factor is of this many runs at most, the latest: more change little.
 MOST_RUNS = 500
-#: Of fewer runs no error is told: the factor fits them too well.
+#: Of fewer runs no error is given: the factor fits them too well.
 FEWEST_FOR_ERROR = 4
 
 
@@ -47,26 +43,18 @@ def calibrate(
 ) -> Calibrated:
     """Predict the lengths of all runs, by the `timings` (`JournalReader.timings`) of some of them.
 
-    Only runs with the latest one's device and engine count, and their further evaluations. Before
-    any run has finished the lengths stay as planned, by the `expected` cost; after that prices are
-    those of the device that it was, which may not be what was expected of the sweep.
+    Only runs with the latest one's device and engine count. Before any run has finished the lengths
+    stay as planned, by the `expected` cost; after that prices are those of the device that it was,
+    which may not be what was expected of the sweep.
     """
     runs = latest_runs(plan, timings)
     if not len(runs):
         return Calibrated(plan, expected, {})
     cost = built_in_cost(runs["device"].iloc[-1])
-    ratios = runs["seconds"].to_numpy() / predicted_runs(plan, views, runs, cost)
+    ratios = runs["seconds"].to_numpy() / predicted_seconds(plan, views, runs, cost)
     factor = float(np.median(ratios))
     error = float(np.median(np.abs(factor / ratios - 1))) if len(runs) >= FEWEST_FOR_ERROR else nan
-    tests = measured_evaluations(plan, timings, runs["run_id"])
-    slower = tests["seconds"].to_numpy() / predicted_evaluations(plan, tests, cost)
-    cost = replace(
-        cost,
-        factor=factor,
-        evaluation_factor=float(np.median(slower)) if len(tests) else factor,
-        runs=len(runs),
-        error=error,
-    )
+    cost = replace(cost, factor=factor, runs=len(runs), error=error)
     ended = dict(zip(runs["run_id"], runs["ended"], strict=True))
     return Calibrated(plan.with_lengths(plan.workloads(views), cost), cost, ended)
 
@@ -81,71 +69,26 @@ def latest_runs(plan: Plan, timings: "pd.DataFrame", most: int = MOST_RUNS) -> "
     runs = runs.assign(first=~runs["journal"].duplicated())
     runs = runs[(runs["status"] == "completed") & (runs["seconds"] > 0)]
     runs = runs.sort_values("ended", kind="stable").tail(most)
-    places = plan.find(runs["run_id"]).places
-    by_id = dict(zip(plan.table.reshape(-1)[places].astype(str), places.tolist(), strict=True))
-    runs = runs[runs["run_id"].isin(by_id)]
-    runs = runs.assign(place=runs["run_id"].map(by_id))
-    same = (runs[["device", "engine"]] == runs[["device", "engine"]].iloc[-1:].squeeze()).all(
-        axis=1
-    )
-    return runs[same]
+    found = plan.find(runs["run_id"])
+    places = dict(zip(found.ids(), found.places.tolist(), strict=True))
+    runs = runs[runs["run_id"].isin(places)]
+    runs = runs.assign(place=runs["run_id"].map(places))
+    device, engine = runs["device"].iloc[-1:], runs["engine"].iloc[-1:]
+    return runs[runs["device"].isin(device) & runs["engine"].isin(engine)]
 
 
-def predicted_runs(
+def predicted_seconds(
     plan: Plan, views: Mapping[str, DatasetView], runs: "pd.DataFrame", cost: CostModel
 ) -> FloatArray:
     """Predicted seconds of training each of some runs (`latest_runs`), shape (n,)."""
-    works, groups = plan.workloads(views), plan.population.groups
+    works = plan.workloads(views)
     rows, columns = np.divmod(runs["place"].to_numpy(np.int64), len(plan.settings))
-    start = cost.factor * cost.prices.starts * runs["first"].to_numpy(float)
-    seconds = np.empty(len(runs))
+    seconds = cost.factor * cost.prices.starts * runs["first"].to_numpy(float)
     for column in np.unique(columns):
-        trained = cost.seconds(run_features(groups, works[column]))
+        trained = cost.seconds(run_features(plan.population.groups, works[column]))
         mine = columns == column
-        seconds[mine] = trained[plan.rows[rows[mine], 0]]
-    seconds += start
+        seconds[mine] += trained[plan.rows[rows[mine], 0]]
     return seconds
-
-
-def measured_evaluations(
-    plan: Plan, timings: "pd.DataFrame", run_ids: Collection[str], most: int = MOST_RUNS
-) -> "pd.DataFrame":
-    """The latest further evaluations that are planned, of these runs, by when they ended."""
-    planned = {test.evaluation_id for setting in plan.settings for test in setting.tests}
-    tests = timings[
-        timings["evaluation_id"].isin(planned)
-        & timings["run_id"].isin(run_ids)
-        & (timings["seconds"] > 0)
-    ]
-    return tests.sort_values("ended", kind="stable").tail(most)
-
-
-def predicted_evaluations(plan: Plan, tests: "pd.DataFrame", cost: CostModel) -> FloatArray:
-    """Predicted seconds of each of some further evaluations (`measured_evaluations`), (n,)."""
-    found, lengths = plan.find(tests["run_id"]), _evaluation_lengths(plan, cost)
-    places = dict(zip(found.ids(), found.places.tolist(), strict=True))
-    seconds = []
-    for run_id, evaluation_id in zip(tests["run_id"], tests["evaluation_id"], strict=True):
-        row, column = divmod(places[run_id], len(plan.settings))
-        seconds.append(lengths(column, (evaluation_id,))[plan.rows[row, 0]])
-    return np.array(seconds)
-
-
-def _evaluation_lengths(
-    plan: Plan, cost: CostModel
-) -> Callable[[int, tuple[str, ...]], FloatArray]:
-    """Tells what evaluations (ids) of a setting's column take of each architecture, in seconds."""
-
-    @cache
-    def lengths(column: int, evaluations: tuple[str, ...]) -> FloatArray:
-        setting = plan.settings[column]
-        tests = [test for test in setting.tests if test.evaluation_id in evaluations]
-        resolution = setting.resolved.resolution
-        return cost.evaluation_seconds(
-            evaluation_features(plan.population.groups, tests, resolution)
-        )
-
-    return lengths
 
 
 def kept_weights(folder: Path) -> set[str]:
@@ -160,14 +103,19 @@ def with_what_is_left(
 
     Without weights a run is trained once more for its evaluations, which takes its whole length.
     """
-    completed = [run_id for run_id in kept if recorded.runs.get(run_id) == "completed"]
-    found = plan.find(completed)
+    found = plan.find(run_id for run_id in kept if recorded.runs.get(run_id) == "completed")
     if not len(found):
         return plan
-    left, lengths = np.full(plan.table.size, np.nan), _evaluation_lengths(plan, cost)
+    left = np.full(plan.table.size, np.nan)
+    lengths: dict[tuple[int, tuple[str, ...]], FloatArray] = {}
     for place, run_id in zip(found.places.tolist(), found.ids(), strict=True):
         row, column = divmod(place, len(plan.settings))
-        asked = plan.settings[column].evaluations
-        missing = tuple(recorded.missing_evaluations(run_id, asked))
-        left[place] = lengths(column, missing)[plan.rows[row, 0]]
+        setting = plan.settings[column]
+        missing = tuple(recorded.missing_evaluations(run_id, setting.evaluations))
+        if (column, missing) not in lengths:
+            tests = [test for test in setting.tests if test.evaluation_id in missing]
+            resolution = setting.resolved.resolution
+            features = evaluation_features(plan.population.groups, tests, resolution)
+            lengths[column, missing] = cost.seconds(features)
+        left[place] = lengths[column, missing][plan.rows[row, 0]]
     return replace(plan, left=left)

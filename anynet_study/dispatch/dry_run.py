@@ -131,7 +131,7 @@ def _setting_cost(
 ) -> SettingCost:
     groups, device = plan.population.groups, device_memory(cost.name)
     architectures, setting = plan.rows[:, 0], plan.settings[column]
-    tested = cost.evaluation_seconds(evaluation_features(groups, setting.tests, work.resolution))
+    tested = cost.seconds(evaluation_features(groups, setting.tests, work.resolution))
     return SettingCost(
         dataset=setting.dataset,
         recipe=setting.recipe,

@@ -34,9 +34,9 @@ from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
 FOREVER_MIN = 60 * 24 * 365
-#: Longest share of the time spent on looking at the journals.
+#: Longest share of the time spent on reading journals, and seconds between two looks at them.
 LOOK_SHARE = 0.02
-SHORTEST_LOOK = 0.5
+LOOK_SECONDS = 0.5
 #: Between two looks at whether a worker has ended, which costs nothing, in seconds.
 TICK = 0.1
 
@@ -144,8 +144,6 @@ class _LocalTraining:
         self._deaths: list[Death] = []
         #: Processes that this machine had killed for want of memory, when that was last looked at.
         self._killed = out_of_memory_kills()
-        #: Seconds that the last look at the journals took.
-        self._looked = 0.0
 
     def retries_of(self, recorded: Recorded) -> dict[str, Retry]:
         """The failed runs that are to be tried again now."""
@@ -165,7 +163,8 @@ class _LocalTraining:
     def follow_others(self) -> None:
         """Wait until other jobs of the study have ended."""
         while ledger.live_jobs(self.study.jobs):
-            _wait(self._look())
+            self._look()
+            _wait()
 
     def _train(self, todo: Plan) -> None:
         """Keep this machine's workers at `todo` until it is done or those left get nowhere."""
@@ -173,7 +172,8 @@ class _LocalTraining:
         workers = submit_locally(study, sweep, todo, attached=True, retries=self.retries)
         try:
             while workers:
-                _wait(self._look(), workers)
+                self._look()
+                _wait(workers)
                 for worker in [worker for worker in workers if worker.job.done()]:
                     workers.remove(worker)
                     if left := self._left_by(worker):
@@ -183,6 +183,7 @@ class _LocalTraining:
         finally:
             for worker in workers:
                 worker.job.cancel(check=False)
+        self.reader.read()
         self._look()
 
     def _give_less_memory(self) -> None:
@@ -205,23 +206,16 @@ class _LocalTraining:
         record_deaths(self.study, self.plan, failed)
         return self.reader.read().left(left, self.retries)
 
-    def _look(self) -> float:
-        """Report how far it is; seconds to the next look.
-
-        A failed run that is to be tried again is not done.
-        """
-        began = time.monotonic()
-        recorded = self.reader.read()
+    def _look(self) -> None:
+        """Report how far it is. A failed run that is to be tried again is not done."""
+        recorded = self.reader.look(LOOK_SHARE)
         failed = recorded.failed_kinds(self.plan).total()
         done = len(self.plan) - len(recorded.todo(self.plan, self.retries))
         self.report(done, note=f"{failed} failed" if failed else "")
-        # The quicker of two: the first that finds a journal also imports what reads it.
-        last, self._looked = self._looked, time.monotonic() - began
-        return max(SHORTEST_LOOK, min(last, self._looked) / LOOK_SHARE)
 
 
-def _wait(seconds: float, workers: Iterable[LocalWorker] = ()) -> None:
-    """Wait so long, or until one of the workers has ended."""
-    until = time.monotonic() + seconds
+def _wait(workers: Iterable[LocalWorker] = ()) -> None:
+    """Wait until the next look, or until one of the workers has ended."""
+    until = time.monotonic() + LOOK_SECONDS
     while time.monotonic() < until and not any(worker.job.done() for worker in workers):
         time.sleep(TICK)

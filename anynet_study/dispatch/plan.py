@@ -197,8 +197,7 @@ class Plan(Sequence[PlannedRun]):
         groups, columns = self.population.groups, []
         for setting, work in zip(self.settings, works, strict=True):
             tests = evaluation_features(groups, setting.tests, work.resolution)
-            trained = cost.seconds(run_features(groups, work))
-            columns.append(trained + cost.evaluation_seconds(tests))
+            columns.append(cost.seconds(run_features(groups, work) + tests))
         return replace(self, lengths=np.stack(columns, axis=1), left=None)
 
 

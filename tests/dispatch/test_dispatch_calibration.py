@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_dispatch_recorded import evaluation_row, row
+from test_dispatch_recorded import row
 
 from anynet_study.cli.dry_run import print_cost
 from anynet_study.dispatch.calibration import (
@@ -16,12 +16,12 @@ from anynet_study.dispatch.calibration import (
     latest_runs,
     with_what_is_left,
 )
-from anynet_study.dispatch.cost.features import evaluation_features
-from anynet_study.dispatch.cost.prices import CPU_CORE, H100, V100, CostModel
+from anynet_study.dispatch.cost.features import FloatArray, evaluation_features
+from anynet_study.dispatch.cost.prices import CPU_CORE, H100, V100
 from anynet_study.dispatch.launch import OpenStudy, open_sweep
-from anynet_study.dispatch.plan import Plan, PlannedRun, make_plan
+from anynet_study.dispatch.plan import PlannedRun, make_plan
 from anynet_study.dispatch.recorded import JournalReader, Recorded
-from anynet_study.store import EvaluationWriter, JournalWriter, RunRecord
+from anynet_study.store import JournalWriter, RunRecord
 
 SWEEP = """
 name: timed
@@ -91,20 +91,23 @@ def test_planned_lengths_are_training_and_evaluations(study: OpenStudy, tmp_path
         assert len(setting.tests) == (3 if run.dataset == "digits" else 2)
         groups = plain.population.select([run.spec.architecture.id]).groups
         features = evaluation_features(groups, setting.tests, run.spec.recipe.resolution)
-        added = CPU_CORE.evaluation_seconds(features)[0]
+        added = CPU_CORE.seconds(features)[0]
         assert added > 0
         assert more[run.run_id] == pytest.approx(run.seconds + added)
 
 
-def lengths(study: OpenStudy, cost: CostModel) -> Plan:
-    return make_plan(study.sweep, study.population, study.views, cost)
+def training_seconds(study: OpenStudy) -> FloatArray:
+    """Of each run, without its further evaluations, by the built-in prices."""
+    settings = tuple(replace(setting, tests=()) for setting in study.plan.settings)
+    bare = replace(study.plan, settings=settings)
+    return bare.with_lengths(bare.workloads(study.views), CPU_CORE).seconds()
 
 
 def test_a_study_is_calibrated_by_its_runs(tmp_path: Path, study: OpenStudy):
-    """This machine takes 3 times as long as is built in, give or take; for evaluations, half."""
+    """This machine takes 3 times as long as is built in, give or take."""
     nothing = calibrate(study.plan, study.views, timings(tmp_path), CPU_CORE)
     assert (nothing.cost, nothing.plan, nothing.ended) == (CPU_CORE, study.plan, {})
-    trained = lengths(study, replace(CPU_CORE, factor=3.0, evaluation_factor=0.0)).seconds()
+    trained = 3 * training_seconds(study)
     noise = np.exp(np.random.default_rng(0).normal(0, 0.05, len(study.plan)))
     known = 15
     records = [
@@ -116,24 +119,12 @@ def test_a_study_is_calibrated_by_its_runs(tmp_path: Path, study: OpenStudy):
     first = calibrate(study.plan, study.views, timings(tmp_path), V100)
     assert (first.cost.name, first.cost.runs) == ("CPU core", known)
     assert first.cost.factor == pytest.approx(3, rel=0.05)
-    assert first.cost.evaluation_factor == first.cost.factor
     assert first.cost.error < 0.1
     words = "built-in prices of one CPU core, times 3 as 15 finished runs took, median error"
     assert first.cost.basis.startswith(words)
     assert len(first.ended) == known
-    with EvaluationWriter(tmp_path / "one.evaluations.arrow") as journal:
-        for run in study.plan[:known]:
-            for setting in study.plan.settings:
-                for test in setting.tests if setting.dataset == run.dataset else ():
-                    groups = study.population.select([run.spec.architecture.id]).groups
-                    features = evaluation_features(groups, [test], 8)
-                    seconds = 0.5 * CPU_CORE.evaluation_seconds(features)[0]
-                    journal.append(evaluation_row(run.run_id, test.evaluation_id, seconds=seconds))
-    both = calibrate(study.plan, study.views, timings(tmp_path), V100)
-    assert both.cost.factor == first.cost.factor
-    assert both.cost.evaluation_factor == pytest.approx(0.5)
-    truth = lengths(study, replace(CPU_CORE, factor=3.0, evaluation_factor=0.5)).seconds()
-    assert both.plan.seconds() == pytest.approx(truth, rel=0.05)
+    truth = make_plan(study.sweep, study.population, study.views, replace(CPU_CORE, factor=3.0))
+    assert first.plan.seconds() == pytest.approx(truth.seconds(), rel=0.05)
 
 
 @pytest.mark.parametrize("odd", [0.02, 50.0])
@@ -141,7 +132,7 @@ def test_a_run_that_does_not_fit_the_others_says_little(
     tmp_path: Path, study: OpenStudy, odd: float
 ):
     """The machine was busy; or a run's time was cut short."""
-    trained = lengths(study, replace(CPU_CORE, evaluation_factor=0.0)).seconds()
+    trained = training_seconds(study)
     records = [took(run, trained[i], 1e9 + i) for i, run in enumerate(study.plan[:5])]
     write(tmp_path, "one", [replace(records[0], seconds=odd * records[0].seconds), *records[1:]])
     cost = calibrate(study.plan, study.views, timings(tmp_path), CPU_CORE).cost
@@ -179,7 +170,7 @@ def test_of_a_trained_run_only_missing_evaluations_are_left(tmp_path: Path, stud
     tests = plan.settings[0].tests
     for run, missing in ((kept, tests), (partly, tests[2:])):
         groups = study.population.select([run.spec.architecture.id]).groups
-        alone = CPU_CORE.evaluation_seconds(evaluation_features(groups, missing, 8))[0]
+        alone = CPU_CORE.seconds(evaluation_features(groups, missing, 8))[0]
         assert seconds[run.run_id] == pytest.approx(alone)
     for run in plan:  # without weights it is trained once more
         if run.run_id not in (kept.run_id, partly.run_id):

@@ -26,23 +26,17 @@ class CostModel:
     prices: Features
     #: Whether the prices were not measured on such a device, but made of what is known of it.
     is_estimate: bool = False
-    #: By how much runs and further evaluations of the study took longer than by the prices.
+    #: How much longer than by the prices the study's finished runs took.
     factor: float = 1.0
-    evaluation_factor: float = 1.0
-    #: How many of the study's finished runs the factors are of.
+    #: How many finished runs the factor is of.
     runs: int = 0
     #: Median relative error of the predictions of these runs; NaN: not known.
     error: float = math.nan
 
     def seconds(self, features: FloatArray) -> FloatArray:
-        """Predict the length of runs, shape (n,), of their features (n, len(Features))."""
+        """Predict the length, shape (n,), of runs or evaluations of features (n, len(Features))."""
         predicted: FloatArray = features @ np.asarray(self.prices, dtype=np.float64)
         return self.factor * predicted
-
-    def evaluation_seconds(self, features: FloatArray) -> FloatArray:
-        """Predict the length of further evaluations, shape (n,), as `seconds` that of runs."""
-        predicted: FloatArray = features @ np.asarray(self.prices, dtype=np.float64)
-        return self.evaluation_factor * predicted
 
     @property
     def basis(self) -> str:
