@@ -1,7 +1,8 @@
 """The jobs of a study: a list of them, the log of one of them, and their cancellation."""
 
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import psutil
 
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.endings import ending
-from anynet_study.dispatch.ledger import LiveJob, SubmittedJob, submissions
+from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.recorded import Recorded
 from anynet_study.dispatch.slurm.commands import WAITING, QueuedJob, queued_jobs
 from anynet_study.errors import UserError, WorkFailedError
@@ -17,67 +18,10 @@ from anynet_study.study_folder import StudyFolder
 
 #: Beginnings of a run's id may stand for it if they have so many characters.
 SHORTEST_PREFIX = 4
-
-
-@dataclass(frozen=True)
-class JobLog:
-    """A job's log: what its worker wrote, and what it or Slurm wrote of errors."""
-
-    job: SubmittedJob
-    out: Path
-    err: Path
-    #: The run that was asked for; "" for all of the job.
-    run_id: str = ""
-
-    def text(self) -> list[str]:
-        """The lines of the worker's log; those from where it last began with the run, if any."""
-        lines = self.out.read_text(encoding="utf-8", errors="replace").splitlines()
-        if not self.run_id:
-            return lines
-        mine = [n for n, line in enumerate(lines) if line.startswith(self.run_id)]
-        begun = [n for n in mine if lines[n].endswith("begins")]
-        return lines[(begun or mine or [0])[-1] :]
-
-
-def log_of(study: StudyFolder, job: SubmittedJob, run_id: str = "") -> JobLog:
-    """Where a job's log is, or will be."""
-    out, err = (study.logs / f"{job.job_id}_0_log.{kind}" for kind in ("out", "err"))
-    return JobLog(job, out, err, run_id)
-
-
-def find_log(study: StudyFolder, jobs: Sequence[SubmittedJob], name: str) -> JobLog:
-    """The log of a job by its id, or of the latest job that was at a run, by its id or beginning.
-
-    Raises UserError if there is no such job or run, or several.
-    """
-    by_id = [job for job in jobs if job.job_id == name]
-    if by_id:
-        return log_of(study, max(by_id, key=lambda job: job.started))
-    run_id = _run_called(name, (run_id for job in jobs for run_id in job.runs), study)
-    having = [log_of(study, job, run_id) for job in jobs if run_id in job.runs]
-    having.sort(key=lambda log: log.job.started, reverse=True)
-    return next((log for log in having if _tells_of(log)), having[0])
-
-
-def _run_called(name: str, run_ids: Iterable[str], study: StudyFolder) -> str:
-    found = sorted({run_id for run_id in run_ids if run_id.startswith(name)})
-    if not found or len(name) < SHORTEST_PREFIX:
-        raise UserError(
-            f"{name}: no job or run of {study.folder}; legal: the id of a job (see anynet-study "
-            f"logs {study.folder}), or of a run that was submitted, or its first "
-            f"{SHORTEST_PREFIX} or more characters"
-        )
-    if len(found) > 1:
-        such = ", ".join(found[:2])
-        raise UserError(f"{name}: {len(found)} runs begin with that, such as {such}")
-    return found[0]
-
-
-def _tells_of(log: JobLog) -> bool:
-    try:
-        return log.run_id in log.out.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
+#: Ids in one call of scancel.
+AT_ONCE = 500
+#: How long local workers may take to save what they are at, in seconds.
+PATIENCE = 30.0
 
 
 @dataclass(frozen=True)
@@ -102,27 +46,26 @@ def list_jobs(
     recorded: Recorded,
 ) -> list[ListedJob]:
     """Jobs in the order in which they were submitted; `live` None: which live is not known."""
-    alive = None if live is None else {live_job.job.job_id: live_job for live_job in live}
-    return [_listed(study, job, alive, recorded) for job in jobs]
-
-
-def _listed(
-    study: StudyFolder, job: SubmittedJob, alive: Mapping[str, LiveJob] | None, recorded: Recorded
-) -> ListedJob:
-    done = sum(_is_over(run_id, job, recorded) for run_id in job.runs)
-    counts = len(job.runs), done
-    if alive and (live := alive.get(job.job_id)):
-        state = "runs" if live.state == "running" else "waits"
-        return ListedJob(job.job_id, state, live.host, *counts, live.reason)
-    end = ending(study.logs, job.job_id)
-    host = end.host if end else ""
-    if done == len(job.runs):
-        return ListedJob(job.job_id, "done", host, *counts, "")
-    if alive is None:
-        return ListedJob(job.job_id, "unknown", host, *counts, "")
-    if end is None:
-        return ListedJob(job.job_id, "ended", "", *counts, "never began")
-    return ListedJob(job.job_id, "ended", host, *counts, end.words)
+    alive = {live_job.job.job_id: live_job for live_job in live or ()}
+    listed = []
+    for job in jobs:
+        done = sum(_is_over(run_id, job, recorded) for run_id in job.runs)
+        if live_job := alive.get(job.job_id):
+            host, note = live_job.host, live_job.reason
+            state = "runs" if live_job.state == "running" else "waits"
+        else:
+            end = ending(study.logs, job.job_id)
+            host, note, state = (
+                end.host if end else "",
+                end.words if end else "never began",
+                "ended",
+            )
+            if done == len(job.runs):
+                state, note = "done", ""
+            elif live is None:
+                state, note = "unknown", ""
+        listed.append(ListedJob(job.job_id, state, host, len(job.runs), done, note))
+    return listed
 
 
 def _is_over(run_id: str, job: SubmittedJob, recorded: Recorded) -> bool:
@@ -132,15 +75,69 @@ def _is_over(run_id: str, job: SubmittedJob, recorded: Recorded) -> bool:
     return recorded.failures[run_id][-1].ended > job.started
 
 
-#: Ids in one call of scancel.
-AT_ONCE = 500
-#: How long local workers may take to save what they are at, in seconds.
-PATIENCE = 30.0
+@dataclass(frozen=True)
+class JobLog:
+    """A job's log: what its worker wrote, and what it or Slurm wrote of errors."""
+
+    job: SubmittedJob
+    out: Path
+    err: Path
+    #: The run that was asked for; "" for all of the job.
+    run_id: str = ""
+
+    @classmethod
+    def of(cls, study: StudyFolder, job: SubmittedJob, run_id: str = "") -> "JobLog":
+        """Where a job's log is, or will be."""
+        out, err = (study.logs / f"{job.job_id}_0_log.{kind}" for kind in ("out", "err"))
+        return cls(job, out, err, run_id)
+
+    def text(self) -> list[str]:
+        """The lines of the worker's log; those from where it last began with the run, if any."""
+        lines = self.out.read_text(encoding="utf-8", errors="replace").splitlines()
+        if not self.run_id:
+            return lines
+        mine = [n for n, line in enumerate(lines) if line.startswith(self.run_id)]
+        begun = [n for n in mine if lines[n].endswith("begins")]
+        return lines[(begun or mine or [0])[-1] :]
+
+    def tells_of_run(self) -> bool:
+        try:
+            return self.run_id in self.out.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return False
+
+
+def find_log(study: StudyFolder, jobs: Sequence[SubmittedJob], name: str) -> JobLog:
+    """The log of a job by its id, or of the latest job that was at a run, by its id or beginning.
+
+    Raises UserError if there is no such job or run, or several.
+    """
+    by_id = [job for job in jobs if job.job_id == name]
+    if by_id:
+        return JobLog.of(study, max(by_id, key=lambda job: job.started))
+    run_id = _run_called(name, (run_id for job in jobs for run_id in job.runs), study)
+    having = [JobLog.of(study, job, run_id) for job in jobs if run_id in job.runs]
+    having.sort(key=lambda log: log.job.started, reverse=True)
+    return next((log for log in having if log.tells_of_run()), having[0])
+
+
+def _run_called(name: str, run_ids: Iterable[str], study: StudyFolder) -> str:
+    found = sorted({run_id for run_id in run_ids if run_id.startswith(name)})
+    if not found or len(name) < SHORTEST_PREFIX:
+        raise UserError(
+            f"{name}: no job or run of {study.folder}; legal: the id of a job (see anynet-study "
+            f"logs {study.folder}), or of a run that was submitted, or its first "
+            f"{SHORTEST_PREFIX} or more characters"
+        )
+    if len(found) > 1:
+        such = ", ".join(found[:2])
+        raise UserError(f"{name}: {len(found)} runs begin with that, such as {such}")
+    return found[0]
 
 
 @dataclass(frozen=True)
 class CancelReport:
-    """Jobs that were told to end."""
+    """How many jobs were told to end."""
 
     running: int
     queued: int
@@ -153,21 +150,20 @@ def cancel_jobs(study: StudyFolder) -> CancelReport:
     mark is another's. Raises WorkFailedError with Slurm's words where squeue or scancel fail.
     """
     live = ledger.live_jobs(study.jobs)
-    here = [job for job in live if job.job.cluster != "slurm"]
-    tokens = {entry.token for entry in submissions(study.jobs) if entry.token}
-    listed = [job for job in live if job.job.cluster == "slurm"]
+    local = [live_job.job for live_job in live if live_job.job.cluster != "slurm"]
+    known = {live_job.job.job_id for live_job in live} - {job.job_id for job in local}
+    tokens = {entry.token for entry in ledger.submissions(study.jobs) if entry.token}
     mine: dict[str, QueuedJob] = {}
-    if tokens or listed:
-        known = {job.job.job_id for job in listed}
+    if tokens or known:
         mine = {
             job_id: line
             for job_id, line in queued_jobs().items()
             if line.token in tokens or (not line.token and job_id in known)
         }
     _scancel(mine)
-    _end(here)
+    _terminate(local)
     running = sum(line.state not in WAITING for line in mine.values())
-    return CancelReport(running + len(here), len(mine) - running)
+    return CancelReport(running + len(local), len(mine) - running)
 
 
 def _scancel(jobs: Iterable[str]) -> None:
@@ -183,17 +179,12 @@ def _scancel(jobs: Iterable[str]) -> None:
                 raise WorkFailedError(f"scancel: {words}; cancel again") from None
 
 
-def _end(jobs: Iterable[LiveJob]) -> None:
+def _terminate(jobs: Iterable[SubmittedJob]) -> None:
     """Tell workers of this machine to save and leave, and wait until they have."""
-    processes = []
-    for live in jobs:
-        try:
-            process = psutil.Process(int(live.job.job_id))
-            if abs(process.create_time() - live.job.started) < ledger.CLOCK_SLACK:
-                process.terminate()  # submitit's controller passes it on to the worker
-                processes.append(process)
-        except psutil.NoSuchProcess:
-            continue
+    processes = [process for job in jobs if (process := job.process)]
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.terminate()  # submitit's controller passes it on to the worker
     _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
     if alive:
         raise WorkFailedError(

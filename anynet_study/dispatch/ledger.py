@@ -9,7 +9,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +18,55 @@ import psutil
 
 from anynet_study.dispatch.slurm.commands import WAITING, QueuedJob, queued_jobs
 from anynet_study.files import naming
+
+#: Slack when comparing a process's start time with the recorded one, in seconds.
+CLOCK_SLACK = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedJob:
+    """A job as it was submitted."""
+
+    #: submitit's id: Slurm's job id, or the process id of the local cluster's controller.
+    job_id: str
+    cluster: str
+    host: str
+    #: When the local process started, or the job was queued (seconds since 1970).
+    #: For a local job part of its identity: process ids are used again.
+    started: float
+    #: The ids of its runs, separated by spaces: as text of their own a million take 70 MB more.
+    run_ids: str
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The ids of its runs."""
+        return tuple(self.run_ids.split())
+
+    @property
+    def process(self) -> psutil.Process | None:
+        """The process of a local job, if it runs on this machine."""
+        if self.cluster == "slurm" or self.host != socket.gethostname():
+            return None
+        try:
+            process = psutil.Process(int(self.job_id))
+            same = abs(process.create_time() - self.started) < CLOCK_SLACK
+            return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+        except psutil.NoSuchProcess:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveJob:
+    """A job that is queued or running, as Slurm or this machine has it now."""
+
+    job: SubmittedJob
+    state: Literal["running", "pending"]
+    #: When it began to run, this time (seconds since 1970); None while it waits.
+    started: float | None
+    #: The node it runs on; "" while it waits.
+    host: str = ""
+    #: Why it waits, in Slurm's words.
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +79,30 @@ class Submission:
     host: str
     #: When it was submitted, or the local process started (seconds since 1970).
     at: float
-    #: The ids of each task's runs, separated by spaces: a million runs are some dozen megabytes.
+    #: The ids of each task's runs, separated by spaces.
     tasks: tuple[str, ...]
     #: submitit's id of a job, Slurm's id of an array; "" while it is not known.
     job_id: str
     is_array: bool
 
-    def id_of(self, task: int) -> str:
-        """The id of a task's job."""
-        return f"{self.job_id}_{task}" if self.is_array else self.job_id
+    def jobs(self) -> Iterator[SubmittedJob]:
+        """A job for each task."""
+        for number, run_ids in enumerate(self.tasks):
+            job_id = f"{self.job_id}_{number}" if self.is_array else self.job_id
+            yield SubmittedJob(job_id, self.cluster, self.host, self.at, run_ids)
+
+
+def local_job(job_id: str, runs: Iterable[str]) -> SubmittedJob:
+    """The entry of a job just started on this machine."""
+    started = psutil.Process(int(job_id)).create_time()
+    return SubmittedJob(job_id, "local", socket.gethostname(), started, " ".join(runs))
+
+
+def append(folder: Path, jobs: Iterable[SubmittedJob]) -> None:
+    """Record durably jobs whose ids are known."""
+    for job in jobs:
+        where = {"cluster": job.cluster, "host": job.host, "at": job.started}
+        _write(folder, {"job": job.job_id, **where, "runs": job.run_ids})
 
 
 def intend(folder: Path, tasks: Sequence[str], is_array: bool = True) -> str:
@@ -64,11 +128,13 @@ def submissions(folder: Path) -> Iterator[Submission]:
     for fields in _lines(folder):
         try:
             if "runs" in fields:
-                yield _job(fields)
+                where = fields["cluster"], fields["host"], fields["at"], (fields["runs"],)
+                yield Submission("", *where, fields["job"], is_array=False)
                 continue
             token = fields["token"]
             if "tasks" in fields:
-                intended[token] = _intention(fields)
+                where = "slurm", fields["host"], fields["at"], tuple(fields["tasks"])
+                intended[token] = Submission(token, *where, "", is_array=fields["array"])
             else:
                 settled[token] = fields["job"]
         except (TypeError, KeyError):
@@ -80,14 +146,60 @@ def submissions(folder: Path) -> Iterator[Submission]:
     yield from intended.values()
 
 
-def _job(fields: dict[str, Any]) -> Submission:
-    cluster, host, at = fields["cluster"], fields["host"], fields["at"]
-    return Submission("", cluster, host, at, (fields["runs"],), fields["job"], is_array=False)
+def read(folder: Path) -> Iterator[SubmittedJob]:
+    """All jobs ever submitted whose ids are known."""
+    for entry in submissions(folder):
+        if entry.job_id:
+            yield from entry.jobs()
 
 
-def _intention(fields: dict[str, Any]) -> Submission:
-    token, host, at, tasks = fields["token"], fields["host"], fields["at"], tuple(fields["tasks"])
-    return Submission(token, "slurm", host, at, tasks, "", is_array=fields["array"])
+def live_jobs(folder: Path, recorded: Collection[str] = ()) -> list[LiveJob]:
+    """The jobs that are queued or running now, in Slurm's order; one call of squeue for all.
+
+    Jobs whose runs are all among `recorded` are not asked after: a finished study needs no Slurm.
+    Local jobs of another machine cannot be seen from here and count as ended.
+    """
+    ended = frozenset(recorded)
+    live, in_slurm = [], []
+    for entry in submissions(folder):
+        if all(ended.issuperset(task.split()) for task in entry.tasks):
+            continue
+        if entry.cluster == "slurm":
+            in_slurm.append(entry)
+            continue
+        live += [
+            LiveJob(job, "running", job.started, job.host) for job in entry.jobs() if job.process
+        ]
+    if not in_slurm:
+        return live
+    queued = queued_jobs()
+    tokens = _ids_by_token(queued)
+    jobs: dict[str, SubmittedJob] = {}
+    for entry in in_slurm:
+        known = replace(entry, job_id=entry.job_id or tokens.get(entry.token, ""))
+        jobs |= {job.job_id: job for job in known.jobs()}
+    listed = ((jobs[job_id], line) for job_id, line in queued.items() if job_id in jobs)
+    return live + [_live(job, line) for job, line in listed if not ended.issuperset(job.runs)]
+
+
+def adopt(folder: Path) -> None:
+    """Record the ids of jobs that Slurm has, though their launcher was killed before it knew."""
+    unknown = {entry.token for entry in submissions(folder) if not entry.job_id}
+    if unknown:
+        for token, job_id in _ids_by_token(queued_jobs()).items():
+            if token in unknown:
+                settle(folder, token, job_id)
+
+
+def _live(job: SubmittedJob, line: QueuedJob) -> LiveJob:
+    if line.state in WAITING:
+        return LiveJob(job, "pending", None, reason=line.reason)
+    return LiveJob(job, "running", line.started, line.host)
+
+
+def _ids_by_token(queued: dict[str, QueuedJob]) -> dict[str, str]:
+    """The ids of the arrays and jobs that carry a token, by it."""
+    return {line.token: job_id.split("_")[0] for job_id, line in queued.items() if line.token}
 
 
 def _lines(folder: Path) -> Iterator[dict[str, Any]]:
@@ -112,136 +224,3 @@ def _write(folder: Path, fields: dict[str, Any]) -> None:
         file.write(json.dumps(fields, separators=(",", ":")) + "\n")
         file.flush()
         os.fsync(file.fileno())
-
-
-#: Slack when comparing a process's start time with the recorded one, in seconds.
-CLOCK_SLACK = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class SubmittedJob:
-    """A job as it was submitted."""
-
-    #: submitit's id: Slurm's job id, or the process id of the local cluster's controller.
-    job_id: str
-    cluster: str
-    host: str
-    #: When the local process started, or the job was queued (seconds since 1970).
-    #: For a local job part of its identity: process ids are used again.
-    started: float
-    #: The ids of its runs, separated by spaces: as text of their own a million take 70 MB more.
-    run_ids: str
-
-    @property
-    def runs(self) -> tuple[str, ...]:
-        """The ids of its runs."""
-        return tuple(self.run_ids.split())
-
-
-@dataclass(frozen=True, slots=True)
-class LiveJob:
-    """A job that is queued or running, as Slurm or this machine has it now."""
-
-    job: SubmittedJob
-    state: Literal["running", "pending"]
-    #: When it began to run, this time (seconds since 1970); None while it waits.
-    started: float | None
-    #: The node it runs on; "" while it waits.
-    host: str = ""
-    #: Why it waits, in Slurm's words.
-    reason: str = ""
-
-
-def local_job(job_id: str, runs: Iterable[str]) -> SubmittedJob:
-    """The entry of a job just started on this machine."""
-    started = psutil.Process(int(job_id)).create_time()
-    return SubmittedJob(job_id, "local", socket.gethostname(), started, " ".join(runs))
-
-
-def append(folder: Path, jobs: Iterable[SubmittedJob]) -> None:
-    """Record durably jobs whose ids are known."""
-    for job in jobs:
-        where = {"cluster": job.cluster, "host": job.host, "at": job.started}
-        _write(folder, {"job": job.job_id, **where, "runs": job.run_ids})
-
-
-def read(folder: Path) -> Iterator[SubmittedJob]:
-    """All jobs ever submitted whose ids are known."""
-    for entry in submissions(folder):
-        if entry.job_id:
-            yield from (_task(entry, number) for number in range(len(entry.tasks)))
-
-
-def live_jobs(folder: Path, recorded: Collection[str] = ()) -> list[LiveJob]:
-    """The jobs that are queued or running now; one call of squeue however many there are.
-
-    Jobs whose runs are all among `recorded` are not asked after: a finished study needs no Slurm.
-    Local jobs of another machine cannot be seen from here and count as ended.
-    """
-    ended = frozenset(recorded)
-    entries = [entry for entry in submissions(folder) if not _all_among(entry.tasks, ended)]
-    local = [_task(entry, 0) for entry in entries if entry.cluster != "slurm"]
-    live = [LiveJob(job, "running", job.started, job.host) for job in local if _runs(job)]
-    in_slurm = [entry for entry in entries if entry.cluster == "slurm"]
-    return live + (_in_queue(in_slurm, queued_jobs(), ended) if in_slurm else [])
-
-
-def adopt(folder: Path) -> None:
-    """Record the ids of jobs that Slurm has, though their launcher was killed before it knew."""
-    unknown = {entry.token for entry in submissions(folder) if not entry.job_id}
-    if unknown:
-        for token, job_id in _ids_by_token(queued_jobs()).items():
-            if token in unknown:
-                settle(folder, token, job_id)
-
-
-def _in_queue(
-    entries: Sequence[Submission], queued: Mapping[str, QueuedJob], ended: Collection[str]
-) -> list[LiveJob]:
-    """The tasks that squeue lists, but for those whose runs are all recorded."""
-    tokens = _ids_by_token(queued)
-    arrays: dict[str, list[int]] = {}
-    for job_id in queued:
-        array, _, task = job_id.partition("_")
-        if task.isdigit():
-            arrays.setdefault(array, []).append(int(task))
-    live = []
-    for entry in entries:
-        known = replace(entry, job_id=entry.job_id or tokens.get(entry.token, ""))
-        listed: Iterable[int] = arrays.get(known.job_id, ()) if known.is_array else (0,)
-        for number in listed:
-            line = queued.get(known.id_of(number))
-            if line and number < len(known.tasks) and not _all_among([known.tasks[number]], ended):
-                live.append(_live(_task(known, number), line))
-    return live
-
-
-def _live(job: SubmittedJob, line: QueuedJob) -> LiveJob:
-    if line.state in WAITING:
-        return LiveJob(job, "pending", None, reason=line.reason)
-    return LiveJob(job, "running", line.started, line.host)
-
-
-def _task(entry: Submission, number: int) -> SubmittedJob:
-    job_id, run_ids = entry.id_of(number), entry.tasks[number]
-    return SubmittedJob(job_id, entry.cluster, entry.host, entry.at, run_ids)
-
-
-def _ids_by_token(queued: Mapping[str, QueuedJob]) -> dict[str, str]:
-    """The ids of the arrays and jobs that carry a token, by it."""
-    return {line.token: job_id.split("_")[0] for job_id, line in queued.items() if line.token}
-
-
-def _all_among(tasks: Iterable[str], recorded: Collection[str]) -> bool:
-    return all(run in recorded for task in tasks for run in task.split())
-
-
-def _runs(job: SubmittedJob) -> bool:
-    if job.host != socket.gethostname():
-        return False
-    try:
-        process = psutil.Process(int(job.job_id))
-        same = abs(process.create_time() - job.started) < CLOCK_SLACK
-        return same and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
