@@ -74,10 +74,10 @@ def run_study(
 
 
 def _write_report(folder: StudyFolder, resamples: int) -> None:
+    from anynet_study.analyses import load
     from anynet_study.report import write_report
-    from anynet_study.store import ResultStore
 
-    write_report(ResultStore(folder.results), folder.report.parent, resamples=resamples)
+    write_report(load(folder.results, resamples=resamples), folder.report.parent)
 
 
 def collect_warnings(made: CollectReport) -> list[str]:

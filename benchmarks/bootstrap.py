@@ -20,7 +20,7 @@ from itertools import combinations
 import numpy as np
 from scipy import stats
 
-from anynet_study.apr.bootstrap import BLOCK, Resampler, draw, pairwise
+from anynet_study.apr.bootstrap import BLOCK, draw, pairwise, resample_correlations
 from anynet_study.apr.options import Floats
 
 LOOP_RESAMPLES = BLOCK
@@ -64,7 +64,7 @@ def measure(architectures: int, datasets: int, resamples: int) -> None:
     pairs = pairwise(values, [*combinations(range(datasets), 2)])
     before = {name: loop(values, function, 0) for name, function in LOOPS.items()}
     began = clocks()
-    ours = Resampler(values, pairs).resampled(resamples, seed=0)
+    ours = resample_correlations(values, pairs, "spearman", resamples, seed=0)
     ours.interval(0.95)
     seconds = clocks() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

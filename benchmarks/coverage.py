@@ -12,7 +12,7 @@ proxies with one target. The standard error of a share of 2,000 samples is 0.5 p
 import numpy as np
 from scipy import stats
 
-from anynet_study.apr.bootstrap import Resampler, bca, pairwise
+from anynet_study.apr.bootstrap import bca, pairwise, resample_correlations
 from anynet_study.apr.options import Floats
 
 SAMPLES = {16: 2000, 40: 2000, 500: 500}
@@ -60,7 +60,7 @@ def coverage(population, parameters, n: int, samples: int) -> tuple[float, float
         values = population(parameters, n, generator)
         last = values.shape[1] - 1
         pairs = pairwise(values, [(column, last) for column in range(last)])
-        resampled = Resampler(values, pairs).resampled(RESAMPLES, seed=sample)
+        resampled = resample_correlations(values, pairs, "spearman", RESAMPLES, seed=sample)
         if last == 2:
             resampled = resampled[1:] - resampled[:1]
         low, high = bca(resampled.estimate, resampled.draws, resampled.jackknife, 0.95)

@@ -19,7 +19,7 @@ from anynet_study.apr.edf import edf, edf_summary, good_range, random_search
 from anynet_study.apr.edf_compare import compare_spaces, match_complexity
 from anynet_study.apr.error_tables import check_errors, exclusions, in_percent
 from anynet_study.apr.fits import LinearFit, linear_fit, spline_fit
-from anynet_study.apr.gaps import gaps, generalization_gaps, transform_agreement, transform_ranks
+from anynet_study.apr.gaps import gaps, sampling_gaps, shift_agreement, shift_ranks
 from anynet_study.apr.interval_formulas import (
     architectures_needed,
     binomial_interval,
@@ -82,7 +82,6 @@ __all__ = [
     "explained_beyond",
     "fisher_interval",
     "gaps",
-    "generalization_gaps",
     "good_range",
     "importance",
     "improvement_fits",
@@ -105,13 +104,14 @@ __all__ = [
     "relative_improvement",
     "replicate_intervals",
     "restrict",
+    "sampling_gaps",
     "selection_regret",
+    "shift_agreement",
+    "shift_ranks",
     "spline_fit",
     "stage_drivers",
     "tied_ranks",
     "transfer_fits",
-    "transform_agreement",
-    "transform_ranks",
     "weights_of",
     "wilson_interval",
 ]

@@ -8,10 +8,10 @@ pretraining (6.2.1, A6).
 import numpy as np
 import pandas as pd
 
-from anynet_study.apr.bootstrap import Resampled, Resampler, complete_in, pairwise, resampled_mean
+from anynet_study.apr.bootstrap import complete_in, pairwise, resample_correlations, resampled_mean
 from anynet_study.apr.correlations import correlate_pairs, p_values
 from anynet_study.apr.error_tables import check_errors, check_long
-from anynet_study.apr.options import Floats, Method, check_level, check_seed, with_attrs
+from anynet_study.apr.options import Floats, Method, check_level, with_attrs
 from anynet_study.errors import UserError
 
 #: Architectures compared with all others at once when pairs are counted.
@@ -45,8 +45,7 @@ def agreement(
     with its balanced version. Raises UserError where the tables share no dataset, fewer than 4
     architectures, or `source` is not in `before`.
     """
-    check_level(level, resamples)
-    check_seed(seed)
+    check_level(level, resamples, seed)
     tables = check_errors(before, fewest=0), check_errors(after, fewest=0)
     shared = [name for name in tables[0].columns if name in tables[1].columns and name != source]
     rows = [name for name in tables[0].index if name in set(tables[1].index)]
@@ -62,46 +61,39 @@ def agreement(
     for dataset in shared:
         columns = [first[dataset], second[dataset]] + ([first[source]] if source else [])
         found = _compare(np.column_stack(columns), method, resamples, seed, level)
-        results.append({"dataset": dataset, **found})
-    return with_attrs(pd.DataFrame(results), level, method)
+        results.append(found.assign(dataset=dataset))
+    result = pd.concat(results, ignore_index=True)
+    result.insert(0, "dataset", result.pop("dataset"))
+    return with_attrs(result, level, method)
 
 
 def _compare(
     values: Floats, method: Method, resamples: int, seed: int, level: float
-) -> dict[str, float]:
+) -> pd.DataFrame:
+    """One row of `agreement`, of columns before and after, and perhaps the source's."""
     everything = [*range(values.shape[1])]
     columns = [(0, 1), (2, 0), (2, 1)][: 1 if values.shape[1] == 2 else 3]
     pairs = complete_in(values, columns, [everything] * len(columns)).enough()
     n = int((~np.isnan(values).any(axis=1)).sum())
     known = values[~np.isnan(values).any(axis=1)] if n >= 4 else values[:0]
-    correlated = Resampler(values, pairs, method).resampled(resamples, seed)
+    correlated = resample_correlations(values, pairs, method, resamples, seed)
     before, after = known[:, 0], known[:, 1]
     change = resampled_mean(after - before, resamples, seed)
     row = {
-        **_ends("estimate", correlated[:1], level),
+        **correlated[:1].columns(level),
         "p": p_values(values, pairs, correlated.estimate, method)[0],
         "swapped": swapped_share(before, after),
         "mean_before": float(before.mean()) if len(known) else np.nan,
         "mean_after": float(after.mean()) if len(known) else np.nan,
-        **_ends("change", change, level),
+        **change.columns(level, "change"),
         "improved": float((after < before).mean()) if len(known) else np.nan,
         "n": n,
     }
     if len(columns) > 1:
         old, new = correlated[1:2], correlated[2:3]
-        row |= _ends("source_before", old, level) | _ends("source_after", new, level)
-        row |= _ends("source_difference", new - old, level)
-    return row
-
-
-def _ends(name: str, statistic: Resampled, level: float) -> dict[str, float]:
-    low, high = statistic.interval(level)
-    prefix = "" if name == "estimate" else f"{name}_"
-    return {
-        name: float(statistic.estimate[0]),
-        f"{prefix}low": float(low[0]),
-        f"{prefix}high": float(high[0]),
-    }
+        row |= old.columns(level, "source_before") | new.columns(level, "source_after")
+        row |= (new - old).columns(level, "source_difference")
+    return pd.DataFrame(row)
 
 
 def swapped_share(x: Floats, y: Floats) -> float:

@@ -11,13 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from anynet_study.apr.bootstrap import Resampled, draw, widened
-from anynet_study.apr.error_tables import FEWEST, check_errors, check_scores
-from anynet_study.apr.options import Floats, Multiplicities, check_level, check_seed, with_attrs
+from anynet_study.apr.bootstrap import resample, widened
+from anynet_study.apr.error_tables import FEWEST, check_errors
+from anynet_study.apr.options import Floats, Multiplicities, check_level, with_attrs
 from anynet_study.apr.population import PARAMETERS, parameters_of, stages_of
 from anynet_study.errors import UserError
-
-BLOCK = 256
 
 COLUMNS = ["bin", "from", "to", "architectures", "averaged", "mean", "low", "high", "best", "note"]
 
@@ -106,11 +104,10 @@ def best_of_bins(
     95% of 1,500 simulated samples of 8, 12, 20, 40 and 100 scores, of which the ten best were
     averaged. `attrs["left_out"]` counts the architectures without score or covariate.
     """
-    check_level(level, resamples)
-    check_seed(seed)
+    check_level(level, resamples, seed)
     if top < 1:
         raise UserError(f"top: {top}; legal: 1, 2, ...")
-    values = check_scores(scores.to_frame("score"))["score"]
+    values = check_errors(scores.to_frame("score"), 0, "scores")["score"]
     if covariate.index.has_duplicates:
         repeated = covariate.index[covariate.index.duplicated()][0]
         raise UserError(f"covariate: architecture {repeated} is there more than once")
@@ -162,34 +159,20 @@ def _best(scores: Floats, top: int, resamples: int, seed: int, level: float) -> 
     row |= {"best": float(best_first[0]), "note": ""}
     if len(scores) < FEWEST:
         return {**row, "note": f"fewer than {FEWEST} architectures: no interval"}
-    # The mean of k varies as Student's t, in resamples too little; see `edf_sample.percentiles`.
+    share = averaged / len(scores)
+
+    def means(counts: Multiplicities) -> Floats:
+        """(b,) means of the best share of resamples, one of the scores in part if need be."""
+        cumulated = np.cumsum(counts, axis=1)
+        drawn = np.minimum(cumulated, share * cumulated[:, -1:])
+        counted = np.diff(drawn, axis=1, prepend=0)
+        return counted @ best_first / drawn[:, -1]  # type: ignore[no-any-return]
+
+    # The mean of k varies as Student's t, in resamples too little; see `bootstrap.percentiles`.
     k = max(averaged, 2)
-    resampled = _resampled(best_first, averaged / len(scores), resamples, seed)
+    resampled = resample(means, len(scores), resamples, seed)
     low, high = (float(end[0]) for end in resampled.interval(widened(level, k, k - 1)))
     return {**row, "low": low, "high": high}
-
-
-def _resampled(best_first: Floats, share: float, resamples: int, seed: int) -> Resampled:
-    """The mean of the best share, with all that its bootstrap interval needs."""
-    n = len(best_first)
-    starts = range(0, resamples, BLOCK)
-    blocks = (draw(n, min(BLOCK, resamples - s), seed, s // BLOCK) for s in starts)
-    draws = np.concatenate([_means_of_best(best_first, block, share) for block in blocks])
-    once: Multiplicities = np.ones((1, n))
-    return Resampled(
-        _means_of_best(best_first, once, share),
-        draws[None],
-        _means_of_best(best_first, 1 - np.eye(n), share)[None],
-    )
-
-
-def _means_of_best(best_first: Floats, multiplicities: Multiplicities, share: float) -> Floats:
-    """(b,) means of the best share of resamples of the scores, one of them in part if need be."""
-    cumulated = np.cumsum(multiplicities, axis=1)
-    drawn = np.minimum(cumulated, share * cumulated[:, -1:])
-    counted = np.diff(drawn, axis=1, prepend=0)
-    means: Floats = counted @ best_first / drawn[:, -1]
-    return means
 
 
 def _name(low: float, high: float) -> str:

@@ -37,42 +37,16 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 from anynet_study.apr.error_tables import FEWEST
 from anynet_study.apr.kernels import Kernel, Scratch, make_kernel
 from anynet_study.apr.options import Floats, Ints, Method, Multiplicities
-from anynet_study.errors import UserError
 
 Item = TypeVar("Item")
 
 #: Values in which a thread looks for percentiles before it takes further ones.
 PARTITIONED = 1_000_000
-
 #: Resamples that share one random stream: fixed, so that the draws depend on the seed alone.
 BLOCK = 256
-
 #: Most values of a jackknife. Beyond it leaves out groups of rows, not each row: the skewness that
 #: BCa intervals want of it is the same, and the time does not grow with the square of the rows.
 MOST_LEFT_OUT = 2_000
-
-
-def in_threads(function: Callable[[Item], None], items: Iterable[Item]) -> None:
-    """Call a function for each item, as many at a time as there are cores; raise what it raises."""
-    todo = list(items)
-    # BLAS threads under our own would fight for the same cores: up to 8 times slower.
-    with _libraries().limit(limits=1, user_api="blas"):
-        if len(todo) < 2:  # threads take longer to start than much of the work here
-            for item in todo:
-                function(item)
-            return
-        with ThreadPoolExecutor(cores()) as pool:
-            list(pool.map(function, todo))
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@functools.cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 @dataclass(frozen=True)
@@ -153,6 +127,15 @@ class Resampled:
         """(p,) lower and upper ends; see `bca`."""
         return bca(self.estimate, self.draws, self.jackknife, level)
 
+    def columns(self, level: float, name: str = "estimate") -> dict[str, Floats]:
+        """The statistics and their intervals as columns of a table, named estimate, low and high.
+
+        Under another `name`: name, name_low and name_high.
+        """
+        low, high = self.interval(level)
+        prefix = "" if name == "estimate" else f"{name}_"
+        return {name: self.estimate, f"{prefix}low": low, f"{prefix}high": high}
+
     def _parts(self) -> tuple[Floats, Floats, Floats]:
         return self.estimate, self.draws, self.jackknife
 
@@ -220,78 +203,6 @@ def _percentiles(draws: Floats, defined: Ints, shares: Floats) -> Floats:
     return result
 
 
-class Resampler:
-    """Correlations of many pairs: in the sample, in resamples of it, and with each row left out.
-
-    `values` is (n, k) with NaN for missing cells, which `pairs.rows` must leave out. Resamples
-    are of all n rows; a pair then sees those of them that count for it, as if the pair's missing
-    cells had been dropped from the materialised resample. Rows may have `weights` (n,), which they
-    keep in resamples (`apr.weights`).
-    """
-
-    def __init__(
-        self,
-        values: Floats,
-        pairs: PairSet,
-        method: Method = "spearman",
-        weights: Floats | None = None,
-    ) -> None:
-        self._count = len(values)
-        self._pairs = len(pairs)
-        self._kernels: list[tuple[Ints, Ints, Kernel]] = []
-        scratch = Scratch()
-        groups: dict[bytes, list[int]] = {}
-        for index, pattern in enumerate(pairs.rows):
-            groups.setdefault(pattern.tobytes(), []).append(index)
-        for members in map(np.array, groups.values()):
-            rows = np.flatnonzero(pairs.rows[members[0]])
-            if len(rows):
-                own = None if weights is None else weights[rows]
-                kernel = make_kernel(method, values[rows], pairs.columns[members], own, scratch)
-                self._kernels.append((rows, members, kernel))
-
-    def resampled(self, resamples: int, seed: int) -> Resampled:
-        """The estimates with all that their intervals need."""
-        draws = self.bootstrap(resamples, seed)
-        return Resampled(self.estimate(), draws, self.jackknife())
-
-    def estimate(self) -> Floats:
-        """(p,) correlations of the sample itself; NaN where a column is constant."""
-        once: Multiplicities = np.ones((1, self._count), dtype=np.int32)
-        return self._correlate(once).ravel()
-
-    def bootstrap(self, resamples: int, seed: int) -> Floats:
-        """(p, resamples) correlations of resamples: the same for a seed on every machine."""
-        if seed < 0:
-            raise UserError(f"seed: {seed} is negative; legal: 0, 1, 2, ...")
-        return self._collect(resamples, lambda block, size: draw(self._count, size, seed, block))
-
-    def jackknife(self) -> Floats:
-        """(p, groups) correlations without the i-th architecture; beyond 2,000, the i-th group."""
-        return self._collect(
-            min(self._count, MOST_LEFT_OUT), lambda block, _: leave_one_out(self._count, block)
-        )
-
-    def _collect(self, total: int, multiplicities: Callable[[int, int], Multiplicities]) -> Floats:
-        result = np.empty((self._pairs, total))
-
-        def fill(block: int) -> None:
-            start = block * BLOCK
-            size = min(BLOCK, total - start)
-            result[:, start : start + size] = self._correlate(multiplicities(block, size)).T
-
-        in_threads(fill, range(-(-total // BLOCK)))
-        return result
-
-    def _correlate(self, multiplicities: Multiplicities) -> Floats:
-        result = np.full((len(multiplicities), self._pairs), np.nan)
-        for rows, members, kernel in self._kernels:
-            whole = len(rows) == self._count
-            part = multiplicities if whole else np.take(multiplicities, rows, axis=1)
-            result[:, members] = kernel(part)
-        return result
-
-
 def draw(n: int, size: int, seed: int, block: int) -> Multiplicities:
     """Multiplicities (size, n): how often each of a block's resamples drew each of n rows."""
     generator = np.random.default_rng([seed, block])
@@ -299,6 +210,18 @@ def draw(n: int, size: int, seed: int, block: int) -> Multiplicities:
     drawn += n * np.arange(size)[:, None]
     counts: Ints = np.bincount(drawn.ravel(), minlength=size * n)
     return counts.reshape(size, n).astype(np.int32)
+
+
+def draws(
+    n: int, resamples: int, seed: int, size: int = BLOCK, stream: int = 0
+) -> Iterator[Multiplicities]:
+    """The resamples of n rows in blocks (size, n), the last one shorter.
+
+    The same for a seed (and `size`) on every machine; those of other streams are independent.
+    """
+    for block in range(-(-resamples // size)):
+        left = resamples - block * size
+        yield draw(n, min(size, left), seed, (stream << 32) + block)
 
 
 def leave_one_out(n: int, block: int) -> Multiplicities:
@@ -315,15 +238,67 @@ def leave_one_out(n: int, block: int) -> Multiplicities:
 def resample(
     function: Callable[[Multiplicities], Floats], n: int, resamples: int, seed: int
 ) -> Resampled:
-    """One statistic of n architectures: `function` maps multiplicities (b, n) to values (b,)."""
+    """Statistics of n architectures, with all that their intervals need.
+
+    `function` maps multiplicities (b, n) to values (b, p), or (b,) of one statistic. All that is
+    resampled with the same n and seed can be combined, resample by resample.
+    """
+
+    def collect(total: int, multiplicities: Callable[[int], Multiplicities]) -> Floats:
+        result = np.empty((len(estimate), total))
+
+        def fill(block: int) -> None:
+            values = function(multiplicities(block))
+            result[:, block * BLOCK : block * BLOCK + len(values)] = values.T
+
+        in_threads(fill, range(-(-total // BLOCK)))
+        return result
+
     once: Multiplicities = np.ones((1, n), dtype=np.int32)
-    starts = range(0, resamples, BLOCK)
-    draws = [
-        function(draw(n, min(BLOCK, resamples - start), seed, start // BLOCK)) for start in starts
-    ]
-    blocks = range(-(-min(n, MOST_LEFT_OUT) // BLOCK))
-    left_out = [function(leave_one_out(n, block)) for block in blocks]
-    return Resampled(function(once), np.concatenate(draws)[None], np.concatenate(left_out)[None])
+    estimate = function(once).ravel()
+    drawn = collect(
+        resamples, lambda block: draw(n, min(BLOCK, resamples - block * BLOCK), seed, block)
+    )
+    left_out = collect(min(n, MOST_LEFT_OUT), lambda block: leave_one_out(n, block))
+    return Resampled(estimate, drawn, left_out)
+
+
+def resample_correlations(
+    values: Floats,
+    pairs: PairSet,
+    method: Method,
+    resamples: int,
+    seed: int,
+    weights: Floats | None = None,
+) -> Resampled:
+    """Correlations (p,) of pairs of columns; NaN where a column is constant.
+
+    `values` is (n, k) with NaN for missing cells, which `pairs.rows` must leave out. Resamples
+    are of all n rows; a pair then sees those of them that count for it, as if the pair's missing
+    cells had been dropped from the materialised resample. Rows may have `weights` (n,), which they
+    keep in resamples (`apr.population`).
+    """
+    kernels: list[tuple[Ints, Ints, Kernel]] = []
+    scratch = Scratch()
+    groups: dict[bytes, list[int]] = {}
+    for index, pattern in enumerate(pairs.rows):
+        groups.setdefault(pattern.tobytes(), []).append(index)
+    for members in map(np.array, groups.values()):
+        rows = np.flatnonzero(pairs.rows[members[0]])
+        if len(rows):
+            own = None if weights is None else weights[rows]
+            kernel = make_kernel(method, values[rows], pairs.columns[members], own, scratch)
+            kernels.append((rows, members, kernel))
+
+    def correlate(multiplicities: Multiplicities) -> Floats:
+        result = np.full((len(multiplicities), len(pairs)), np.nan)
+        for rows, members, kernel in kernels:
+            whole = len(rows) == len(values)
+            part = multiplicities if whole else np.take(multiplicities, rows, axis=1)
+            result[:, members] = kernel(part)
+        return result
+
+    return resample(correlate, len(values), resamples, seed)
 
 
 def resampled_mean(values: Floats, resamples: int, seed: int) -> Resampled:
@@ -332,11 +307,9 @@ def resampled_mean(values: Floats, resamples: int, seed: int) -> Resampled:
         nothing = np.full((1, 1), np.nan)
         return Resampled(nothing[0], nothing, nothing)
 
-    def mean(counts: Multiplicities) -> Floats:
-        means: Floats = counts @ values / counts.sum(axis=1)
-        return means
-
-    return resample(mean, len(values), resamples, seed)
+    return resample(
+        lambda counts: counts @ values / counts.sum(axis=1), len(values), resamples, seed
+    )
 
 
 def widened(level: float, n: int, freedom: int) -> float:
@@ -359,3 +332,29 @@ def percentiles(
         tail = float(ndtr(np.sqrt(size / (size - 1)) * stdtrit(size - 1, tail)))
     low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
     return np.minimum(low, estimate), np.maximum(high, estimate)
+
+
+def in_threads(function: Callable[[Item], None], items: Iterable[Item]) -> None:
+    """Call a function for each item, as many at a time as there are cores; raise what it raises.
+
+    numpy's loops and BLAS leave the interpreter free.
+    """
+    todo = list(items)
+    # BLAS threads under our own would fight for the same cores: up to 8 times slower.
+    with _libraries().limit(limits=1, user_api="blas"):
+        if len(todo) < 2:  # threads take longer to start than much of the work here
+            for item in todo:
+                function(item)
+            return
+        with ThreadPoolExecutor(cores()) as pool:
+            list(pool.map(function, todo))
+
+
+@functools.cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

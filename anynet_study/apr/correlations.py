@@ -6,7 +6,7 @@ architectures are added.
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.special import ndtr
 
-from anynet_study.apr.bootstrap import PairSet, Resampler, complete_in, pairwise
-from anynet_study.apr.error_tables import FEWEST, check_errors
+from anynet_study.apr.bootstrap import PairSet, complete_in, pairwise, resample_correlations
+from anynet_study.apr.error_tables import FEWEST, check_columns, check_errors
 from anynet_study.apr.interval_formulas import fisher_interval
 from anynet_study.apr.kernels import RankedColumns, Scratch
-from anynet_study.apr.options import Floats, Method, check_level, check_seed, with_attrs
+from anynet_study.apr.options import Floats, Ints, Method, check_choice, check_level, with_attrs
 from anynet_study.apr.population import (
     aligned_weights,
     effective_sizes,
@@ -31,35 +31,6 @@ Missing = Literal["pairwise", "complete"]
 DRAWS_BYTES = 256 * 2**20
 
 Correction = Literal["holm", "bh"]
-
-
-def weighted_p_values(values: Floats, pairs: PairSet, method: Method, weights: Floats) -> Floats:
-    """(p,) two-sided p-values of no association; meaningless where a column is constant.
-
-    The sum of the weighted products of centred values (Spearman: midranks), over the root of the
-    sum of their squares, against the normal distribution. Unlike Student's t at the effective size,
-    which rejects up to 18% at a level of 5% if the weights go with a column, this rejected 3% to 8%
-    at n = 8 to 20 and 4% to 6% from n = 50 on, in simulations where they do and where they do not.
-    """
-    p = np.full(len(pairs), np.nan)
-    for index, rows in enumerate(pairs.rows):
-        if rows.any():
-            columns, own = values[rows][:, pairs.columns[index]], weights[rows]
-            products = own * np.prod(_centred(columns, method, own), axis=0)
-            scale = np.sqrt((products**2).sum())
-            p[index] = 2 * ndtr(-abs(products.sum()) / scale) if scale > 0 else np.nan
-    return p
-
-
-def _centred(columns: Floats, method: Method, weights: Floats) -> Floats:
-    """(k, n) values, or their weighted midranks, less their weighted mean."""
-    centred: Floats
-    if method == "pearson":
-        centred = columns.T - (weights @ columns / weights.sum())[:, None]
-    else:
-        ranked = RankedColumns(columns.T)
-        centred = ranked.centred_midranks(weights[None], Scratch())[:, :, 0].T
-    return centred
 
 
 def correlations(
@@ -95,8 +66,7 @@ def correlations(
     table = check_errors(errors)
     values = table.to_numpy()
     columns = list(combinations(range(values.shape[1]), 2))
-    if missing not in get_args(Missing):
-        raise UserError(f"missing: no {missing!r}; legal: {', '.join(get_args(Missing))}")
+    check_choice("missing", missing, Missing)
     if missing == "complete":
         filled = [index for index in range(values.shape[1]) if not np.isnan(values[:, index]).all()]
         pairs = complete_in(values, columns, [sorted({*pair, *filled}) for pair in columns])
@@ -129,11 +99,11 @@ def correlate_pairs(
 
     With `weights` (n,), `effective` comes after n.
     """
-    check_level(level, resamples)
+    check_level(level, resamples, seed)
     slab = max(1, DRAWS_BYTES // (8 * resamples))
     parts: list[list[Floats]] = []
     for part in pairs.enough().slabs(slab):
-        resampled = Resampler(values, part, method, weights).resampled(resamples, seed)
+        resampled = resample_correlations(values, part, method, resamples, seed, weights)
         parts.append([resampled.estimate, *resampled.interval(level)])
         on_pairs(sum(len(each[0]) for each in parts))
     estimate, low, high = np.concatenate(parts, axis=1) if parts else np.empty((3, 0))
@@ -160,11 +130,45 @@ def p_values(values: Floats, pairs: PairSet, estimate: Floats, method: Method) -
             x, y = values[pairs.rows[index]][:, pairs.columns[index]].T
             p[index] = stats.kendalltau(x, y).pvalue
         return p
-    r, freedom = estimate[defined], pairs.counts[defined] - 2
-    with np.errstate(divide="ignore"):
-        t = np.abs(r) * np.sqrt(freedom / ((1 + r) * (1 - r)))
-    p[defined] = 2 * stats.t.sf(t, freedom)
+    p[defined] = student_p_values(estimate[defined], pairs.counts[defined] - 2)
     return p
+
+
+def student_p_values(estimate: Floats, freedom: Floats | Ints) -> Floats:
+    """Two-sided p-values of correlations by Student's t; NaN without degrees of freedom."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.abs(estimate) * np.sqrt(freedom / ((1 + estimate) * (1 - estimate)))
+    p: Floats = 2 * stats.t.sf(t, np.where(freedom > 0, freedom, np.nan))
+    return p
+
+
+def weighted_p_values(values: Floats, pairs: PairSet, method: Method, weights: Floats) -> Floats:
+    """(p,) two-sided p-values of no association; meaningless where a column is constant.
+
+    The sum of the weighted products of centred values (Spearman: midranks), over the root of the
+    sum of their squares, against the normal distribution. Unlike Student's t at the effective size,
+    which rejects up to 18% at a level of 5% if the weights go with a column, this rejected 3% to 8%
+    at n = 8 to 20 and 4% to 6% from n = 50 on, in simulations where they do and where they do not.
+    """
+    p = np.full(len(pairs), np.nan)
+    for index, rows in enumerate(pairs.rows):
+        if rows.any():
+            columns, own = values[rows][:, pairs.columns[index]], weights[rows]
+            products = own * np.prod(_centred(columns, method, own), axis=0)
+            scale = np.sqrt((products**2).sum())
+            p[index] = 2 * ndtr(-abs(products.sum()) / scale) if scale > 0 else np.nan
+    return p
+
+
+def _centred(columns: Floats, method: Method, weights: Floats) -> Floats:
+    """(k, n) values, or their weighted midranks, less their weighted mean."""
+    centred: Floats
+    if method == "pearson":
+        centred = columns.T - (weights @ columns / weights.sum())[:, None]
+    else:
+        ranked = RankedColumns(columns.T)
+        centred = ranked.centred_midranks(weights[None], Scratch())[:, :, 0].T
+    return centred
 
 
 def as_matrix(table: pd.DataFrame, value: str = "estimate") -> pd.DataFrame:
@@ -173,12 +177,12 @@ def as_matrix(table: pd.DataFrame, value: str = "estimate") -> pd.DataFrame:
     The diagonal is 1 for estimates and NaN for other columns.
     """
     names = list(dict.fromkeys([*table["source"], *table["target"]]))
-    diagonal = 1.0 if value == "estimate" else np.nan
-    matrix = pd.DataFrame(np.diag([diagonal] * len(names)), index=names, columns=names)
+    mirrored = table.rename(columns={"source": "target", "target": "source"})
+    cells = pd.concat([table, mirrored]).pivot(index="source", columns="target", values=value)
+    filled = cells.reindex(index=names, columns=names).to_numpy(np.float64, copy=True)
+    np.fill_diagonal(filled, 1.0 if value == "estimate" else np.nan)
+    matrix = pd.DataFrame(filled, names, names)
     matrix.attrs = dict(table.attrs)
-    for row in table.to_dict("records"):
-        matrix.loc[row["source"], row["target"]] = row[value]
-        matrix.loc[row["target"], row["source"]] = row[value]
     return matrix
 
 
@@ -190,8 +194,7 @@ def adjust(p: ArrayLike, correction: Correction = "holm") -> Floats:
     rejections, of tests that are independent or go together. NaN stays NaN and does not count as a
     test. Raises UserError for values outside 0 to 1.
     """
-    if correction not in get_args(Correction):
-        raise UserError(f"correction: no {correction!r}; legal: {', '.join(get_args(Correction))}")
+    check_choice("correction", correction, Correction)
     values = np.array(p, dtype=np.float64)
     known = np.flatnonzero(np.isfinite(values))
     if ((values[known] < 0) | (values[known] > 1)).any():
@@ -224,11 +227,8 @@ def interval_widths(
     subsamples, and the width of Fisher's interval at the correlation of all. `architectures_needed`
     inverts the latter; where `fisher` leaves the band it is not to be trusted on these errors.
     """
-    check_seed(seed)
     table = check_errors(errors)
-    for name in (source, target):
-        if name not in table.columns:
-            raise UserError(f"errors: no column {name}; the datasets are {', '.join(table)}")
+    check_columns(table, [source, target], "errors")
     if subsamples < 1 or (sizes and min(sizes) < FEWEST):
         raise UserError(f"sizes: at least {FEWEST}; subsamples: at least 1")
     both = table[[source, target]].dropna().to_numpy()

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from anynet_study.apr.bootstrap import Resampled, Resampler, complete_in, pairwise
-from anynet_study.apr.correlations import DRAWS_BYTES, adjust, correlate_pairs
+from anynet_study.apr.bootstrap import Resampled, complete_in, pairwise, resample_correlations
+from anynet_study.apr.correlations import DRAWS_BYTES, adjust, correlate_pairs, student_p_values
 from anynet_study.apr.error_tables import check_errors
-from anynet_study.apr.options import Floats, Ints, Method, check_level, check_seed, with_attrs
+from anynet_study.apr.options import Floats, Method, check_level, with_attrs
 from anynet_study.apr.population import (
     aligned_weights,
     effective_sizes,
@@ -27,7 +27,6 @@ from anynet_study.errors import UserError
 
 #: Less unexplained variance than this share of a column is rounding: given columns determine it.
 LEAST = 1e-10
-
 COLUMNS = [
     *("dataset", "parameter", "estimate", "low", "high", "p", "p_holm"),
     *("partial", "partial_low", "partial_high", "partial_p", "partial_p_holm", "given", "n"),
@@ -39,7 +38,6 @@ COSTS = ("flops", "parameters")
 
 #: Fewest architectures of which a forest is fitted: five folds of four.
 FEWEST_OF_FOREST = 20
-
 FOLDS = 5
 
 
@@ -135,8 +133,7 @@ def stage_drivers(
     `weights` by architecture as in `correlations`; p is then of Kish's effective number. Raises
     UserError for method="kendall" and for a column `given` that the population does not have.
     """
-    check_level(level, resamples)
-    check_seed(seed)
+    check_level(level, resamples, seed)
     if method == "kendall":
         raise UserError("method: kendall has no partial correlation here; legal: spearman, pearson")
     table = check_errors(errors)
@@ -148,13 +145,13 @@ def stage_drivers(
     costs = numbers_of(table, population, given)
     own = aligned_weights(weights, table)
     kinds = len(given) + 2
-    at_once = DRAWS_BYTES // (4 * resamples * kinds * (kinds - 1) * len(parameters.columns))
-    slabs = [
-        table.iloc[:, start : start + max(1, at_once)]
-        for start in range(0, len(table.columns), max(1, at_once))
-    ]
+    # Of hundreds of datasets, the resamples of so many at once take DRAWS_BYTES.
+    bytes_each = 4 * resamples * kinds * (kinds - 1) * len(parameters.columns)
+    at_once = max(1, DRAWS_BYTES // bytes_each)
+    starts = range(0, len(table.columns), at_once)
     parts = [
-        _of_datasets(slab, parameters, costs, method, resamples, seed, level, own) for slab in slabs
+        _of_datasets(part, parameters, costs, method, resamples, seed, level, own)
+        for part in (table.iloc[:, first : first + at_once] for first in starts)
     ]
     result = _with_flips(pd.concat(parts, ignore_index=True), level)
     return with_attrs(result, level, method, weighted=weights is not None)
@@ -171,46 +168,38 @@ def _of_datasets(
     weights: Floats | None,
 ) -> pd.DataFrame:
     values = np.column_stack([errors.to_numpy(), parameters.to_numpy(), costs.to_numpy()])
-    sizes, given = (errors.shape[1], parameters.shape[1]), [*costs.columns]
-    place = {name: sum(sizes) + index for index, name in enumerate(given)}
+    datasets, given = errors.shape[1], [*costs.columns]
     kinds = [*combinations(["error", "parameter", *given], 2)]
-    pairs, needed = [], []
-    for x, y in kinds:
-        for error, parameter in product(range(sizes[0]), range(sizes[1])):
-            at = {**place, "error": error, "parameter": sizes[0] + parameter}
-            pairs.append((at[x], at[y]))
-            needed.append([*at.values()])
-    compared = complete_in(values, pairs, needed)
-    resampled = Resampler(values, compared.enough(), method, weights).resampled(resamples, seed)
-    count = sizes[0] * sizes[1]
+    places = {name: values.shape[1] - len(given) + index for index, name in enumerate(given)}
+    cells = [
+        {"error": error, "parameter": parameter, **places}
+        for error in range(datasets)
+        for parameter in range(datasets, values.shape[1] - len(given))
+    ]
+    pairs = [(cell[x], cell[y]) for x, y in kinds for cell in cells]
+    compared = complete_in(values, pairs, [[*cell.values()] for cell in cells] * len(kinds))
+    resampled = resample_correlations(values, compared.enough(), method, resamples, seed, weights)
+    count = len(cells)
     found = {kind: resampled[i * count : (i + 1) * count] for i, kind in enumerate(kinds)}
-    effective = compared.counts if weights is None else effective_sizes(compared, weights)
-    cells = [*product(errors.columns, parameters.columns)]
-    table = pd.DataFrame(cells, columns=["dataset", "parameter"])
+    sizes = (compared.counts if weights is None else effective_sizes(compared, weights))[:count]
+    names = [*product(errors.columns, parameters.columns)]
+    table = pd.DataFrame(names, columns=["dataset", "parameter"])
     for name, held in (("estimate", []), ("partial", given)):
         statistic = partial(found, "error", "parameter", held)
         if name == "partial" and not given:
             statistic = statistic.combined(lambda each: np.full_like(each, np.nan))
-        prefix = "" if name == "estimate" else "partial_"
-        table[name] = statistic.estimate
-        table[f"{prefix}low"], table[f"{prefix}high"] = statistic.interval(level)
-        table[f"{prefix}p"] = _p_values(statistic.estimate, effective[:count] - 2 - len(held))
+        table = table.assign(**statistic.columns(level, name))
+        p = student_p_values(statistic.estimate, sizes - 2 - len(held))
+        table["p" if name == "estimate" else "partial_p"] = p
     return table.assign(given=", ".join(given), n=compared.counts[:count])
-
-
-def _p_values(estimate: Floats, freedom: Floats | Ints) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.abs(estimate) * np.sqrt(freedom / ((1 + estimate) * (1 - estimate)))
-    p: Floats = 2 * stats.t.sf(t, np.where(freedom > 0, freedom, np.nan))
-    return p
 
 
 def _with_flips(table: pd.DataFrame, level: float) -> pd.DataFrame:
     """The table in its column order, with corrected p-values and the sign flips marked."""
     for kind in ("", "partial_"):
-        estimate = "partial" if kind else "estimate"
         table[f"{kind}p_holm"] = adjust(table[f"{kind}p"])
-        sign = np.sign(table[estimate]).where(table[f"{kind}p_holm"] < 1 - level, 0)
+        matters = table[f"{kind}p_holm"] < 1 - level
+        sign = np.sign(table["partial" if kind else "estimate"]).where(matters, 0)
         signs = sign.groupby(table["parameter"])
         both = (signs.transform("min") < 0) & (signs.transform("max") > 0)
         table[f"{kind}flips"] = both & (sign != 0)
@@ -240,11 +229,9 @@ def importance(
     Architectures without a stage have 0 there. Datasets with fewer than 20 errors, or constant
     ones, have a row a parameter with NaN. Parameters that go together share their importance.
     """
-    check_seed(seed)
+    check_level(level, seed=seed)
     if trees < 30 or repeats < 1:  # with fewer, some have no out-of-bag prediction
         raise UserError(f"trees: {trees}, repeats: {repeats}; legal: at least 30, at least 1")
-    if not 0 < level < 1:
-        raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
     table = check_errors(errors)
     parameters = parameters_of(table, population).fillna(0.0)
     parts = []

@@ -11,8 +11,9 @@ hold, so that intervals are, if anything, too wide.
 """
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -20,14 +21,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from anynet_study.apr.bootstrap import draw, percentiles
+from anynet_study.apr.bootstrap import draws, percentiles
 from anynet_study.apr.error_tables import FEWEST, check_errors
 from anynet_study.apr.options import (
     Floats,
     Ints,
     Multiplicities,
     check_level,
-    check_seed,
     with_attrs,
 )
 from anynet_study.apr.population import effective_size
@@ -35,13 +35,10 @@ from anynet_study.errors import UserError
 
 #: Resamples that share a random stream. Few, so that 400,000 models take 0.3 GB.
 BLOCK = 16
-
 #: One value a model.
 Column: TypeAlias = "pd.Series | NDArray[np.float64] | Sequence[float]"
-
 #: Distinct errors up to which each has its own band; between more of them it is interpolated.
 POINTS = 1_000
-
 #: Largest share of the models, of whose best one an interval is given.
 FEW = 0.25
 
@@ -84,13 +81,20 @@ class Sample:
 
     def resampled(self, resamples: int, seed: int) -> Iterator[Floats]:
         """Blocks (b, k) of the shares in resamples: the same for a seed on every machine."""
-        for block in range(-(-resamples // BLOCK)):
-            size = min(BLOCK, resamples - block * BLOCK)
-            yield self._masses(draw(self.n, size, seed, (self.stream << 32) + block))
+        return map(self._masses, draws(self.n, resamples, seed, BLOCK, self.stream))
+
+    def statistics(
+        self, function: Callable[[Floats], Floats], resamples: int, seed: int
+    ) -> tuple[Floats, Floats]:
+        """(s,) statistics of the sample and (resamples, s) of resamples.
+
+        `function` maps shares (b, k) to statistics (b, s).
+        """
+        drawn = [function(masses) for masses in self.resampled(resamples, seed)]
+        return function(self.masses[None])[0], np.concatenate(drawn)
 
     def _masses(self, multiplicities: Multiplicities) -> Floats:
-        drawn = multiplicities * self.weights
-        totals: Floats = np.add.reduceat(drawn, self.starts, axis=1)
+        totals: Floats = np.add.reduceat(multiplicities * self.weights, self.starts, axis=1)
         masses: Floats = totals / totals.sum(axis=1, keepdims=True)
         return masses
 
@@ -102,11 +106,8 @@ def make_sample(errors: Column, weights: ArrayLike | None = None, name: str = "e
     UserError for what are no errors or weights, and for fewer than 4 models that count.
     """
     series = errors if isinstance(errors, pd.Series) else pd.Series(np.asarray(errors))
-    try:
-        values = check_errors(series.to_frame(name), fewest=0)[name].to_numpy()
-        heights = _weights(series, weights)
-    except UserError as error:
-        raise UserError(f"{name}: {str(error).removeprefix('errors: ')}") from None
+    values = check_errors(series.to_frame(name), 0, name)[name].to_numpy()
+    heights = _weights(series, weights, name)
     present = ~np.isnan(values)
     counts = present & (heights > 0)
     if counts.sum() < FEWEST:
@@ -140,19 +141,21 @@ def medians(masses: Floats, errors: Floats) -> Floats:
     return middle
 
 
-def _weights(errors: pd.Series, weights: ArrayLike | None) -> Floats:
+def _weights(errors: pd.Series, weights: ArrayLike | None, what: str) -> Floats:
     if weights is None:
         return np.ones(len(errors))
     if isinstance(weights, pd.Series) and not weights.index.equals(errors.index):
         unknown = errors.index.difference(weights.index, sort=False)
         if len(unknown):
-            raise UserError(f"weights: none for {len(unknown)} models, such as {unknown[0]}")
+            raise UserError(
+                f"{what}: weights: none for {len(unknown)} models, such as {unknown[0]}"
+            )
         weights = weights.loc[errors.index]
     values: Floats = np.asarray(weights, dtype=np.float64)
     if values.shape != (len(errors),):
-        raise UserError(f"weights: {values.size} for {len(errors)} models")
+        raise UserError(f"{what}: weights: {values.size} for {len(errors)} models")
     if not (np.isfinite(values) & (values >= 0)).all():
-        raise UserError("weights: legal are finite numbers, at least 0")
+        raise UserError(f"{what}: weights: legal are finite numbers, at least 0")
     return values
 
 
@@ -175,14 +178,13 @@ def edf(
 
     Raises UserError for fewer than 4 errors, and for weights that are negative or missing.
     """
-    check_level(level, resamples)
-    check_seed(seed)
+    check_level(level, resamples, seed)
     sample = make_sample(errors, weights, name)
     count = len(sample.errors)
     at = np.unique(np.linspace(0, count - 1, min(count, POINTS)).round().astype(np.int64))
     fraction = _cumulated(sample.masses[None])[0]
-    draws = [_cumulated(block)[:, at] for block in sample.resampled(resamples, seed)]
-    ends = percentiles(np.concatenate(draws), fraction[at], level)
+    drawn = sample.statistics(lambda masses: _cumulated(masses)[:, at], resamples, seed)[1]
+    ends = percentiles(drawn, fraction[at], level)
     low, high = (np.interp(np.arange(count), at, end) for end in ends)
     columns = {"error": sample.errors, "fraction": fraction, "low": low, "high": high}
     result = pd.DataFrame({**columns, "n": sample.n, "missing": sample.missing})
@@ -206,27 +208,22 @@ def edf_summary(
     `best` is the smallest error found; it has no interval because the sample does not tell how much
     better the best of the whole space is.
     """
-    check_level(level, resamples)
-    check_seed(seed)
+    check_level(level, resamples, seed)
     rows = []
     for name, sample in make_samples(errors, weights).items():
         size = sample.effective
         row = {"space": name, "n": sample.n, "missing": sample.missing, "effective": size}
-        estimate = _statistics(sample.masses[None], sample, below)[0]
-        blocks = sample.resampled(resamples, seed)
-        draws = np.concatenate([_statistics(block, sample, below) for block in blocks])
-        low, high = percentiles(draws, estimate, level, size)
+        summary = partial(_summary, sample=sample, below=below)
+        estimate, drawn = sample.statistics(summary, resamples, seed)
+        low, high = percentiles(drawn, estimate, level, size)
         for index, statistic in enumerate(("mean", "median", "fraction")[: len(estimate)]):
             row[statistic] = estimate[index]
             row[f"{statistic}_low"], row[f"{statistic}_high"] = low[index], high[index]
-        rows.append(row)
-        row["best"] = sample.errors[0]
-    table = pd.DataFrame(rows)
-    table = table[[name for name in table.columns if name != "best"] + ["best"]]
-    return with_attrs(table, level, weighted=weights is not None)
+        rows.append({**row, "best": sample.errors[0]})
+    return with_attrs(pd.DataFrame(rows), level, weighted=weights is not None)
 
 
-def _statistics(masses: Floats, sample: Sample, below: float | None) -> Floats:
+def _summary(masses: Floats, sample: Sample, below: float | None) -> Floats:
     """(b, 2 or 3) mean, median and the fraction below an error, of distributions (b, k)."""
     columns = [masses @ sample.errors, medians(masses, sample.errors)]
     if below is not None:
@@ -266,14 +263,12 @@ def random_search(
     samples of 16 to 100 models, normal or skewed, in 93% to 96% of the cases for m = 1, 90% to 94%
     for a tenth of the models, and 81% to 93% for a quarter.
     """
-    check_level(level, resamples)
-    check_seed(seed)
+    check_level(level, resamples, seed)
     sample = make_sample(errors, weights, name)
     chosen = _sizes(sizes, sample.n)
-    estimate = _expected_best(sample, sample.masses[None], chosen)[0]
-    blocks = sample.resampled(resamples, seed)
-    draws = np.concatenate([_expected_best(sample, block, chosen) for block in blocks])
-    centred = draws + estimate - draws.mean(axis=0)
+    expected = partial(_expected_best, sample=sample, sizes=chosen)
+    estimate, drawn = sample.statistics(expected, resamples, seed)
+    centred = drawn + estimate - drawn.mean(axis=0)
     low, high = percentiles(centred, estimate, level, sample.effective)
     few = np.array(chosen) <= max(1, FEW * sample.effective)
     low, high = np.where(few, low, np.nan), np.where(few, high, np.nan)
@@ -292,7 +287,7 @@ def _sizes(sizes: Sequence[int] | None, n: int) -> list[int]:
     return list(sizes)
 
 
-def _expected_best(sample: Sample, masses: Floats, sizes: Sequence[int]) -> Floats:
+def _expected_best(masses: Floats, sample: Sample, sizes: Sequence[int]) -> Floats:
     """(b, sizes) expected smallest error of m models, for distributions (b, k).
 
     The smallest error, plus each step to the next one times the chance that all m are beyond it.
@@ -344,13 +339,16 @@ def good_range(
         raise UserError(f"parameters: {len(parameters)} rows for {len(errors)} errors")
     series = pd.Series(np.asarray(errors, dtype=np.float64))
     heights = pd.Series(np.ones(len(series)) if weights is None else np.asarray(weights))
-    tails = ((1 - level) / 2, 0.5, (1 + level) / 2)
+    tails = np.array([(1 - level) / 2, 0.5, (1 + level) / 2])
     rows = []
     for name, values in parameters.items():
         numbers = pd.Series(values.to_numpy(dtype=np.float64, na_value=np.nan))
         known = numbers.notna() & series.notna() & (heights > 0)
         chances = _chance_best(series[known], heights[known], fraction, str(name))
-        low, best, high = _quantiles(numbers[known].to_numpy(), chances, tails)
+        rising = numbers[known].argsort(kind="stable").to_numpy()
+        cumulated = np.cumsum(chances[rising]) / chances.sum()
+        places = np.searchsorted(cumulated, tails - 1e-12)
+        low, best, high = numbers[known].to_numpy()[rising][places]
         rows.append({"parameter": name, "best": best, "low": low, "high": high, "n": known.sum()})
     result = pd.DataFrame(rows, columns=["parameter", "best", "low", "high", "n"])
     return with_attrs(result, level, weighted=weights is not None)
@@ -359,18 +357,10 @@ def good_range(
 def _chance_best(errors: pd.Series, weights: pd.Series, fraction: float, name: str) -> Floats:
     """(n,) probability that a model is the best of a resample of a fraction of the models."""
     sample = make_sample(errors, weights, name)
-    draws = max(1, round(fraction * sample.n))
+    size = max(1, round(fraction * sample.n))
     beyond = np.clip(1 - np.cumsum(sample.masses), 0, 1)
-    of_error = -np.diff(np.r_[1.0, beyond] ** draws)
+    of_error = -np.diff(np.r_[1.0, beyond] ** size)
     place = np.searchsorted(sample.errors, errors.to_numpy())
     share = weights.to_numpy() / np.bincount(place, weights)[place]
     chances: Floats = of_error[place] * share
     return chances
-
-
-def _quantiles(values: Floats, chances: Floats, tails: tuple[float, ...]) -> Floats:
-    """The values at which the cumulated chances pass `tails`."""
-    order = np.argsort(values, kind="stable")
-    cumulated = np.cumsum(chances[order]) / chances.sum()
-    quantiles: Floats = values[order][np.searchsorted(cumulated, np.array(tails) - 1e-12)]
-    return quantiles

@@ -11,7 +11,6 @@ below 0.05 for 4% to 5% of equal spaces of 16 models or more, for 6% to 9% of th
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -22,7 +21,7 @@ from scipy import stats
 from anynet_study.apr.bootstrap import percentiles
 from anynet_study.apr.correlations import adjust
 from anynet_study.apr.edf import Column, Sample, make_samples, medians
-from anynet_study.apr.options import Floats, Ints, check_level, check_seed, with_attrs
+from anynet_study.apr.options import Floats, check_level, with_attrs
 from anynet_study.errors import UserError
 
 STATISTICS = ("mean_difference", "median_difference", "probability")
@@ -51,12 +50,11 @@ def compare_spaces(
 
     Raises UserError for fewer than two spaces, and as `edf` does.
     """
-    check_level(level, resamples)
-    check_seed(seed)
+    check_level(level, resamples, seed)
     if len(errors) < 2:
         raise UserError(f"errors: {len(errors)} design spaces; a comparison needs two")
     samples = make_samples(errors, weights)
-    pairs = [_Pair.of(samples, a, b) for a, b in combinations(samples, 2)]
+    pairs = [_Pair(samples, a, b) for a, b in combinations(samples, 2)]
     drawn = [sample.resampled(resamples, seed) for sample in samples.values()]
     blocks: list[list[Floats]] = [[] for _ in pairs]
     for masses in zip(*drawn, strict=True):
@@ -70,32 +68,19 @@ def compare_spaces(
     return with_attrs(table, level, n=n, weighted=weights is not None)
 
 
-@dataclass(frozen=True)
 class _Pair:
     """Two spaces, and where each error of one lies among those of the other."""
 
-    a: str
-    b: str
-    left: Sample
-    right: Sample
-    #: (k_a,) errors of b below, and at most, each error of a.
-    below: Ints
-    at_most: Ints
-    #: (k,) errors of a, and of b, at most each error that either has.
-    left_upto: Ints
-    right_upto: Ints
-
-    @classmethod
-    def of(cls, samples: Mapping[str, Sample], a: str, b: str) -> "_Pair":
-        left, right = samples[a], samples[b]
+    def __init__(self, samples: Mapping[str, Sample], a: str, b: str) -> None:
+        self.a, self.b = a, b
+        self.left, self.right = left, right = samples[a], samples[b]
+        #: (k_a,) errors of b below, and at most, each error of a.
+        self.below = np.searchsorted(right.errors, left.errors, "left")
+        self.at_most = np.searchsorted(right.errors, left.errors, "right")
         either = np.union1d(left.errors, right.errors)
-        places = [
-            np.searchsorted(right.errors, left.errors, "left"),
-            np.searchsorted(right.errors, left.errors, "right"),
-            np.searchsorted(left.errors, either, "right"),
-            np.searchsorted(right.errors, either, "right"),
-        ]
-        return cls(a, b, left, right, *places)
+        #: (k,) errors of a, and of b, at most each error that either has.
+        self.left_upto = np.searchsorted(left.errors, either, "right")
+        self.right_upto = np.searchsorted(right.errors, either, "right")
 
     def statistics(self, left: Floats, right: Floats) -> Floats:
         """(b, 4) STATISTICS of two distributions each, and how far their EDFs shift apart.
@@ -137,16 +122,14 @@ class _Pair:
     def _p_value(self, distance: float, shifts: Floats) -> float:
         if self.left.weighted or self.right.weighted:
             return float((1 + (shifts >= distance - 1e-12).sum()) / (1 + len(shifts)))
+        models = [
+            np.repeat(sample.errors, np.diff(np.r_[sample.starts, sample.n]))
+            for sample in (self.left, self.right)
+        ]
         with warnings.catch_warnings():
             # Where scipy's exact p-value is within rounding of 1, it gives the asymptotic one.
             warnings.filterwarnings("ignore", "ks_2samp", RuntimeWarning)
-            return float(stats.ks_2samp(_models(self.left), _models(self.right)).pvalue)
-
-
-def _models(sample: Sample) -> Floats:
-    """(n,) the error of every model."""
-    sizes = np.diff(np.r_[sample.starts, sample.n])
-    return np.repeat(sample.errors, sizes)
+            return float(stats.ks_2samp(*models).pvalue)
 
 
 def _from_zero(masses: Floats) -> Floats:
@@ -176,9 +159,15 @@ def match_complexity(
     """
     if bins < 1:
         raise UserError(f"bins: {bins}; legal: 1, 2, ...")
-    columns = {key: _series(each) for key, each in complexities.items()}
-    edges = _edges({key: np.log(each.to_numpy()) for key, each in columns.items()}, bins, name)
-    places = {key: _bin(np.log(each.to_numpy()), edges) for key, each in columns.items()}
+    columns = {key: pd.Series(each).astype(np.float64) for key, each in complexities.items()}
+    logs = {key: np.log(each.where(each > 0)).to_numpy() for key, each in columns.items()}
+    edges = _edges(logs, bins, name)
+    places = {}
+    for key, log in logs.items():
+        inside = (log >= edges[0]) & (log <= edges[-1])
+        # The last edge belongs to the last bin; outside there is none, number `bins`.
+        place = np.minimum(np.searchsorted(edges, log, "right") - 1, bins - 1)
+        places[key] = np.where(inside, place, bins)
     given = {
         key: np.ones(len(each)) if weights is None else np.asarray(weights[key], np.float64)
         for key, each in columns.items()
@@ -197,11 +186,6 @@ def match_complexity(
     }
 
 
-def _series(complexity: Column) -> pd.Series:
-    values = pd.Series(complexity).astype(np.float64)
-    return values.where(np.isfinite(values) & (values > 0))
-
-
 def _edges(logarithms: Mapping[str, Floats], bins: int, name: str) -> Floats:
     """(bins + 1,) edges of the bins, over the range that all populations share."""
     unknown = [key for key, each in logarithms.items() if np.isnan(each).all()]
@@ -216,11 +200,3 @@ def _edges(logarithms: Mapping[str, Floats], bins: int, name: str) -> Floats:
             f"{high} ends at {np.exp(ends[1]):.4g}"
         )
     return np.linspace(*ends, bins + 1)
-
-
-def _bin(logarithms: Floats, edges: Floats) -> Ints:
-    """(n,) bin of each model; the last edge belongs to the last bin; number of bins: none."""
-    bins = len(edges) - 1
-    places: Ints = np.clip(np.searchsorted(edges, logarithms, "right") - 1, 0, bins - 1)
-    inside = (logarithms >= edges[0]) & (logarithms <= edges[-1])
-    return np.where(inside, places, bins)

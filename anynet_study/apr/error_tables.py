@@ -6,7 +6,7 @@ accuracies, kappas, F1 and so on; an accuracy in percent is 100 less the error. 
 row per run or per epoch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -16,28 +16,50 @@ from numpy.typing import ArrayLike
 from anynet_study.apr.options import Floats, with_attrs
 from anynet_study.errors import UserError
 
-#: One value an architecture; two Series are matched by their index.
+#: One value per architecture; two Series are matched by their index.
 Values: TypeAlias = pd.Series | ArrayLike
-
 #: Fewest architectures of which a correlation is given.
 FEWEST = 4
 
 
-def check_errors(errors: pd.DataFrame, fewest: int = FEWEST) -> pd.DataFrame:
+def check_errors(errors: pd.DataFrame, fewest: int = FEWEST, what: str = "errors") -> pd.DataFrame:
     """The table as float64 with its index named "architecture".
 
-    Raises UserError for repeated architectures or datasets, cells that are no numbers, infinite
-    errors, and fewer than `fewest` architectures. Ranks do not care about units, so that any
-    finite numbers pass; `in_percent` checks what a file claims to be percent.
+    Raises UserError, beginning with `what`, for repeated architectures or datasets, cells that are
+    no numbers, infinite errors, and fewer than `fewest` architectures. Ranks do not care about
+    units, so that any finite numbers pass; `in_percent` checks what a file claims to be percent.
     """
-    _refuse_repeats(errors.index, "architecture")
-    _refuse_repeats(errors.columns, "dataset")
+    for labels, kind in ((errors.index, "architecture"), (errors.columns, "dataset")):
+        repeated = labels[labels.duplicated()].unique()
+        if len(repeated):
+            shown = ", ".join(map(str, repeated[:3])) + (", ..." if len(repeated) > 3 else "")
+            raise UserError(f"{what}: {kind} {shown} is there more than once")
     if len(errors) < fewest:
-        raise UserError(f"errors: {len(errors)} architectures; at least {fewest} are needed")
+        raise UserError(f"{what}: {len(errors)} architectures; at least {fewest} are needed")
     if not len(errors.columns):
-        raise UserError("errors: the table has no dataset column")
-    table = pd.DataFrame({name: _numbers(errors[name]) for name in errors.columns}, errors.index)
-    return table.rename_axis(index="architecture")
+        raise UserError(f"{what}: the table has no dataset column")
+    columns = {name: _numbers(errors[name], what) for name in errors.columns}
+    return pd.DataFrame(columns, errors.index).rename_axis(index="architecture")
+
+
+def _numbers(column: pd.Series, what: str) -> Floats:
+    numbers: Floats = pd.to_numeric(column, errors="coerce").to_numpy(
+        dtype=np.float64, na_value=np.nan
+    )
+    bad = np.flatnonzero(np.isnan(numbers) & column.notna().to_numpy())
+    if len(bad):
+        cell = column.iloc[bad[0]]
+        raise UserError(
+            f"{what}: {cell!r} is not a number (dataset {column.name}, "
+            f"architecture {column.index[bad[0]]}); leave missing cells empty"
+        )
+    if np.isinf(numbers).any():
+        where = column.index[np.isinf(numbers)][0]
+        raise UserError(
+            f"{what}: infinite error (dataset {column.name}, architecture {where}); "
+            "a diverged run has the error of chance, a missing one an empty cell"
+        )
+    return numbers
 
 
 def in_percent(
@@ -48,19 +70,59 @@ def in_percent(
     Raises UserError for values outside 0 to 100, and for a table without `fraction` in which no
     value exceeds 1: as percent that would mean that all architectures are all but perfect.
     """
-    values = errors.to_numpy(dtype=float)
-    present = values[~np.isnan(values)]
     top = 1 if fraction else 100
-    if present.size and not fraction and present.max() <= 1:
-        raise UserError(
-            f"errors: no value exceeds 1 (the largest is {present.max():g}), so these look like "
-            "fractions, not percent; pass --fraction (fraction=True), or multiply by 100"
-        )
-    if ((present < 0) | (present > top)).any():
-        worst = present.min() if present.min() < 0 else present.max()
-        raise UserError(f"errors: {worst:g} is outside 0 to {top}")
+    check_range(errors.to_numpy(dtype=float), "errors", top, "pass --fraction (fraction=True), or ")
     percent = errors * (100 / top)
     return 100 - percent if accuracy else percent
+
+
+def check_range(values: Floats, what: str, top: int = 100, advice: str = "") -> None:
+    """Raise UserError for values outside 0 to `top`, and for fractions that should be percent."""
+    known = values[~np.isnan(values)]
+    if known.size and top == 100 and known.max() <= 1:
+        raise UserError(
+            f"{what}: no value exceeds 1 (the largest is {known.max():g}), so these look like "
+            f"fractions, not percent; {advice}multiply by 100"
+        )
+    outside = known[(known < 0) | (known > top)]
+    if outside.size:
+        worst = outside.min() if outside.min() < 0 else outside.max()
+        raise UserError(f"{what}: {worst:g} is outside 0 to {top}")
+
+
+def check_accuracies(accuracies: pd.DataFrame, what: str = "accuracies") -> pd.DataFrame:
+    """`check_errors` for scores in percent: also raises UserError outside 0 to 100."""
+    table = check_errors(accuracies, 0, what)
+    check_range(table.to_numpy(), what)
+    return table
+
+
+def check_columns(table: pd.DataFrame, names: Iterable[str], what: str = "scores") -> None:
+    """Raise UserError unless the table has all of these columns."""
+    absent = [name for name in names if name not in table.columns]
+    if absent:
+        known = ", ".join(map(str, table.columns))
+        raise UserError(f"{what}: no column {', '.join(map(str, absent))}; there are {known}")
+
+
+def check_long(table: pd.DataFrame, keys: Sequence[str], what: str) -> pd.DataFrame:
+    """The columns `keys` and error of a long table called `what`, error as float64.
+
+    Raises UserError where one is absent, a key repeats or is missing, or an error is no finite
+    number; a missing error (NaN) may be.
+    """
+    wanted = [*keys, "error"]
+    absent = [name for name in wanted if name not in table.columns]
+    if absent:
+        raise UserError(f"{what}: no column {', '.join(absent)}; needed: {', '.join(wanted)}")
+    if table[list(keys)].isna().any(axis=None):
+        raise UserError(f"{what}: a row without {' or '.join(keys)}")
+    repeated = table.duplicated([*keys])
+    if repeated.any():
+        first = ", ".join(str(value) for value in table.loc[repeated, list(keys)].iloc[0])
+        raise UserError(f"{what}: {keys[-1]} {first} is there more than once")
+    errors = check_errors(table[["error"]].reset_index(drop=True), 0, what)["error"]
+    return table[[*keys]].assign(error=errors.to_numpy())
 
 
 def exclusions(errors: pd.DataFrame) -> pd.DataFrame:
@@ -83,100 +145,17 @@ def exclusions(errors: pd.DataFrame) -> pd.DataFrame:
     return with_attrs(result, n=len(errors))
 
 
-def _refuse_repeats(labels: pd.Index, what: str) -> None:
-    repeated = labels[labels.duplicated()].unique()
-    if len(repeated):
-        shown = ", ".join(map(str, repeated[:3])) + (", ..." if len(repeated) > 3 else "")
-        raise UserError(f"errors: {what} {shown} is there more than once")
-
-
-def _numbers(column: pd.Series) -> Floats:
-    numbers: Floats = pd.to_numeric(column, errors="coerce").to_numpy(
-        dtype=np.float64, na_value=np.nan
-    )
-    bad = np.flatnonzero(np.isnan(numbers) & column.notna().to_numpy())
-    if len(bad):
-        cell = column.iloc[bad[0]]
-        raise UserError(
-            f"errors: {cell!r} is not a number (dataset {column.name}, "
-            f"architecture {column.index[bad[0]]}); leave missing cells empty"
-        )
-    if np.isinf(numbers).any():
-        where = column.index[np.isinf(numbers)][0]
-        raise UserError(
-            f"errors: infinite error (dataset {column.name}, architecture {where}); "
-            "a diverged run has the error of chance, a missing one an empty cell"
-        )
-    return numbers
-
-
-def check_long(table: pd.DataFrame, keys: Sequence[str], what: str) -> pd.DataFrame:
-    """The columns `keys` and error of a long table called `what`, error as float64.
-
-    Raises UserError where one is absent, a key repeats or is missing, or an error is no finite
-    number; a missing error (NaN) may be.
-    """
-    wanted = [*keys, "error"]
-    absent = [name for name in wanted if name not in table.columns]
-    if absent:
-        raise UserError(f"{what}: no column {', '.join(absent)}; needed: {', '.join(wanted)}")
-    if table[list(keys)].isna().any(axis=None):
-        raise UserError(f"{what}: a row without {' or '.join(keys)}")
-    repeated = table.duplicated([*keys])
-    if repeated.any():
-        first = ", ".join(str(value) for value in table.loc[repeated, list(keys)].iloc[0])
-        raise UserError(f"{what}: {keys[-1]} {first} is there more than once")
-    errors = check_errors(table[["error"]].reset_index(drop=True), fewest=0)["error"]
-    return table[[*keys]].assign(error=errors.to_numpy())
-
-
-def check_scores(scores: pd.DataFrame, what: str = "scores", fewest: int = 0) -> pd.DataFrame:
-    """The table as float64 with its index named "architecture".
-
-    Raises UserError, beginning with `what`, for repeated names, cells that are no numbers,
-    infinite scores, and fewer than `fewest` architectures.
-    """
-    try:
-        return check_errors(scores, fewest)
-    except UserError as error:
-        raise UserError(f"{what}: {str(error).removeprefix('errors: ')}") from None
-
-
-def check_accuracies(
-    accuracies: pd.DataFrame, what: str = "accuracies", fewest: int = 0
-) -> pd.DataFrame:
-    """The same for scores in percent: raises UserError outside 0 to 100, and for fractions."""
-    table = check_scores(accuracies, what, fewest)
-    try:
-        return in_percent(table)
-    except UserError as error:
-        text = (
-            str(error).removeprefix("errors: ").replace("pass --fraction (fraction=True), or ", "")
-        )
-        raise UserError(f"{what}: {text}") from None
-
-
-def check_columns(table: pd.DataFrame, names: list[str], what: str = "scores") -> None:
-    """Raise UserError unless the table has all of these columns."""
-    absent = [name for name in names if name not in table.columns]
-    if absent:
-        known = ", ".join(map(str, table.columns))
-        raise UserError(f"{what}: no column {', '.join(map(str, absent))}; there are {known}")
-
-
 def matched(x: Values, y: Values) -> pd.DataFrame:
     """Two columns x and y of float64, matched by index where both are Series.
 
-    Raises UserError where they have different lengths, or for what `check_scores` refuses.
+    Raises UserError where they have different lengths, or for what `check_errors` refuses.
     """
-    if isinstance(x, pd.Series) and isinstance(y, pd.Series):
-        for name, column in (("x", x), ("y", y)):
-            check_scores(column.to_frame(name), name)
-        return pd.concat([x.rename("x"), y.rename("y")], axis=1, join="inner").astype(np.float64)
-    columns = {"x": _column(x), "y": _column(y)}
-    if len(columns["x"]) != len(columns["y"]):
-        raise UserError(f"x, y: {len(columns['x'])} and {len(columns['y'])} values")
-    return pd.concat([check_scores(pd.DataFrame({n: c}), n) for n, c in columns.items()], axis=1)
+    if not (isinstance(x, pd.Series) and isinstance(y, pd.Series)):
+        x, y = (pd.Series(np.asarray(column).ravel()) for column in (x, y))
+        if len(x) != len(y):
+            raise UserError(f"x, y: {len(x)} and {len(y)} values")
+    tables = [check_errors(x.to_frame("x"), 0, "x"), check_errors(y.to_frame("y"), 0, "y")]
+    return pd.concat(tables, axis=1, join="inner")
 
 
 def why_no_fit(x: Floats, y: Floats) -> str:
@@ -194,8 +173,3 @@ def why_no_fit(x: Floats, y: Floats) -> str:
         if len(distinct) == 2 and counts.min() == 1:
             return f"{name} is constant but for one architecture"
     return ""
-
-
-def _column(values: Values) -> pd.Series:
-    column = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values).ravel())
-    return column.reset_index(drop=True)

@@ -7,32 +7,24 @@ which stands for leaving out each point; for the correlation Fisher's z with the
 standard error, and how many of them to go either way by a studentised bootstrap over points.
 """
 
-from dataclasses import dataclass
 from math import comb
 
 import numpy as np
 from scipy import stats
 
-from anynet_study.apr.bootstrap import BLOCK, Resampled, draw, widened
+from anynet_study.apr.bootstrap import Resampled, draws, widened
 from anynet_study.apr.options import Floats, Multiplicities
 
 #: Fewer points have too many resamples of hardly any different ones; Student's t serves them.
 FEWEST_RESAMPLED = 10
-
 #: The largest correlation that has a finite z.
 STRONGEST = 1 - 1e-15
-
 #: Products of two columns whose means a studentised correlation needs.
 POWERS = [(i, j) for i in range(5) for j in range(5 - i)]
 
 
-@dataclass(frozen=True)
-class Estimates:
-    """Slope, intercept and Pearson's correlation with the ends of their intervals; (3,) each."""
-
-    estimate: Floats
-    low: Floats
-    high: Floats
+#: Slope, intercept and Pearson's correlation, and the ends of their intervals; (3,) each.
+Estimates = tuple[Floats, Floats, Floats]
 
 
 def least_squares(x: Floats, y: Floats, multiplicities: Multiplicities) -> Floats:
@@ -44,6 +36,11 @@ def least_squares(x: Floats, y: Floats, multiplicities: Multiplicities) -> Float
     products, units = _standardised(x, y)
     shares = multiplicities / multiplicities.sum(axis=1, keepdims=True)
     return _lines(shares @ products, units)
+
+
+def line(x: Floats, y: Floats) -> Floats:
+    """(3,) slope, intercept and correlation of the points (n,), (n,) themselves."""
+    return least_squares(x, y, np.ones((1, len(x)), dtype=np.int32)).ravel()
 
 
 def without_each(x: Floats, y: Floats) -> Floats:
@@ -80,12 +77,8 @@ def _lines(means: Floats, units: Floats) -> Floats:
 
 def resampled_lines(x: Floats, y: Floats, resamples: int, seed: int) -> Resampled:
     """Slope, intercept and correlation with all that their bootstrap intervals need."""
-    n = len(x)
-    starts = range(0, resamples, BLOCK)
-    blocks = (draw(n, min(BLOCK, resamples - s), seed, s // BLOCK) for s in starts)
-    draws = np.concatenate([least_squares(x, y, block) for block in blocks], axis=1)
-    once: Multiplicities = np.ones((1, n), dtype=np.int32)
-    return Resampled(least_squares(x, y, once).ravel(), draws, without_each(x, y))
+    drawn = [least_squares(x, y, block) for block in draws(len(x), resamples, seed)]
+    return Resampled(line(x, y), np.concatenate(drawn, axis=1), without_each(x, y))
 
 
 def expanded(level: float, n: int) -> float:
@@ -101,7 +94,7 @@ def expanded(level: float, n: int) -> float:
 def student_intervals(x: Floats, y: Floats, level: float) -> Estimates:
     """Student's t intervals of slope and intercept, Fisher's of the correlation."""
     n = len(x)
-    estimate = least_squares(x, y, np.ones((1, n), dtype=np.int32)).ravel()
+    estimate = line(x, y)
     squares = ((x - x.mean()) ** 2).sum()
     slope_reach = student(n, level) * residual_error(x, y) / np.sqrt(squares)
     away = np.array([slope_reach, student_reaches(x, y, np.array([0.0]), level)[0]])
@@ -111,7 +104,7 @@ def student_intervals(x: Floats, y: Floats, level: float) -> Estimates:
     ends = np.tanh(np.arctanh(inner) + width * np.array([-1, 1]))
     low = np.append(estimate[:2] - away, min(ends[0], estimate[2]))
     high = np.append(estimate[:2] + away, max(ends[1], estimate[2]))
-    return Estimates(estimate, low, high)
+    return estimate, low, high
 
 
 def student_reaches(x: Floats, y: Floats, at: Floats, level: float) -> Floats:
@@ -124,9 +117,8 @@ def student_reaches(x: Floats, y: Floats, at: Floats, level: float) -> Floats:
 
 def residual_error(x: Floats, y: Floats) -> float:
     """Standard deviation of the residuals, of n - 2 degrees of freedom."""
-    slope, intercept, _ = least_squares(x, y, np.ones((1, len(x)), dtype=np.int32)).ravel()
-    residuals = y - intercept - slope * x
-    return float(np.sqrt((residuals**2).sum() / (len(x) - 2)))
+    slope, intercept, _ = line(x, y)
+    return float(np.sqrt(((y - intercept - slope * x) ** 2).sum() / (len(x) - 2)))
 
 
 def student(n: int, level: float) -> float:
@@ -136,17 +128,14 @@ def student(n: int, level: float) -> float:
 
 def robust_intervals(x: Floats, y: Floats, resamples: int, seed: int, level: float) -> Estimates:
     """Slope, intercept and correlation of points (n,), (n,) with their intervals."""
-    once: Multiplicities = np.ones((1, len(x)), dtype=np.int32)
-    estimate = least_squares(x, y, once).ravel()
+    estimate = line(x, y)
     away, left = x - x.mean(), residuals(x, y)
     slope_error = np.sqrt(((away * left) ** 2).sum()) / (away**2).sum()
     reach = np.array(
         [student(len(x), level) * slope_error, *robust_reaches(x, y, np.zeros(1), level)]
     )
     low, high = _correlation_ends(x, y, float(estimate[2]), resamples, seed, level)
-    return Estimates(
-        estimate, np.append(estimate[:2] - reach, low), np.append(estimate[:2] + reach, high)
-    )
+    return estimate, np.append(estimate[:2] - reach, low), np.append(estimate[:2] + reach, high)
 
 
 def robust_reaches(x: Floats, y: Floats, at: Floats, level: float) -> Floats:
@@ -205,8 +194,7 @@ def _studentised_quantile(
     u, v = ((column - column.mean()) / column.std() for column in (x, y))
     powers = np.stack([u**i * v**j for i, j in POWERS], axis=1)
     distances = []
-    for start in range(0, resamples, BLOCK):
-        counts = draw(n, min(BLOCK, resamples - start), seed, start // BLOCK)
+    for counts in draws(n, resamples, seed):
         there, error = _z_and_error((counts / n) @ powers, n)
         with np.errstate(divide="ignore", invalid="ignore"):
             away = np.abs(there - z) / error

@@ -30,15 +30,15 @@ jackknife) held it in more than 89% of samples of 20 points or more.
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from scipy.interpolate import BSpline
 from scipy.special import expit, logit, ndtr, ndtri
 
-from anynet_study.apr.bootstrap import BLOCK, Resampled, draw, percentiles
-from anynet_study.apr.error_tables import Values, matched, why_no_fit
+from anynet_study.apr.bootstrap import Resampled, draws, percentiles
+from anynet_study.apr.error_tables import Values, check_range, matched, why_no_fit
 from anynet_study.apr.fit_intervals import (
     Estimates,
     expanded,
@@ -48,7 +48,7 @@ from anynet_study.apr.fit_intervals import (
     student_intervals,
     student_reaches,
 )
-from anynet_study.apr.options import Floats, check_level, check_seed, with_attrs
+from anynet_study.apr.options import Floats, check_choice, check_level, with_attrs
 from anynet_study.errors import UserError
 
 Scale = Literal["linear", "logit", "probit"]
@@ -70,18 +70,12 @@ PENALTIES = 10.0 ** np.arange(-7, 3.01, 0.25)
 SPLINE_POINTS = 101
 
 
-def check_scale(scale: str) -> None:
-    """Raise UserError for a scale that there is none of."""
-    if scale not in get_args(Scale):
-        raise UserError(f"scale: no {scale!r}; legal: {', '.join(get_args(Scale))}")
-
-
 def to_scale(percent: Floats, scale: Scale) -> Floats:
     """Percent on a scale: ln(p / (1 - p)), the normal quantile of p, or as it is.
 
     0 and 100 are infinite on the logit and probit scales; `clip_perfect` keeps them off.
     """
-    check_scale(scale)
+    check_choice("scale", scale, Scale)
     if scale == "linear":
         return percent
     result: Floats = logit(percent / 100) if scale == "logit" else ndtri(percent / 100)
@@ -90,7 +84,7 @@ def to_scale(percent: Floats, scale: Scale) -> Floats:
 
 def from_scale(values: Floats, scale: Scale) -> Floats:
     """Percent of values on a scale, the inverse of `to_scale`."""
-    check_scale(scale)
+    check_choice("scale", scale, Scale)
     if scale == "linear":
         return values
     result: Floats = 100 * (expit(values) if scale == "logit" else ndtr(values))
@@ -99,7 +93,7 @@ def from_scale(values: Floats, scale: Scale) -> Floats:
 
 def slope_of(values: Floats, scale: Scale) -> Floats:
     """By how many percent points `from_scale` grows for each unit of the scale, at its values."""
-    check_scale(scale)
+    check_choice("scale", scale, Scale)
     if scale == "linear":
         return np.ones_like(values)
     if scale == "logit":
@@ -107,19 +101,6 @@ def slope_of(values: Floats, scale: Scale) -> Floats:
         return logistic
     normal: Floats = 100 * np.exp(-(values**2) / 2) / np.sqrt(2 * np.pi)
     return normal
-
-
-def check_percent(values: Floats, what: str) -> None:
-    """Raise UserError unless all values (NaN aside) are from 0 to 100 and some above 1."""
-    known = values[~np.isnan(values)]
-    if known.size and ((known < 0) | (known > 100)).any():
-        worst = known.min() if known.min() < 0 else known.max()
-        raise UserError(f"{what}: {worst:g} is outside 0 to 100 percent")
-    if known.size and known.max() <= 1:
-        raise UserError(
-            f"{what}: no value exceeds 1 (the largest is {known.max():g}), so these look like "
-            "fractions, not percent; multiply by 100"
-        )
 
 
 def clip_perfect(percent: Floats, images: int) -> Floats:
@@ -140,7 +121,7 @@ def points_on(points: Floats, scale: Scale, images: int | tuple[int, int] | None
     """
     if scale == "linear":
         return points
-    check_percent(points, "x, y")
+    check_range(points, "x, y")
     if images is not None:
         sizes = images if isinstance(images, tuple) else (images, images)
         columns = zip(points.T, sizes, strict=True)
@@ -265,11 +246,9 @@ def linear_fit(
     Raises UserError for fewer than 4 points, a constant column (also but for one point), infinite
     values, fractions on a scale for percent, and illegal options.
     """
-    check_scale(scale)
-    check_level(level, resamples)
-    check_seed(seed)
-    if method not in get_args(FitMethod):
-        raise UserError(f"method: no {method!r}; legal: {', '.join(get_args(FitMethod))}")
+    check_choice("scale", scale, Scale)
+    check_level(level, resamples, seed)
+    check_choice("method", method, FitMethod)
     both = matched(x, y)
     points = both.dropna().to_numpy()
     missing = len(both) - len(points)
@@ -286,7 +265,7 @@ def linear_fit(
         estimates = student_intervals(used_x, used_y, level)
     else:
         lines = resampled_lines(used_x, used_y, resamples, seed)
-        estimates = Estimates(lines.estimate, *lines.interval(expanded(level, len(used_x))))
+        estimates = (lines.estimate, *lines.interval(expanded(level, len(used_x))))
     return LinearFit(
         **_named(estimates, len(used_x)),
         n=len(used_x),
@@ -304,7 +283,7 @@ def linear_fit(
 def _named(estimates: Estimates, n: int) -> dict[str, float]:
     """The estimates and their ends by the name of their field."""
     fields: dict[str, float] = {}
-    ends = {"": estimates.estimate, "_low": estimates.low, "_high": estimates.high}
+    ends = dict(zip(("", "_low", "_high"), estimates, strict=True))
     for end, values in ends.items():
         for name, value in zip(("slope", "intercept", "correlation"), values, strict=True):
             fields[f"{name}{end}"] = float(value)
@@ -335,8 +314,7 @@ def spline_fit(
     penalty in every resample; it is of the smoothed curve, whose bends are flatter than the
     truth's. Raises UserError as `linear_fit` does, and for fewer than 5 different x.
     """
-    check_level(level, resamples)
-    check_seed(seed)
+    check_level(level, resamples, seed)
     points = matched(x, y).dropna().to_numpy()
     problem = why_no_fit(*points.T)
     if problem:
@@ -351,10 +329,9 @@ def spline_fit(
     chosen = smoother.choose_penalty() if penalty is None else penalty
     grid = np.linspace(0, 1, SPLINE_POINTS)
     curve = smoother.curves(np.ones((1, len(points))), chosen, grid)[0]
-    starts = range(0, resamples, BLOCK)
-    blocks = (draw(len(points), min(BLOCK, resamples - s), seed, s // BLOCK) for s in starts)
-    draws = np.concatenate([smoother.curves(b.astype(float), chosen, grid) for b in blocks])
-    low, high = percentiles(draws, curve, level, len(points))
+    blocks = draws(len(points), resamples, seed)
+    drawn = np.concatenate([smoother.curves(b.astype(float), chosen, grid) for b in blocks])
+    low, high = percentiles(drawn, curve, level, len(points))
     at = first + (last - first) * grid
     table = pd.DataFrame({"x": at, "y": curve, "low": low, "high": high, "n": len(points)})
     return with_attrs(table, level, scale="linear")

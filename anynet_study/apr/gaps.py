@@ -6,7 +6,7 @@ share of a random sample of images; intervals are of that sampling error. Salaud
 ranking is from one transform to the next.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from anynet_study.apr.bootstrap import draw, pairwise
+from anynet_study.apr.bootstrap import draws, pairwise
 from anynet_study.apr.correlations import correlate_pairs
-from anynet_study.apr.error_tables import FEWEST, check_accuracies, check_columns, check_scores
+from anynet_study.apr.error_tables import FEWEST, check_accuracies, check_columns, check_errors
 from anynet_study.apr.interval_formulas import binomial_interval, wilson_interval
-from anynet_study.apr.options import Floats, Ints, check_level, check_seed, with_attrs
+from anynet_study.apr.options import Floats, Ints, check_level, with_attrs
 from anynet_study.errors import UserError
 
 #: Resamples of all models' accuracies that are ranked at once.
@@ -56,23 +56,13 @@ def gaps(
     Raises UserError for fewer than 2 architectures, and for what is no accuracy in percent.
     """
     both = _both(accuracies, original, new)
-    ranks = {name: ranks_of(both[name].to_numpy()[None])[0] for name in (original, new)}
-    change = ranks[original] - ranks[new]
-    gap = (both[original] - both[new]).to_numpy()
-    result = pd.DataFrame(
-        {
-            "architecture": both.index,
-            "original": both[original].to_numpy(),
-            "new": both[new].to_numpy(),
-            "gap": gap,
-            "original_rank": ranks[original],
-            "new_rank": ranks[new],
-            "rank_change": change,
-        }
-    )
+    result = both.set_axis(["original", "new"], axis=1).reset_index()
+    result["gap"] = result["original"] - result["new"]
+    ranks = ranks_of(both.to_numpy().T)
+    result["original_rank"], result["new_rank"] = ranks
+    result["rank_change"] = ranks[0] - ranks[1]
     if images is not None:
-        check_level(level, resamples)
-        check_seed(seed)
+        check_level(level, resamples, seed)
         sizes = [image_count(images, name) for name in (original, new)]
         result = _with_intervals(result, sizes, resamples, seed, level)
     order = np.lexsort([result["new_rank"], result["original_rank"]])
@@ -80,7 +70,7 @@ def gaps(
     return with_attrs(result, None if images is None else level, n=len(result))
 
 
-def generalization_gaps(
+def sampling_gaps(
     accuracies: pd.DataFrame,
     original: str,
     new: str,
@@ -154,29 +144,20 @@ def _with_intervals(
     for name, size in zip(("original", "new"), sizes, strict=True):
         low, high = binomial_interval(100 - result[name], size, level)
         ends[name] = 100 - high, 100 - low
-    original, new = result["original"].to_numpy(), result["new"].to_numpy()
-    ends["gap"] = difference_interval(original, new, (sizes[0], sizes[1]), level)
-    shares = np.array([original, new]) / 100
-    ends["rank_change"] = _rank_change_interval(shares, sizes, resamples, seed, level)
+    accuracies = result[["original", "new"]].to_numpy().T
+    ends["gap"] = difference_interval(accuracies[0], accuracies[1], (sizes[0], sizes[1]), level)
+    generator, drawn = np.random.default_rng(seed), []
+    for start in range(0, resamples, BLOCK):
+        block = (min(BLOCK, resamples - start), len(result))
+        for size, shares in zip(sizes, accuracies / 100, strict=True):
+            drawn.append(generator.binomial(size, shares, block))
+    changes = drawn_ranks(drawn[::2]) - drawn_ranks(drawn[1::2])
+    ends["rank_change"] = whole_percentiles(changes, result["rank_change"].to_numpy(), level)
     for name, (low, high) in ends.items():
         place = int(result.columns.get_loc(name)) + 1
         result.insert(place, f"{name}_low", low)
         result.insert(place + 1, f"{name}_high", high)
     return result
-
-
-def _rank_change_interval(
-    shares: Floats, sizes: list[int], resamples: int, seed: int, level: float
-) -> tuple[Ints, Ints]:
-    """Percentiles of the change of rank, of accuracies (2, m) drawn anew from binomials."""
-    generator = np.random.default_rng(seed)
-    changes = []
-    for start in range(0, resamples, BLOCK):
-        size = (min(BLOCK, resamples - start), shares.shape[1])
-        drawn = [generator.binomial(n, p, size) for n, p in zip(sizes, shares, strict=True)]
-        changes.append(compact(ranks_of(drawn[0]) - ranks_of(drawn[1])))
-    estimate = (ranks_of(shares[:1]) - ranks_of(shares[1:]))[0]
-    return whole_percentiles(np.concatenate(changes), estimate, level)
 
 
 def whole_percentiles(draws: NDArray[Any], estimate: Ints, level: float) -> tuple[Ints, Ints]:
@@ -191,9 +172,12 @@ def whole_percentiles(draws: NDArray[Any], estimate: Ints, level: float) -> tupl
     return np.minimum(low, estimate), np.maximum(high, estimate)
 
 
-def compact(ranks: Ints) -> NDArray[Any]:
-    """Ranks (b, m), or differences of them, in as few bytes as they need."""
-    return ranks.astype(np.int16 if ranks.shape[1] < 2**15 else np.int32)
+def drawn_ranks(blocks: Iterable[ArrayLike]) -> NDArray[Any]:
+    """(resamples, m) `ranks_of` blocks of resampled accuracies, in as few bytes as they need."""
+    ranks = map(ranks_of, blocks)
+    return np.concatenate(
+        [block.astype(np.int16 if block.shape[1] < 2**15 else np.int32) for block in ranks]
+    )
 
 
 def ranks_of(accuracies: ArrayLike) -> Ints:
@@ -202,7 +186,7 @@ def ranks_of(accuracies: ArrayLike) -> Ints:
     return ranks
 
 
-def transform_ranks(
+def shift_ranks(
     errors: pd.DataFrame, resamples: int = 10_000, seed: int = 0, level: float = 0.95
 ) -> pd.DataFrame:
     """Mean error over the transforms and its rank, per architecture.
@@ -215,18 +199,15 @@ def transform_ranks(
     of the ranks under each. Equal errors share the better rank. Architectures that lack an
     evaluation are left out; `attrs["left_out"]` is how many.
     """
-    check_level(level, resamples)
-    check_seed(seed)
+    check_level(level, resamples, seed)
     table, left_out = _complete(errors)
     values = table.to_numpy()
     by_evaluation = ranks_of(-values.T)
     rank = ranks_of(-values.mean(axis=1)[None])[0]
     count = values.shape[1]
-    starts = range(0, resamples, BLOCK)
-    blocks = (draw(count, min(BLOCK, resamples - s), seed, s // BLOCK) for s in starts)
-    drawn = (ranks_of(-np.round(block @ values.T / count, 9)) for block in blocks)
-    draws = np.concatenate([compact(each) for each in drawn])
-    low, high = whole_percentiles(draws, rank, level)
+    means = (block @ values.T / count for block in draws(count, resamples, seed))
+    drawn = drawn_ranks(-np.round(mean, 9) for mean in means)
+    low, high = whole_percentiles(drawn, rank, level)
     result = pd.DataFrame(
         {
             "architecture": table.index,
@@ -245,7 +226,7 @@ def transform_ranks(
     return with_attrs(result, level, n=len(result), left_out=left_out)
 
 
-def transform_agreement(
+def shift_agreement(
     errors: pd.DataFrame,
     reference: str | None = None,
     resamples: int = 10_000,
@@ -254,7 +235,7 @@ def transform_agreement(
 ) -> pd.DataFrame:
     """Spearman's rho of the errors under every transform with those under the reference.
 
-    `errors` as in `transform_ranks`; the reference is by default the first column ("test", the
+    `errors` as in `shift_ranks`; the reference is by default the first column ("test", the
     images as they are). Returns DataFrame[evaluation, error, estimate, low, high, n, p, note],
     `error` the mean over architectures; the last row, "average", is the mean over all evaluations
     but the reference. Where an evaluation's (or the reference's) errors are all equal, or fewer
@@ -283,10 +264,9 @@ def _complete(errors: pd.DataFrame) -> tuple[pd.DataFrame, int]:
             first = errors[errors.duplicated(LONG[:2])].iloc[0]
             which = f"{first['architecture']}, {first['evaluation']}"
             raise UserError(f"errors: {which} is there more than once")
-        names = {"architecture": errors["architecture"].unique()}
         wide = errors.pivot(index="architecture", columns="evaluation", values="error")
-        wide = wide.loc[names["architecture"], errors["evaluation"].unique()]
-    table = check_scores(wide, "errors").rename_axis(columns=None)
+        wide = wide.loc[errors["architecture"].unique(), errors["evaluation"].unique()]
+    table = check_errors(wide, 0).rename_axis(columns=None)
     if table.shape[1] < 2:
         raise UserError(f"errors: {table.shape[1]} evaluations; at least 2 are needed")
     complete = table.dropna()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri
 
-from anynet_study.apr.options import Floats, Ints, Method
+from anynet_study.apr.options import Floats, Ints, Method, check_level
 from anynet_study.errors import UserError
 
 #: Architectures that the standard error's denominator leaves out.
@@ -29,8 +29,7 @@ def fisher_interval(
     `estimate` and `n` broadcast; NaN where the estimate is, or n is 4 (Pearson, Spearman: 3) or
     less. A perfect correlation's interval has no width.
     """
-    if not 0 < level < 1:
-        raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
+    check_level(level)
     r, count = np.broadcast_arrays(np.asarray(estimate, float), np.asarray(n, float))
     freedom = np.where(count > LOST[method], count - LOST[method], np.nan)
     half = ndtri((1 + level) / 2) * _scale(r, method) / np.sqrt(freedom)
@@ -50,8 +49,7 @@ def architectures_needed(
     r = np.asarray(estimate, dtype=np.float64)
     if not 0 < width < 2:
         raise UserError(f"width: {width} is not between 0 and 2, such as 0.1")
-    if not 0 < level < 1:
-        raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
+    check_level(level)
     if not (np.abs(r) <= 1).all():
         raise UserError("estimate: a correlation is between -1 and 1")
     # tanh(z + h) - tanh(z - h) = width, solved for exp(2 h).
@@ -81,8 +79,7 @@ def binomial_interval(error: Any, images: Any, level: float = 0.95) -> tuple[Flo
 
     Source: Clopper and Pearson, "The use of confidence or fiducial limits", 1934.
     """
-    if not 0 < level < 1:
-        raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
+    check_level(level)
     errors, counts = np.broadcast_arrays(np.asarray(error, float), np.asarray(images, float))
     known = ~(np.isnan(errors) | np.isnan(counts))
     if (known & ((errors < 0) | (errors > 100))).any():
@@ -108,8 +105,7 @@ def wilson_interval(share: Any, n: Any, level: float = 0.95) -> tuple[Floats, Fl
 
     Source: Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
     """
-    if not 0 < level < 1:
-        raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
+    check_level(level)
     shares, counts = np.broadcast_arrays(np.asarray(share, float), np.asarray(n, float))
     if ((shares < 0) | (shares > 1) | (counts < 0)).any():
         raise UserError("share: outside 0 to 1, or of a negative count")

@@ -15,19 +15,18 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from anynet_study.apr.options import Floats, Ints, Method, Multiplicities
+from anynet_study.apr.options import Floats, Ints, Method, Multiplicities, check_choice
 from anynet_study.errors import UserError
 
 Kernel = Callable[[Multiplicities], Floats]
 
 #: Bytes of working memory for one step of a kernel: about what a core's cache holds.
 WORKING_BYTES = 3 * 2**20
-
 #: Bytes of ranks at once. Larger: threads wait for each other less often.
 RANKING_BYTES = 6 * 2**20
 
@@ -147,6 +146,7 @@ def make_kernel(
     `weights` (n,), above 0 and with a mean near 1, count an architecture as so many copies.
     Kernels may share their `scratch`.
     """
+    check_choice("method", method, Method)
     scratch = Scratch() if scratch is None else scratch
     if weights is not None:
         return _weighted(make_kernel(method, values, pairs, None, scratch), method, weights)
@@ -154,9 +154,7 @@ def make_kernel(
         return spearman_kernel(values, pairs, scratch)
     if method == "pearson":
         return pearson_kernel(values, pairs)
-    if method == "kendall":
-        return kendall_kernel(values, pairs)
-    raise UserError(f"method: no {method!r}; legal: {', '.join(get_args(Method))}")
+    return kendall_kernel(values, pairs)
 
 
 def _weighted(kernel: Kernel, method: Method, weights: Floats) -> Kernel:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from anynet_study.apr.bootstrap import Resampled, Resampler, pairwise, resample
+from anynet_study.apr.bootstrap import Resampled, pairwise, resample, resample_correlations
 from anynet_study.apr.correlations import DRAWS_BYTES
 from anynet_study.apr.error_tables import check_errors, check_long
 from anynet_study.apr.options import (
@@ -20,16 +20,14 @@ from anynet_study.apr.options import (
     Method,
     Multiplicities,
     check_level,
-    check_seed,
     with_attrs,
 )
-from anynet_study.errors import UserError
 
-RESULT = [
+KEYS = ["dataset", "architecture", "replicate"]
+CEILINGS = [
     *("dataset", "architectures", "replicates", "within_std", "between_std"),
     *("icc", "icc_low", "icc_high", "ceiling"),
 ]
-
 CORRECTED = [
     *("source", "target", "estimate", "low", "high", "icc_source", "icc_target"),
     *("corrected", "corrected_low", "corrected_high", "n", "replicated"),
@@ -51,16 +49,15 @@ def noise_ceiling(replicates: pd.DataFrame, level: float = 0.95) -> pd.DataFrame
     fewer than two architectures, or none trained twice, have no row. Where no error differs at
     all the estimates are NaN.
     """
-    if not 0 < level < 1:
-        raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
-    runs = check_long(replicates, ["dataset", "architecture", "replicate"], "replicates")
+    check_level(level)
+    runs = check_long(replicates, KEYS, "replicates")
     rows = []
     for dataset, part in runs.groupby("dataset", sort=False):
         groups = part.groupby("architecture")["error"]
         table = groups.agg(["count", "mean", "var"]).query("count > 0")
         if len(table) >= 2 and (table["count"] > 1).any():
             rows.append({"dataset": dataset, **_one_way(table, level)})
-    result = pd.DataFrame(rows, columns=RESULT)
+    result = pd.DataFrame(rows, columns=CEILINGS)
     return with_attrs(result, level, n=result["architectures"].max() if rows else 0)
 
 
@@ -139,74 +136,57 @@ def corrected_correlations(
     simulated studies of 80 to 500 architectures, 20 to 80 of them trained twice (Pearson, true
     correlations of 0.8 and 0.3; those of the uncorrected estimates in 0% to 55%).
     """
-    check_level(level, resamples)
-    check_seed(seed)
-    runs = check_long(replicates, ["dataset", "architecture", "replicate"], "replicates").dropna()
+    check_level(level, resamples, seed)
+    runs = check_long(replicates, KEYS, "replicates").dropna()
     runs = runs.sort_values("replicate", kind="stable")
     datasets = list(dict.fromkeys(replicates["dataset"]))
     keys = runs.groupby(["architecture", "dataset"], sort=False)["error"]
-    single = keys.first().unstack().reindex(columns=datasets)
-    errors = check_errors(single, fewest=0)
-    twice = [name for name in datasets if _replicated(runs, name) > 0]
-    noise = {name: _icc(runs, name, errors.index, resamples, seed) for name in twice}
-    replicated = {name: _replicated(runs, name) for name in twice}
-    names = [*combinations(twice, 2)]
+    errors = check_errors(keys.first().unstack().reindex(columns=datasets), fewest=0)
+    counts = keys.count().unstack().reindex(columns=datasets)
+    replicated = {name: count for name, count in (counts > 1).sum().items() if count}
+    noise = {
+        name: _icc(runs[runs["dataset"] == name], errors.index, resamples, seed)
+        for name in replicated
+    }
+    names = [*combinations(replicated, 2)]
     values, place = errors.to_numpy(), errors.columns.get_loc
     pairs = pairwise(values, [(place(x), place(y)) for x, y in names])
     at_once, rows = max(1, DRAWS_BYTES // (8 * resamples)), []
     for start, slab in zip(range(0, len(names), at_once), pairs.slabs(at_once), strict=True):
-        resampled = Resampler(values, slab.enough(), method).resampled(resamples, seed)
+        resampled = resample_correlations(values, slab.enough(), method, resamples, seed)
         for index, (x, y) in enumerate(names[start : start + at_once]):
             estimate = resampled[index : index + 1]
-            row = {"source": x, "target": y, **_ends(estimate, "", level)}
+            corrected = estimate.combined(_divided, noise[x], noise[y])
+            ends = {**estimate.columns(level), **corrected.columns(level, "corrected")}
+            row = {"source": x, "target": y, **{key: value[0] for key, value in ends.items()}}
             row |= {"icc_source": noise[x].estimate[0], "icc_target": noise[y].estimate[0]}
-            row |= _ends(estimate.combined(_divided, noise[x], noise[y]), "corrected_", level)
             row |= {"n": slab.counts[index], "replicated": min(replicated[x], replicated[y])}
             rows.append(row)
     return with_attrs(pd.DataFrame(rows, columns=CORRECTED), level, method)
 
 
-def _replicated(runs: pd.DataFrame, dataset: str) -> int:
-    """Architectures trained twice or more on a dataset."""
-    counts = runs.loc[runs["dataset"] == dataset, "architecture"].value_counts()
-    return int((counts > 1).sum())
-
-
-def _icc(
-    runs: pd.DataFrame, dataset: str, architectures: pd.Index, resamples: int, seed: int
-) -> Resampled:
-    """The intraclass correlation, resampled over architectures."""
-    groups = runs[runs["dataset"] == dataset].groupby("architecture")["error"]
-    table = groups.agg(["count", "mean", "var"]).reindex(architectures)
+def _icc(runs: pd.DataFrame, architectures: pd.Index, resamples: int, seed: int) -> Resampled:
+    """One dataset's intraclass correlation by analysis of variance, resampled."""
+    table = runs.groupby("architecture")["error"].agg(["count", "mean", "var"])
+    table = table.reindex(architectures)
     sizes = table["count"].fillna(0.0).to_numpy()
     means = (table["mean"] - table["mean"].mean()).fillna(0.0).to_numpy()
     squares = (table["var"].fillna(0.0) * (table["count"] - 1).fillna(0.0)).to_numpy()
     sums = np.column_stack([sizes > 0, sizes, sizes**2, sizes * means, sizes * means**2, squares])
 
     def icc(counts: Multiplicities) -> Floats:
-        return _one_way_resampled(counts @ sums)
+        groups, runs, squared_sizes, totals, squared_means, within_squares = (counts @ sums).T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            within = within_squares / (runs - groups)
+            between_square = (squared_means - totals**2 / runs) / (groups - 1)
+            usual_size = (runs - squared_sizes / runs) / (groups - 1)
+            between = (between_square - within) / usual_size
+            share: Floats = between / (between + within)
+        return np.where(np.isfinite(share), share, np.nan)
 
     return resample(icc, len(architectures), resamples, seed)
-
-
-def _one_way_resampled(sums: Floats) -> Floats:
-    """(b,) ICC by analysis of variance, from the sums (b, 6) over architectures of `_icc`."""
-    groups, runs, squared_sizes, totals, squared_means, within_squares = sums.T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        within = within_squares / (runs - groups)
-        between_square = (squared_means - totals**2 / runs) / (groups - 1)
-        usual_size = (runs - squared_sizes / runs) / (groups - 1)
-        between = (between_square - within) / usual_size
-        icc: Floats = between / (between + within)
-    return np.where(np.isfinite(icc), icc, np.nan)
 
 
 def _divided(correlation: Floats, x: Floats, y: Floats) -> Floats:
     product = np.where((x > 0) & (y > 0), x * y, np.nan)
     return correlation / np.sqrt(product)
-
-
-def _ends(statistic: Resampled, prefix: str, level: float) -> dict[str, float]:
-    low, high = statistic.interval(level)
-    name = prefix.removesuffix("_") or "estimate"
-    return {name: statistic.estimate[0], f"{prefix}low": low[0], f"{prefix}high": high[0]}

@@ -1,6 +1,6 @@
 """Options that the analyses share, what is legal for them, and the types of their arrays."""
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -9,16 +9,14 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError
 
 Floats = NDArray[np.float64]
-
 Ints = NDArray[np.int64]
-
 #: How often each resample (row) holds each architecture (column): int32, or float64 with weights.
 Multiplicities = NDArray[Any]
 
 Method = Literal["spearman", "pearson", "kendall"]
 
 
-def check_level(level: float, resamples: int | None = None) -> None:
+def check_level(level: float, resamples: int | None = None, seed: int = 0) -> None:
     """Raise UserError unless an interval of this level can be had from the resamples, if any."""
     if not 0 < level < 1:
         raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
@@ -28,12 +26,14 @@ def check_level(level: float, resamples: int | None = None) -> None:
             f"resamples: {resamples} is too few for intervals of level {level}; "
             f"at least {fewest}, 10000 is usual"
         )
-
-
-def check_seed(seed: int) -> None:
-    """Raise UserError for a seed that is none."""
     if seed < 0:
         raise UserError(f"seed: {seed} is negative; legal: 0, 1, 2, ...")
+
+
+def check_choice(option: str, value: str, choices: Any) -> None:
+    """Raise UserError unless the option's value is one of the choices (a Literal)."""
+    if value not in get_args(choices):
+        raise UserError(f"{option}: no {value!r}; legal: {', '.join(get_args(choices))}")
 
 
 def with_attrs(

@@ -16,22 +16,19 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from anynet_study.apr.bootstrap import draw
+from anynet_study.apr.bootstrap import draws
 from anynet_study.apr.correlations import adjust
-from anynet_study.apr.gaps import compact, ranks_of, whole_percentiles
+from anynet_study.apr.gaps import drawn_ranks, ranks_of, whole_percentiles
 from anynet_study.apr.interval_formulas import binomial_interval
-from anynet_study.apr.options import check_level, check_seed, with_attrs
+from anynet_study.apr.options import check_level, with_attrs
 from anynet_study.errors import UserError
 
 #: In predictions and labels: not there (as in results stores).
 UNKNOWN = 65535
-
 #: Most models of which every pair is compared: two million pairs.
 MOST = 2000
-
 #: Resamples at a time; of 10,000 images 10 MB.
 BLOCK = 128
-
 Classes = NDArray[np.int64]
 
 
@@ -78,20 +75,10 @@ def mcnemar(correct: pd.DataFrame) -> pd.DataFrame:
     only_a, only_b = alone[first, second], alone[second, first]
     exact, mid = p_values(only_a, only_b)
     names = np.array(correct.index, dtype=object)
-    images = right.shape[1]
-    result = pd.DataFrame(
-        {
-            "a": names[first],
-            "b": names[second],
-            "images": images,
-            "only_a": only_a,
-            "only_b": only_b,
-            "difference": 100 * (only_a - only_b) / images,
-            "p_exact": exact,
-            "p_mid": mid,
-            "p_holm": adjust(mid),
-        }
-    )
+    result = pd.DataFrame({"a": names[first], "b": names[second], "images": right.shape[1]})
+    result["only_a"], result["only_b"] = only_a, only_b
+    result["difference"] = 100 * (only_a - only_b) / right.shape[1]
+    result["p_exact"], result["p_mid"], result["p_holm"] = exact, mid, adjust(mid)
     return with_attrs(result, n=len(right))
 
 
@@ -118,25 +105,17 @@ def order_changes(original: pd.DataFrame, new: pd.DataFrame, level: float = 0.95
 
     Raises UserError as `mcnemar` does.
     """
-    if not 0 < level < 1:
-        raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
+    check_level(level)
     shared = [name for name in original.index if name in set(new.index)]
     first, second = (mcnemar(table.loc[shared]) for table in (original, new))
     product = np.sign(first["difference"]) * np.sign(second["difference"])
     words = np.select([product > 0, product < 0], ["same", "changed"], "tied")
     sure = (first["p_holm"] < 1 - level) & (second["p_holm"] < 1 - level)
     words = np.where(sure & (product < 0), "changed, significant", words)
-    result = pd.DataFrame(
-        {
-            "a": first["a"],
-            "b": first["b"],
-            "original_difference": first["difference"],
-            "original_p": first["p_mid"],
-            "new_difference": second["difference"],
-            "new_p": second["p_mid"],
-            "order": words,
-        }
-    )
+    result = first[["a", "b"]].copy()
+    for name, table in (("original", first), ("new", second)):
+        result[f"{name}_difference"], result[f"{name}_p"] = table["difference"], table["p_mid"]
+    result["order"] = words
     return with_attrs(result, level, n=len(shared))
 
 
@@ -174,37 +153,35 @@ def rank_changes(
     new_rank. Intervals are percentiles, rounded outwards to whole ranks. Raises UserError as
     `mcnemar` does.
     """
-    check_level(level, resamples)
-    check_seed(seed)
+    check_level(level, resamples, seed)
     names = [name for name in original.index if name in set(new.index)]
     if len(names) < 2:
         raise UserError(f"correct: {len(names)} models are on both test sets; 2 are needed")
     tables = [check_correct(table.loc[names]) for table in (original, new)]
-    estimates = [ranks_of(right.sum(axis=1)[None])[0] for right in tables]
+    ranks = [ranks_of(right.sum(axis=1)[None])[0] for right in tables]
     # Two streams: images of different test sets have nothing to do with each other.
-    draws = [_resampled(right, resamples, 2 * seed + i) for i, right in enumerate(tables)]
+    drawn = [_resampled(right, resamples, 2 * seed + i) for i, right in enumerate(tables)]
     result = pd.DataFrame({"architecture": names})
     columns = {
-        "original_rank": (estimates[0], draws[0]),
-        "new_rank": (estimates[1], draws[1]),
-        "rank_change": (estimates[0] - estimates[1], draws[0] - draws[1]),
+        "original_rank": (ranks[0], drawn[0]),
+        "new_rank": (ranks[1], drawn[1]),
+        "rank_change": (ranks[0] - ranks[1], drawn[0] - drawn[1]),
     }
-    for name, (estimate, drawn) in columns.items():
+    for name, (estimate, drawn_values) in columns.items():
         result[name] = estimate
-        result[f"{name}_low"], result[f"{name}_high"] = whole_percentiles(drawn, estimate, level)
+        result[f"{name}_low"], result[f"{name}_high"] = whole_percentiles(
+            drawn_values, estimate, level
+        )
     order = np.lexsort([result["new_rank"], result["original_rank"]])
     return with_attrs(result.iloc[order].reset_index(drop=True), level, n=len(result))
 
 
 def _resampled(right: NDArray[np.bool_], resamples: int, seed: int) -> NDArray[Any]:
     """(resamples, models) ranks on resamples of the images."""
-    images = right.shape[1]
     # Sums of whole numbers below 2**24: exact, so that equal models stay equal.
     counts = right.T.astype(np.float32)
-    starts = range(0, resamples, BLOCK)
-    blocks = (draw(images, min(BLOCK, resamples - s), seed, s // BLOCK) for s in starts)
-    drawn = (ranks_of(block.astype(np.float32) @ counts) for block in blocks)
-    return np.concatenate([compact(each) for each in drawn])
+    blocks = draws(right.shape[1], resamples, seed, BLOCK)
+    return drawn_ranks(block.astype(np.float32) @ counts for block in blocks)
 
 
 def label_set_accuracy(
@@ -228,7 +205,13 @@ def label_set_accuracy(
     known = truth[truth != UNKNOWN]
     parts = []
     for name, members in label_sets.items():
-        chosen = np.isin(known, _classes(name, members, known))
+        wanted = np.array(sorted(set(members)), dtype=np.int64)
+        if not len(wanted):
+            raise UserError(f"label_sets: {name} has no class")
+        absent = wanted[~np.isin(wanted, known)]
+        if len(absent):
+            raise UserError(f"label_sets: {name}: no image has class {absent[0]}")
+        chosen = np.isin(known, wanted)
         accuracy = 100 * right.to_numpy()[:, chosen].mean(axis=1)
         low, high = binomial_interval(100 - accuracy, int(chosen.sum()), level)
         columns = {"architecture": right.index, "label_set": name, "classes": len(set(members))}
@@ -259,13 +242,3 @@ def nested_label_sets(
         raise UserError(f"sizes: {list(sizes)}; legal: from 1 to {classes} classes")
     order = np.random.default_rng(seed).permutation(classes)
     return {f"{size} classes": tuple(sorted(order[:size].tolist())) for size in sizes}
-
-
-def _classes(name: str, members: Collection[int], labels: Classes) -> Classes:
-    wanted = np.array(sorted(set(members)), dtype=np.int64)
-    absent = wanted[~np.isin(wanted, labels)]
-    if not len(wanted):
-        raise UserError(f"label_sets: {name} has no class")
-    if len(absent):
-        raise UserError(f"label_sets: {name}: no image has class {absent[0]}")
-    return wanted

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from anynet_study.apr.bootstrap import Resampled, Resampler, complete_in
-from anynet_study.apr.error_tables import check_errors
-from anynet_study.apr.options import Floats, Method, check_level, check_seed, with_attrs
+from anynet_study.apr.bootstrap import Resampled, complete_in, resample_correlations
+from anynet_study.apr.error_tables import check_columns, check_errors
+from anynet_study.apr.options import Floats, Ints, Method, check_level, with_attrs
 from anynet_study.apr.population import aligned_weights, effective_sizes
 from anynet_study.apr.roles import Roles
 from anynet_study.errors import UserError
@@ -35,7 +35,7 @@ def match_family(
     smallest); its intervals come from averages within resamples. `weights` by architecture as in
     `correlations`, with `effective` (of "average": the smallest) after n.
     """
-    check_level(level, resamples)
+    check_level(level, resamples, seed)
     table = check_errors(errors)
     roles.check(table.columns)
     members = [roles.closest_member(classes) for classes in roles.targets.values()]
@@ -48,42 +48,47 @@ def match_family(
     values = table.to_numpy()
     compared = complete_in(values, pairs, triples + triples)
     own = aligned_weights(weights, table)
-    resampled = Resampler(values, compared.enough(), method, own).resampled(resamples, seed)
+    resampled = resample_correlations(values, compared.enough(), method, resamples, seed, own)
     count = len(members)
-    result = pd.DataFrame({"target": list(roles.targets), "classes": list(roles.targets.values())})
+    result = pd.DataFrame({"target": [*roles.targets], "classes": [*roles.targets.values()]})
     result["member"] = members
     result["member_classes"] = [roles.family[member] for member in members]
-    sources, matched = resampled[:count], resampled[count:]
-    result = result.join(_compare(sources, matched, level))
-    result["n"] = compared.counts[:count]
+    sizes: dict[str, Floats | Ints] = {"n": compared.counts[:count]}
     if own is not None:
-        result["effective"] = effective_sizes(compared, own)[:count]
-    result = _with_average(result, sources, matched, level)
+        sizes["effective"] = effective_sizes(compared, own)[:count]
+    found = {"rho_source": resampled[:count], "rho_member": resampled[count:]}
+    differences = {"difference": ("rho_member", "rho_source")}
+    result = result.astype({"classes": "Int64", "member_classes": "Int64"})
+    result = _with_average(result, found, differences, sizes, level).fillna({"member": ""})
     return with_attrs(result, level, method, weighted=weights is not None)
 
 
-def _compare(sources: Resampled, members: Resampled, level: float) -> pd.DataFrame:
-    columns: dict[str, Floats] = {}
-    statistics = {"rho_source": sources, "rho_member": members, "difference": members - sources}
-    for name, statistic in statistics.items():
-        columns[name] = statistic.estimate
-        columns[f"{name}_low"], columns[f"{name}_high"] = statistic.interval(level)
-    return pd.DataFrame(columns)
-
-
 def _with_average(
-    result: pd.DataFrame, sources: Resampled, members: Resampled, level: float
+    result: pd.DataFrame,
+    found: Mapping[str, Resampled],
+    differences: Mapping[str, tuple[str, str]],
+    sizes: Mapping[str, Floats | Ints],
+    level: float,
 ) -> pd.DataFrame:
-    defined = np.flatnonzero(np.isfinite((members - sources).estimate))
+    """The targets with statistics, their differences and sizes, and their average as a last row.
+
+    `found` are statistics of every target, `differences` the two of them that are compared. The
+    average is of the targets where all are defined, taken within resamples; of sizes the smallest.
+    """
+
+    def columns(statistics: Mapping[str, Resampled]) -> pd.DataFrame:
+        compared = {name: statistics[a] - statistics[b] for name, (a, b) in differences.items()}
+        ends = [each.columns(level, name) for name, each in {**statistics, **compared}.items()]
+        return pd.DataFrame({key: value for part in ends for key, value in part.items()})
+
+    result = result.join(columns(found)).assign(**sizes)
+    known = [np.isfinite(each.estimate) for each in found.values()]
+    defined = np.flatnonzero(np.all(known, axis=0))
     if not len(defined):
         return result
-    last = _compare(sources[defined].average(), members[defined].average(), level)
-    last.insert(0, "target", "average")
-    for name in result.columns.intersection(["n", "effective"]):
-        last[name] = result[name].iloc[defined].min()
-    nullable = {"classes": "Int64", "member_classes": "Int64"}
-    result = pd.concat([result.astype(nullable), last], ignore_index=True)
-    return result.fillna({"member": ""})
+    last = columns({name: each[defined].average() for name, each in found.items()})
+    least = {key: size[defined].min() for key, size in sizes.items()}
+    return pd.concat([result, last.assign(target="average", **least)], ignore_index=True)
 
 
 def best_proxies(
@@ -127,7 +132,7 @@ def family_correlations(
 
     DataFrame[target, proxy, estimate, low, high, n], with weights also `effective`.
     """
-    check_level(level, resamples)
+    check_level(level, resamples, seed)
     table = check_errors(errors)
     roles.check(table.columns)
     values = table.to_numpy()
@@ -138,10 +143,8 @@ def family_correlations(
     ]
     compared = complete_in(values, pairs, [[*pair, *filled] for pair in pairs])
     own = aligned_weights(weights, table)
-    resampled = Resampler(values, compared.enough(), method, own).resampled(resamples, seed)
-    low, high = resampled.interval(level)
-    columns = {"estimate": resampled.estimate, "low": low, "high": high}
-    result = pd.DataFrame(columns | {"n": compared.counts})
+    resampled = resample_correlations(values, compared.enough(), method, resamples, seed, own)
+    result = pd.DataFrame({**resampled.columns(level), "n": compared.counts})
     result.insert(0, "target", np.repeat(np.array([*roles.targets]), len(family)))
     result.insert(1, "proxy", [*roles.family] * len(roles.targets))
     if own is not None:
@@ -234,41 +237,21 @@ def class_or_size(
     The last row, "average", averages the targets where all is defined. Intervals are BCa bootstrap
     intervals on shared resamples; n counts the architectures with all four errors.
     """
-    check_level(level, resamples)
-    check_seed(seed)
+    check_level(level, resamples, seed)
     table = check_errors(errors)
     versions = [source, fewer_images, fewer_classes]
-    absent = [name for name in [*versions, *targets] if name not in table.columns]
-    if absent:
-        known = ", ".join(map(str, table.columns))
-        raise UserError(f"errors: no column {', '.join(absent)}; the datasets are {known}")
+    check_columns(table, [*versions, *targets], "errors")
     place = {name: table.columns.get_loc(name) for name in table.columns}
     pairs = [(place[version], place[target]) for version in versions for target in targets]
     needed = [[place[name] for name in (*versions, target)] for target in targets] * 3
-    compared = complete_in(table.to_numpy(), pairs, needed)
-    resampler = Resampler(table.to_numpy(), compared.enough(), method)
-    resampled, count = resampler.resampled(resamples, seed), len(targets)
-    whole, images, classes = (resampled[i * count : (i + 1) * count] for i in range(3))
-    result = _version_columns([whole, images, classes], level)
-    result.insert(0, "target", [*targets])
-    result["n"] = compared.counts[:count]
-    defined = np.flatnonzero(np.isfinite(whole.estimate + images.estimate + classes.estimate))
-    if not len(defined):
-        return with_attrs(result, level, method)
-    average = _version_columns(
-        [each[defined].average() for each in (whole, images, classes)], level
-    )
-    last = average.assign(target="average", n=result["n"].iloc[defined].min())
-    result = pd.concat([result, last[result.columns]], ignore_index=True)
+    compared, count = complete_in(table.to_numpy(), pairs, needed), len(targets)
+    resampled = resample_correlations(table.to_numpy(), compared.enough(), method, resamples, seed)
+    names = ("rho_source", "rho_images", "rho_classes")
+    found = {name: resampled[i * count : (i + 1) * count] for i, name in enumerate(names)}
+    differences = {
+        "by_images": ("rho_images", "rho_source"),
+        "by_classes": ("rho_classes", "rho_images"),
+    }
+    result = pd.DataFrame({"target": [*targets]})
+    result = _with_average(result, found, differences, {"n": compared.counts[:count]}, level)
     return with_attrs(result, level, method)
-
-
-def _version_columns(versions: Sequence[Resampled], level: float) -> pd.DataFrame:
-    whole, images, classes = versions
-    columns = {}
-    statistics = {"rho_source": whole, "rho_images": images, "rho_classes": classes}
-    statistics |= {"by_images": images - whole, "by_classes": classes - images}
-    for name, statistic in statistics.items():
-        columns[name] = statistic.estimate
-        columns[f"{name}_low"], columns[f"{name}_high"] = statistic.interval(level)
-    return pd.DataFrame(columns)

@@ -5,18 +5,17 @@ intervals over replicates overlap count as tied, and a ranking is preserved unle
 clearly apart swap places.
 """
 
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from anynet_study.apr.error_tables import check_scores
-from anynet_study.apr.options import Floats, Ints, with_attrs
+from anynet_study.apr.error_tables import check_long
+from anynet_study.apr.options import Floats, Ints, check_choice, check_level, with_attrs
 from anynet_study.errors import UserError
 
 Noise = Literal["pooled", "own"]
-COLUMNS = ["architecture", "dataset", "replicate", "error"]
 #: Architectures compared with all others at a time.
 BLOCK = 512
 
@@ -35,12 +34,13 @@ def replicate_intervals(
     nothing to know the noise from (a dataset without replicates, or with "own" a single run), low
     and high are the error itself and `note` says so.
     """
-    if not 0 < level < 1:
-        raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
-    if noise not in get_args(Noise):
-        raise UserError(f"noise: no {noise!r}; legal: {', '.join(get_args(Noise))}")
+    check_level(level)
+    check_choice("noise", noise, Noise)
     parts = []
-    for dataset, part in _checked(replicates).groupby("dataset", sort=False):
+    runs = check_long(replicates, ["dataset", "architecture", "replicate"], "replicates").dropna()
+    if runs.empty:
+        raise UserError("replicates: there is no error")
+    for dataset, part in runs.groupby("dataset", sort=False):
         groups = part.groupby("architecture", sort=False)["error"].agg(["mean", "count", "var"])
         counts = groups["count"].to_numpy()
         if noise == "pooled":
@@ -157,18 +157,3 @@ def _signs(table: pd.DataFrame, rows: slice) -> Floats:
     errors = table["error"].to_numpy()
     signs: Floats = np.sign(errors[rows, None] - errors[None])
     return signs
-
-
-def _checked(replicates: pd.DataFrame) -> pd.DataFrame:
-    absent = [name for name in COLUMNS if name not in replicates.columns]
-    if absent:
-        raise UserError(f"replicates: no column {', '.join(absent)}; needed: {', '.join(COLUMNS)}")
-    if replicates.duplicated(COLUMNS[:3]).any():
-        first = replicates[replicates.duplicated(COLUMNS[:3])].iloc[0]
-        run = f"{first['dataset']}, {first['architecture']}, {first['replicate']}"
-        raise UserError(f"replicates: replicate {run} is there more than once")
-    errors = check_scores(replicates[["error"]].reset_index(drop=True), "replicates")
-    long = replicates[COLUMNS[:2]].reset_index(drop=True).assign(error=errors["error"].to_numpy())
-    if long["error"].isna().all():
-        raise UserError("replicates: there is no error")
-    return long.dropna(subset="error")

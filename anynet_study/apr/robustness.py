@@ -39,8 +39,7 @@ def average_robustness(
     An architecture that lacks an accuracy has NaN, and `note` names what it lacks: averages over
     different shifts cannot be compared.
     """
-    if not 0 < level < 1:
-        raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
+    check_level(level)
     table, names = checked_table(accuracies, base, shifts)
     notes = what_is_missing(table)
     whole = table.where(notes == "")
@@ -61,6 +60,7 @@ def average_robustness(
 def checked_table(
     accuracies: pd.DataFrame, base: str, shifts: Sequence[str] | None
 ) -> tuple[pd.DataFrame, list[str]]:
+    """The accuracies on the base and on the shifts, and the names of the shifts."""
     names = list(accuracies.columns.drop(base, errors="ignore")) if shifts is None else [*shifts]
     check_columns(accuracies, [base, *names], "accuracies")
     if not names or base in names or len(set(names)) < len(names):
@@ -72,8 +72,7 @@ def checked_table(
 
 def what_is_missing(table: pd.DataFrame) -> pd.Series:
     """What each architecture lacks; "" where nothing."""
-    missing = table.isna()
-    lacking = [", ".join(map(str, table.columns[row])) for row in missing.to_numpy()]
+    lacking = [", ".join(map(str, table.columns[row])) for row in table.isna().to_numpy()]
     notes = [f"no accuracy on {names}" if names else "" for names in lacking]
     return pd.Series(notes, index=table.index, dtype=object)
 

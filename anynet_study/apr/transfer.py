@@ -8,25 +8,26 @@ same early model can.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from anynet_study.apr.bootstrap import Resampler, pairwise
-from anynet_study.apr.error_tables import FEWEST, check_accuracies, check_columns, check_scores
-from anynet_study.apr.fits import FitMethod, Scale, check_scale, clip_perfect, linear_fit, to_scale
+from anynet_study.apr.bootstrap import pairwise, resample_correlations
+from anynet_study.apr.error_tables import FEWEST, check_accuracies, check_columns, check_errors
+from anynet_study.apr.fits import FitMethod, Scale, clip_perfect, linear_fit, to_scale
 from anynet_study.apr.gaps import image_count
-from anynet_study.apr.options import Floats, Method, check_level, check_seed, with_attrs
+from anynet_study.apr.options import Floats, Method, check_choice, check_level, with_attrs
 from anynet_study.errors import UserError
 
 #: Statistics of a fit that have an interval.
 ESTIMATES = ("correlation", "slope", "intercept", "r2", "adjusted_r2")
-
 ENDS = tuple(f"{name}{end}" for name in ESTIMATES for end in ("", "_low", "_high"))
 
 Average = Literal["logits", "scores", "ranks"]
+#: Why there is no average of the other targets.
+NO_OTHERS = "there is no other target"
 
 
 def transfer_fits(
@@ -54,13 +55,12 @@ def transfer_fits(
     the scale, and the fit as in `linear_fit`. Where there is no fit (fewer than 4 models, a
     constant column) its numbers are NaN and `note` says why.
     """
-    check_scale(scale)
-    check_level(level, resamples)
-    check_seed(seed)
+    check_choice("scale", scale, Scale)
+    check_level(level, resamples, seed)
     table = normalised(scores, source, targets, ranges)
     groups = {"all": table[source].notna()}
     if above is not None:
-        groups[f"above {above:g}"] = check_scores(scores)[source] > above
+        groups[f"above {above:g}"] = check_errors(scores, 0, "scores")[source] > above
     rows = []
     for target in table.columns.drop(source):
         for models, chosen in groups.items():
@@ -76,16 +76,13 @@ def transfer_fits(
 def fit_row(
     x: pd.Series,
     y: pd.Series,
-    scale: Scale = "linear",
-    resamples: int = 10_000,
-    seed: int = 0,
-    level: float = 0.95,
-    method: FitMethod = "robust",
+    scale: Scale,
+    resamples: int,
+    seed: int,
+    level: float,
+    method: FitMethod,
 ) -> dict[str, object]:
-    """A `linear_fit` as a row of a table.
-
-    `note` is "", or says why there is no fit: then it is all there is.
-    """
+    """A `linear_fit` as a row of a table; of no fit only a `note` that says why, "" otherwise."""
     try:
         fit = linear_fit(x, y, scale, resamples, seed, level, method)
     except UserError as error:
@@ -108,7 +105,7 @@ def normalised(
     check_columns(scores, [source, *names, *(ranges or {})])
     if source in names or len(set(names)) < len(names) or not names:
         raise UserError("targets: at least one is needed, each once, and not the source")
-    table = check_scores(scores[[source, *names]])
+    table = check_errors(scores[[source, *names]], 0, "scores")
     columns = {name: _percent(table[name], (ranges or {}).get(name)) for name in table.columns}
     return pd.DataFrame(columns, index=table.index)
 
@@ -149,8 +146,7 @@ def relative_improvement(
     Raises UserError where the baseline is not there, or has no accuracy above 0 on a dataset.
     """
     table = check_accuracies(accuracies)
-    if not 0 < level < 1:
-        raise UserError(f"level: {level} is not between 0 and 1, such as 0.95")
+    check_level(level)
     if baseline not in table.index:
         raise UserError(f"baseline: no architecture {baseline} in the accuracies")
     base = table.loc[baseline]
@@ -228,7 +224,7 @@ def explained_beyond(
     for target in notes:
         row: dict[str, object] = {"target": target, "n": len(units)}
         others = [name for name in units.columns if name not in (source, target)]
-        note = notes[target] or notes_on_others(others)
+        note = notes[target] or ("" if others else NO_OTHERS)
         if not note:
             mean = units[others].mean(axis=1)
             row |= _nested(*(each.to_numpy() for each in (units[target], units[source], mean)))
@@ -257,8 +253,7 @@ def other_targets(
     rho_source_low, rho_source_high, rho_average, ..., difference, ..., note]; difference = average
     - source, its interval from the same resamples of architectures (BCa, paired).
     """
-    check_level(level, resamples)
-    check_seed(seed)
+    check_level(level, resamples, seed)
     table, notes = _complete(scores, source, targets, ranges)
     units = _on(table, average, images)
     kept = [name for name in units.columns if name != source]
@@ -273,20 +268,16 @@ def other_targets(
         columns = units[[source, *usable]].join(pd.DataFrame(means, index=units.index)).to_numpy()
         count = len(usable)
         pairs = [(0, 1 + i) for i in range(count)] + [(1 + count + i, 1 + i) for i in range(count)]
-        drawn = Resampler(columns, pairwise(columns, pairs), method).resampled(resamples, seed)
-        halves = {"rho_source": drawn[:count], "rho_average": drawn[count:]}
-        places = [list(notes).index(name) for name in usable]
-        for name, each in {**halves, "difference": drawn[count:] - drawn[:count]}.items():
-            ends = zip(("", "_low", "_high"), (each.estimate, *each.interval(level)), strict=True)
-            for end, values in ends:
-                result[f"{name}{end}"] = pd.Series(values, index=places)
-    result["note"] = [notes[name] or notes_on_others(kept[1:]) for name in notes]
+        drawn = resample_correlations(columns, pairwise(columns, pairs), method, resamples, seed)
+        of_source, of_average = drawn[:count], drawn[count:]
+        found = {
+            **of_source.columns(level, "rho_source"),
+            **of_average.columns(level, "rho_average"),
+            **(of_average - of_source).columns(level, "difference"),
+        }
+        result = result.join(pd.DataFrame(found, index=usable), on="target")
+    result["note"] = [notes[name] or ("" if kept[1:] else NO_OTHERS) for name in notes]
     return with_attrs(result, level, method)
-
-
-def notes_on_others(others: Sequence[str]) -> str:
-    """Why there is no average of the other targets; "" where there are some."""
-    return "" if others else "there is no other target"
 
 
 def _complete(
@@ -297,7 +288,8 @@ def _complete(
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Architectures with all scores on the usable columns, and a note on each target ("": used)."""
     table = normalised(scores, source, targets, ranges)
-    notes = {name: _flaw(table[name]) for name in table.columns}
+    kinds = {0: "no value at all", 1: "one value only"}
+    notes = {name: kinds.get(count, "") for name, count in table.nunique().items()}
     if notes[source]:
         raise UserError(f"scores: the source {source} has {notes[source]}")
     table = table[[name for name in table.columns if not notes[name]]].dropna()
@@ -313,47 +305,36 @@ def _complete(
     return table.drop(columns=constant), {n: note for n, note in notes.items() if n != source}
 
 
-def _flaw(column: pd.Series) -> str:
-    known = column.dropna()
-    if known.empty:
-        return "no value at all"
-    return "one value only" if known.nunique() == 1 else ""
-
-
 def _on(table: pd.DataFrame, average: Average, images: Mapping[str, int] | None) -> pd.DataFrame:
     """The columns, standardised, on the scale that targets are averaged on."""
-    if average not in get_args(Average):
-        raise UserError(f"average: no {average!r}; legal: {', '.join(get_args(Average))}")
+    check_choice("average", average, Average)
     columns = {}
     for name, column in table.items():
         values = column.to_numpy()
         if average == "ranks":
             values = stats.rankdata(values)
         elif average == "logits":
-            values = _logits(values, str(name), (images or {}).get(name))
+            if images is not None and name in images:
+                values = clip_perfect(values, images[name])
+            elif ((values <= 0) | (values >= 100)).any():
+                raise UserError(
+                    f"scores: {name} has a score at an end of its range, which has no logit; "
+                    "give its number of test images (images=...), or take average='scores'"
+                )
+            values = to_scale(values, "logit")
         columns[name] = (values - values.mean()) / values.std(ddof=1)
     return pd.DataFrame(columns, index=table.index)
-
-
-def _logits(values: Floats, name: str, images: int | None) -> Floats:
-    if images is not None:
-        values = clip_perfect(values, images)
-    elif ((values <= 0) | (values >= 100)).any():
-        raise UserError(
-            f"scores: {name} has a score at an end of its range, which has no logit; "
-            "give its number of test images (images=...), or take average='scores'"
-        )
-    return to_scale(values, "logit")
 
 
 def _nested(y: Floats, source: Floats, average: Floats) -> dict[str, float]:
     """R squared of the three regressions, and F-tests of each predictor beyond the other."""
     total = ((y - y.mean()) ** 2).sum()
-    left = {
-        "source": _residual_squares(y, [source]),
-        "average": _residual_squares(y, [average]),
-        "both": _residual_squares(y, [source, average]),
-    }
+    left = {}
+    models = {"source": [source], "average": [average], "both": [source, average]}
+    for name, predictors in models.items():
+        design = np.column_stack([np.ones(len(y)), *predictors])
+        weights = np.linalg.lstsq(design, y, rcond=None)[0]
+        left[name] = float(((y - design @ weights) ** 2).sum())
     row = {f"r2_{name}": float(1 - squares / total) for name, squares in left.items()}
     freedom = len(y) - 3
     if left["both"] <= 1e-12 * total:  # rounding, not residuals
@@ -363,9 +344,3 @@ def _nested(y: Floats, source: Floats, average: Floats) -> dict[str, float]:
         row[f"f_{added}"] = float(gain / (left["both"] / freedom))
         row[f"p_{added}"] = float(stats.f.sf(row[f"f_{added}"], 1, freedom))
     return row
-
-
-def _residual_squares(y: Floats, predictors: list[Floats]) -> float:
-    design = np.column_stack([np.ones(len(y)), *predictors])
-    weights = np.linalg.lstsq(design, y, rcond=None)[0]
-    return float(((y - design @ weights) ** 2).sum())

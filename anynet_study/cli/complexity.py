@@ -1,10 +1,30 @@
-"""What networks cost: one by its stages, several or a whole population in a table."""
+"""`anynet-study complexity`: what networks cost, one by its stages, several in a table."""
 
-from typing import Annotated
+import difflib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anynet_study.cli.tables import amount, print_table
 from anynet_study.errors import UserError
+
+if TYPE_CHECKING:
+    from anynet_study.design_space import Architecture, Costs, NetworkPart, Population
+
+POPULATIONS = (".parquet", ".csv")
+ARCHITECTURES = (".yaml", ".yml", ".json")
+#: Label, unit, and decimals in that unit of the measures of a network among others.
+COLUMNS = {
+    "flops": ("FLOPs (M)", 1e6, 1),
+    "parameters": ("parameters (M)", 1e6, 2),
+    "activations": ("activations (M)", 1e6, 2),
+    "training_memory": ("memory (GB)", 1e9, 2),
+}
+QUARTILES = {"lowest": 0, "25%": 25, "median": 50, "75%": 75, "highest": 100}
 
 
 def complexity(
@@ -49,21 +69,241 @@ def complexity(
       anynet-study complexity population.parquet --id 77a1b3dd2f0c94e1
       anynet-study complexity --list
     """
-    from anynet_study.cli import complexity_text as text
-    from anynet_study.cli.complexity_sources import is_population, network_of, population_of
-    from anynet_study.design_space.reference import NAMES
+    from anynet_study.design_space import REFERENCE_NAMES
 
-    sources = [*(networks or ()), *(NAMES if names else ())]
+    sources = [*(networks or ()), *(REFERENCE_NAMES if names else ())]
     if not sources:
         raise UserError("name a network, a file or a population; --list shows reference networks")
-    alone = len(sources) == 1 and is_population(sources[0])
+    alone = len(sources) == 1 and _population_file(sources[0]) is not None
     if architecture_id and not alone:
         raise UserError("--id chooses from a population; give its file, and nothing else")
     if alone and not architecture_id:
-        text.show_population(population_of(sources[0], resolution, classes), batch, as_json)
+        _show_population(_population_of(sources[0], resolution, classes), batch, as_json)
         return
-    found = [network_of(source, architecture_id, resolution, classes) for source in sources]
-    if len(found) == 1:
-        text.show_one(found[0], batch, as_json)
+    found = [_counted(one, architecture_id, resolution, classes, batch) for one in sources]
+    if as_json:
+        told = [_as_json(network, batch) for network in found]
+        print(json.dumps(told[0] if len(told) == 1 else told))
+    elif len(found) == 1:
+        _show_one(found[0], batch)
     else:
-        text.show_several(found, batch, as_json)
+        _show_several(found, batch)
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network, the image side and number of classes at which it is counted, and its parts."""
+
+    name: str
+    architecture: "Architecture"
+    resolution: int
+    classes: int
+    parts: "list[NetworkPart]"
+
+    @property
+    def total(self) -> "Costs":
+        """The costs of all parts together."""
+        from anynet_study.design_space import Costs
+
+        return Costs(*map(sum, zip(*(part.costs for part in self.parts), strict=True)))
+
+    @property
+    def place(self) -> str:
+        """Where the costs are counted, in words."""
+        return f"{self.resolution} px, {self.classes} classes"
+
+
+def _counted(
+    source: str, architecture_id: str, resolution: int | None, classes: int | None, batch: int
+) -> Network:
+    """Find a network and count; without resolution or classes, where it was published.
+
+    Raises UserError for what is neither a name nor a file, and for what is in no file.
+    """
+    from anynet_study.design_space import costs_by_part, is_reference, published_at
+
+    published = published_at(source) if is_reference(source) else (224, 1000)
+    name, architecture = _found(source, architecture_id)
+    resolution = published[0] if resolution is None else resolution
+    classes = published[1] if classes is None else classes
+    parts = costs_by_part(architecture, resolution, classes, batch)
+    return Network(name, architecture, resolution, classes, parts)
+
+
+def _population_of(source: str, resolution: int | None, classes: int | None) -> "Population":
+    """Read a population, counted elsewhere where asked. Raises UserError."""
+    from anynet_study.design_space import Population
+
+    population = Population.read(_population_file(source) or source)
+    here = (population.resolution, population.classes)
+    place = (
+        here[0] if resolution is None else resolution,
+        here[1] if classes is None else classes,
+    )
+    return population if place == here else population.at(*place)
+
+
+def _found(source: str, architecture_id: str) -> "tuple[str, Architecture]":
+    from anynet_study.design_space import (
+        REFERENCE_NAMES,
+        Architecture,
+        Population,
+        canonical,
+        is_reference,
+        reference,
+    )
+
+    path, population = Path(source), _population_file(source)
+    if population is not None:
+        if not architecture_id:
+            raise UserError(f"{source}: give a population alone, or choose of it with --id")
+        return architecture_id, Population.read(population).find(architecture_id)
+    if _is_inline(source):
+        architecture = Architecture.from_dict(_parsed(source))
+        return architecture.id, architecture
+    if is_reference(source):
+        return canonical(source), reference(source)
+    if path.suffix in ARCHITECTURES or path.exists():
+        return source, Architecture.from_dict(_parsed(_text(path)))
+    near = difflib.get_close_matches(source.lower(), REFERENCE_NAMES, n=2)
+    hint = f" (did you mean {' or '.join(near)}?)" if near else ""
+    raise UserError(f"{source}: neither a file nor a reference network{hint}; --list shows these")
+
+
+def _population_file(source: str) -> Path | None:
+    """The file itself, or a study's; of JSON files, its beginning tells populations from others."""
+    from anynet_study.design_space import is_reference
+    from anynet_study.study_folder import STUDIES, StudyFolder
+
+    if _is_inline(source) or is_reference(source):
+        return None
+    path = Path(source)
+    if path.suffix.lower() == ".json" and path.is_file():
+        with path.open("rb") as file:
+            return path if file.read(100).lstrip().startswith(b"[") else None
+    if path.suffix.lower() in POPULATIONS:
+        return path
+    studies = [StudyFolder(path).population_file, StudyFolder(STUDIES / source).population_file]
+    return next((file for file in studies if file.is_file()), None)
+
+
+def _is_inline(source: str) -> bool:
+    return source.lstrip().startswith("{")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(
+            f"{path}: {error.strerror}; give a reference network (see --list), a YAML or JSON "
+            f"file, JSON, or a population"
+        ) from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not a text file, so neither YAML nor JSON") from None
+
+
+def _parsed(text: str) -> Any:
+    """Parse YAML, of which JSON is a part."""
+    from anynet_study.sweep import parse_yaml
+
+    try:
+        return parse_yaml(text)
+    except ValueError as error:
+        raise UserError(f"architecture: neither YAML nor JSON: {error}") from None
+
+
+def _show_one(network: Network, batch: int) -> None:
+    """Print a network and its parts."""
+    a, parts, total = network.architecture, network.parts, network.total
+    name = "" if network.name == a.id else f"{network.name}: "
+    print(f"{name}architecture {a.id} at {network.place}\n")
+    structure = [
+        [p.name, p.blocks, p.width, p.bottleneck_width, p.groups, f"{p.side}x{p.side}"]
+        for p in parts
+    ]
+    print_table(("", "blocks", "width", "bottleneck", "groups", "output"), structure)
+    print()
+    labels = ("FLOPs", "parameters", "activations", "memory")
+    shares = [[part.name, *_shares(part.costs, total)] for part in parts]
+    shares.append(["in all", *(cell for count in total for cell in (amount(count), ""))])
+    print_table(("", *(heading for label in labels for heading in (label, "%"))), shares)
+    print(
+        f"\nFLOPs {total.flops:,}, parameters {total.parameters:,}, "
+        f"activations {total.activations:,};\ntraining with batch {batch} takes "
+        f"{total.training_memory / 1e9:,.2f} GB of memory"
+    )
+
+
+def _shares(costs: "Costs", total: "Costs") -> list[str]:
+    """Each cost, and its percentage of the total."""
+    pairs = zip(costs, total, strict=True)
+    return [cell for c, whole in pairs for cell in (amount(c), f"{100 * c / whole:.1f}")]
+
+
+def _show_several(networks: Sequence[Network], batch: int) -> None:
+    """Print one row per network."""
+    several = len({network.place for network in networks}) > 1
+    where = "" if several else f" at {networks[0].place}"
+    print(f"{len(networks)} networks{where}; memory of training with batch {batch}\n")
+    headings = ["", *(("px", "classes") if several else ()), *(c[0] for c in COLUMNS.values())]
+    rows = [
+        [
+            network.name,
+            *((network.resolution, network.classes) if several else ()),
+            *map(_in_units, COLUMNS, network.total),
+        ]
+        for network in networks
+    ]
+    print_table(headings, rows)
+
+
+def _show_population(population: "Population", batch: int, as_json: bool) -> None:
+    """Print the quartiles of what the architectures of a population cost."""
+    import numpy as np
+
+    from anynet_study.design_space import MEASURES, values_of
+
+    values = {name: values_of(population.table[name]) for name in MEASURES}
+    values["training_memory"] = population.training_memory(batch)
+    points = list(QUARTILES.values())
+    spread = {name: np.percentile(costs, points).tolist() for name, costs in values.items()}
+    place = {"resolution": population.resolution, "classes": population.classes}
+    if as_json:
+        named = {name: dict(zip(QUARTILES, row, strict=True)) for name, row in spread.items()}
+        print(json.dumps({**named, "count": len(population), **place, "batch": batch}))
+        return
+    print(
+        f"{len(population)} architectures at {population.resolution} px, {population.classes} "
+        f"classes; memory of training with batch {batch}\n"
+    )
+    rows = [
+        [COLUMNS[name][0], *(_in_units(name, value) for value in row)]
+        for name, row in spread.items()
+    ]
+    print_table(["", *QUARTILES], rows)
+    print(f"\none of them by its stages: --id {population.ids[0]}")
+
+
+def _in_units(measure: str, value: float) -> str:
+    _, unit, decimals = COLUMNS[measure]
+    return f"{value / unit:,.{decimals}f}"
+
+
+def _as_json(network: Network, batch: int) -> dict[str, Any]:
+    parts = [{**part._asdict(), **part.costs._asdict()} for part in network.parts]
+    for part in parts:
+        del part["costs"]
+    stem, *stages, head = parts
+    return {
+        "name": network.name,
+        **network.total._asdict(),
+        "resolution": network.resolution,
+        "classes": network.classes,
+        "batch": batch,
+        "id": network.architecture.id,
+        "architecture": network.architecture.to_dict(),
+        "stem": stem,
+        "stages": stages,
+        "head": head,
+    }

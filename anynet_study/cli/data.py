@@ -1,16 +1,291 @@
 """`anynet-study data`: add datasets as they were downloaded, list them, look at one."""
 
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
 import typer
 
-from anynet_study.cli.data_add import add
-from anynet_study.cli.data_info import info
-from anynet_study.cli.data_list import list_datasets
+from anynet_study.cli.tables import print_table
+from anynet_study.errors import UserError
+
+if TYPE_CHECKING:
+    from anynet_study.data import PackedDataset, Variant
+
+#: Headings of the datasets that are missing, by their kind.
+MISSING = {
+    "study": "missing of the study",
+    "transfer": "missing for transfer",
+    "test set": "missing test sets",
+}
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 data_app = typer.Typer(
     no_args_is_help=True,
     help="Add datasets as they were downloaded; list them; look at one. They live in "
     "$ANYNET_DATA, by default the folder data/.",
 )
-data_app.command()(add)
-data_app.command(name="list")(list_datasets)
-data_app.command()(info)
+
+
+@data_app.command()
+def add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name that sweeps will use.")],
+    source: Annotated[
+        Path, typer.Option("--from", help="The folder or the zip or tar archive to read.")
+    ],
+    size: Annotated[
+        int | None,
+        typer.Option(help="Height and width in pixels. Default: the study's, if NAME is its."),
+    ] = None,
+    resize: Annotated[
+        int | None,
+        typer.Option(help="Scale the shorter side to so many pixels. Default: SIZE."),
+    ] = None,
+    store: Annotated[
+        Literal["auto", "raw", "jpeg"],
+        typer.Option(help="Keep images as raw pixels or as jpeg files; auto: raw up to 100 GB."),
+    ] = "auto",
+    test_share: Annotated[
+        float, typer.Option(help="Share of each class held out where there is no test split.")
+    ] = 0.2,
+    seed: Annotated[int, typer.Option(help="Seed of the held-out split and of limits.")] = 0,
+    max_broken: Annotated[
+        float, typer.Option(help="Share of unreadable images that is tolerated.")
+    ] = 0.01,
+    limit_per_class: Annotated[
+        int | None, typer.Option(help="At most so many images of each class of each split.")
+    ] = None,
+    fraction: Annotated[
+        float | None, typer.Option(help="Take this share of each class of each split.")
+    ] = None,
+    split_from: Annotated[
+        Path | None,
+        typer.Option(metavar="MANIFEST", help="Make the split of this manifest (split.csv) again."),
+    ] = None,
+    layout: Annotated[
+        str | None, typer.Option(help="Read it as this layout, such as class-folders.")
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Of CIFAR-100: fine (default) or coarse.")
+    ] = None,
+    test_part: Annotated[
+        str | None, typer.Option(help="Of CCT-20: cis_test or trans_test; of CIFAR-10.1: v4, v6.")
+    ] = None,
+    patch_size: Annotated[
+        int | None, typer.Option(help="Of MLC's photos: pixels cut out around a point.")
+    ] = None,
+    classes_of: Annotated[
+        str | None, typer.Option(help="Of ImageNetV2, ObjectNet: the dataset that numbers classes.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The table of images, where it is not plain.")
+    ] = None,
+    image_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its column of paths or names of images.")
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its column of classes.")
+    ] = None,
+    group_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its column of groups, kept whole.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a dataset of this name.")] = False,
+) -> None:
+    """Recognise, decode and pack a dataset as it was downloaded.
+
+    The layout is recognised: those of `anynet-study data list`, split/class/image,
+    class/image, a table (CSV) with paths and classes, and zip and tar archives of any of these.
+    What was taken is said, and --layout takes another.
+
+    Images are resized, the shorter side to SIZE (or --resize), and cut to their centre, SIZE x
+    SIZE. Unreadable ones are left out and listed. What is interrupted goes on where it was when
+    the same command is run again. Which image is where is written to split.csv: with it, others
+    make the same split.
+
+    What a file holds counts, not its name: PNG, CMYK and grey are read, transparency is laid over
+    white, 16 bits are scaled to 8, and EXIF rotation is applied.
+
+    \b
+    Examples:
+      anynet-study data add cifar10 --from cifar10-images.tar.gz
+      anynet-study data add signs --from sign-language-digits.tar.gz --size 32
+      anynet-study data add ham10000 --from downloads/ham --split-from their-split.csv
+      anynet-study data add imagenet --from ILSVRC --size 224 --resize 256 --store jpeg
+      anynet-study data add leaves --from leaves.zip --size 64 --label-column species
+    """
+    from anynet_study.data import Choices, add_dataset, summary
+
+    dataset = add_dataset(
+        name,
+        source,
+        size=size,
+        resize=resize,
+        store=store,
+        test_share=test_share,
+        seed=seed,
+        max_broken=max_broken,
+        limit_per_class=limit_per_class,
+        fraction=fraction,
+        split_from=split_from,
+        choices=Choices(
+            layout=layout,
+            labels=labels,
+            test_part=test_part,
+            patch_size=patch_size,
+            classes_of=classes_of,
+            table=table,
+            image_column=image_column,
+            label_column=label_column,
+            group_column=group_column,
+        ),
+        force=force,
+    )
+    for line in summary(dataset):
+        print(line)
+
+
+@data_app.command(name="list")
+def list_datasets(as_json: Json = False) -> None:
+    """List datasets: what is there, where to get what is missing.
+
+    Those of the study and for transfer, and test sets for networks trained on ImageNet or
+    CIFAR-10. MB are those on the disk, of a missing one those that its pixels will take.
+
+    \b
+    Example:
+      anynet-study data list
+    """
+    from anynet_study.data import data_root
+    from anynet_study.data.library import inventory
+
+    rows = inventory()
+    if as_json:
+        print(json.dumps({"root": str(data_root()), "datasets": rows}, indent=1))
+        return
+    print(f"data directory: {data_root()}")
+    header = ("dataset", "state", "classes", "train", "test", "px", "MB")
+    print_table(header, [_cells(row) for row in rows], left=2)
+    missing = [row for row in rows if row["state"] == "missing"]
+    for kind, title in MISSING.items():
+        if told := [row for row in missing if row["kind"] == kind]:
+            print(f"{title}; where to get it, and its licence:")
+            print_table((), [(row["name"], row["source"], row["licence"]) for row in told], left=3)
+    if damaged := [(row["name"], row["source"]) for row in rows if row["state"] == "damaged"]:
+        print("damaged:")
+        print_table((), damaged, left=2)
+
+
+def _cells(row: dict[str, Any]) -> tuple[object, ...]:
+    keys = ("name", "state", "classes", "train", "test", "size")
+    megabytes = None if row["bytes"] is None else max(1, round(row["bytes"] / 1e6))
+    return (*(row[key] for key in keys), megabytes)
+
+
+@data_app.command()
+def info(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A dataset in the data directory.")],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read all data and check them against their hash.")
+    ] = False,
+    variant: Annotated[
+        str | None,
+        typer.Option(metavar="KEY=VALUE,...", help="Show a view of it, with a sweep's keys."),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a PNG of some images, one row per class."),
+    ] = None,
+    manifest: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the manifest of its split, for --split-from."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show a dataset's classes, counts, split, statistics and faults.
+
+    Faults are duplicates, between the splits too, and unreadable images.
+
+    \b
+    Examples:
+      anynet-study data info digits --verify
+      anynet-study data info digits --picture digits.png --manifest split.csv
+      anynet-study data info digits --variant classes=5,class_seed=1
+      anynet-study data info digits --variant "groups={even: [0, 2], odd: [1, 3]},label_noise=0.2"
+    """
+    from anynet_study.data import (
+        copy_manifest,
+        details,
+        load_dataset,
+        save_contact_sheet,
+        summary,
+    )
+
+    dataset = load_dataset(name)
+    if verify:
+        dataset.verify()
+    if picture is not None:
+        save_contact_sheet(dataset, picture)
+    if manifest is not None:
+        copy_manifest(dataset, manifest)
+    if variant is not None:
+        _print_view(dataset, variant, as_json)
+        return
+    if as_json:
+        print(json.dumps(details(dataset), indent=1))
+        return
+    for line in summary(dataset):
+        print(line)
+    train, test = dataset.counts("train").per_class, dataset.counts("test").per_class
+    print_table(("class", "train", "test"), list(zip(dataset.classes, train, test, strict=True)))
+
+
+def _print_view(dataset: "PackedDataset", text: str, as_json: bool) -> None:
+    from anynet_study.data import make_view, view_details, view_rows, view_summary
+
+    variant = parse_variant(dataset.name, text)
+    view = make_view(dataset, variant)
+    if as_json:
+        print(json.dumps(view_details(view, variant), indent=1))
+        return
+    for line in view_summary(view):
+        print(line)
+    rows = view_rows(view)
+    if any(row[1] for row in rows):
+        print_table(("class", "of", "train", "test"), rows, left=2)
+    else:
+        print_table(("class", "train", "test"), [(row[0], *row[2:]) for row in rows])
+
+
+def parse_variant(base: str, text: str) -> "Variant":
+    """The variant of the dataset `base` with these keys, as a sweep's entry has them.
+
+    Values are YAML; commas within brackets do not separate keys. UserError says what is legal.
+    """
+    from pydantic import ValidationError
+
+    from anynet_study.data import Variant
+    from anynet_study.sweep import apply_override, describe
+
+    content: dict[str, object] = {}
+    for part in _parts(text):
+        try:
+            apply_override(content, part.strip())
+        except UserError as error:
+            raise UserError(f"--variant: {error}") from None
+    if "base" in content:
+        raise UserError(f"--variant: `base`: that is {base} here")
+    try:
+        return Variant.model_validate({**content, "base": base})
+    except ValidationError as error:
+        raise UserError(f"--variant: {describe(error, Variant, content)}") from None
+
+
+def _parts(text: str) -> list[str]:
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "[{") - (letter in "]}")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts

@@ -91,7 +91,7 @@ def write_rows(rows: "pa.Table", form: Format, file: Any, width: int | None = No
     from anynet_study.store import to_pandas
 
     if form is Format.CSV:
-        _write_csv(rows, file)
+        to_pandas(rows, whole=True).to_csv(file, index=False)
     elif form is Format.JSON:
         _write_json(rows, file)
     else:
@@ -100,15 +100,6 @@ def write_rows(rows: "pa.Table", form: Format, file: Any, width: int | None = No
             print_table(headings, cells, left=texts, wide="cut")
         else:
             file.write(table_text(headings, cells, left=texts, wide="cut", width=width))
-
-
-def _write_csv(rows: "pa.Table", file: Any) -> None:
-    from anynet_study.store import to_pandas
-
-    for start in range(0, max(1, len(rows)), BATCH_ROWS):
-        to_pandas(rows.slice(start, BATCH_ROWS), whole=True).to_csv(
-            file, index=False, header=start == 0
-        )
 
 
 def _write_json(rows: "pa.Table", file: Any) -> None:

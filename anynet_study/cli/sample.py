@@ -10,7 +10,7 @@ from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
     from anynet_study.design_space import Population
-    from anynet_study.sweep.population import PopulationSpec
+    from anynet_study.sweep import PopulationSpec
 
 BAND = "LOWEST,HIGHEST"
 
@@ -67,13 +67,19 @@ def sample(
     """
     from anynet_study import study_folder as studies
     from anynet_study.cli.population import print_population
-    from anynet_study.design_space.population_files import check_suffix
+    from anynet_study.design_space import check_suffix
     from anynet_study.sweep import Sweep
 
     options = {
-        **{"space": space, "count": count, "resolution": resolution, "classes": classes},
-        **{"flops": flops, "parameters": parameters, "activations": activations, "seed": seed},
+        "space": space,
+        "count": count,
+        "flops": flops,
+        "parameters": parameters,
+        "activations": activations,
         "strata": strata,
+        "resolution": resolution,
+        "classes": classes,
+        "seed": seed,
     }
     given = {name: value for name, value in options.items() if value is not None}
     check_figure("--figure", figure)
@@ -104,8 +110,7 @@ def _spec(given: dict[str, Any]) -> "PopulationSpec":
     """What the options ask for, as a sweep file would."""
     from pydantic import ValidationError
 
-    from anynet_study.sweep.population import PopulationSpec
-    from anynet_study.sweep.text import describe, parse_yaml
+    from anynet_study.sweep import PopulationSpec, describe, parse_yaml
 
     if "space" not in given:
         raise UserError("give a sweep file, or --space and --count; see anynet-study sample --help")
@@ -126,8 +131,7 @@ def _spec(given: dict[str, Any]) -> "PopulationSpec":
 
 def _draw(population: "Population", figure: Path) -> None:
     """Draw what was sampled, and what the space gives without bands where that is known."""
-    from anynet_study.design_space.complexity import MEASURES
-    from anynet_study.design_space.space import draws_without_bands
+    from anynet_study.design_space import MEASURES, draws_without_bands
     from anynet_study.plots.population import sampling_grid
 
     record, space = population.sampling, None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.cli.inputs import Resamples
+from anynet_study.analyses.arguments import Resamples
 from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
@@ -96,14 +96,11 @@ def collect(
 
 
 def _print_summary(folder: "StudyFolder", resamples: int) -> None:
-    from anynet_study.apr import Roles, weights_of
-    from anynet_study.cli.analyze import print_summary
-    from anynet_study.store import ResultStore
+    from anynet_study.analyses import load
+    from anynet_study.cli.analysis_output import print_summary
 
-    store = ResultStore(folder.results)
     try:
-        roles, weights = Roles.from_datasets(store.datasets()), weights_of(store.architectures())
-        print_summary(store.errors(), roles, resamples=resamples, weights=weights)
+        print_summary(load(folder.results, resamples=resamples))
     except UserError as error:  # the runs are there, only too few or too odd to be compared
         print(f"no correlations: {error}")
     print(f"report: {folder.report}")

@@ -12,7 +12,7 @@ from anynet_study.design_space.architecture import (
     Architecture,
     Costs,
     NetworkPart,
-    breakdown,
+    costs_by_part,
     ids_of,
 )
 from anynet_study.design_space.bands import checked_band, checked_strata
@@ -39,7 +39,13 @@ from anynet_study.design_space.population_table import (
     stages_of,
     values_of,
 )
-from anynet_study.design_space.reference import reference
+from anynet_study.design_space.reference import (
+    REFERENCE_NAMES,
+    canonical,
+    is_reference,
+    published_at,
+    reference,
+)
 from anynet_study.design_space.regnet import RegNet
 from anynet_study.design_space.space import SPACES, DesignSpace, draws_without_bands
 
@@ -48,6 +54,7 @@ __all__ = [
     "IMAGE_CHANNELS",
     "MEASURES",
     "METADATA_KEY",
+    "REFERENCE_NAMES",
     "SPACES",
     "STEMS",
     "UNITS",
@@ -66,17 +73,20 @@ __all__ = [
     "Population",
     "RegNet",
     "Skeleton",
-    "breakdown",
+    "canonical",
     "check_suffix",
     "checked_band",
     "checked_strata",
     "columns_of",
+    "costs_by_part",
     "costs_of",
     "draws_without_bands",
     "groups_of",
     "ids_of",
+    "is_reference",
     "layers",
     "parameters",
+    "published_at",
     "reference",
     "schema_of",
     "stages_of",

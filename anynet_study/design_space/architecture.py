@@ -240,7 +240,7 @@ class NetworkPart(NamedTuple):
     costs: Costs
 
 
-def breakdown(
+def costs_by_part(
     architecture: Architecture, resolution: int = 224, classes: int = 1000, batch: int = 128
 ) -> list[NetworkPart]:
     """List the parts from stem to head; their costs add up to the architecture's.

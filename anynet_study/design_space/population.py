@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anynet_study.design_space import complexity
+from anynet_study.design_space import complexity, memory
 from anynet_study.design_space.architecture import Architecture, checked
 from anynet_study.design_space.networks import IntArray, Networks
 from anynet_study.design_space.population_files import read_population, write_population
@@ -167,6 +167,15 @@ class Population:
         for rows, networks in self.groups:
             counts[rows] = complexity.flops(networks, resolution, classes)
         return counts
+
+    def training_memory(self, batch: int = 128) -> IntArray:
+        """Bytes that a training step of every architecture takes, (n,) int64; see `memory`."""
+        whole_number(batch, "batch", 1, memory.MAX_BATCH)
+        needed = np.empty(len(self), dtype=np.int64)
+        for rows, networks in self.groups:
+            place = self.resolution, self.classes
+            needed[rows] = memory.training_memory(networks, *place, batch)
+        return needed
 
     def equals(self, other: "Population") -> bool:
         """Whether the other has the same architectures, costs and record."""

@@ -103,7 +103,7 @@ CIFAR_DEPTHS = {20: 3, 32: 5, 44: 7, 56: 9, 110: 18}
 
 
 def reference(name: str) -> Architecture:
-    """Return a published network; `NAMES` lists them.
+    """Return a published network; `REFERENCE_NAMES` lists them.
 
     Case, dashes and underscores do not matter; `1_6gf` is `1.6gf`, and timm's `regnetx_016` is
     `regnetx_1.6gf`. Raises UserError with the nearest and all legal names.
@@ -112,9 +112,9 @@ def reference(name: str) -> Architecture:
 
 
 def canonical(name: str) -> str:
-    """Return the name as it is in `NAMES`. Raises UserError where there is no such network."""
-    key = _key(name)
-    return _NAMES_BY_KEY[key] if key in _NAMES_BY_KEY else one_of(name, "reference network", NAMES)
+    """Return the name as in `REFERENCE_NAMES`. Raises UserError where there is no such network."""
+    known = _NAMES_BY_KEY.get(_key(name))
+    return known or one_of(name, "reference network", REFERENCE_NAMES)
 
 
 def is_reference(name: str) -> bool:
@@ -186,5 +186,5 @@ _BUILDERS: dict[str, Callable[[], Architecture]] = {
     **{f"plain{n}": partial(_cifar, "vanilla", n) for n in CIFAR_DEPTHS},
 }
 #: The names of all reference networks.
-NAMES = tuple(_BUILDERS)
-_NAMES_BY_KEY = {_key(name): name for name in NAMES}
+REFERENCE_NAMES = tuple(_BUILDERS)
+_NAMES_BY_KEY = {_key(name): name for name in REFERENCE_NAMES}

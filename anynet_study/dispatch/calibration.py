@@ -83,7 +83,7 @@ def predicted_seconds(
     """Predicted seconds of training each of some runs (`latest_runs`), shape (n,)."""
     works = plan.workloads(views)
     rows, columns = np.divmod(runs["place"].to_numpy(np.int64), len(plan.settings))
-    seconds = cost.factor * cost.prices.starts * runs["first"].to_numpy(float)
+    seconds: FloatArray = cost.factor * cost.prices.starts * runs["first"].to_numpy(float)
     for column in np.unique(columns):
         trained = cost.seconds(run_features(plan.population.groups, works[column]))
         mine = columns == column

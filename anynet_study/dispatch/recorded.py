@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anynet_study.dispatch._shim import read_journals
 from anynet_study.dispatch.plan import Plan, PlannedRun
+from anynet_study.store import read_journals
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,8 +16,7 @@ from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.errors import UserError
 from anynet_study.provenance import code_version
 from anynet_study.store import EvaluationRecord, EvaluationWriter, JournalWriter, RunRecord
-from anynet_study.store.kind import EVALUATIONS_SUFFIX
-from anynet_study.store.record import FailureKind
+from anynet_study.store.records import EVALUATIONS_SUFFIX, FailureKind
 from anynet_study.study_folder import StudyFolder
 from anynet_study.training.augment import Preprocessor
 from anynet_study.training.checkpoint import Checkpoint

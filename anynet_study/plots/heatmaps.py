@@ -72,7 +72,7 @@ def stage_driver_heatmap(
     low, high = int(table["n"].min()), int(table["n"].max())
     count = str(low) if low == high else f"{low} to {high}"
     drawn.first.set_xlabel(
-        f"numbers: p < {SIGNIFICANT} (Holm){held}; frames: sign flips; n = {count}", size=6.5
+        f"numbers: p < {SIGNIFICANT} (Holm){held}\nframes: sign flips; n = {count}", size=6.5
     )
     return drawn.figure
 

@@ -12,7 +12,8 @@ import yaml
 from numpy.typing import NDArray
 
 from anynet_study.data.packed.root import dataset_folder, publish, workspace
-from anynet_study.data.packing.packing import Origin, pack
+from anynet_study.data.packing.meta_file import Origin
+from anynet_study.data.packing.packing import pack
 from anynet_study.data.readers.listing import Example, Listing
 
 CLASSES = 10

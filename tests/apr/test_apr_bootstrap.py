@@ -10,11 +10,11 @@ from anynet_study.apr import bootstrap
 from anynet_study.apr.bootstrap import (
     BLOCK,
     Resampled,
-    Resampler,
     _acceleration,
     bca,
     draw,
     pairwise,
+    resample_correlations,
 )
 from anynet_study.apr.options import check_level
 from anynet_study.errors import UserError
@@ -31,6 +31,16 @@ def gappy() -> np.ndarray:
     return values
 
 
+def of_pairs(
+    values: np.ndarray,
+    pairs: list[tuple[int, int]],
+    resamples: int,
+    seed: int,
+    method: str = "spearman",
+) -> Resampled:
+    return resample_correlations(values, pairwise(values, pairs), method, resamples, seed)
+
+
 def by_hand(rows: np.ndarray) -> list[float]:
     found = []
     for x, y in PAIRS:
@@ -40,7 +50,7 @@ def by_hand(rows: np.ndarray) -> list[float]:
 
 
 def test_resamples_with_gaps_equal_brute_force(gappy: np.ndarray) -> None:
-    draws = Resampler(gappy, pairwise(gappy, PAIRS)).bootstrap(BLOCK + 20, seed=3)
+    draws = of_pairs(gappy, PAIRS, BLOCK + 20, 3).draws
     for resample in (0, 1, BLOCK - 1, BLOCK, BLOCK + 19):
         block, row = divmod(resample, BLOCK)
         counts = draw(30, BLOCK, 3, block)[row]
@@ -51,11 +61,10 @@ def test_resamples_with_gaps_equal_brute_force(gappy: np.ndarray) -> None:
 def test_a_jackknife_of_groups_has_the_same_acceleration(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.exp(np.random.default_rng(0).normal(size=(4000, 2)))  # skewed
     values[:, 1] += values[:, 0]
-    resampler = Resampler(values, pairwise(values, [(0, 1)]), "pearson")
     monkeypatch.setattr(bootstrap, "MOST_LEFT_OUT", 4000)
-    every = resampler.jackknife()
+    every = of_pairs(values, [(0, 1)], 40, 0, "pearson").jackknife
     monkeypatch.setattr(bootstrap, "MOST_LEFT_OUT", 1000)
-    groups = resampler.jackknife()
+    groups = of_pairs(values, [(0, 1)], 40, 0, "pearson").jackknife
     assert (every.shape, groups.shape) == ((1, 4000), (1, 1000))
     rows = np.arange(4000) % 1000 != 3
     assert groups[0, 3] == pytest.approx(np.corrcoef(values[rows].T)[0, 1])
@@ -63,19 +72,18 @@ def test_a_jackknife_of_groups_has_the_same_acceleration(monkeypatch: pytest.Mon
 
 
 def test_jackknife_equals_leaving_rows_out(gappy: np.ndarray) -> None:
-    jackknife = Resampler(gappy, pairwise(gappy, PAIRS)).jackknife()
+    jackknife = of_pairs(gappy, PAIRS, 40, 0).jackknife
     for row in range(30):
         truth = by_hand(np.delete(gappy, row, axis=0))
         np.testing.assert_allclose(jackknife[:, row], truth, rtol=1e-12)
 
 
 def test_draws_depend_on_the_seed_alone(gappy: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    resampler = Resampler(gappy, pairwise(gappy, PAIRS))
-    many = resampler.bootstrap(3 * BLOCK, seed=1)
+    many = of_pairs(gappy, PAIRS, 3 * BLOCK, 1).draws
     monkeypatch.setattr(bootstrap, "cores", lambda: 1)
-    assert np.array_equal(many, resampler.bootstrap(3 * BLOCK, seed=1))
-    assert np.array_equal(many[:, :BLOCK], resampler.bootstrap(BLOCK, seed=1))
-    assert not np.array_equal(many, resampler.bootstrap(3 * BLOCK, seed=2))
+    assert np.array_equal(many, of_pairs(gappy, PAIRS, 3 * BLOCK, 1).draws)
+    assert np.array_equal(many[:, :BLOCK], of_pairs(gappy, PAIRS, BLOCK, 1).draws)
+    assert not np.array_equal(many, of_pairs(gappy, PAIRS, 3 * BLOCK, 2).draws)
 
 
 def test_draws_are_resamples_with_replacement() -> None:
@@ -90,7 +98,7 @@ def test_intervals_equal_those_of_scipy() -> None:
     x = generator.normal(size=40)
     y = x + generator.normal(size=40)
     values = np.column_stack([x, y])
-    resampled = Resampler(values, pairwise(values, [(0, 1)])).resampled(20_000, seed=0)
+    resampled = of_pairs(values, [(0, 1)], 20_000, 0)
     low, high = resampled.interval(0.95)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -126,7 +134,7 @@ def test_a_column_that_one_row_alone_keeps_from_being_constant_has_no_interval()
     alone = np.column_stack([np.r_[1.0, np.zeros(7)], [1, 3, 4, 2, 4, 6, 5, 3]])
     two = alone + np.column_stack([np.r_[0, 2.0, np.zeros(6)], np.zeros(8)])
     for values, known in ((alone, False), (two, True)):
-        resampled = Resampler(values, pairwise(values, [(0, 1)])).resampled(1000, seed=0)
+        resampled = of_pairs(values, [(0, 1)], 1000, 0)
         low, high = resampled.interval(0.95)
         assert np.isfinite(resampled.estimate).all()
         assert np.isfinite([low, high]).all() == known
@@ -140,7 +148,7 @@ def test_an_interval_holds_its_estimate() -> None:
 
 def test_perfect_correlation_has_an_interval_without_width() -> None:
     values = np.column_stack([np.arange(10.0), np.arange(10.0) ** 3])
-    resampled = Resampler(values, pairwise(values, [(0, 1)])).resampled(200, seed=0)
+    resampled = of_pairs(values, [(0, 1)], 200, 0)
     assert [*resampled.estimate, *np.ravel(resampled.interval(0.95))] == [1.0, 1.0, 1.0]
 
 
@@ -161,4 +169,4 @@ def test_impossible_levels_are_refused(level: float, resamples: int) -> None:
 
 def test_a_negative_seed_is_refused(gappy: np.ndarray) -> None:
     with pytest.raises(UserError, match="seed: -1"):
-        Resampler(gappy, pairwise(gappy, PAIRS)).bootstrap(100, seed=-1)
+        check_level(0.95, 100, seed=-1)

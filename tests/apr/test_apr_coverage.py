@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from anynet_study.apr.bootstrap import Resampler, pairwise
+from anynet_study.apr.bootstrap import pairwise, resample_correlations
 
 SAMPLES = 1000
 
@@ -16,7 +16,9 @@ def test_intervals_of_a_correlation_cover(n: int) -> None:
     held = 0
     for sample in range(SAMPLES):
         values = generator.multivariate_normal([0, 0], covariance, n)
-        resampled = Resampler(values, pairwise(values, [(0, 1)])).resampled(400, seed=sample)
+        resampled = resample_correlations(
+            values, pairwise(values, [(0, 1)]), "spearman", 400, seed=sample
+        )
         low, high = resampled.interval(0.95)
         held += low[0] <= rho <= high[0]
     assert 0.93 <= held / SAMPLES <= 0.97
@@ -29,8 +31,8 @@ def test_intervals_of_a_difference_cover() -> None:
     held = 0
     for sample in range(SAMPLES):
         values = generator.multivariate_normal([0, 0, 0], covariance, 40)
-        resampled = Resampler(values, pairwise(values, [(0, 2), (1, 2)])).resampled(
-            400, seed=sample
+        resampled = resample_correlations(
+            values, pairwise(values, [(0, 2), (1, 2)]), "spearman", 400, seed=sample
         )
         low, high = (resampled[1:] - resampled[:1]).interval(0.95)
         held += low[0] <= difference <= high[0]

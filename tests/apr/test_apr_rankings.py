@@ -113,7 +113,7 @@ def transformed() -> pd.DataFrame:
 
 
 def test_mean_and_rank_over_transforms() -> None:
-    table = apr.transform_ranks(transformed(), resamples=500)
+    table = apr.shift_ranks(transformed(), resamples=500)
     assert table["architecture"].tolist() == [f"m{i}" for i in range(8)]
     assert table["rank"].tolist() == list(range(1, 9))
     first = table.iloc[0]
@@ -129,19 +129,19 @@ def test_long_and_wide_tables_are_one() -> None:
     long = wide.melt(ignore_index=False, var_name="evaluation", value_name="error")
     long = long.rename_axis(index="architecture").reset_index()
     pd.testing.assert_frame_equal(
-        apr.transform_ranks(wide, resamples=200), apr.transform_ranks(long, resamples=200)
+        apr.shift_ranks(wide, resamples=200), apr.shift_ranks(long, resamples=200)
     )
-    gappy = apr.transform_ranks(long.iloc[1:], resamples=200)
+    gappy = apr.shift_ranks(long.iloc[1:], resamples=200)
     assert (len(gappy), gappy.attrs["left_out"]) == (7, 1)
     with pytest.raises(UserError, match="more than once"):
-        apr.transform_ranks(pd.concat([long, long.head(1)]))
+        apr.shift_ranks(pd.concat([long, long.head(1)]))
 
 
 def test_agreement_with_the_images_as_they_are() -> None:
-    table = apr.transform_agreement(transformed(), resamples=200).set_index("evaluation")
+    table = apr.shift_agreement(transformed(), resamples=200).set_index("evaluation")
     assert table["estimate"].tolist() == pytest.approx([1, 1, 1, 1, -1, 1])
     assert table.index[-1] == "average"
-    flat = apr.transform_agreement(transformed().assign(invert=5.0), resamples=200)
+    flat = apr.shift_agreement(transformed().assign(invert=5.0), resamples=200)
     assert flat["note"].tolist() == ["", "", "", "", "all errors are equal", ""]
     assert table.loc["invert", "error"] == pytest.approx((90 - transformed()["test"]).mean())
 
@@ -157,9 +157,9 @@ def test_agreement_with_the_images_as_they_are() -> None:
         (lambda: apr.rank_preservation(apr.replicate_intervals(replicates()), "z"), "no dataset z"),
         (lambda: apr.relative_improvement(transformed(), "m9"), "no architecture m9"),
         (lambda: apr.relative_improvement(transformed() * 0, "m0"), "fractions"),
-        (lambda: apr.transform_ranks(transformed()[["test"]]), "1 evaluations"),
-        (lambda: apr.transform_ranks(transformed().head(1)), "1 architectures"),
-        (lambda: apr.transform_agreement(transformed(), "no"), "no column no"),
+        (lambda: apr.shift_ranks(transformed()[["test"]]), "1 evaluations"),
+        (lambda: apr.shift_ranks(transformed().head(1)), "1 architectures"),
+        (lambda: apr.shift_agreement(transformed(), "no"), "no column no"),
     ],
 )
 def test_what_is_refused(call: object, says: str) -> None:

@@ -8,7 +8,8 @@ import pytest
 from anynet_study.data import Variant, make_view
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.meta import read_meta
-from anynet_study.data.packing.packing import Origin, pack
+from anynet_study.data.packing.meta_file import Origin
+from anynet_study.data.packing.packing import pack
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.errors import UserError
 

@@ -5,8 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from anynet_study.cli.data import data_app
-from anynet_study.cli.variant_text import parse_variant
+from anynet_study.cli.data import data_app, parse_variant
 from anynet_study.data import Variant, load_dataset, make_view
 from anynet_study.errors import UserError
 

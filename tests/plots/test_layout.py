@@ -1,0 +1,312 @@
+"""Every figure, small and large: nothing is cut or overlaps, gaps do not break it, same bytes."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from small_study import SmallStudy, small_study
+
+from anynet_study import apr, plots
+from anynet_study.errors import UserError
+from anynet_study.plots import style
+
+FEW = 60
+LONG = "a-test-set-whose-name-does-not-end"
+Draw = Callable[[SmallStudy], Figure]
+
+
+def check_layout(figure: Figure) -> None:
+    """No wider than two columns, nothing cut, no titles that overlap, no text that is too small."""
+    FigureCanvasAgg(figure).draw()
+    width, height = figure.get_size_inches()
+    assert width <= style.TWO_COLUMNS + 0.01
+    assert height <= style.PAGE + 0.26
+    box = figure.get_tightbbox()
+    assert min(box.x0, box.y0) >= -0.03
+    assert box.x1 <= width + 0.03
+    assert box.y1 <= height + 0.03
+    titles = [axes.title.get_window_extent() for axes in figure.axes if axes.get_title()]
+    assert not any(a.overlaps(b) for i, a in enumerate(titles) for b in titles[:i])
+    if figure.get_layout_engine() is not None:
+        for legend in figure.legends:
+            around = legend.get_window_extent()
+            assert not any(axes.get_tightbbox().overlaps(around) for axes in figure.axes)
+    texts = [text for text in figure.findobj(Text) if text.get_text()]
+    assert min(text.get_fontsize() for text in texts) >= style.SMALLEST_TEXT
+
+
+def roles(study: SmallStudy) -> apr.Roles:
+    return apr.Roles.from_datasets(study.datasets)
+
+
+def correlations(study: SmallStudy) -> pd.DataFrame:
+    return apr.correlations(study.errors, resamples=FEW)
+
+
+def scatter(study: SmallStudy) -> Figure:
+    pairs = [("base", target) for target in roles(study).targets]
+    return plots.scatter_grid(study.errors, pairs, correlations(study), study.metrics)
+
+
+def proxies(study: SmallStudy) -> Figure:
+    table = apr.best_proxies(study.errors, roles(study), resamples=FEW)
+    return plots.proxy_chart(table, roles(study).family)
+
+
+def depth(study: SmallStudy) -> Figure:
+    table = apr.drivers(study.errors, study.parameters, resamples=FEW)
+    return plots.driver_grid(
+        study.errors, study.parameters, "cumulative depth", table, study.metrics
+    )
+
+
+def after(study: SmallStudy) -> pd.DataFrame:
+    """The study's errors after a change that makes them smaller, and noisier."""
+    noise = np.random.default_rng(0).normal(0, 1, study.errors.shape)
+    return study.errors * 0.8 + noise
+
+
+def regret(study: SmallStudy) -> Figure:
+    table = apr.selection_regret(study.errors, roles(study), resamples=FEW)
+    return plots.regret_grid(table, roles(study).family)
+
+
+def stage_drivers(study: SmallStudy) -> Figure:
+    table = apr.stage_drivers(study.errors, study.parameters, resamples=FEW)
+    table.loc[table["parameter"] == "d1", ["partial_flips", "partial_p_holm"]] = [True, 0.0]
+    return plots.stage_driver_heatmap(table, "partial")
+
+
+def importance(study: SmallStudy) -> Figure:
+    errors, parameters = study.errors.iloc[:, 2:5], study.parameters
+    return plots.importance_grid(apr.importance(errors, parameters, trees=30, repeats=1))
+
+
+def duration(study: SmallStudy) -> Figure:
+    table = apr.duration(study.curves, resamples=FEW)
+    return plots.duration_grid(table, apr.cheapest_budget(table))
+
+
+def agreement(study: SmallStudy) -> Figure:
+    table = apr.agreement(study.errors, after(study), resamples=FEW)
+    return plots.agreement_grid(study.errors, after(study), table, ("top-5", "top-1"))
+
+
+def source_by_recipe(study: SmallStudy) -> Figure:
+    table = apr.agreement(study.errors, after(study), "base", resamples=FEW)
+    labels = ("scratch", "pretrained")
+    return plots.source_by_recipe_grid(study.errors, after(study), table, "base", labels)
+
+
+def class_or_size(study: SmallStudy) -> Figure:
+    names = ("base", "base-5", "base-2")
+    table = apr.class_or_size(study.errors, *names, list(roles(study).targets), resamples=FEW)
+    return plots.class_or_size_chart(table, names)
+
+
+def costs(study: SmallStudy) -> Figure:
+    seconds = {"base": 12_000.0, "base-5": 400.0, "base-2": 90.0}
+    table = apr.proxy_costs(study.errors, roles(study), seconds, resamples=FEW)
+    return plots.cost_grid(table, "GPU seconds", roles(study).family)
+
+
+OF_A_STUDY: dict[str, Draw] = {
+    "scatter": scatter,
+    "matrix": lambda s: plots.scatter_matrix(s.errors, correlations(s)),
+    "heatmap": lambda s: plots.correlation_heatmap(correlations(s)),
+    "depth": depth,
+    "configurations": lambda s: plots.configuration_grid(s.errors, s.parameters),
+    "curves": lambda s: plots.curve_grid(s.curves, s.metrics),
+    "proxies": proxies,
+    "noise": lambda s: plots.noise_grid(s.replicates, apr.noise_ceiling(s.replicates), s.metrics),
+    "population": lambda s: plots.population_grid(s.parameters),
+    **{"regret": regret, "stage drivers": stage_drivers, "importance": importance},
+    **{"duration": duration, "agreement": agreement, "source by recipe": source_by_recipe},
+    **{"class or size": class_or_size, "costs": costs},
+}
+
+
+def accuracies(models: int = 20, sets: int = 3) -> pd.DataFrame:
+    generator = np.random.default_rng(0)
+    skill = generator.normal(0, 5, models)
+    columns = {"base": 75 + skill}
+    for number in range(sets):
+        noise = generator.normal(0, 1, models)
+        columns[f"{LONG}-{number}"] = 70 - 10 * number + 1.1 * skill + noise
+    return pd.DataFrame(columns, index=[f"an-architecture-of-some-{i}" for i in range(models)])
+
+
+def ranks(models: int) -> pd.DataFrame:
+    generator = np.random.default_rng(0)
+    names = [f"an-architecture-of-some-{i}" for i in range(models)]
+    rows = [(m, d, r, 30 + i) for i, m in enumerate(names) for d in ("a", LONG) for r in range(3)]
+    table = pd.DataFrame(rows, columns=["architecture", "dataset", "replicate", "error"])
+    table["error"] += generator.normal(0, 0.5, len(table))
+    return apr.tied_ranks(apr.replicate_intervals(table))
+
+
+def bins(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    size = pd.Series(np.geomspace(1e6, 1e8, len(table)), index=table.index)
+    return {name: apr.best_of_bins(table[name], size, resamples=FEW) for name in table}
+
+
+def labelled(models: int) -> pd.DataFrame:
+    labels = np.arange(200) % 20
+    wrong = np.random.default_rng(0).random((models, 200)) < 0.3
+    predictions = np.where(wrong, (labels + 1) % 20, labels)
+    sets = {**apr.nested_label_sets(20, [2, 20]), LONG: range(5)}
+    return apr.label_set_accuracy(predictions, labels, sets, [f"m{i}" for i in range(models)])
+
+
+def edfs(count: int) -> dict[str, pd.DataFrame]:
+    generator = np.random.default_rng(0)
+    return {
+        f"space {i} with a long name of its own": apr.edf(
+            pd.Series(generator.normal(30 + i, 3, 40)), resamples=FEW
+        )
+        for i in range(count)
+    }
+
+
+def search(count: int) -> Figure:
+    generator = np.random.default_rng(0)
+    tables = {
+        f"space {i}": apr.random_search(pd.Series(generator.normal(30, 3, 40)), resamples=FEW)
+        for i in range(count)
+    }
+    return plots.random_search_plot(tables, "a dataset with a long name", "top1")
+
+
+COUNTS = dict.fromkeys(accuracies().columns, 10_000)
+OTHERS: dict[str, Callable[[], Figure]] = {
+    "fits": lambda: plots.fit_grid(accuracies(), "base", [*accuracies()][1:], images=COUNTS),
+    "fit": lambda: plots.fit_grid(accuracies(sets=1), "base", [f"{LONG}-0"], images=COUNTS),
+    "transfer": lambda: plots.transfer_grid(
+        accuracies(), "base", above=75, spline=True, resamples=FEW
+    ),
+    "ranks": lambda: plots.rank_preservation_chart(ranks(9)),
+    "many ranks": lambda: plots.rank_preservation_chart(ranks(42)),
+    "improvement": lambda: plots.improvement_chart(
+        apr.relative_improvement(accuracies(), "an-architecture-of-some-0", COUNTS), "some-0"
+    ),
+    "shift ranks": lambda: plots.shift_rank_chart(
+        apr.shift_ranks(100 - accuracies(42), resamples=FEW)
+    ),
+    "robustness": lambda: plots.effective_robustness_grid(
+        apr.effective_robustness(accuracies(), "base", baseline=accuracies().index[:9])
+    ),
+    "bins": lambda: plots.bin_chart(bins(accuracies(30)), "parameters", "accuracy (%)"),
+    "labels": lambda: plots.label_set_chart(labelled(3)),
+    "many labels": lambda: plots.label_set_chart(labelled(12)),
+    "gaps": lambda: plots.gap_chart(
+        apr.gaps(accuracies(52), "base", f"{LONG}-0", COUNTS, resamples=FEW), "base", LONG
+    ),
+    "other targets": lambda: plots.other_targets_chart(
+        apr.other_targets(accuracies().assign(empty=np.nan), "base", resamples=FEW), "base"
+    ),
+    "widths": lambda: plots.width_grid(
+        {
+            "a and b": apr.interval_widths(
+                small_study(40).errors, "base", "target-0", (8, 20), 4, resamples=FEW
+            )
+        }
+    ),
+    "edf": lambda: plots.edf_plot(edfs(7), "a dataset with a long name", "top1"),
+    "one edf": lambda: plots.edf_plot(edfs(1), "a dataset with a long name", "top1"),
+    "edfs": lambda: plots.edf_grid({f"dataset-{i}": edfs(2) for i in range(4)}),
+    "search": lambda: search(7),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_everything_is_on_the_page_apart_and_large_enough(name: str) -> None:
+    check_layout(OTHERS[name]())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OF_A_STUDY)
+@pytest.mark.parametrize(("architectures", "targets"), [(16, 1), (24, 12)])
+def test_figures_of_small_and_large_studies(name: str, architectures: int, targets: int) -> None:
+    if targets < 12 or name != "importance":  # a forest for each dataset: it takes long
+        check_layout(OF_A_STUDY[name](small_study(architectures, targets)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OF_A_STUDY)
+@pytest.mark.parametrize("gap", [np.nan, 50.0])
+def test_gaps_do_not_break_a_figure(name: str, gap: float) -> None:
+    study = small_study(8, 2)
+    study.errors["target-0"] = gap
+    chosen = study.curves["dataset"] == "target-0"
+    study.curves.loc[chosen, "error"] = gap
+    if gap == gap:
+        study.replicates.loc[study.replicates["dataset"] == "target-0", "error"] = gap
+    check_layout(OF_A_STUDY[name](study))
+
+
+def staged_study(fewest: int, most: int, targets: int = 1) -> SmallStudy:
+    """A study of 24 architectures of `fewest` to `most` stages."""
+    study = small_study(24, targets)
+    generator = np.random.default_rng(0)
+    stages = generator.integers(fewest, most + 1, 24)
+    table = study.population.select(["architecture", "flops", "parameters", "activations"])
+    for name in [f"{prefix}{stage}" for prefix in "dwbgs" for stage in range(1, most + 1)]:
+        cells = generator.integers(1, 17, 24)
+        table = table.append_column(name, pa.array(cells, pa.int32(), mask=stages < int(name[1:])))
+    return replace(study, population=table)
+
+
+@pytest.mark.parametrize(("fewest", "most", "targets"), [(1, 1, 1), (3, 5, 2)])
+def test_every_stage_has_a_place(fewest: int, most: int, targets: int) -> None:
+    study = staged_study(fewest, most, targets)
+    figure = plots.configuration_grid(study.errors, study.parameters, top=6)
+    check_layout(figure)
+    for axes in figure.axes:
+        assert list(axes.get_xticks()) == list(range(1, most + 1))
+        labels = [label.get_window_extent() for label in axes.get_xticklabels()]
+        assert not any(a.overlaps(b) for a, b in pairwise(labels))
+    said = figure.legends[0].get_texts()[1].get_text()
+    assert ("of those that have the stage" in said) == (fewest < most)
+
+
+def test_names_are_text_not_markup(tmp_path: Path) -> None:
+    evil = {"target-0": r"$\frac{_<b>&", "base": "a very long name of a dataset " * 3}
+    errors = small_study(8).errors.rename(columns=evil)
+    figure = plots.scatter_grid(errors, [(evil["base"], evil["target-0"])])
+    plots.save(figure, tmp_path / "scatter", ["svg"])
+    assert evil["target-0"] in figure.axes[0].get_ylabel()
+
+
+@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+def test_the_same_figure_has_the_same_bytes(suffix: str, tmp_path: Path) -> None:
+    before = dict(matplotlib.rcParams)
+    with matplotlib.rc_context({"font.size": 20, "svg.hashsalt": "mine"}):
+        (first,) = plots.save(search(2), tmp_path / "a", [suffix])
+    (second,) = plots.save(search(2), tmp_path / "b", [suffix])
+    assert first.read_bytes() == second.read_bytes()
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="png, pdf, svg"):
+        plots.save(Figure(), tmp_path / "x", ["jpg"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_colours_are_those_of_okabe_and_ito() -> None:
+    palette = {
+        *("#000000", "#E69F00", "#56B4E9", "#009E73"),
+        *("#F0E442", "#0072B2", "#D55E00", "#CC79A7"),
+    }
+    meanings = (style.POPULATION, style.TOP, style.WORST)
+    assert set(meanings) <= palette
+    assert len(set(meanings)) == len(meanings)

@@ -1,0 +1,115 @@
+"""Curves, durations and replicates: lines, bands and rows are the table's."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from artists import band, names, xy
+
+from anynet_study import plots
+from anynet_study.plots import style
+
+
+def curves(architectures: int) -> pd.DataFrame:
+    rows = [
+        ("x", f"m{number}", epoch, 80.0 - 10 * epoch + 3 * number)
+        for number in range(architectures)
+        for epoch in (1, 2, 3)
+    ]
+    return pd.DataFrame(rows, columns=["dataset", "architecture", "epoch", "error"])
+
+
+def test_curves_have_their_median_and_band() -> None:
+    figure = plots.curve_grid(curves(5), {"x": "top5"})
+    (axes,) = figure.axes
+    (median,) = axes.lines
+    assert xy(median) == [(1, 76), (2, 66), (3, 56)]
+    assert median.get_color() == style.ORANGE
+    single, filled = axes.collections
+    assert {tuple(map(tuple, segment)) for segment in single.get_segments()} == {
+        ((1, 70 + 3 * i), (2, 60 + 3 * i), (3, 50 + 3 * i)) for i in range(5)
+    }
+    corners = {(e, round(v, 6)) for e, v in band(filled)}
+    assert {(1, 71.2), (1, 80.8), (3, 51.2), (3, 60.8)} <= corners
+    assert axes.get_title() == "x, n = 5"
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("epoch", "top-5 test error (%)")
+    assert names(figure) == ["median", "10% to 90% of the architectures", "single runs"]
+    assert figure.legends[0].legend_handles[0].get_color() == style.ORANGE
+
+
+def test_single_runs_are_spread_from_best_to_worst() -> None:
+    (axes,) = plots.curve_grid(curves(100)).axes
+    finals = [segment[-1][1] for segment in axes.collections[0].get_segments()]
+    assert len(finals) == 30
+    assert finals == sorted(finals)
+    assert (finals[0], finals[-1]) == (50, 50 + 3 * 99)
+
+
+def test_curve_data_are_quantiles() -> None:
+    table = curves(11)
+    table.loc[0, "error"] = np.nan
+    data = plots.curve_data(table)
+    assert list(data["epoch"]) == [1, 2, 3]
+    assert list(data["n"]) == [10, 11, 11]
+    last = data.iloc[-1]
+    assert (last["low"], last["median"], last["high"]) == pytest.approx((53, 65, 77))
+
+
+def test_how_soon_the_ranking_is_there() -> None:
+    table = pd.DataFrame(
+        {
+            "dataset": ["x"] * 3,
+            "epoch": [1, 5, 10],
+            "estimate": [0.51, 0.82, 1.0],
+            "low": [0.33, 0.74, 0.98],
+            "high": [0.67, 0.91, 1.0],
+            "n": [31, 31, 30],
+        }
+    )
+    table.attrs = {"method": "kendall"}
+    found = {"dataset": ["x"], "keep": 0.8, "epoch": 5, "share": 0.5, "epoch_sure": 10}
+    (axes,) = plots.duration_grid(table, pd.DataFrame(found)).axes
+    line, keep, epoch = axes.lines
+    assert xy(line) == [(1, 0.51), (5, 0.82), (10, 1.0)]
+    assert {(1, 0.33), (1, 0.67), (5, 0.74), (5, 0.91)} <= band(axes.collections[0])
+    assert xy(keep) == [(0, 0.8), (1, 0.8)]
+    assert xy(epoch) == [(5, 0), (5, 1)]
+    assert axes.get_title() == "x, n = 31\nτ ≥ 0.8 from epoch 5 on (50%)"
+    assert axes.get_ylabel() == "τ with the last epoch"
+    (axes,) = plots.duration_grid(table).axes
+    assert len(axes.lines) == 1
+
+
+def replicates() -> tuple[pd.DataFrame, pd.DataFrame]:
+    rows = [("x", f"m{i}", 0, 20.0 + i) for i in range(12)]
+    rows += [("x", "m3", 1, 25.0), ("x", "m7", 1, 26.5), ("x", "m7", 2, 29.0)]
+    noise = {"dataset": ["x"], "icc": 0.81, "icc_low": 0.42, "icc_high": 0.93}
+    noise |= {"within_std": 1.26, "between_std": 3.74, "architectures": 2}
+    columns = ["dataset", "architecture", "replicate", "error"]
+    return pd.DataFrame(rows, columns=columns), pd.DataFrame(noise)
+
+
+def test_replicates_are_rows_below_the_population() -> None:
+    axes, upper = plots.noise_grid(*replicates(), {"x": "top1"}).axes
+    lines = [xy(line) for line in axes.lines]
+    assert lines == [
+        [(23, 0), (25, 0)],
+        [(23, 0), (25, 0)],
+        [(26.5, 1), (29, 1)],
+        [(27, 1), (26.5, 1), (29, 1)],
+    ]
+    low, high = axes.get_ylim()
+    assert low > high  # the best on top
+    means = [20.0, 21, 22, 24, 24, 25, 26, 27.5, 28, 29, 30, 31]
+    assert sorted(x for x, _ in xy(upper.lines[-1])) == pytest.approx(means)
+    assert axes.get_title() == "sd within 1.3, between 3.7\nICC 0.81 [0.42, 0.93], n = 2"
+    assert axes.get_xlabel() == "top-1 error on x (%)"
+
+
+def test_too_few_replicates_are_told_of() -> None:
+    table, noise = replicates()
+    (axes, _) = plots.noise_grid(table, noise.assign(icc=np.nan)).axes
+    assert axes.get_title() == "too few replicates"
+    far = pd.concat([table, pd.DataFrame([("x", "far", 0, 99.0)], columns=table.columns)])
+    axes, upper = plots.noise_grid(far, noise).axes
+    assert [text.get_text() for text in axes.texts] == ["1 off scale"]
+    assert max(x for x, _ in xy(upper.lines[-1])) == 31
