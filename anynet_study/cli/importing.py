@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.cli.inputs import Family, SourceName, Targets, parse_roles
+from anynet_study.analyses.arguments import Family, SourceName, Targets, parse_roles
 from anynet_study.cli.rows import STORES
 from anynet_study.errors import UserError
 

@@ -10,8 +10,7 @@ from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.meta import Holdout, Limit
 from anynet_study.data.packed.root import dataset_folder, publish, workspace
 from anynet_study.data.packing.meta_file import Origin
-from anynet_study.data.packing.packing import pack
-from anynet_study.data.packing.store_choice import StoreOption
+from anynet_study.data.packing.packing import StoreOption, pack
 from anynet_study.data.readers.listing import Listing
 from anynet_study.data.readers.recognition import read_source
 from anynet_study.data.source.source import NO_CHOICES, Choices, opened

@@ -1,4 +1,4 @@
-"""A block of images: what is known of it, and what its decoding leaves behind."""
+"""A chunk of images: what is known of it, and what its decoding leaves behind."""
 
 import weakref
 from pathlib import Path
@@ -11,8 +11,7 @@ from miniatures import save
 from PIL import Image
 
 from anynet_study.data.packed.form import Form, decode_stored
-from anynet_study.data.packing.decoding import block_bytes, decode_block
-from anynet_study.data.packing.moments import moments_of
+from anynet_study.data.packing.decoding import chunk_bytes, decode_chunk, moments_of
 from anynet_study.data.source.images import Decoded, Decoder
 from anynet_study.data.source.member import Member
 
@@ -52,12 +51,12 @@ def files(tmp_path: Path) -> list[Member]:
 @pytest.mark.parametrize("store", ["raw", "jpeg"])
 def test_moments_are_of_what_is_stored(files, store):
     form = Form(32, 32, store)
-    out = np.empty(block_bytes(form), np.uint8)
-    block = decode_block(files, form, out)
-    assert (block.count, list(block.broken)) == (7, [2])
-    assert len(block.lengths) == len(block.moments) == len(block.contents) == 6
-    stored = np.split(out[: block.size], np.cumsum(block.lengths)[:-1])
-    for data, moments in zip(stored, block.moments, strict=True):
+    out = np.empty(chunk_bytes(form), np.uint8)
+    chunk = decode_chunk(files, form, out)
+    assert (chunk.count, list(chunk.broken)) == (7, [2])
+    assert len(chunk.lengths) == len(chunk.moments) == len(chunk.contents) == 6
+    stored = np.split(out[: chunk.size], np.cumsum(chunk.lengths)[:-1])
+    for data, moments in zip(stored, chunk.moments, strict=True):
         image = data if store == "raw" else decode_stored(data.tobytes(), form)
         assert moments.tolist() == exact(image.reshape(32, 32, 3))
 
@@ -76,5 +75,5 @@ def test_no_image_is_kept_while_the_next_is_decoded(files, store, monkeypatch):
 
     monkeypatch.setattr(Decoder, "decode", decoded)
     form = Form(32, 32, store)
-    decode_block(files, form, np.empty(block_bytes(form), np.uint8))
+    decode_chunk(files, form, np.empty(chunk_bytes(form), np.uint8))
     assert len(images) == 6

@@ -13,19 +13,19 @@ from miniatures import save
 from anynet_study.data import add_dataset
 from anynet_study.data.packed.form import Form
 from anynet_study.data.packing import pool
-from anynet_study.data.packing.decoding import BLOCK_BYTES
+from anynet_study.data.packing.decoding import CHUNK_BYTES
 from anynet_study.data.packing.pool import decoder
 from anynet_study.data.source.images import Encoded, decode_image
 from anynet_study.data.source.member import Member
 from anynet_study.errors import WorkFailedError
 
 FORM = Form(256, 256)
-SOME = BLOCK_BYTES // FORM.image_bytes
+SOME = CHUNK_BYTES // FORM.image_bytes
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Of different sizes, so that blocks are not done in their order."""
+    """Of different sizes, so that chunks are not done in their order."""
     folder, random = tmp_path_factory.mktemp("files"), np.random.default_rng(0)
     paths = [folder / f"{number % 2}" / f"{number:03d}.jpg" for number in range(12 * SOME)]
     for number, path in enumerate(paths):
@@ -36,11 +36,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def read(form: Form, files: list[Path], workers: int) -> Iterator[tuple[int, list[int], bytes]]:
     with decoder(form, len(files), workers) as decode:
-        for block, data in decode(Member(str(path)) for path in files):
-            yield block.count, list(block.broken), data.tobytes()
+        for chunk, data in decode(Member(str(path)) for path in files):
+            yield chunk.count, list(chunk.broken), data.tobytes()
 
 
-def test_blocks_come_in_order_and_are_those_of_one_process(files):
+def test_chunks_come_in_order_and_are_those_of_one_process(files):
     found, expected = list(read(FORM, files, 2)), list(read(FORM, files, 1))
     assert found == expected
     assert [count for count, _, _ in found] == [SOME] * 12
@@ -65,17 +65,17 @@ def test_images_are_drawn_as_they_are_needed(files):
 
 
 def test_a_process_that_dies_ends_the_work_with_a_word(files):
-    blocks = read(FORM, files, 2)
-    next(blocks)
+    chunks = read(FORM, files, 2)
+    next(chunks)
     first, second = active_children()
     first.kill()
     with pytest.raises(WorkFailedError, match=r"died.*at one of the images from .*jpg on; run the"):
-        list(blocks)
+        list(chunks)
     assert not any(process.is_alive() for process in (first, second))
 
 
 def test_and_the_next_run_goes_on(data_home, files, monkeypatch):
-    monkeypatch.setattr("anynet_study.data.packing.marks.SECONDS", 0.0)
+    monkeypatch.setattr("anynet_study.data.packing.writers.SHARD_BYTES", 1)
     source = files[0].parents[1]
     receive = pool._Pool._receive
     calls = 0

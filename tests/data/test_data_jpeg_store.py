@@ -17,7 +17,7 @@ from anynet_study.data import (
     make_view,
 )
 from anynet_study.data.packed.images import JpegImages
-from anynet_study.data.packing import jpeg_writer, store_choice
+from anynet_study.data.packing import packing, writers
 from anynet_study.data.source.images import decode_image
 from anynet_study.errors import UserError
 
@@ -27,9 +27,9 @@ SIZE = 24
 @pytest.fixture
 def small(tmp_path, monkeypatch) -> Path:
     """40 JPEGs of about the size that is needed: colour and grey, wide and high."""
-    monkeypatch.setattr(jpeg_writer, "BATCH_BYTES", 3000)
-    monkeypatch.setattr(jpeg_writer, "SHARD_BYTES", 9000)
-    monkeypatch.setattr("anynet_study.data.packing.decoding.BLOCK_IMAGES", 4)
+    monkeypatch.setattr(writers, "BATCH_BYTES", 3000)
+    monkeypatch.setattr(writers, "SHARD_BYTES", 9000)
+    monkeypatch.setattr("anynet_study.data.packing.decoding.CHUNK_IMAGES", 4)
     random = np.random.default_rng(0)
     for number in range(40):
         split, label = "test" if number % 4 == 0 else "train", str(number % 3 // 2)
@@ -205,7 +205,7 @@ def test_a_file_that_no_longer_decodes_names_the_dataset(both):
 def test_it_is_chosen_where_pixels_are_too_many(data_home, small, monkeypatch, capsys):
     assert add_dataset("few", small, size=SIZE).meta.store == "raw"
     assert "stored as JPEG" not in capsys.readouterr().err
-    monkeypatch.setattr(store_choice, "RAW_BYTES", 60_000)
+    monkeypatch.setattr(packing, "RAW_BYTES", 60_000)
     assert add_dataset("many", small, size=SIZE).meta.store == "jpeg"
     assert "MB of pixels, more than 0.06 MB: stored as JPEG files" in capsys.readouterr().err
     assert add_dataset("told", small, size=SIZE, store="raw").meta.store == "raw"
@@ -214,7 +214,7 @@ def test_it_is_chosen_where_pixels_are_too_many(data_home, small, monkeypatch, c
 
 
 def test_it_is_chosen_where_pixels_have_no_room(data_home, small, monkeypatch, capsys):
-    usage = store_choice.shutil.disk_usage("/")._replace(free=30_000)
-    monkeypatch.setattr(store_choice.shutil, "disk_usage", lambda path: usage)
+    usage = packing.shutil.disk_usage("/")._replace(free=30_000)
+    monkeypatch.setattr(packing.shutil, "disk_usage", lambda path: usage)
     assert add_dataset("many", small, size=SIZE).meta.store == "jpeg"
     assert "only 0.03 MB are free: stored as JPEG" in capsys.readouterr().err

@@ -14,7 +14,7 @@ import json, sys, threading
 from pathlib import Path
 import psutil
 from anynet_study.data import add_dataset
-from anynet_study.data.packing import decoding, jpeg_writer
+from anynet_study.data.packing import decoding, writers
 
 def used(process):
     # Not the pages of mapped files, which the system takes back.
@@ -32,7 +32,8 @@ def watch(found, ended):
 
 if __name__ == "__main__":
     name, source, store, workers = sys.argv[1:]
-    decoding.BLOCK_BYTES = jpeg_writer.BATCH_BYTES = 1 << 19
+    decoding.CHUNK_BYTES = writers.BATCH_BYTES = 1 << 19
+    writers.SHARD_BYTES = 8 << 20
     found, ended = [], threading.Event()
     watcher = threading.Thread(target=watch, args=(found, ended))
     watcher.start()

@@ -18,7 +18,7 @@ FOREIGN_SECONDS = 24 * 3600.0
 #: And what was left for a dataset that nobody adds again.
 STALE_SECONDS = 7 * 24 * 3600.0
 #: Files of a workspace that say that some of its work is done: of unpacking, of packing.
-FINISHED = ("*.json", "*/packing.json")
+FINISHED = ("*.json", "*/*.npz")
 
 
 class NoRoomError(UserError):

@@ -1,45 +1,75 @@
-"""Decoding a block of images, the unit of work of a process, into memory that others share."""
+"""Decoding a chunk of images, the unit of work of a process, into memory that others share."""
 
-import math
-from collections.abc import Sequence
+import os
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.data.packed.form import IMAGE_DIGEST_BYTES, Form, image_digest, stored_jpeg
-from anynet_study.data.packing.direct import SECTOR
-from anynet_study.data.packing.moments import moments_of
-from anynet_study.data.packing.stamps import stamp_of
-from anynet_study.data.source.images import CONTENT_BYTES, Decoder, Encoded, UnreadableImageError
+from anynet_study.data.source.images import (
+    CONTENT_BYTES,
+    Decoder,
+    Encoded,
+    UnreadableImageError,
+    members_of,
+)
 
-#: Decoded bytes of one block.
-BLOCK_BYTES = 4 << 20
-#: Most images of one block.
-BLOCK_IMAGES = 256
+#: Decoded bytes of one chunk.
+CHUNK_BYTES = 4 << 20
+#: Most images of one chunk.
+CHUNK_IMAGES = 256
+#: The arrays of a `Chunk`: shape of a row, and type.
+ARRAYS: Mapping[str, tuple[tuple[int, ...], type]] = MappingProxyType(
+    {
+        "lengths": ((), np.int64),
+        "moments": ((2, 3), np.int64),
+        "digests": ((IMAGE_DIGEST_BYTES,), np.uint8),
+        "contents": ((CONTENT_BYTES,), np.uint8),
+        "stamps": ((2,), np.int64),
+    }
+)
 
 
 @dataclass(frozen=True)
-class Block:
-    """What is known of some images in order; their bytes are elsewhere."""
+class Chunk:
+    """What is known of n images in order, of which r are readable; their bytes are elsewhere."""
 
-    #: (n,) int64: bytes of each readable image as it is stored.
+    #: (r,) int64: bytes of each readable image as it is stored.
     lengths: NDArray[np.int64]
-    #: (n, 2, 3) int64: per image and channel the sum and the sum of squares of its pixels.
+    #: (r, 2, 3) int64: per image and channel the sum and the sum of squares of its pixels.
     moments: NDArray[np.int64]
-    #: (n, 32) uint8: a hash of each as it is stored, see `digest`.
+    #: (r, 32) uint8: a hash of each as it is stored, see `image_digest`.
     digests: NDArray[np.uint8]
-    #: (n, 16) uint8: a hash of what each was made from, such as the bytes of its file.
+    #: (r, 16) uint8: a hash of what each was made from, such as the bytes of its file.
     contents: NDArray[np.uint8]
-    #: Position in the block and reason of each unreadable image.
+    #: (n, 2) int64: tells whether what each is made from is still the same, see `stamps_of`.
+    stamps: NDArray[np.int64]
+    #: Position in the chunk and reason of each unreadable image.
     broken: dict[int, str]
-    #: Tells whether the files are still the same, see `stamps`.
-    stamp: bytes
+
+    @classmethod
+    def joined(cls, chunks: Sequence[Self]) -> Self:
+        """Several in their order as one."""
+        arrays = {
+            name: np.concatenate([np.zeros((0, *shape), kind), *(getattr(c, name) for c in chunks)])
+            for name, (shape, kind) in ARRAYS.items()
+        }
+        broken: dict[int, str] = {}
+        first = 0
+        for chunk in chunks:
+            broken |= {first + place: reason for place, reason in chunk.broken.items()}
+            first += chunk.count
+        return cls(**arrays, broken=broken)
 
     @property
     def count(self) -> int:
         """Images, the unreadable ones included."""
-        return len(self.lengths) + len(self.broken)
+        return len(self.stamps)
 
     @property
     def size(self) -> int:
@@ -47,30 +77,25 @@ class Block:
         return int(self.lengths.sum())
 
 
-def images_of_a_block(form: Form) -> int:
-    """How many images make a block: a matter of the form only.
-
-    If it can be, so many that their pixels are written without a copy (see `direct`).
-    """
-    most = max(1, min(BLOCK_IMAGES, BLOCK_BYTES // form.image_bytes))
-    fill_sectors = SECTOR // math.gcd(SECTOR, form.image_bytes)
-    return most - most % fill_sectors or most
+def images_of_a_chunk(form: Form) -> int:
+    """How many images make a chunk: a matter of the form only."""
+    return max(1, min(CHUNK_IMAGES, CHUNK_BYTES // form.image_bytes))
 
 
-def block_bytes(form: Form) -> int:
-    """The most that a block of images takes."""
-    return images_of_a_block(form) * form.image_bytes
+def chunk_bytes(form: Form) -> int:
+    """The most that a chunk of images takes."""
+    return images_of_a_chunk(form) * form.image_bytes
 
 
-def decode_block(images: Sequence[Encoded], form: Form, out: NDArray[np.uint8]) -> Block:
+def decode_chunk(images: Sequence[Encoded], form: Form, out: NDArray[np.uint8]) -> Chunk:
     """Decode images to `form` and write them one after the other into `out` (bytes,)."""
-    stamp = stamp_of(images)
+    stamps = stamps_of(images)
     decoder = Decoder(form.size, form.resize)
     lengths = np.full(len(images), form.image_bytes, np.int64)
     contents = np.zeros((len(images), CONTENT_BYTES), np.uint8)
     digests = np.zeros((len(images), IMAGE_DIGEST_BYTES), np.uint8)
     broken: dict[int, str] = {}
-    memory = out if form.store == "raw" else np.empty(block_bytes(form), np.uint8)
+    memory = out if form.store == "raw" else np.empty(chunk_bytes(form), np.uint8)
     pixels = memory.reshape(-1, form.size, form.size, 3)
     end = 0
     for place, image in enumerate(images):
@@ -89,7 +114,7 @@ def decode_block(images: Sequence[Encoded], form: Form, out: NDArray[np.uint8]) 
             lengths[row] = len(file)
     rows = len(images) - len(broken)
     moments = moments_of(pixels[:rows])
-    return Block(lengths[:rows], moments, digests[:rows], contents[:rows], broken, stamp)
+    return Chunk(lengths[:rows], moments, digests[:rows], contents[:rows], stamps, broken)
 
 
 def _decode(
@@ -107,3 +132,43 @@ def _decode(
     stored, file = stored_jpeg(decoded, form)
     pixels[...] = np.asarray(stored)
     return decoded.content, file
+
+
+def moments_of(images: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """(n, 2, 3) int64: of each image and channel the sum and the sum of squares of its bytes.
+
+    `images`: (n, height, width, 3), the height up to 2**15: sums of a column fit 32 bits.
+    """
+    count, height, width, channels = images.shape
+    columns = np.empty((count, 2, width * channels), np.int32)
+    # One image at a time, in the same memory: it stays in the cache.
+    values = np.empty((height, width * channels), np.int32)
+    for image, (sums, squares) in zip(images, columns, strict=True):
+        values[...] = image.reshape(height, -1)
+        np.add.reduce(values, axis=0, out=sums)
+        np.multiply(values, values, out=values)
+        np.add.reduce(values, axis=0, out=squares)
+    moments: NDArray[np.int64] = columns.reshape(count, 2, width, channels).sum(2, np.int64)
+    return moments
+
+
+def stamps_of(images: Iterable[Encoded]) -> NDArray[np.int64]:
+    """(n, 2) int64: size and time of the files of each image; of an array a checksum.
+
+    A file that is missing has -1 for both.
+    """
+    return np.array([_stamp(image) for image in images], np.int64).reshape(-1, 2)
+
+
+def _stamp(image: Encoded) -> tuple[int, int]:
+    if isinstance(image, np.ndarray):
+        return image.nbytes, zlib.crc32(np.ascontiguousarray(image).data)
+    size = time = 0
+    for member in members_of(image):
+        try:
+            status = os.stat(member.file)
+        except OSError:
+            return -1, -1
+        size += status.st_size
+        time ^= status.st_mtime_ns
+    return size, time

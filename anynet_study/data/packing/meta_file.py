@@ -1,12 +1,14 @@
-"""What is said of a dataset that has been packed: its meta data and its manifest."""
+"""What is said of a dataset that has been packed: its labels, its meta data and its manifest."""
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from blake3 import blake3
 from numpy.typing import NDArray
 
-from anynet_study.data.packed.dataset import class_counts
+from anynet_study.data.packed.dataset import Labels, class_counts
 from anynet_study.data.packed.form import Form
 from anynet_study.data.packed.manifest import BETWEEN, Row
 from anynet_study.data.packed.meta import (
@@ -20,7 +22,6 @@ from anynet_study.data.packed.meta import (
     SplitCounts,
     content_hash,
 )
-from anynet_study.data.packing.writer import label_array
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.errors import UserError
 
@@ -41,12 +42,21 @@ class Origin:
 
 @dataclass(frozen=True)
 class Packed:
-    """What was written of one split."""
+    """What was written of one split: its n readable examples in the order of the arrays."""
 
-    #: The readable ones, in the order of the arrays.
     examples: Sequence[Example]
-    #: See `content_hash`.
-    hashes: tuple[bytes, bytes]
+    #: As they are stored, see `Labels`.
+    labels: Labels
+    #: (n, 32) uint8: hashes of the images as they are stored.
+    digests: NDArray[np.uint8]
+    #: (n, 16) uint8: hashes of what they were made from.
+    contents: NDArray[np.uint8]
+
+    @property
+    def hashes(self) -> tuple[bytes, bytes]:
+        """The digests of the labels and of the images, see `content_hash`."""
+        labels = hashlib.sha256(np.ascontiguousarray(self.labels).data).digest()
+        return labels, blake3(self.digests.tobytes()).digest()
 
 
 def check_classes(
@@ -106,14 +116,22 @@ def _counts(listing: Listing, examples: Sequence[Example]) -> list[int]:
     return counts
 
 
-def manifest_rows(
-    listing: Listing,
-    packed: Mapping[Split, Packed],
-    contents: Mapping[Split, NDArray[np.uint8]],
-) -> Iterator[Row]:
-    """The manifest, in the order of the arrays; `contents` (N, 16) as of `Block`."""
+def manifest_rows(listing: Listing, packed: Mapping[Split, Packed]) -> Iterator[Row]:
+    """The manifest, in the order of the arrays."""
     for split, part in packed.items():
-        for example, content in zip(part.examples, contents[split], strict=True):
+        for example, content in zip(part.examples, part.contents, strict=True):
             names = [listing.classes[label] for label in (example.label, *example.also)]
             label = BETWEEN.join(names)
             yield Row(example.name, content.tobytes().hex(), split, label, example.group)
+
+
+def label_array(examples: Sequence[Example], classes: int, multi_label: bool) -> Labels:
+    """The labels of `examples` in their order."""
+    first = np.array([example.label for example in examples], np.int64)
+    if not multi_label:
+        return first
+    matrix = np.zeros((len(examples), classes), np.uint8)
+    matrix[np.arange(len(examples)), first] = 1
+    for row, example in enumerate(examples):
+        matrix[row, list(example.also)] = 1
+    return matrix

@@ -6,7 +6,6 @@ sent. Nothing is left of it when the processes are killed.
 
 import ctypes
 import multiprocessing
-import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,22 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.data.packed.form import Form
-from anynet_study.data.packing.decoding import Block, block_bytes, decode_block, images_of_a_block
-from anynet_study.data.source.images import Encoded, members_of
+from anynet_study.data.packing.decoding import Chunk, chunk_bytes, decode_chunk, images_of_a_chunk
+from anynet_study.data.source.images import Encoded, cores, members_of
 from anynet_study.errors import WorkFailedError
 
 #: Starting a process pays from about this many images on.
 IMAGES_PER_WORKER = 1000
-#: Blocks that a process has to do, or has done and that wait for their turn.
+#: Chunks that a process has to do, or has done and that wait for their turn.
 AHEAD = 3
 
-#: Yields the blocks of the images it is given, in order, and the bytes of each until the next.
-Decode = Callable[[Iterable[Encoded]], Iterator[tuple[Block, NDArray[np.uint8]]]]
+#: Yields the chunks of the images it is given, in order, and the bytes of each until the next.
+Decode = Callable[[Iterable[Encoded]], Iterator[tuple[Chunk, NDArray[np.uint8]]]]
 
 
 @contextmanager
 def decoder(form: Form, images: int, workers: int | None = None) -> Iterator[Decode]:
-    """Yield a function that decodes images block by block, in order, on `workers` processes.
+    """Yield a function that decodes images chunk by chunk, in order, on `workers` processes.
 
     The default is a process for each core, but none for fewer than `IMAGES_PER_WORKER` of the
     `images` to come.
@@ -49,38 +48,31 @@ def decoder(form: Form, images: int, workers: int | None = None) -> Iterator[Dec
         yield pool.decode
 
 
-def cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def blocks_of(encoded: Iterable[Encoded], form: Form) -> Iterator[Sequence[Encoded]]:
-    """The images in blocks; the last may be shorter."""
+def chunks_of(encoded: Iterable[Encoded], form: Form) -> Iterator[Sequence[Encoded]]:
+    """The images in chunks; the last may be shorter."""
     remaining = iter(encoded)
-    while block := list(islice(remaining, images_of_a_block(form))):
-        yield block
+    while chunk := list(islice(remaining, images_of_a_chunk(form))):
+        yield chunk
 
 
 def _decode_here(
     encoded: Iterable[Encoded], form: Form
-) -> Iterator[tuple[Block, NDArray[np.uint8]]]:
-    out = np.empty(block_bytes(form), np.uint8)
-    for images in blocks_of(encoded, form):
-        block = decode_block(images, form, out)
-        yield block, out[: block.size]
+) -> Iterator[tuple[Chunk, NDArray[np.uint8]]]:
+    out = np.empty(chunk_bytes(form), np.uint8)
+    for images in chunks_of(encoded, form):
+        chunk = decode_chunk(images, form, out)
+        yield chunk, out[: chunk.size]
 
 
 class _Pool:
-    """Processes, each with a pipe, and places in shared memory, each for a block."""
+    """Processes, each with a pipe, and places in shared memory, each for a chunk."""
 
     def __init__(self, form: Form, workers: int, stack: ExitStack) -> None:
         # Spawned, not forked: a fork of a process with threads can hang.
         context = multiprocessing.get_context("spawn")
         self._form = form
         self._places = AHEAD * workers
-        shared: Any = context.RawArray(ctypes.c_uint8, self._places * block_bytes(form))
+        shared: Any = context.RawArray(ctypes.c_uint8, self._places * chunk_bytes(form))
         self._shared = np.frombuffer(shared, np.uint8).reshape(self._places, -1)
         self._pipes: list[Connection] = []
         for _ in range(workers):
@@ -95,14 +87,14 @@ class _Pool:
             stack.callback(ours.close)
             self._pipes.append(ours)
 
-    def decode(self, encoded: Iterable[Encoded]) -> Iterator[tuple[Block, NDArray[np.uint8]]]:
-        """See `Decode`. An image that ends a process ends the work: its block is named."""
+    def decode(self, encoded: Iterable[Encoded]) -> Iterator[tuple[Chunk, NDArray[np.uint8]]]:
+        """See `Decode`. An image that ends a process ends the work: its chunk is named."""
         free = list(range(self._places))
-        #: Places in the order of the blocks; by place what was decoded there.
+        #: Places in the order of the chunks; by place what was decoded there.
         order: deque[int] = deque()
-        done: dict[int, Block] = {}
+        done: dict[int, Chunk] = {}
         busy: list[dict[int, str]] = [{} for _ in self._pipes]
-        remaining = blocks_of(encoded, self._form)
+        remaining = chunks_of(encoded, self._form)
         while True:
             while free and (images := next(remaining, None)) is not None:
                 place = free.pop()
@@ -115,8 +107,8 @@ class _Pool:
             place = order.popleft()
             while place not in done:
                 self._receive(done, busy)
-            block = done.pop(place)
-            yield block, self._shared[place, : block.size]
+            chunk = done.pop(place)
+            yield chunk, self._shared[place, : chunk.size]
             free.append(place)
 
     def _send(self, worker: int, task: Any, busy: list[dict[int, str]]) -> None:
@@ -125,17 +117,17 @@ class _Pool:
         except OSError as error:
             raise _died(busy[worker]) from error
 
-    def _receive(self, done: dict[int, Block], busy: list[dict[int, str]]) -> None:
-        ready = wait([pipe for pipe, blocks in zip(self._pipes, busy, strict=True) if blocks])
+    def _receive(self, done: dict[int, Chunk], busy: list[dict[int, str]]) -> None:
+        ready = wait([pipe for pipe, chunks in zip(self._pipes, busy, strict=True) if chunks])
         for pipe in ready:
             assert isinstance(pipe, Connection)
             worker = self._pipes.index(pipe)
             try:
-                place, block = pipe.recv()
+                place, chunk = pipe.recv()
             except (EOFError, OSError) as error:
                 raise _died(busy[worker]) from error
             del busy[worker][place]
-            done[place] = block
+            done[place] = chunk
 
 
 def _first_file(images: Sequence[Encoded]) -> str:
@@ -144,10 +136,10 @@ def _first_file(images: Sequence[Encoded]) -> str:
 
 
 def _died(busy: dict[int, str]) -> WorkFailedError:
-    block = next(iter(busy.values()), "")
+    chunk = next(iter(busy.values()), "")
     return WorkFailedError(
         "a decoding process died, perhaps for want of memory, at one of the images from "
-        f"{block} on; run the same command again, which goes on where this ended"
+        f"{chunk} on; run the same command again, which goes on where this ended"
     )
 
 
@@ -158,6 +150,6 @@ def _work(pipe: Connection, shared: Any, places: int, form: Form) -> None:
     while True:
         try:
             place, images = pipe.recv()
-            pipe.send((place, decode_block(images, form, memory[place])))
+            pipe.send((place, decode_chunk(images, form, memory[place])))
         except (EOFError, OSError):
             return
