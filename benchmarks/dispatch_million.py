@@ -39,7 +39,7 @@ from anynet_study.dispatch.journal_reader import JournalReader
 from anynet_study.dispatch.pack import pack_by_length
 from anynet_study.metrics import CURVES
 from anynet_study.store.frames import checksum_places, encode
-from anynet_study.store.record import RECORD_VERSION, SCHEMA, RunRecord, to_batch
+from anynet_study.store.records import RUN, RunRecord
 
 SWEEP_FILE, JOBS_FILE = "sweep.yaml", "jobs.txt"
 VIEWS = 13
@@ -92,7 +92,7 @@ class Frame:
             code_version="0.1.0",
             engine="fast",
         )
-        frame = self._frame = bytearray(encode(to_batch(template), RECORD_VERSION))
+        frame = self._frame = bytearray(encode(RUN.to_batch(template), RUN.version))
         marks = [b"r" * 16, np.float64(1234.5).tobytes(), np.float64(54321.5).tobytes()]
         self._places = [frame.index(mark) for mark in marks]
         self._crc = slice(*checksum_places(bytes(frame))[0])
@@ -129,7 +129,7 @@ class Cluster:
         for job in jobs:
             at, number = heapq.heappop(free)
             with (self._journals / f"{number}-{began:.0f}.arrow").open("ab") as file:
-                file.write(b"" if file.tell() else SCHEMA.serialize())
+                file.write(b"" if file.tell() else RUN.schema.serialize())
                 heapq.heappush(free, (self._job(job, at + START_UP, file), number))
             starting += START_UP
         self.now = max(at for at, _ in free)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anynet_study.analyses.arguments import StudyOptions, with_study_options
 from anynet_study.cli.figure_file import check_figure
-from anynet_study.cli.inputs import Accuracy, Fraction, Resamples, Seed
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ TABLES = ("summary", "pairs", "edf", "search", "ranges")
 COMPLEXITIES = ("flops", "parameters", "activations")
 
 
+@with_study_options
 def compare(
     sources: Annotated[
         list[str],
@@ -64,11 +65,8 @@ def compare(
     csv: Annotated[
         str, typer.Option(metavar="TABLE", help=f"Print one table as CSV: {', '.join(TABLES)}.")
     ] = "",
-    resamples: Resamples = 10_000,
-    seed: Seed = 0,
-    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
-    accuracy: Accuracy = False,
-    fraction: Fraction = False,
+    *,
+    options: StudyOptions,
 ) -> None:
     """Compare design spaces by the errors of all their models.
 
@@ -90,13 +88,14 @@ def compare(
     _check(sources, by, group, weigh, csv, as_json)
     check_figure("--figure", figure)
     check_figure("--search-figure", search_figure)
-    spaces = read_spaces(sources, dataset, accuracy, fraction)
+    spaces = read_spaces(sources, dataset, options)
     if by:
         spaces = split_by(spaces, by, parts)
     if group:
         spaces = split_by_name(spaces, group)
     spaces = weighed(spaces, weigh, bins)
-    how = Bootstrap(resamples, seed, level)
+    how = Bootstrap(options.resamples, options.seed, options.level)
+    level = options.level
     made = make_comparison(spaces, how)
     if csv and getattr(made, csv).empty:
         lacking = "two design spaces" if csv == "pairs" else "numbers that describe the models"

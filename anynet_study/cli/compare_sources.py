@@ -11,7 +11,8 @@ from anynet_study.errors import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from anynet_study.cli.inputs import ErrorsInput
+    from anynet_study.analyses.arguments import StudyOptions
+    from anynet_study.study import Study
 
 
 @dataclass(frozen=True)
@@ -32,14 +33,12 @@ class Spaces:
     notes: tuple[str, ...] = ()
 
 
-def read_spaces(sources: Sequence[str], dataset: str, accuracy: bool, fraction: bool) -> Spaces:
+def read_spaces(sources: Sequence[str], dataset: str, options: "StudyOptions") -> Spaces:
     """Read one design space a source, a path or NAME=PATH, with its errors on one dataset."""
-    from anynet_study.cli.inputs import read_errors
-
-    reads: dict[str, ErrorsInput] = {}
+    reads: dict[str, Study] = {}
     for source in sources:
         name, _, path = ("", "", source) if Path(source).exists() else source.rpartition("=")
-        read = read_errors(Path(path), None, accuracy, fraction)
+        read = options.load(Path(path))
         name = name or (read.name if read.store is not None else Path(read.name).stem)
         if name in reads:
             raise UserError(f"{source}: {name} is there already; give it a name: NAME={path}")
@@ -81,15 +80,15 @@ def weigh(spaces: Spaces, complexity: str, bins: int) -> Spaces:
     return replace(spaces, weights=aligned)
 
 
-def _column(name: str, read: "ErrorsInput", dataset: str) -> str:
+def _column(name: str, read: "Study", dataset: str) -> str:
     """The dataset to compare on: the one asked for, the source, or the only one."""
     columns = [str(column) for column in read.errors.columns]
     if dataset:
         if dataset not in columns:
             raise UserError(f"--dataset: {name} has no {dataset}; it has {_listed(columns)}")
         return dataset
-    if read.roles is not None:
-        return read.roles.source
+    if read.known("roles") is not None:
+        return str(read.roles.source)
     if len(columns) > 1:
         raise UserError(f"--dataset: say on which of {name}'s datasets: {_listed(columns)}")
     return columns[0]
@@ -99,23 +98,20 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
 
 
-def _metric(read: "ErrorsInput", dataset: str) -> str:
-    if read.store is None:
-        return ""
-    datasets = read.store.datasets().set_index("dataset")
-    return str(datasets.loc[dataset, "metric"])
+def _metric(read: "Study", dataset: str) -> str:
+    return read.metrics.get(dataset, "")
 
 
-def _models(read: "ErrorsInput") -> "pd.DataFrame":
+def _models(read: "Study") -> "pd.DataFrame":
     """What is known of the models, in the order of the errors, with cumulative depth and width."""
     import pandas as pd
 
     from anynet_study.apr import cumulative
 
-    if read.population is None:
+    if read.known("architectures") is None:
         return pd.DataFrame(index=read.errors.index)
-    models = read.population.set_index("architecture").reindex(read.errors.index)
-    if read.has_stages:
+    models = read.architectures.set_index("architecture").reindex(read.errors.index)
+    if read.known("population") is not None:
         models = models.join(cumulative(models))
     return models
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from anynet_study.cli.analysis_text import number
+from anynet_study.cli.tables import number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anynet_study.analyses.arguments import Resamples
 from anynet_study.cli.alone import alone
-from anynet_study.cli.inputs import Resamples
 from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
@@ -121,22 +121,19 @@ def _collect(prepared: "Prepared", anew: bool = False) -> "CollectReport":
 
 
 def _report(study: "StudyFolder", resamples: int) -> None:
+    from anynet_study.analyses import load
     from anynet_study.report import write_report
-    from anynet_study.store import ResultStore
 
     typer.echo("writing the report", err=True)
-    write_report(ResultStore(study.results), study.report.parent, resamples=resamples)
+    write_report(load(study.results, resamples=resamples), study.report.parent)
 
 
 def _print_summary(study: "StudyFolder", resamples: int) -> None:
-    from anynet_study.apr import Roles, weights_of
-    from anynet_study.cli.analyze import print_summary
-    from anynet_study.store import ResultStore
+    from anynet_study.analyses import load
+    from anynet_study.cli.analysis_output import print_summary
 
-    store = ResultStore(study.results)
     try:
-        roles, weights = Roles.from_datasets(store.datasets()), weights_of(store.architectures())
-        print_summary(store.errors(), roles, resamples=resamples, weights=weights)
+        print_summary(load(study.results, resamples=resamples))
     except UserError as error:  # the runs are there, only too few or too odd to be compared
         print(f"no correlations: {error}")
     print(f"report: {study.report}")

@@ -3,29 +3,16 @@
 import math
 import time
 from array import array
-from dataclasses import dataclass, field
 from pathlib import Path
 from sys import intern
 from typing import Any
 
 from anynet_study.dispatch.progress.throughput import Pace
 from anynet_study.dispatch.recorded import Failure, Recorded
-from anynet_study.store.decoding import Columns
-from anynet_study.store.evaluations.record import EVALUATION
-from anynet_study.store.frames import Reading
-from anynet_study.store.journal import journal_blocks
-from anynet_study.store.kind import RecordKind
-from anynet_study.store.run_kind import RUN
+from anynet_study.store import read_journals
 
-TEXTS = ("run_id", "status", "failure_kind", "host", "device")
-
-
-@dataclass
-class _Read:
-    """How far a journal was read, and how long it was then."""
-
-    reading: Reading = field(default_factory=Reading)
-    size: int = 0
+NOTED = ("run_id", "status", "device", "started", "seconds")
+COLUMNS = (*NOTED, "record_kind", "failure_kind", "host", "evaluation_id", "journal", "end")
 
 
 class JournalReader:
@@ -36,7 +23,8 @@ class JournalReader:
 
     def __init__(self, journals: Path) -> None:
         self._folder = journals
-        self._read: dict[Path, _Read] = {}
+        #: How far each journal was read, in bytes.
+        self._read: dict[str, int] = {}
         self._runs: dict[str, str] = {}
         self._evaluations: set[tuple[str, str]] = set()
         self._failures: dict[str, list[Failure]] = {}
@@ -56,15 +44,15 @@ class JournalReader:
 
     def read(self) -> Recorded:
         """All that is recorded by now. What an earlier call gave grows with it."""
-        for path in self._grown(RUN):
-            for _, columns in journal_blocks(RUN, path, self._read[path].reading):
-                self._note_runs(columns, _worker(path))
-        for path in self._grown(EVALUATION):
-            for _, columns in journal_blocks(EVALUATION, path, self._read[path].reading):
-                ids = (columns.texts(name).to_pylist() for name in ("run_id", "evaluation_id"))
-                self._evaluations.update(zip(*ids, strict=True))
-                worker, seconds = _worker(path), float(columns.numbers("seconds").sum())
-                self._evaluating[worker] = self._evaluating.get(worker, 0.0) + seconds
+        new = read_journals(self._folder, after=self._read).select(COLUMNS).to_pylist()
+        for row in new:
+            self._read[row["journal"]] = row["end"]
+            if row["record_kind"] == "run":
+                self._note_run(row)
+            else:
+                self._evaluations.add((row["run_id"], row["evaluation_id"]))
+                worker = _worker(row["journal"])
+                self._evaluating[worker] = self._evaluating.get(worker, 0.0) + row["seconds"]
         self._recorded = Recorded(self._runs, self._evaluations, self._failures)
         return self._recorded
 
@@ -78,35 +66,20 @@ class JournalReader:
         self._next = now + (now - began) / share
         return recorded
 
-    def _grown(self, kind: RecordKind[Any]) -> list[Path]:
-        """The journals of a kind that are longer than when they were read."""
-        grown = []
-        for path in kind.paths(self._folder):
-            size, known = path.stat().st_size, self._read.setdefault(path, _Read())
-            if size != known.size:
-                known.size = size
-                known.reading.tail = ""
-                grown.append(path)
-        return grown
-
-    def _note_runs(self, columns: Columns, worker: str) -> None:
-        texts = [columns.texts(name).to_pylist() for name in TEXTS]
-        numbers = [columns.numbers(name).tolist() for name in ("started", "seconds")]
-        for run_id, status, kind, host, device, started, seconds in zip(
-            *texts, *numbers, strict=True
-        ):
-            if self._runs.get(run_id, "failed") == "failed":
-                self._runs[run_id] = intern(status)  # of a million runs, a few texts
-            if status == "failed":
-                failures = self._failures.setdefault(run_id, [])
-                failures.append(Failure(kind, host, started + seconds))
-                failures.sort(key=lambda failure: failure.ended)
-            self.spent[device] = self.spent.get(device, 0.0) + seconds
-            self._devices[worker] = device
-            self.records += 1
-            if seconds > 0:  # not of a worker's death, recorded by others
-                self.ended.append(started + seconds)
-                self.began = min(self.began, started)
+    def _note_run(self, row: dict[str, Any]) -> None:
+        run_id, status, device, started, seconds = (row[name] for name in NOTED)
+        if self._runs.get(run_id, "failed") == "failed":
+            self._runs[run_id] = intern(status)  # of a million runs, a few texts
+        if status == "failed":
+            failures = self._failures.setdefault(run_id, [])
+            failures.append(Failure(row["failure_kind"], row["host"], started + seconds))
+            failures.sort(key=lambda failure: failure.ended)
+        self.spent[device] = self.spent.get(device, 0.0) + seconds
+        self._devices[_worker(row["journal"])] = device
+        self.records += 1
+        if seconds > 0:  # not of a worker's death, recorded by others
+            self.ended.append(started + seconds)
+            self.began = min(self.began, started)
 
     def pace(self) -> Pace:
         """How fast runs ended that are recorded by now, and what they took.
@@ -122,6 +95,6 @@ class JournalReader:
         return Pace(self.ended, self.began, spent)
 
 
-def _worker(journal: Path) -> str:
+def _worker(journal: str) -> str:
     """The host and process that wrote a journal, by `StudyFolder.new_journal`."""
-    return journal.name.rpartition("-")[0]
+    return journal.rpartition("-")[0]

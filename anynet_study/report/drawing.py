@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anynet_study import plots
+from anynet_study.analyses import FIGURES
 from anynet_study.apr.bootstrap import cores
 from anynet_study.errors import UserError
 from anynet_study.files import write_text
-from anynet_study.report.analysis import Analysis
-from anynet_study.report.figures import FIGURES, figure_kind
 from anynet_study.report.side_by_side import side_by_side
+from anynet_study.study import Study
 
 SUFFIXES = ("png", "pdf", "svg", "csv")
 
@@ -28,9 +28,9 @@ class DrawnFigure:
 
 
 def draw_figures(
-    analysis: Analysis,
+    study: Study,
     folder: Path,
-    names: Sequence[str] = tuple(FIGURES),
+    names: Sequence[str] = FIGURES,
     formats: Sequence[str] = ("png", "svg"),
     dpi: int = 200,
 ) -> list[DrawnFigure]:
@@ -39,24 +39,25 @@ def draw_figures(
     Raises:
         UserError: a name or a format is unknown.
     """
-    for name in names:
-        figure_kind(name)
-    return side_by_side(lambda name: _draw(analysis, folder, name, formats, dpi), names, cores())
+    figures = [study.study_figure(name) for name in names]
+    tables = [study.analysis_of(figure) for figure in figures]
+    needed = {each.name for each in tables if each.table} | {n for f in figures for n in f.needs}
+    study.make([name for name in study.analyses if name in needed])  # before processes part
+    chosen = [figure.name for figure in figures]
+    return side_by_side(lambda name: _draw(study, folder, name, formats, dpi), chosen, cores())
 
 
-def _draw(
-    analysis: Analysis, folder: Path, name: str, formats: Sequence[str], dpi: int
-) -> DrawnFigure:
-    kind = figure_kind(name)
+def _draw(study: Study, folder: Path, name: str, formats: Sequence[str], dpi: int) -> DrawnFigure:
+    caption = study.caption(name)
     try:
-        figure, data = kind.draw(analysis), kind.data(analysis)
+        figure, data = study.figure(name), study.figure_data(name)
     except UserError as error:
         _remove(folder, name)
-        return DrawnFigure(name, kind.caption, {}, left_out=str(error))
+        return DrawnFigure(name, caption, {}, left_out=str(error))
     paths = plots.save(figure, folder / name, formats, dpi)
     write_text(folder / f"{name}.csv", data.to_csv(index=False, lineterminator="\n"))
     files = {path.suffix[1:]: path for path in paths}
-    return DrawnFigure(name, kind.caption, files, figure.get_figwidth())
+    return DrawnFigure(name, caption, files, figure.get_figwidth())
 
 
 def _remove(folder: Path, name: str) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 from pandas.api import types
 
 from anynet_study.plots import wording
-from anynet_study.report.analyses import AnalysisKind
+from anynet_study.study import Analysis
 
 NO_INTERVAL = "(no interval)"
 WHY_NO_INTERVAL = (
@@ -37,7 +37,7 @@ class Grid:
 
 
 def grid_of(
-    table: pd.DataFrame, kind: AnalysisKind, estimate: str = "", separator: str = " "
+    table: pd.DataFrame, kind: Analysis[Any], estimate: str = "", separator: str = " "
 ) -> Grid:
     """What people see of an analysis' table.
 

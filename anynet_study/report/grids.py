@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from anynet_study.analyses import TABLES
 from anynet_study.plots import wording
-from anynet_study.report.analyses import ANALYSES
-from anynet_study.report.analysis import Analysis
 from anynet_study.report.grid import Grid
 from anynet_study.report.summary import Summary
+from anynet_study.study import Study
 
 
 def error_grid(errors: pd.DataFrame, datasets: pd.DataFrame) -> Grid:
@@ -57,10 +57,10 @@ def facts_grid(facts: dict[str, str]) -> Grid:
     return Grid([], [[name, value] for name, value in facts.items()], names=2)
 
 
-def csv_tables(analysis: Analysis, summary: Summary) -> dict[str, pd.DataFrame]:
+def csv_tables(study: Study, summary: Summary) -> dict[str, pd.DataFrame]:
     """The tables that go into files, in full precision, by file name."""
     facts = {"datasets": summary.datasets, "runs": summary.runs, "failures": summary.failures}
-    return {"errors": analysis.tables.errors.reset_index(), **analysis.found, **facts}
+    return {"errors": study.errors.reset_index(), **study.tables, **facts}
 
 
-TABLE_NAMES: Sequence[str] = ("errors", *ANALYSES, "datasets", "runs", "failures")
+TABLE_NAMES: Sequence[str] = ("errors", *TABLES, "datasets", "runs", "failures")

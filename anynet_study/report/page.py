@@ -7,16 +7,14 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from anynet_study.analyses import ANALYSES, findings
 from anynet_study.errors import UserError
 from anynet_study.report import grids
-from anynet_study.report.analyses import ANALYSES
-from anynet_study.report.analyses.kind import effective_in
-from anynet_study.report.analysis import Analysis
 from anynet_study.report.brushing import brush_data
 from anynet_study.report.drawing import DrawnFigure
 from anynet_study.report.grid import WHY_NO_INTERVAL, Grid, grid_of
 from anynet_study.report.summary import Summary
-from anynet_study.report.words import findings
+from anynet_study.study import Study
 
 SVG_BYTES = 300_000
 """Figures are embedded as SVG up to this size, beyond it as PNG."""
@@ -45,7 +43,7 @@ SECTIONS = (
     Section("noise", "Training noise"),
     Section("training", "Training"),
     Section("transfer", "Transfer", ("transfer", "others", "beyond", "improvement")),
-    Section("shifts", "Further test sets", ("shifts", "shift-agreement", "robustness")),
+    Section("shifts", "Further test sets", ("shifts", "shift-agreement", "average-robustness")),
     Section("images", "Images", ("significance", "order-changes", "rank-changes", "label-sets")),
     Section("population", "Population"),
     Section("datasets", "Datasets"),
@@ -55,7 +53,7 @@ SECTIONS = (
 
 
 def render(
-    analysis: Analysis,
+    study: Study,
     summary: Summary,
     figures: Mapping[str, DrawnFigure],
     method: Mapping[str, object],
@@ -81,27 +79,26 @@ def render(
         sections=[
             section
             for section in SECTIONS
-            if not section.needs or any(name in analysis.found for name in section.needs)
+            if not section.needs or any(name in study.tables for name in section.needs)
         ],
-        findings=findings(analysis),
-        grids=_grids(analysis, summary),
-        left_out=analysis.left_out,
-        reasons=_reasons(analysis.left_out),
-        tables=analysis.tables,
-        effective=effective_in(analysis.tables),
+        findings=findings(study),
+        grids=_grids(study, summary),
+        left_out=study.left_out,
+        reasons=_reasons(study.left_out),
+        effective=study.effective,
         summary=summary,
         figures=figures,
         method=method,
         most_rows=MOST_ROWS,
         why_no_interval=WHY_NO_INTERVAL,
-        **_brushing(analysis),
+        **_brushing(study),
     )
 
 
-def _brushing(analysis: Analysis) -> dict[str, Any]:
+def _brushing(study: Study) -> dict[str, Any]:
     """The data of the linked panels, or why there are none."""
     try:
-        return {"brush": brush_data(analysis), "no_brush": ""}
+        return {"brush": brush_data(study), "no_brush": ""}
     except UserError as error:
         return {"brush": None, "no_brush": str(error)}
 
@@ -114,15 +111,15 @@ def _reasons(left_out: dict[str, str]) -> dict[str, list[str]]:
     return reasons
 
 
-def _grids(analysis: Analysis, summary: Summary) -> dict[str, Grid]:
+def _grids(study: Study, summary: Summary) -> dict[str, Grid]:
     """Those tables that there are."""
-    made = {name: grid_of(table, ANALYSES[name], "ρ") for name, table in analysis.found.items()}
+    made = {name: grid_of(table, ANALYSES[name], "ρ") for name, table in study.tables.items()}
     return made | {
         "datasets": grids.dataset_grid(summary.datasets),
         "runs": grids.text_grid(summary.runs),
         "failures": grids.text_grid(summary.failures, names=3),
         "exclusions": grids.text_grid(summary.exclusions, names=2),
-        "errors": grids.error_grid(analysis.tables.errors, summary.datasets),
+        "errors": grids.error_grid(study.errors, summary.datasets),
         "sampling": grids.facts_grid(summary.sampling),
         "versions": grids.facts_grid(summary.versions),
     }

@@ -1,16 +1,12 @@
 """How long the finished runs of a study and their further evaluations took, by its journals."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from anynet_study.store.decoding import Columns
-from anynet_study.store.evaluations.record import EVALUATION
-from anynet_study.store.frames import Reading
-from anynet_study.store.journal import journal_blocks
-from anynet_study.store.kind import RecordKind
-from anynet_study.store.run_kind import RUN
+from anynet_study.store import read_journals
+from anynet_study.store.records import EVALUATION, RUN, RecordKind
 
 #: Prices are fitted to this many runs at most, the latest: more change little.
 MOST_RUNS = 500
@@ -73,33 +69,29 @@ def _latest(
 
 
 def _runs_of(path: Path) -> list[MeasuredRun]:
-    found, before = [], 0
-    for _, columns in journal_blocks(RUN, path, Reading()):
-        rows = enumerate(zip(*_columns(columns, TEXTS), strict=True), start=before)
-        for place, (run_id, status, device, engine, seconds, started) in rows:
-            if status == "completed" and seconds > 0:
-                ended = started + seconds
-                found.append(MeasuredRun(run_id, seconds, ended, device, engine, place == 0))
-        before += len(columns)
-    return found
+    rows = read_journals([path]).select((*TEXTS, "seconds", "started")).to_pylist()
+    return [
+        MeasuredRun(
+            row["run_id"],
+            row["seconds"],
+            row["started"] + row["seconds"],
+            row["device"],
+            row["engine"],
+            place == 0,
+        )
+        for place, row in enumerate(rows)
+        if row["status"] == "completed" and row["seconds"] > 0
+    ]
 
 
 def _tests_of(path: Path) -> list[MeasuredTest]:
-    found: list[MeasuredTest] = []
-    for _, columns in journal_blocks(EVALUATION, path, Reading()):
-        rows = zip(*_columns(columns, ("run_id", "evaluation_id")), strict=True)
-        found += [
-            MeasuredTest(run_id, evaluation_id, seconds, started + seconds)
-            for run_id, evaluation_id, seconds, started in rows
-            if seconds > 0
-        ]
-    return found
-
-
-def _columns(columns: Columns, texts: Sequence[str]) -> list[list[Any]]:
-    """Some texts of each record, its seconds, and when it began."""
-    numbers = (columns.numbers(name).tolist() for name in ("seconds", "started"))
-    return [*(columns.texts(name).to_pylist() for name in texts), *numbers]
+    names = ("run_id", "evaluation_id", "seconds", "started")
+    rows = zip(*(read_journals([path])[name].to_pylist() for name in names), strict=True)
+    return [
+        MeasuredTest(run_id, evaluation_id, seconds, started + seconds)
+        for run_id, evaluation_id, seconds, started in rows
+        if seconds > 0
+    ]
 
 
 def _changed(path: Path) -> tuple[float, str]:

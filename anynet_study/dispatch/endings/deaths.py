@@ -16,7 +16,7 @@ from anynet_study.dispatch.planned import Plan
 from anynet_study.dispatch.recorded import Failure, Recorded
 from anynet_study.provenance import code_version
 from anynet_study.store import JournalWriter, RunRecord
-from anynet_study.store.record import FailureKind
+from anynet_study.store.records import FailureKind
 from anynet_study.study_folder import StudyFolder
 
 #: A run at which so many workers were killed has failed.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from anynet_study.store.record import FailureKind
+from anynet_study.store.records import FailureKind
 
 #: How a worker's log ends while it is at a run: after the run's id.
 BEGINS = "begins"

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from anynet_study.dispatch.slurm.ask import told
-from anynet_study.store.record import FailureKind
+from anynet_study.store.records import FailureKind
 
 #: Ids in the one call: the latest.
 MOST = 1000

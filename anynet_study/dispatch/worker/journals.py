@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 
 from anynet_study.store import EvaluationRecord, EvaluationWriter, JournalWriter, RunRecord
-from anynet_study.store.kind import EVALUATIONS_SUFFIX
+from anynet_study.store.records import EVALUATIONS_SUFFIX
 from anynet_study.study_folder import StudyFolder
 
 
