@@ -1,12 +1,15 @@
-"""X-family matching and proxies: paper 1's Table 3 rules, paired intervals, known truths."""
+"""Matching and proxies: Table 3's rules, paired intervals, costs, class count against size."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from synthetic_study import ROLES as STUDY
+from synthetic_study import noisy, population, true_correlation, true_errors
 
-from anynet_study.apr import Roles, best_proxies, correlations, match_family
+from anynet_study.apr import Roles, best_proxies, class_or_size, match_family, proxy_costs
 from anynet_study.apr.bootstrap import draw
+from anynet_study.apr.proxies import _on_front
 from anynet_study.errors import UserError
 
 ROLES = Roles("big", {"big": 1000, "ten": 10, "two": 2}, {"pets": 9, "lines": 2, "bugs": 291})
@@ -134,14 +137,6 @@ def test_a_member_without_any_value_costs_no_architectures(errors: pd.DataFrame)
     assert set(table.loc[table["proxy"] == "two", "n"]) == {0}
 
 
-def test_estimates_agree_with_the_correlation_table(errors: pd.DataFrame) -> None:
-    matched = match_family(errors, ROLES, resamples=300, seed=7).iloc[0]
-    pairs = correlations(errors, resamples=300, seed=7).set_index(["source", "target"])
-    row = pairs.loc[("ten", "pets")]
-    for ours, theirs in (("rho_member", "estimate"), ("rho_member_low", "low")):
-        np.testing.assert_allclose(matched[ours], row[theirs])
-
-
 def test_roles_come_from_the_datasets_table() -> None:
     datasets = pd.DataFrame(
         {
@@ -167,3 +162,79 @@ def test_roles_that_cannot_be_are_refused(errors: pd.DataFrame) -> None:
         Roles("big", {"big": 1000}, {"pets": 0})
     with pytest.raises(UserError, match="no column cats; the datasets are big, ten"):
         match_family(errors, Roles("big", {"big": 1000}, {"cats": 2}))
+
+
+@pytest.fixture(scope="module")
+def study() -> pd.DataFrame:
+    return noisy(true_errors(population(200)), 1)
+
+
+def test_the_front_is_that_of_brute_force() -> None:
+    generator = np.random.default_rng(0)
+    estimates = generator.integers(0, 4, (5, 200)) / 4
+    estimates[0, :20] = np.nan
+    cost = np.array([1.0, 2.0, 2.0, 3.0, 9.0])
+    front = _on_front(estimates, cost)
+    for resample in range(200):
+        for own in range(5):
+            beaten = any(
+                cost[other] <= cost[own] and estimates[other, resample] > estimates[own, resample]
+                for other in range(5)
+            )
+            known = np.isfinite(estimates[own, resample])
+            assert front[own, resample] == (known and not beaten)
+
+
+def test_a_dear_proxy_that_is_no_better_is_off_the_front(study: pd.DataFrame) -> None:
+    costs = {"big": 100.0, "big-2": 3.0}
+    table = proxy_costs(study, STUDY, costs, resamples=500)
+    assert list(table["proxy"]) == ["big-2", "big"] * 2
+    found = table.set_index(["target", "proxy"])
+    assert found.loc[("pets", "big"), ["on_front", "probability_on_front"]].tolist() == [True, 1]
+    assert found.loc[("lines", "big"), ["on_front", "probability_on_front"]].tolist() == [False, 0]
+    same = best_proxies(study, STUDY, resamples=500).set_index(["target", "proxy"])
+    columns = ["estimate", "low", "high", "n"]
+    pd.testing.assert_frame_equal(found[columns], same.loc[found.index, columns])
+
+
+def test_undefined_proxies_are_on_no_front(study: pd.DataFrame) -> None:
+    roles = Roles("big", {"big": 9, "flat": 2}, {"pets": 9})
+    table = proxy_costs(study.assign(flat=1.0), roles, {"big": 2, "flat": 1}, resamples=40)
+    flat = table.set_index("proxy").loc["flat"]
+    assert not flat["on_front"]
+    assert np.isnan(flat["probability_on_front"])
+    with pytest.raises(UserError, match="costs: none for big-2"):
+        proxy_costs(study, STUDY, {"big": 1.0})
+    with pytest.raises(UserError, match="at least 0"):
+        proxy_costs(study, STUDY, {"big": 1.0, "big-2": -1.0})
+
+
+@pytest.fixture(scope="module")
+def truth() -> pd.DataFrame:
+    return true_errors(population(300))
+
+
+def test_class_count_and_size_are_told_apart() -> None:
+    truth = true_errors(population(400))
+    errors = pd.DataFrame(
+        {
+            "full": noisy(truth, 1)["big"],
+            "few-images": noisy(truth, 2)["big"],
+            "few-classes": noisy(truth, 3)["lines"],
+            **noisy(truth, 4)[["lines", "pets"]],
+        }
+    )
+    names = ("full", "few-images", "few-classes")
+    table = class_or_size(errors, *names, ["lines", "pets"], resamples=500).set_index("target")
+    rho = 6 / np.pi * np.arcsin(true_correlation("lines", "lines") / 2)
+    lines = table.loc["lines"]
+    assert lines["rho_classes_low"] < rho < lines["rho_classes_high"]
+    assert lines["by_images_low"] < 0 < lines["by_images_high"]
+    assert lines["by_classes_low"] > 0.6
+    assert table.loc["pets", "by_classes_high"] < -0.6
+    assert table.loc["average", "by_classes"] == pytest.approx(table["by_classes"].iloc[:2].mean())
+    constant = errors.assign(lines=1.0)
+    table = class_or_size(constant, *names, ["lines"], resamples=40)
+    assert table["rho_source"].isna().all()
+    with pytest.raises(UserError, match="no column cats"):
+        class_or_size(errors, *names, ["cats"])

@@ -1,4 +1,4 @@
-"""Bad tables, in every statistic of paper 1: one clear line, or NaN where the exclusions say so."""
+"""Bad tables: one clear line that says what, where and what is legal, in every statistic."""
 
 from collections.abc import Callable
 
@@ -8,12 +8,15 @@ import pytest
 from synthetic_study import ROLES, noisy, population, true_errors
 
 from anynet_study import apr
+from anynet_study.apr import check_errors, in_percent
 from anynet_study.errors import UserError
 
 COUNT = 24
+
 ARCHITECTURES = population(COUNT).assign(
     flops=range(COUNT), parameters=[7 * i % COUNT for i in range(COUNT)]
 )
+
 Statistic = Callable[[pd.DataFrame], pd.DataFrame]
 
 STATISTICS: dict[str, Statistic] = {
@@ -37,6 +40,68 @@ STATISTICS: dict[str, Statistic] = {
     ),
     "exclusions": apr.exclusions,
 }
+
+
+@pytest.fixture
+def small() -> pd.DataFrame:
+    values = np.linspace(2, 90, 12).reshape(4, 3)
+    return pd.DataFrame(values, index=list("abcd"), columns=["one", "two", "three"])
+
+
+def test_good_tables_pass_as_float(small: pd.DataFrame) -> None:
+    table = check_errors(small.astype({"one": int}).astype({"two": str}))
+    assert (table.dtypes == np.float64).all()
+    assert table.index.name == "architecture"
+
+
+def test_repeats_are_refused(small: pd.DataFrame) -> None:
+    with pytest.raises(UserError, match="architecture b is there more than once"):
+        check_errors(small.set_axis(list("abbd")))
+    with pytest.raises(UserError, match="dataset one is there more than once"):
+        check_errors(small.set_axis(["one", "one", "two"], axis=1))
+
+
+def test_cells_that_are_no_errors_are_refused(small: pd.DataFrame) -> None:
+    words = small.astype(object)
+    words.loc["c", "two"] = "n/a?"
+    with pytest.raises(UserError, match=r"'n/a\?' is not a number \(dataset two, architecture c\)"):
+        check_errors(words)
+    small.loc["d", "three"] = np.inf
+    with pytest.raises(UserError, match=r"infinite error \(dataset three, architecture d\)"):
+        check_errors(small)
+
+
+def test_missing_cells_are_kept(small: pd.DataFrame) -> None:
+    small = small.astype(object)
+    small.loc["a", "one"] = None
+    assert check_errors(small).isna().sum().sum() == 1
+
+
+def test_no_dataset_is_refused(small: pd.DataFrame) -> None:
+    with pytest.raises(UserError, match="no dataset column"):
+        check_errors(small[[]])
+
+
+def test_fractions_are_refused_unless_declared(small: pd.DataFrame) -> None:
+    with pytest.raises(UserError, match="look like fractions, not percent; pass --fraction"):
+        in_percent(small / 100)
+    pd.testing.assert_frame_equal(in_percent(small / 100, fraction=True), small)
+    pd.testing.assert_frame_equal(in_percent(small), small)
+
+
+def test_accuracies_are_turned_over(small: pd.DataFrame) -> None:
+    pd.testing.assert_frame_equal(in_percent(small, accuracy=True), 100 - small)
+    both = in_percent(small / 100, accuracy=True, fraction=True)
+    pd.testing.assert_frame_equal(both, 100 - small)
+
+
+def test_values_that_are_no_percentage_are_refused(small: pd.DataFrame) -> None:
+    with pytest.raises(UserError, match="180 is outside 0 to 100"):
+        in_percent(small * 2)
+    with pytest.raises(UserError, match="-2 is outside 0 to 100"):
+        in_percent(small.replace(2.0, -2.0))
+    with pytest.raises(UserError, match="90 is outside 0 to 1"):
+        in_percent(small, fraction=True)
 
 
 @pytest.fixture
@@ -81,8 +146,3 @@ def test_nan_only_where_an_exclusion_says_why(name: str, errors: pd.DataFrame) -
         if name not in ("class_or_size", "interval_widths"):  # all of it is about `lines`
             assert sound.notna().all(axis=None)
         assert not np.isinf(found.select_dtypes("number")).any(axis=None)
-
-
-def test_fractions_are_told_from_percent(errors: pd.DataFrame) -> None:
-    with pytest.raises(UserError, match="look like fractions"):
-        apr.in_percent(errors / 100)

@@ -1,6 +1,5 @@
-"""Gaps, ranks and McNemar's test against scipy, brute force and the numbers of paper 2."""
+"""Gaps and ranks on new test sets and under transforms, against scipy and paper 2."""
 
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -8,15 +7,15 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from anynet_study import apr
 from anynet_study.apr.gaps import difference_interval
-from anynet_study.apr.predictions import p_values
 from anynet_study.errors import UserError
 
 VAL, V2 = "val", "imagenetv2-matched-frequency"
+
 IMAGES = {VAL: 50_000, V2: 10_000}
+
 #: Paper 2, Table 1, models that the testbed has under the same weights.
 TABLE_1 = {
     "nasnetalarge": (82.5, 72.2),
@@ -25,6 +24,7 @@ TABLE_1 = {
     "vgg19_bn": (74.2, 61.9),
     "alexnet": (56.5, 44.0),
 }
+
 #: Convolutional networks trained on ImageNet alone by the usual recipes, as in paper 2.
 # fmt: off
 PAPER_2 = [
@@ -37,7 +37,7 @@ PAPER_2 = [
     "squeezenet1_1", "vgg11", "vgg11_bn", "vgg13", "vgg13_bn", "vgg16", "vgg16_bn", "vgg19",
     "vgg19_bn", "xception",
 ]
-# fmt: on
+
 
 
 @pytest.fixture(scope="module")
@@ -114,92 +114,6 @@ def test_intervals_of_gaps_cover() -> None:
     assert 0.94 <= ((low <= 10) & (high >= 10)).mean() <= 0.97
 
 
-def correct(models: int, images: int, seed: int = 0) -> pd.DataFrame:
-    """Whether models of different skill are right on images of different difficulty."""
-    generator = np.random.default_rng(seed)
-    hard = generator.normal(size=images)
-    skill = np.linspace(0.6, -0.2, models)[:, None] + generator.normal(size=(models, images))
-    return pd.DataFrame(skill > hard, index=[f"m{i}" for i in range(models)])
-
-
-@given(st.integers(0, 60), st.integers(0, 60))
-def test_mcnemar_is_the_binomial_test(only_a: int, only_b: int) -> None:
-    exact, mid = p_values(np.array([only_a]), np.array([only_b]))
-    both = only_a + only_b
-    expected = stats.binomtest(only_a, both).pvalue if both else 1.0
-    assert exact[0] == pytest.approx(expected)
-    # Half of the outcome that was seen: exactly, from all outcomes.
-    outcomes = np.arange(both + 1)
-    chances = stats.binom.pmf(outcomes, both, 0.5)
-    distance, seen = np.abs(outcomes - both / 2), abs(only_a - both / 2)
-    beyond = (
-        chances[distance > seen + 1e-9].sum() + chances[np.abs(distance - seen) < 1e-9].sum() / 2
-    )
-    assert mid[0] == pytest.approx(1.0 if only_a == only_b else beyond)
-
-
-def test_every_pair_of_models_is_compared() -> None:
-    right = correct(5, 300)
-    table = apr.mcnemar(right)
-    assert [(row.a, row.b) for row in table.itertuples()] == [*combinations(right.index, 2)]
-    for row in table.itertuples():
-        a, b = right.loc[row.a], right.loc[row.b]
-        assert (row.only_a, row.only_b) == ((a & ~b).sum(), (b & ~a).sum())
-        assert row.difference == pytest.approx(100 * (a.mean() - b.mean()))
-    assert (table["p_holm"] >= table["p_mid"]).all()
-    assert (table["p_exact"] >= table["p_mid"]).all()
-
-
-def test_orders_that_change_are_told_from_noise() -> None:
-    original, new = correct(4, 800), correct(4, 800, 1)
-    new.loc["m3"] = True
-    table = apr.order_changes(original, new).set_index(["a", "b"])["order"]
-    assert table["m0", "m3"] == "changed, significant"
-    assert table["m0", "m2"] == "same"
-    same = apr.order_changes(original, original.assign())
-    assert set(same["order"]) <= {"same", "tied"}
-
-
-def test_ranks_of_resampled_images() -> None:
-    original, new = correct(5, 400), correct(5, 300, 1)
-    table = apr.rank_changes(original, new.iloc[::-1], resamples=500).set_index("architecture")
-    for name, right in (("original_rank", original), ("new_rank", new)):
-        expected = stats.rankdata(-right.mean(axis=1), method="min")
-        assert table.loc[original.index, name].tolist() == expected.tolist()
-        held = (table[f"{name}_low"] <= table[name]) & (table[name] <= table[f"{name}_high"])
-        assert held.all()
-    # m0 is the best beyond doubt of the last; the images that all share do not matter.
-    assert table.loc["m0", "original_rank_high"] < table.loc["m4", "original_rank_low"]
-    twins = pd.concat([original, original.rename(lambda name: f"{name} again")])
-    changes = apr.rank_changes(twins, twins, resamples=200).set_index("architecture")
-    assert (changes.loc["m0"] == changes.loc["m0 again"]).all()
-
-
-def test_correctness_from_predictions() -> None:
-    right = apr.correctness([[1, 2, 3], [1, 0, 65535]], [1, 2, 65535], ["a", "b"])
-    assert right.to_numpy().tolist() == [[True, True], [True, False]]
-    assert right.index.tolist() == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: apr.correctness([[1, 65535]], [1, 2]), "model 0 has none"),
-        (lambda: apr.correctness([[1, 2]], [1]), "shapes"),
-        (lambda: apr.correctness([[1]], [65535]), "no image"),
-        (lambda: apr.mcnemar(correct(1, 5)), "1 models"),
-        (lambda: apr.mcnemar(correct(2001, 2)), "choose at most 2000"),
-        (lambda: apr.mcnemar(pd.DataFrame([[0.5, 1], [1, 0]])), "true and false"),
-        (lambda: apr.mcnemar(pd.DataFrame([[1, 0]] * 2, index=["a", "a"])), "more than once"),
-        (lambda: apr.order_changes(correct(2, 5), correct(2, 5), level=2), "level"),
-        (lambda: apr.rank_changes(correct(2, 5), correct(2, 5).rename(str.upper)), "0 models"),
-    ],
-)
-def test_bad_correctness(call: object, says: str) -> None:
-    with pytest.raises(UserError, match=says):
-        call()  # type: ignore[operator]
-
-
 @pytest.mark.parametrize(
     ("values", "options", "says"),
     [
@@ -217,3 +131,78 @@ def test_bad_accuracies(values: list[list[float]], options: dict[str, object], s
         apr.gaps(table, "old", "new", **options)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="no column"):
         apr.gaps(table, "old", "newer")
+
+
+def replicates(sd: float = 0.3, runs: int = 3, seed: int = 0) -> pd.DataFrame:
+    """Six architectures a point apart on "a" and "b"; on "c" the last is the best."""
+    generator = np.random.default_rng(seed)
+    rows = [
+        (f"m{i}", dataset, run, (30.0 + i if dataset != "c" or i < 5 else 25.0))
+        for dataset in "abc"
+        for i in range(6)
+        for run in range(runs)
+    ]
+    table = pd.DataFrame(rows, columns=["architecture", "dataset", "replicate", "error"])
+    return table.assign(error=table["error"] + generator.normal(0, sd, len(table)))
+
+
+def transformed() -> pd.DataFrame:
+    """Errors of eight models under five transforms that leave the order, and one that turns it."""
+    base = np.arange(20, 36, 2.0)
+    columns = {"test": base, **{f"blur-{i}": base + 3 * i for i in range(1, 5)}}
+    return pd.DataFrame({**columns, "invert": 90 - base}, index=[f"m{i}" for i in range(8)])
+
+
+def test_mean_and_rank_over_transforms() -> None:
+    table = apr.shift_ranks(transformed(), resamples=500)
+    assert table["architecture"].tolist() == [f"m{i}" for i in range(8)]
+    assert table["rank"].tolist() == list(range(1, 9))
+    first = table.iloc[0]
+    assert first[["rank_best", "rank_worst"]].tolist() == [1, 8]
+    assert first["rank_mean"] == pytest.approx((5 * 1 + 8) / 6)
+    assert first["mean"] == pytest.approx(transformed().iloc[0].mean())
+    assert first["std"] == pytest.approx(transformed().iloc[0].std())
+    assert ((table["rank_low"] <= table["rank"]) & (table["rank"] <= table["rank_high"])).all()
+
+
+def test_long_and_wide_tables_are_one() -> None:
+    wide = transformed()
+    long = wide.melt(ignore_index=False, var_name="evaluation", value_name="error")
+    long = long.rename_axis(index="architecture").reset_index()
+    pd.testing.assert_frame_equal(
+        apr.shift_ranks(wide, resamples=200), apr.shift_ranks(long, resamples=200)
+    )
+    gappy = apr.shift_ranks(long.iloc[1:], resamples=200)
+    assert (len(gappy), gappy.attrs["left_out"]) == (7, 1)
+    with pytest.raises(UserError, match="more than once"):
+        apr.shift_ranks(pd.concat([long, long.head(1)]))
+
+
+def test_agreement_with_the_images_as_they_are() -> None:
+    table = apr.shift_agreement(transformed(), resamples=200).set_index("evaluation")
+    assert table["estimate"].tolist() == pytest.approx([1, 1, 1, 1, -1, 1])
+    assert table.index[-1] == "average"
+    flat = apr.shift_agreement(transformed().assign(invert=5.0), resamples=200)
+    assert flat["note"].tolist() == ["", "", "", "", "all errors are equal", ""]
+    assert table.loc["invert", "error"] == pytest.approx((90 - transformed()["test"]).mean())
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: apr.replicate_intervals(replicates().drop(columns="error")), "no column error"),
+        (lambda: apr.replicate_intervals(pd.concat([replicates()] * 2)), "more than once"),
+        (lambda: apr.replicate_intervals(replicates().assign(error=np.nan)), "no error"),
+        (lambda: apr.replicate_intervals(replicates(), level=95), "level"),
+        (lambda: apr.replicate_intervals(replicates(), noise="no"), "noise"),
+        (lambda: apr.rank_preservation(apr.replicate_intervals(replicates()), "z"), "no dataset z"),
+        (lambda: apr.relative_improvement(transformed(), "m9"), "no architecture m9"),
+        (lambda: apr.relative_improvement(transformed() * 0, "m0"), "fractions"),
+        (lambda: apr.shift_ranks(transformed()[["test"]]), "1 evaluations"),
+        (lambda: apr.shift_ranks(transformed().head(1)), "1 architectures"),
+        (lambda: apr.shift_agreement(transformed(), "no"), "no column no"),
+    ],
+)
+def test_what_is_refused(call: object, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        call()  # type: ignore[operator]

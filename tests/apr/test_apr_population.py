@@ -1,4 +1,4 @@
-"""Weights: against repeated rows, the definition of a weighted midrank, and known spaces."""
+"""Stages, and weights against repeated rows, the weighted midrank and known spaces."""
 
 import warnings
 
@@ -9,17 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
-from synthetic_study import ROLES, population, true_errors
+from synthetic_study import ROLES, population, staged_population, true_errors
 
 from anynet_study.apr import best_proxies, correlations, drivers, match_family
 from anynet_study.apr.bootstrap import draw, pairwise
 from anynet_study.apr.correlations import weighted_p_values
 from anynet_study.apr.kernels import make_kernel
-from anynet_study.apr.population import weights_of
+from anynet_study.apr.population import parameters_of, stages_of, weights_of
 from anynet_study.errors import UserError
 
 SCIPY = {"spearman": stats.spearmanr, "pearson": stats.pearsonr}
+
 PAIRS = np.array([[0, 1], [0, 2], [1, 2]])
+
 SIZE = st.shared(st.integers(4, 20), key="architectures")
 
 tables = SIZE.flatmap(
@@ -27,7 +29,9 @@ tables = SIZE.flatmap(
         np.float64, (n, 3), elements=st.integers(0, 6).map(float) | st.just(np.nan)
     )
 )
+
 whole = SIZE.flatmap(lambda n: hnp.arrays(np.int64, n, elements=st.integers(1, 5)))
+
 broken = SIZE.flatmap(lambda n: hnp.arrays(np.float64, n, elements=st.floats(0.01, 50)))
 
 
@@ -55,7 +59,7 @@ def by_definition(x: np.ndarray, y: np.ndarray, weights: np.ndarray, method: str
 
 @pytest.mark.parametrize("method", SCIPY)
 @given(values=tables, weights=whole)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_whole_weights_are_repeated_rows(
     method: str, values: np.ndarray, weights: np.ndarray
 ) -> None:
@@ -75,7 +79,7 @@ def test_whole_weights_are_repeated_rows(
 
 @pytest.mark.parametrize("method", SCIPY)
 @given(values=tables, weights=broken)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_any_weights_follow_the_definition(
     method: str, values: np.ndarray, weights: np.ndarray
 ) -> None:
@@ -234,3 +238,44 @@ def test_weights_of_a_population() -> None:
         found = weights_of(table)
         assert found is not None
         assert found.to_dict() == dict(zip(weighted["architecture"], [1, 2, 3, 4], strict=True))
+
+
+def errors_of(architectures: pd.DataFrame) -> pd.DataFrame:
+    generator = np.random.default_rng(1)
+    values = generator.uniform(10, 60, (len(architectures), 2))
+    return pd.DataFrame(values, pd.Index(architectures["architecture"]), columns=["one", "two"])
+
+
+@pytest.mark.parametrize("dtype", ["Int32", "float64", object])
+def test_missing_cells_of_any_type_are_missing_stages(dtype: object) -> None:
+    architectures = staged_population(20, 1, 3)
+    errors = errors_of(architectures)
+    columns = architectures.columns.drop("architecture")
+    other = architectures.astype(dict.fromkeys(columns, dtype))
+    pd.testing.assert_frame_equal(
+        parameters_of(errors, other), parameters_of(errors, architectures), check_exact=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (["d1", "d2", "d4"], "no column d3, w1, "),
+        (["d1", "w1", "b1", "g1", "d2", "w2", "b2"], r"no column g2; needed: .* \(2 here\)"),
+        (["architecture", "flops"], "no column d1, w1, b1, g1"),
+        (["d1", "w1", "b1", "g1", "d9"], "column d9: stages are 1 to 8"),
+        (["d0", "w0", "b0", "g0"], "stages are 1 to 8"),
+    ],
+)
+def test_columns_that_are_no_run_of_stages_are_refused(columns: list[str], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        stages_of(columns)
+
+
+@pytest.mark.parametrize("cells", [["b2"], ["d1", "w1", "b1", "g1"], ["d2", "w2", "b2", "g2"]])
+def test_gaps_that_are_no_missing_last_stages_are_refused(cells: list[str]) -> None:
+    architectures = staged_population(6, 3, 3)
+    architectures[cells] = architectures[cells].astype(float)
+    architectures.loc[4, cells] = np.nan
+    with pytest.raises(UserError, match="architecture 0000000000000004 lacks a parameter"):
+        drivers(errors_of(architectures), architectures)
