@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from anynet_study.errors import UserError
-from anynet_study.store.arrow_tables import check_columns
 from anynet_study.store.sql import engine, fetch
+from anynet_study.store.tables import check_columns
 
 #: What can be computed of a column of numbers, missing ones left out, and what SQL calls it. The
 #: standard deviation is the sample's (n - 1).

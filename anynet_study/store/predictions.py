@@ -1,25 +1,54 @@
-"""Per-example predictions, read as they are indexed."""
+"""Per-example predictions, read as they are indexed, and what they say of single classes."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.store.attributes import get_text
-from anynet_study.store.layout import prediction_group
+from anynet_study.metrics import class_accuracy, confusion_matrix, from_words
+from anynet_study.store.hdf5 import get_text
+from anynet_study.store.layout import evaluation_group, prediction_group
 from anynet_study.store.opening import StoreFile
+from anynet_study.store.records import NO_PREDICTION
+from anynet_study.store.tables import evaluation_labels
+
+if TYPE_CHECKING:
+    from anynet_study.store.results import ResultStore
 
 #: Whole runs of so many bytes are read at a time where only some images are asked for.
 BLOCK_BYTES = 1 << 24
 
 
+@dataclass(frozen=True)
+class Truth:
+    """The true classes of a dataset's test images."""
+
+    #: What the predictions are: "class", "correct" or "labels" (`layout`).
+    kind: str
+    #: (images,), or (images x words,) of kind "labels"; None where they are not known.
+    labels: NDArray[np.uint16] | None
+
+
 def prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:
     """The groups of all datasets. Raises KeyError where one is damaged, as `values` does not."""
     return (file["predictions"][name] for name in file["predictions"])
+
+
+def truths_in(file: h5py.File) -> dict[str, Truth]:
+    """The true classes of every dataset that has predictions."""
+    return {
+        get_text(group, "dataset"): Truth(
+            get_text(group, "kind", "class"),
+            group["labels"][()] if "labels" in group else None,
+        )
+        for group in prediction_groups(file)
+    }
 
 
 def predictions_in(file: h5py.File, dataset: str) -> h5py.Group:
@@ -32,7 +61,7 @@ def predictions_in(file: h5py.File, dataset: str) -> h5py.Group:
 
 
 @dataclass(frozen=True)
-class Part:
+class PredictionRows:
     """Predictions on one test set in one file."""
 
     file: StoreFile
@@ -52,7 +81,7 @@ class PredictionArray:
     dtype = np.dtype(np.uint16)
     ndim = 2
 
-    def __init__(self, parts: Sequence[Part], images: int) -> None:
+    def __init__(self, parts: Sequence[PredictionRows], images: int) -> None:
         self._parts = parts
         self.shape = (sum(len(part.rows) for part in parts), images)
 
@@ -98,3 +127,81 @@ def _neighbours(places: NDArray[np.int64], most: int) -> Iterator[NDArray[np.int
     breaks = np.flatnonzero(np.diff(places) != 1) + 1
     for run in np.split(np.arange(len(places)), breaks):
         yield from (run[start : start + most] for start in range(0, len(run), most))
+
+
+def evaluation_predictions_in(file: h5py.File, dataset: str, evaluation: str) -> h5py.Group:
+    """The group of predictions of an evaluation. Raises UserError where there is none."""
+    group = file.get(evaluation_group(dataset, evaluation))
+    if group is None:
+        there = list(dict.fromkeys(evaluations_with_predictions(file, dataset)))
+        said = f"there are: {', '.join(there)}" if there else "of none there are any"
+        raise UserError(f"no predictions of evaluation {evaluation} on {dataset}; {said}")
+    return group
+
+
+def evaluations_with_predictions(file: h5py.File, dataset: str) -> list[str]:
+    """Names of the evaluations of runs on a dataset of which there are predictions."""
+    parent = evaluation_group(dataset, "x").rpartition("/")[0]
+    names = evaluation_labels(file, "evaluation") if parent in file else []
+    return [name for name in names if evaluation_group(dataset, name) in file]
+
+
+def evaluation_prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:
+    """The groups of predictions of all evaluations."""
+    parent = file["evaluations/predictions"]
+    return (parent[dataset][name] for dataset in parent for name in parent[dataset])
+
+
+Matrix = NDArray[np.uint8]
+
+
+def class_accuracies(store: "ResultStore", dataset: str) -> pd.DataFrame:
+    """Percent of each class's test images that each run is right on: runs x classes.
+
+    Index run_id, as in `runs()`; columns the names of the classes, or their numbers where the store
+    does not say. NaN for classes without images. Raises UserError where predictions or true classes
+    are not stored, and where images have several classes (see `label_matrices`).
+    """
+    runs, predictions = store.predictions(dataset)
+    truth = store.labels(dataset)
+    if truth is None:
+        raise UserError(f"the true classes of {dataset}'s test images are not stored")
+    known = truth != NO_PREDICTION
+    names = class_names(store, dataset) or [str(n) for n in range(1 + int(truth[known].max()))]
+    rows = []
+    for guessed in predictions:
+        there = known & (guessed != NO_PREDICTION)
+        classes = max(len(names), 1 + int(guessed[there].max(initial=0)))
+        rows.append(class_accuracy(confusion_matrix(truth[there], guessed[there], classes)))
+    table = [100.0 * row[: len(names)] for row in rows]
+    return pd.DataFrame(table, index=pd.Index(runs["run_id"], name="run_id"), columns=names)
+
+
+def label_matrices(
+    store: "ResultStore", dataset: str
+) -> tuple[pd.DataFrame, Matrix, Matrix | None]:
+    """Predictions on images that have several classes, and the truth.
+
+    The runs (rows of `runs()`), (runs, images, classes) and (images, classes) uint8, 1 where an
+    image has the class; the last is None where it is not stored. Raises UserError for datasets of
+    one class an image.
+    """
+    with store.file.open() as file:
+        group = predictions_in(file, dataset)
+        if get_text(group, "kind", "class") != "labels":
+            raise UserError(f"{dataset}: its images have one class each; see predictions")
+        truth = group["labels"][()] if "labels" in group else None
+    runs, predictions = store.predictions(dataset)
+    table = store.datasets().set_index("dataset")
+    classes = int(table.loc[dataset, "classes"])
+    matrices = np.stack([from_words(words, classes) for words in predictions])
+    return runs, matrices, None if truth is None else from_words(truth, classes)
+
+
+def class_names(store: "ResultStore", dataset: str) -> list[str]:
+    """In the order of their numbers; none where the store does not say."""
+    table = store.datasets()
+    if "class_names" not in table:
+        return []
+    said = table.set_index("dataset")["class_names"].get(dataset)
+    return list(map(str, json.loads(said))) if isinstance(said, str) and said else []

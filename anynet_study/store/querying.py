@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.filters import parse_filter
-from anynet_study.store.arrow_tables import ON_REQUEST, check_columns
 from anynet_study.store.grouping import Aggregate, grouped, parse_aggregates
-from anynet_study.store.pandas_tables import to_pandas
-from anynet_study.store.reading import Results, TableName
+from anynet_study.store.results import Results, TableName
+from anynet_study.store.tables import ON_REQUEST, check_columns, to_pandas
 
 
 def query(

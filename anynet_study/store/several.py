@@ -1,4 +1,4 @@
-"""Several results stores read as one."""
+"""Several results stores read as one, and which store or stores a user means."""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -10,21 +10,26 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.store.arrow_tables import check_columns, curves_table, runs_columns, runs_table
-from anynet_study.store.errors_table import Selection, run_errors
-from anynet_study.store.evaluations.reading import SHOWN
-from anynet_study.store.evaluations.several import (
-    united_predictions,
-    united_selection,
-    united_table,
-)
+from anynet_study.store.deduplicate import evaluation_keys
+from anynet_study.store.errors import Selection, evaluation_selection, run_errors
 from anynet_study.store.layout import RUN_COLUMNS, prediction_group
-from anynet_study.store.merging import Merged, joint, merged, stacked, with_store
-from anynet_study.store.pandas_tables import to_pandas
-from anynet_study.store.predictions import Part, PredictionArray, predictions_in
-from anynet_study.store.reading import Results, TableName
-from anynet_study.store.results import ResultStore
-from anynet_study.store.union import Member, StoreFiles
+from anynet_study.store.predictions import (
+    PredictionArray,
+    PredictionRows,
+    evaluation_predictions_in,
+    predictions_in,
+)
+from anynet_study.store.results import Results, ResultStore, TableName
+from anynet_study.store.tables import (
+    EVALUATIONS_SHOWN,
+    check_columns,
+    curves_table,
+    evaluations_table,
+    runs_columns,
+    runs_table,
+    to_pandas,
+)
+from anynet_study.store.union import Member, Merged, StoreFiles, joint, merged, stacked, with_store
 
 #: Tables that are merged, and the column that a row is known by.
 KEYS: Mapping[TableName, str] = {"architectures": "architecture", "datasets": "dataset"}
@@ -41,7 +46,7 @@ class ResultStores(Results):
     """
 
     _run_columns = ("store", *RUN_COLUMNS)
-    _evaluation_columns = ("store", *SHOWN)
+    _evaluation_columns = ("store", *EVALUATIONS_SHOWN)
 
     def __init__(self, stores: Sequence[str | Path | ResultStore]) -> None:
         opened = [one if isinstance(one, ResultStore) else ResultStore(one) for one in stores]
@@ -85,7 +90,7 @@ class ResultStores(Results):
                     rows = np.flatnonzero(one.kept[group["run"][()]])
                     runs.append(_runs(one, file, self._run_columns, group["run"][()][rows]))
                     widths.add(group["classes"].shape[1])
-                    parts.append(Part(one.file, group.name, rows))
+                    parts.append(PredictionRows(one.file, group.name, rows))
         if len(widths) > 1:
             raise UserError(f"predictions on {dataset} are of {sorted(widths)} images: unlike data")
         return to_pandas(stacked(runs).select(self._run_columns)), PredictionArray(parts, *widths)
@@ -211,3 +216,111 @@ def _names(paths: Sequence[Path]) -> list[str]:
         name if short.count(name) == 1 else str(path)
         for name, path in zip(short, paths, strict=True)
     ]
+
+
+def united_table(members: Sequence[Member], columns: Sequence[str]) -> pa.Table:
+    """These columns of the evaluations, those that are in an earlier store left out."""
+    own = [name for name in columns if name != "store"] or ["run_id"]
+    tables = []
+    for one, (first, planned) in zip(members, _united(members), strict=True):
+        with one.file.open() as file:
+            tables.append(_evaluation_rows(one, file, own, np.flatnonzero(first), planned))
+    return stacked(tables).select(columns)
+
+
+def united_selection(
+    members: Sequence[Member], places: Sequence[int], dataset: str, metric: str, recipe: str | None
+) -> Selection:
+    """As `reading.evaluation_selection`; `places`: the stores that have the recipe."""
+    found, masks = [], _united(members)
+    for place in places:
+        first, planned = masks[place]
+        with members[place].file.open() as file:
+            found.append(evaluation_selection(file, dataset, metric, recipe, first & planned))
+    return joint(found)
+
+
+def united_predictions(
+    members: Sequence[Member], dataset: str, evaluation: str
+) -> tuple[pa.Table, PredictionArray]:
+    """The evaluations that have predictions, and these.
+
+    Raises UserError where no store has any, and where they are not of the same images.
+    """
+    found, parts, widths, refusals = [], [], set(), []
+    for one, (first, planned) in zip(members, _united(members), strict=True):
+        with one.file.open() as file:
+            try:
+                group = evaluation_predictions_in(file, dataset, evaluation)
+            except UserError as error:  # another store may have them
+                refusals.append(error)
+                continue
+            rows = group["row"][()]
+            lines = np.flatnonzero(first[rows])
+            found.append(_evaluation_rows(one, file, EVALUATIONS_SHOWN, rows[lines], planned))
+            widths.add(group["classes"].shape[1])
+            parts.append(PredictionRows(one.file, group.name, lines))
+    if not parts:
+        raise refusals[0]
+    if len(widths) > 1:
+        said = f"predictions of {evaluation} on {dataset} are of {sorted(widths)} images"
+        raise UserError(f"{said}: unlike data")
+    return stacked(found), PredictionArray(parts, *widths)
+
+
+def _united(members: Sequence[Member]) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Of every store's evaluations, which are not in an earlier store; and which are planned.
+
+    An evaluation is planned if the sweep of any store asks for it.
+    """
+    keys, planned = [], []
+    for one in members:
+        with one.file.open() as file:
+            ids = evaluations_table(file, ["run_id", "evaluation_id"])
+            keys.append(evaluation_keys(ids).combine_chunks())
+            planned.append(evaluations_table(file, ["planned"])["planned"].to_numpy())
+    each = pa.concat_arrays(keys).dictionary_encode().indices.to_numpy()
+    first = np.zeros(len(each), np.bool_)
+    first[np.unique(each, return_index=True)[1]] = True
+    asked = (np.bincount(each, np.concatenate(planned)) > 0)[each]
+    ends = np.cumsum([len(key) for key in keys])[:-1]
+    return list(zip(np.split(first, ends), np.split(asked, ends), strict=True))
+
+
+def _evaluation_rows(
+    one: Member,
+    file: h5py.File,
+    columns: Sequence[str],
+    rows: NDArray[np.int64],
+    planned: NDArray[np.bool_],
+) -> pa.Table:
+    """These of a store's evaluations."""
+    table = evaluations_table(file, columns, rows)
+    if "planned" in columns:
+        place = table.column_names.index("planned")
+        table = table.set_column(place, "planned", pa.array(planned[rows]))
+    return with_store(table, one.name)
+
+
+def find_stores(where: Sequence[str | Path]) -> ResultStore | ResultStores:
+    """The store of one name, or the stores of several as one. Raises UserError as `find_store`."""
+    stores = [find_store(each) for each in where]
+    return stores[0] if len(stores) == 1 else ResultStores(stores)
+
+
+def find_store(where: str | Path) -> ResultStore:
+    """The store named by a results file, a study folder, or a study's bare name in `studies/`."""
+    places = [Path(where), Path(where) / "results.h5", Path("studies") / where / "results.h5"]
+    for place in places:
+        if place.is_file():
+            return ResultStore(place)
+    folder = next((place.parent for place in places[1:] if _is_study(place.parent)), None)
+    if folder is not None:
+        raise UserError(f"{folder}: holds no results.h5 yet; make it: anynet-study collect {where}")
+    there = sorted(path.parent.name for path in Path("studies").glob("*/results.h5"))
+    listed = f"; in studies/ there are: {', '.join(there)}" if there else ""
+    raise UserError(f"{where}: no such results store or study{listed}")
+
+
+def _is_study(folder: Path) -> bool:
+    return (folder / "sweep.yaml").is_file()

@@ -10,7 +10,7 @@ import pytest
 from store_factory import failed, make_store, record
 
 from anynet_study.store import ResultStore, run_sql, select
-from anynet_study.store import columns as store_columns
+from anynet_study.store import hdf5 as store_columns
 
 RUNS = [*(record(number) for number in range(1, 18)), failed(0)]
 RUN_IDS = "runs/run_id"
@@ -41,7 +41,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         return spans(file, name, start, stop)
 
     monkeypatch.setattr(h5py.Dataset, "__getitem__", getitem)
-    for module in ("arrow_columns", "arrow_tables"):
+    for module in ("tables", "hdf5"):
         monkeypatch.setattr(f"anynet_study.store.{module}.read_span", span)
     return counts
 

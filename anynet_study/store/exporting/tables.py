@@ -10,14 +10,13 @@ import pyarrow.parquet as pq
 from anynet_study.design_space.population import Population
 from anynet_study.design_space.population_table import METADATA_KEY, schema_of, stages_of
 from anynet_study.metrics import CURVES
-from anynet_study.store.arrow_tables import CURVE_KEYS, curves_table
-from anynet_study.store.attributes import get_text
-from anynet_study.store.evaluations.reading import SHOWN
+from anynet_study.store.hdf5 import get_text
 from anynet_study.store.results import ResultStore
+from anynet_study.store.tables import CURVE_KEYS, EVALUATIONS_SHOWN, curves_table
 
 #: Runs whose curves are in memory at a time, and make a row group of the file.
 CURVES_AT_ONCE = 1 << 14
-EVALUATIONS = (*SHOWN, "identity", "started", "host")
+EVALUATIONS = (*EVALUATIONS_SHOWN, "identity", "started", "host")
 
 
 def write_tables(store: ResultStore, folder: Path) -> dict[str, tuple[pa.Schema, int]]:
