@@ -78,6 +78,20 @@ class PredictionArray:
         self._parts = parts
         self.shape = (sum(len(part.rows) for part in parts), images)
 
+    @classmethod
+    def joined(cls, arrays: Sequence["PredictionArray"]) -> "PredictionArray":
+        """Arrays of one width below each other."""
+        return cls([part for array in arrays for part in array._parts], arrays[0].shape[1])
+
+    def take(self, lines: NDArray[np.int64]) -> "PredictionArray":
+        """These lines of it, ascending; nothing is read."""
+        parts, first = [], 0
+        for part in self._parts:
+            mine = lines[(lines >= first) & (lines < first + len(part.rows))] - first
+            parts.append(PredictionRows(part.file, part.group, part.rows[mine]))
+            first += len(part.rows)
+        return PredictionArray(parts, self.shape[1])
+
     def __len__(self) -> int:
         return self.shape[0]
 
