@@ -6,38 +6,38 @@
 The mean accuracy of the ten best architectures of each bin, on every dataset.
 """
 
-from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
 import typer
-from rich.console import Console
 
 from anynet_study import apr, plots
-from anynet_study.cli.analysis_text import print_table
-from anynet_study.cli.inputs import Source, read_errors
-from anynet_study.cli.script import script
+from anynet_study.analyses.arguments import Output
+from anynet_study.analyses.script import FIGURES, save, script
 from anynet_study.errors import UserError
+from anynet_study.study import Study
 
 
 def best_of_bins(
-    source: Source,
+    study: Study,
     covariate: str,
     edges: Annotated[str, typer.Option(help="Where bins end; else thirds.")] = "",
     top: int = 10,
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("figures"),
+    output: Output = FIGURES,
 ) -> None:
-    """Draw best_of_bins.png and best_of_bins.pdf, and print the means."""
-    read = read_errors(source)
-    if read.population is None or covariate not in read.population:
-        raise UserError(f"{source}: knows no {covariate} of its architectures")
-    values = read.population.set_index("architecture")[covariate]
+    """Draw best_of_bins.png and best_of_bins.pdf; the means are in best_of_bins.csv."""
+    if covariate not in study.architectures:
+        raise UserError(f"{study.name}: knows no {covariate} of its architectures")
+    values = study.architectures.set_index("architecture")[covariate]
     cuts = [float(edge) for edge in edges.split(",")] if edges else 3
-    tables = {n: apr.best_of_bins(100 - c, values, cuts, top) for n, c in read.errors.items()}
-    table = pd.concat(tables, names=["dataset"]).reset_index(0)
-    print_table(Console(), f"The {top} best by {covariate}", table)
+    how = study.options.intervals
+    tables = {
+        name: apr.best_of_bins(100 - column, values, cuts, top, **how)
+        for name, column in study.errors.items()
+    }
     figure = plots.bin_chart(tables, covariate, "accuracy (%)")
-    print(*plots.save(figure, output / "best_of_bins"), sep="\n")
+    table = pd.concat(tables, names=["dataset"]).reset_index(0)
+    save(figure, output / "best_of_bins", table)
 
 
 if __name__ == "__main__":

@@ -10,34 +10,43 @@ models that err at most so much, with the bootstrap's 95% band.
 from pathlib import Path
 from typing import Annotated
 
+import pandas as pd
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.cli.inputs import Accuracy, read_errors
-from anynet_study.cli.script import script
+from anynet_study.analyses.arguments import Output, StudyOptions, with_study_options
+from anynet_study.analyses.script import FIGURES, run, save
 from anynet_study.errors import UserError
 
 
+@with_study_options
 def edf(
     sources: Annotated[list[Path], typer.Argument(metavar="INPUT...")],
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("figures"),
-    accuracy: Accuracy = False,
+    output: Output = FIGURES,
+    *,
+    options: StudyOptions,
 ) -> None:
     """Draw edf.png and edf.pdf."""
-    errors = {}
-    for source in sources:
-        read = read_errors(source, accuracy=accuracy)
-        errors[source.stem if read.store is None else read.name] = read.errors
-    first, *others = errors.values()
+    studies = {}
+    for path in sources:
+        study = options.load(path)
+        studies[path.stem if study.store is None else study.name] = study
+    first, *others = (study.errors for study in studies.values())
     shared = [name for name in first.columns if all(name in other.columns for other in others)]
     if not shared:
         raise UserError(f"{', '.join(map(str, sources))}: have no dataset in common")
+    how = study.options.intervals
     curves = {
-        dataset: {space: apr.edf(each[dataset], name=space) for space, each in errors.items()}
+        dataset: {
+            space: apr.edf(study.errors[dataset], study.weights, name=space, **how)
+            for space, study in studies.items()
+        }
         for dataset in shared
     }
-    print(*plots.save(plots.edf_grid(curves), output / "edf"), sep="\n")
+    table = pd.concat({dataset: pd.concat(spaces) for dataset, spaces in curves.items()})
+    table = table.rename_axis(["dataset", "space", None]).reset_index([0, 1])
+    save(plots.edf_grid(curves, level=options.level), output / "edf", table)
 
 
 if __name__ == "__main__":
-    script(edf)
+    run(edf)

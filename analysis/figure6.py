@@ -7,33 +7,33 @@ Scatterplots of every target against the three versions of the source (figure6),
 correlations of each target with what fewer images and fewer classes gain (figure6-gains, .csv).
 """
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.cli.inputs import Source, read_errors
-from anynet_study.cli.script import script
+from anynet_study.analyses.arguments import Output
+from anynet_study.analyses.script import FIGURES, check_datasets, save, script
+from anynet_study.study import Study
 
 
 def figure6(
-    source: Source,
-    name: Annotated[str, typer.Option("--source", help="The whole source dataset.")],
+    study: Study,
+    source_name: Annotated[str, typer.Option("--source", help="The whole source dataset.")],
     fewer_images: Annotated[str, typer.Option(help="All its classes, few images.")],
     fewer_classes: Annotated[str, typer.Option(help="As many images, few classes.")],
     targets: Annotated[str, typer.Option(help="NAME,NAME,...")],
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("figures"),
+    output: Output = FIGURES,
 ) -> None:
     """Draw figure6.png, figure6.pdf, figure6-gains.png and so on."""
-    errors, chosen = read_errors(source).errors, targets.split(",")
-    versions = (name, fewer_images, fewer_classes)
-    table = apr.class_or_size(errors, *versions, chosen)
+    versions, chosen = (source_name, fewer_images, fewer_classes), targets.split(",")
+    check_datasets(study, [*versions, *chosen])
     pairs = [(version, target) for version in versions for target in chosen]
-    scatter = plots.scatter_grid(errors[[*versions, *chosen]], pairs, columns=len(chosen))
-    print(*plots.save(scatter, output / "figure6"), sep="\n")
-    gains = plots.class_or_size_chart(table, versions)
-    print(*plots.save(gains, output / "figure6-gains", table=table), sep="\n")
+    errors = study.errors[[*versions, *chosen]]
+    scatter = plots.scatter_grid(errors, pairs, columns=len(chosen))
+    save(scatter, output / "figure6", plots.scatter_data(errors, pairs))
+    table = apr.class_or_size(study.errors, *versions, chosen, **study.options.correlating)
+    save(plots.class_or_size_chart(table, versions), output / "figure6-gains", table)
 
 
 if __name__ == "__main__":

@@ -6,37 +6,32 @@ The dataset's errors under every recipe of a study (other stem, longer training)
 on each proxy, and how far the recipes agree among each other (figure_a1.csv).
 """
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.cli.inputs import Source, read_errors
-from anynet_study.cli.script import script
-from anynet_study.errors import UserError
+from anynet_study.analyses.arguments import Output
+from anynet_study.analyses.script import FIGURES, check_datasets, save, script
+from anynet_study.study import Study
 
 
 def figure_a1(
-    source: Source,
+    study: Study,
     dataset: Annotated[str, typer.Option(help="The dataset that was trained in several ways.")],
     proxies: Annotated[str, typer.Option(help="NAME,NAME,... on the main recipe.")],
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("figures"),
+    output: Output = FIGURES,
 ) -> None:
     """Draw figure_a1.png and figure_a1.pdf."""
-    store = read_errors(source).store
-    if store is None or len(store.recipes) < 2:
-        raise UserError(f"{source}: only a results store of several recipes has what to compare")
-    known = store.errors()
-    absent = [name for name in [dataset, *proxies.split(",")] if name not in known]
-    if absent:
-        raise UserError(f"{source}: no dataset {', '.join(absent)}; there are {', '.join(known)}")
-    columns = {f"{dataset}, {name}": store.errors(recipe=name)[dataset] for name in store.recipes}
-    errors = known[proxies.split(",")].assign(**columns)
-    table = apr.correlations(errors)
-    pairs = [(proxy, column) for proxy in proxies.split(",") for column in columns]
+    names = proxies.split(",")
+    recipes = {"main recipe": study.errors, **study.recipes}
+    check_datasets(study, [dataset, *names])
+    columns = {f"{dataset}, {name}": errors[dataset] for name, errors in recipes.items()}
+    errors = study.errors[names].assign(**columns)
+    table = apr.correlations(errors, **study.weighted)
+    pairs = [(proxy, column) for proxy in names for column in columns]
     figure = plots.scatter_grid(errors, pairs, table, columns=len(columns))
-    print(*plots.save(figure, output / "figure_a1", table=table), sep="\n")
+    save(figure, output / "figure_a1", table)
 
 
 if __name__ == "__main__":

@@ -6,33 +6,29 @@ The errors on each balanced dataset against those on the original, with their ag
 (figure_a5.csv). Any two versions of a dataset can be compared like this.
 """
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.cli.inputs import Source, read_errors
-from anynet_study.cli.script import script
-from anynet_study.errors import UserError
+from anynet_study.analyses.arguments import Output
+from anynet_study.analyses.script import FIGURES, check_datasets, save, script
+from anynet_study.study import Study
 
 
 def figure_a5(
-    source: Source,
+    study: Study,
     pairs: Annotated[str, typer.Option(help="ORIGINAL=BALANCED,...")],
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("figures"),
+    output: Output = FIGURES,
 ) -> None:
     """Draw figure_a5.png and figure_a5.pdf."""
-    errors = read_errors(source).errors
     names = dict(pair.partition("=")[::2] for pair in pairs.split(","))
-    absent = [name for name in [*names, *names.values()] if name not in errors]
-    if absent:
-        raise UserError(f"--pairs: no dataset {', '.join(absent)}; there are {', '.join(errors)}")
-    before = errors[[*names]]
-    after = errors[[*names.values()]].set_axis([*names], axis=1)
-    table = apr.agreement(before, after)
+    check_datasets(study, [*names, *names.values()])
+    before = study.errors[[*names]]
+    after = study.errors[[*names.values()]].set_axis([*names], axis=1)
+    table = apr.agreement(before, after, **study.options.correlating)
     figure = plots.agreement_grid(before, after, table, ("original", "balanced"))
-    print(*plots.save(figure, output / "figure_a5", table=table), sep="\n")
+    save(figure, output / "figure_a5", table)
 
 
 if __name__ == "__main__":

@@ -12,30 +12,32 @@ from typing import Annotated
 
 import typer
 
+import anynet_study
 from anynet_study import apr, plots
-from anynet_study.cli.inputs import Source, read_errors
-from anynet_study.cli.script import script
+from anynet_study.analyses.arguments import Output
+from anynet_study.analyses.script import FIGURES, save, script
 from anynet_study.errors import UserError
+from anynet_study.study import Study
 
 
 def figure_a6(
-    source: Source,
-    name: Annotated[str, typer.Option("--source", help="The source dataset.")],
+    study: Study,
+    source_name: Annotated[str, typer.Option("--source", help="The source dataset.")],
     recipe: Annotated[str, typer.Option(help="The store's recipe that pretrains.")] = "",
     pretrained: Annotated[Path | None, typer.Option(help="Or a second input.")] = None,
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("figures"),
+    output: Output = FIGURES,
 ) -> None:
     """Draw figure_a6.png and figure_a6.pdf."""
-    read = read_errors(source)
     if pretrained is not None:
-        after = read_errors(pretrained).errors
-    elif recipe and read.store is not None:
-        after = read.store.errors(recipe=recipe).dropna(axis=1, how="all")
+        after = anynet_study.load(pretrained).errors
+    elif recipe in (study.known("recipes") or {}):
+        after = study.recipes[recipe].dropna(axis=1, how="all")
     else:
         raise UserError("say --recipe NAME of a results store, or --pretrained FILE")
-    table = apr.agreement(read.errors, after, source=name)
-    figure = plots.source_by_recipe_grid(read.errors, after, table, name, ("scratch", "pretrained"))
-    print(*plots.save(figure, output / "figure_a6", table=table), sep="\n")
+    table = apr.agreement(study.errors, after, source=source_name, **study.options.correlating)
+    labels = ("scratch", "pretrained")
+    figure = plots.source_by_recipe_grid(study.errors, after, table, source_name, labels)
+    save(figure, output / "figure_a6", table)
 
 
 if __name__ == "__main__":

@@ -5,38 +5,32 @@
 Random nested subsets of the classes; the models choose among all of them, as they were trained.
 """
 
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.cli.inputs import Source, read_errors
-from anynet_study.cli.script import script
-from anynet_study.errors import UserError
+from anynet_study.analyses.arguments import Output
+from anynet_study.analyses.script import FIGURES, save, script
+from anynet_study.study import Study
 
 
 def label_sets(
-    source: Source,
+    study: Study,
     dataset: str,
     sizes: Annotated[str, typer.Option(help="Classes of the subsets.")] = "2,5,10",
-    seed: int = 0,
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("figures"),
+    output: Output = FIGURES,
 ) -> None:
     """Draw label_sets.png and label_sets.pdf, of the first run of each architecture."""
-    store = read_errors(source).store
-    labels = None if store is None else store.labels(dataset)
-    if store is None or labels is None:
-        raise UserError(f"{source}: has no predictions on {dataset} with their true classes")
-    runs, predictions = store.predictions(dataset)
-    first = np.flatnonzero(~runs["architecture"].duplicated())
-    names = list(runs["architecture"].iloc[first])
-    classes = int(labels[labels < 65535].max()) + 1
-    sets = apr.nested_label_sets(classes, [int(size) for size in sizes.split(",")], seed)
-    table = apr.label_set_accuracy(predictions[first], labels, sets, names)
+    found = study.predicted(dataset, "test", list(study.errors.index))
+    classes = int(np.max(found.labels, initial=0, where=found.labels < 65535)) + 1
+    counts = [int(size) for size in sizes.split(",")]
+    sets = apr.nested_label_sets(classes, counts, study.options.seed)
+    names, level = found.architectures, study.options.level
+    table = apr.label_set_accuracy(found.classes, found.labels, sets, names, level)
     print(table.groupby("label_set", sort=False)["accuracy"].describe().round(2).to_string())
-    print(*plots.save(plots.label_set_chart(table), output / "label_sets"), sep="\n")
+    save(plots.label_set_chart(table), output / "label_sets", table)
 
 
 if __name__ == "__main__":

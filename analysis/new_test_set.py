@@ -6,39 +6,39 @@
 The fitted line (100,000 resamples) with its region, and every model's gap and change of rank.
 """
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-from rich.console import Console
-
 from anynet_study import apr, plots
+from anynet_study.analyses.arguments import Output
+from anynet_study.analyses.script import (
+    FIGURES,
+    DatasetName,
+    Images,
+    image_counts,
+    save,
+    script,
+    show,
+    test_sets_of,
+)
 from anynet_study.apr.fits import Scale
-from anynet_study.cli.analysis_text import print_table
-from anynet_study.cli.inputs import Accuracy, Source
-from anynet_study.cli.script import script
-from anynet_study.cli.test_sets import DatasetName, Images, image_counts, read_test_sets
+from anynet_study.study import Study
 
 
 def new_test_set(
-    source: Source,
+    study: Study,
     original: str,
     new: str,
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("figures"),
     scale: Scale = "linear",
     images: Images = None,
     dataset: DatasetName = "",
-    accuracy: Accuracy = False,
+    output: Output = FIGURES,
 ) -> None:
     """Draw new_test_set and gaps, as PNG and PDF, and print the gaps."""
-    accuracies = 100 - read_test_sets(source, dataset, accuracy)
-    counts = image_counts(images)
-    table = apr.gaps(accuracies, original, new, counts)
+    accuracies, counts = 100 - test_sets_of(study, dataset), image_counts(images)
+    table = apr.gaps(accuracies, original, new, counts, **study.options.intervals)
     fit = apr.linear_fit(accuracies[original], accuracies[new], scale, resamples=100_000)
+    show(f"From {original} to {new}", table)
     figure = plots.fit_grid(accuracies, original, [new], {new: fit}, counts)
-    print_table(Console(), f"From {original} to {new}", table)
-    print(*plots.save(figure, output / "new_test_set"), sep="\n")
-    print(*plots.save(plots.gap_chart(table, original, new), output / "gaps"), sep="\n")
+    save(figure, output / "new_test_set", plots.fit_data(accuracies, original, [new], counts))
+    save(plots.gap_chart(table, original, new), output / "gaps", table)
 
 
 if __name__ == "__main__":

@@ -7,22 +7,7 @@
 Goes beyond paper 1's Table 3, whose proxy is chosen by class count alone.
 """
 
-from rich.console import Console
-
-from anynet_study import apr
-from anynet_study.cli.analysis_text import print_table
-from anynet_study.cli.inputs import Family, Source, SourceName, Targets, read_with_roles
-from anynet_study.cli.script import script
-
-
-def proxies(
-    source: Source, source_name: SourceName = "", family: Family = None, targets: Targets = None
-) -> None:
-    """Rank the members of the family as proxies for every target."""
-    read, roles = read_with_roles(source, source_name, family, targets)
-    table = apr.best_proxies(read.errors, roles, weights=read.weights)
-    print_table(Console(), "proxies", table)
-
+from anynet_study.analyses.script import show_tables
 
 if __name__ == "__main__":
-    script(proxies)
+    show_tables("proxies")

@@ -5,35 +5,19 @@
 Error bars are from replicates; architectures whose bars overlap are tied.
 """
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-from rich.console import Console
-
 from anynet_study import apr, plots
-from anynet_study.cli.analysis_text import print_table
-from anynet_study.cli.inputs import Source, SourceName, read_errors
-from anynet_study.cli.script import script
-from anynet_study.errors import UserError
+from anynet_study.analyses.arguments import Output, SourceName
+from anynet_study.analyses.script import FIGURES, first_or_source, save, script, show
+from anynet_study.study import Study
 
 
-def rank_preservation(
-    source: Source,
-    source_name: SourceName = "",
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("figures"),
-) -> None:
+def rank_preservation(study: Study, source_name: SourceName = "", output: Output = FIGURES) -> None:
     """Draw rank_preservation.png and .pdf, and print how every dataset ranks."""
-    read = read_errors(source)
-    if read.replicates is None:
-        raise UserError(f"{source}: replicates are only in a results store")
-    intervals = apr.replicate_intervals(read.replicates)
-    known = read.roles.source if read.roles else str(read.errors.columns[0])
-    name = source_name or known
-    table = apr.rank_preservation(intervals, name)
-    print_table(Console(), f"Rankings against that on {name}", table)
-    figure = plots.rank_preservation_chart(apr.tied_ranks(intervals))
-    print(*plots.save(figure, output / "rank_preservation"), sep="\n")
+    intervals = apr.replicate_intervals(study.replicates, study.options.level)
+    name = first_or_source(study, source_name)
+    show(f"Rankings against that on {name}", apr.rank_preservation(intervals, name))
+    ranks = apr.tied_ranks(intervals)
+    save(plots.rank_preservation_chart(ranks), output / "rank_preservation", ranks)
 
 
 if __name__ == "__main__":

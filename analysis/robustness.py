@@ -7,36 +7,40 @@ A column a test set; all but the base are shifts. Effective robustness is accura
 of the baseline models (by default all).
 """
 
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from anynet_study import apr, plots
-from anynet_study.cli.analysis_text import print_table
-from anynet_study.cli.inputs import Accuracy, Source
-from anynet_study.cli.script import script
-from anynet_study.cli.test_sets import DatasetName, Images, image_counts, read_test_sets
+from anynet_study.analyses.arguments import Output
+from anynet_study.analyses.script import (
+    FIGURES,
+    DatasetName,
+    Images,
+    image_counts,
+    save,
+    script,
+    show,
+    test_sets_of,
+)
+from anynet_study.study import Study
 
 
 def robustness(
-    source: Source,
+    study: Study,
     base: Annotated[str, typer.Option(help="The test set without a shift.")] = "test",
     baseline: Annotated[str, typer.Option(help="Architectures, with commas.")] = "",
     dataset: DatasetName = "",
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("figures"),
     images: Images = None,
-    accuracy: Accuracy = False,
+    output: Output = FIGURES,
 ) -> None:
     """Draw robustness.png and robustness.pdf, and print the averages."""
-    accuracies, counts = 100 - read_test_sets(source, dataset, accuracy), image_counts(images)
-    averages = apr.average_robustness(accuracies, base, images=counts)
-    print_table(Console(), "Average robustness", averages)
+    accuracies, counts = 100 - test_sets_of(study, dataset), image_counts(images)
     chosen = baseline.split(",") if baseline else None
-    table = apr.effective_robustness(accuracies, base, baseline=chosen, images=counts)
-    figure = plots.effective_robustness_grid(table, base)
-    print(*plots.save(figure, output / "robustness"), sep="\n")
+    how: dict[str, Any] = {"images": counts, "level": study.options.level}
+    show("Average robustness", apr.average_robustness(accuracies, base, **how))
+    table = apr.effective_robustness(accuracies, base, baseline=chosen, **how)
+    save(plots.effective_robustness_grid(table, base), output / "robustness", table)
 
 
 if __name__ == "__main__":

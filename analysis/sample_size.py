@@ -6,37 +6,33 @@ The width of the interval in subsamples of the study against Fisher's approximat
 (sample_size.csv), and the architectures that each pair of datasets would need.
 """
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from anynet_study import apr, plots
-from anynet_study.cli.analysis_text import print_table
-from anynet_study.cli.inputs import Source, read_errors
-from anynet_study.cli.script import script
+from anynet_study.analyses.arguments import Output
+from anynet_study.analyses.correlations import widths_of
+from anynet_study.analyses.script import FIGURES, save, script, show
+from anynet_study.study import Study
 
 
 def sample_size(
-    source: Source,
-    name: Annotated[str, typer.Option("--source", help="A dataset.")],
+    study: Study,
+    source_name: Annotated[str, typer.Option("--source", help="A dataset.")],
     target: Annotated[str, typer.Option(help="Another dataset.")],
     width: Annotated[float, typer.Option(help="Of the interval, from end to end.")] = 0.1,
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("figures"),
+    output: Output = FIGURES,
 ) -> None:
     """Draw sample_size.png and sample_size.pdf."""
-    errors = read_errors(source).errors
-    table = apr.interval_widths(errors, name, target)
-    figure = plots.width_grid({f"{name} and {target}": table})
-    print(*plots.save(figure, output / "sample_size", table=table), sep="\n")
-    pairs = apr.correlations(errors).dropna(subset="estimate")[
-        ["source", "target", "estimate", "n"]
-    ]
-    needed = apr.architectures_needed(pairs["estimate"], width)
-    print_table(
-        Console(), f"Architectures for an interval {width:g} wide", pairs.assign(needed=needed)
-    )
+    options = study.options
+    table = widths_of(study, source_name, target)
+    figure = plots.width_grid({f"{source_name} and {target}": table})
+    save(figure, output / "sample_size", table)
+    pairs = study.table("correlations").dropna(subset="estimate")
+    pairs = pairs[["source", "target", "estimate", "n"]]
+    needed = apr.architectures_needed(pairs["estimate"], width, options.level, options.method)
+    show(f"Architectures for an interval {width:g} wide", pairs.assign(needed=needed))
 
 
 if __name__ == "__main__":

@@ -6,31 +6,18 @@
 A column a transform, the first being the images as they are.
 """
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-from rich.console import Console
-
 from anynet_study import apr, plots
-from anynet_study.cli.analysis_text import print_table
-from anynet_study.cli.inputs import Accuracy, Source
-from anynet_study.cli.script import script
-from anynet_study.cli.test_sets import DatasetName, read_test_sets
+from anynet_study.analyses.arguments import Output
+from anynet_study.analyses.script import FIGURES, DatasetName, save, script, show, test_sets_of
+from anynet_study.study import Study
 
 
-def transforms(
-    source: Source,
-    dataset: DatasetName = "",
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("figures"),
-    accuracy: Accuracy = False,
-) -> None:
+def transforms(study: Study, dataset: DatasetName = "", output: Output = FIGURES) -> None:
     """Draw transforms.png and transforms.pdf, and print how far the transforms agree."""
-    errors = read_test_sets(source, dataset, accuracy)
-    agreement = apr.shift_agreement(errors)
-    print_table(Console(), f"Spearman's rho with {errors.columns[0]}", agreement)
-    figure = plots.shift_rank_chart(apr.shift_ranks(errors))
-    print(*plots.save(figure, output / "transforms"), sep="\n")
+    errors, how = test_sets_of(study, dataset), study.options.intervals
+    show(f"Spearman's rho with {errors.columns[0]}", apr.shift_agreement(errors, **how))
+    ranks = apr.shift_ranks(errors, **how)
+    save(plots.shift_rank_chart(ranks), output / "transforms", ranks)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """A study engine for populations of CNN architectures.
 
-`from anynet_study import Architecture, DesignSpace, Population, ResultStore, Sweep, reference`:
-each name is imported when it is first used, so that a script pays only for what it needs.
+`from anynet_study import Architecture, DesignSpace, Population, ResultStore, Sweep, load`: each
+name is imported when it is first used, so that a script pays only for what it needs.
 """
 
 from typing import TYPE_CHECKING
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from anynet_study.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from anynet_study.analyses import load
     from anynet_study.design_space import Architecture, DesignSpace, Population, reference
     from anynet_study.store import ResultStore, ResultStores
     from anynet_study.sweep import Sweep
@@ -20,6 +21,7 @@ __all__ = [
     "ResultStore",
     "ResultStores",
     "Sweep",
+    "load",
     "reference",
 ]
 
@@ -33,5 +35,6 @@ __getattr__ = on_first_use(
         "ResultStore": "store",
         "ResultStores": "store",
         "Sweep": "sweep",
+        "load": "analyses",
     },
 )

@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 
 from anynet_study.metrics import CURVES
 from anynet_study.store import EvaluationRecord
-from anynet_study.store.evaluations.record import EVALUATION
+from anynet_study.store.deduplicate import RunNames
 from anynet_study.store.frames import checksum_places, encode
-from anynet_study.store.kind import EVALUATIONS_SUFFIX
-from anynet_study.store.order import RunNames
-from anynet_study.store.record import RECORD_VERSION, SCALARS, SCHEMA, RunRecord, to_batch
+from anynet_study.store.records import EVALUATION, EVALUATIONS_SUFFIX, RUN, SCALARS, RunRecord
 
 DATASETS = [f"dataset-{number:02d}" for number in range(15)]
 EPOCHS = 30
@@ -97,7 +95,7 @@ def fields(number: int) -> dict[str, Any]:
 def write_journals(folder: Path, runs: int) -> None:
     """The runs in the journals of WORKERS workers, dealt out in turn."""
     folder.mkdir(parents=True)
-    frame = bytearray(encode(to_batch(template()), RECORD_VERSION))
+    frame = bytearray(encode(RUN.to_batch(template()), RUN.version))
     places = {name: frame.index(mark.encode()) for name, mark in _MARKS.items()}
     array = re.escape(np.full(EPOCHS, -1, np.float32).tobytes())
     arrays = [found.start() for found in re.finditer(array, frame)]
@@ -105,7 +103,7 @@ def write_journals(folder: Path, runs: int) -> None:
     (crc, crc_end), _ = checksum_places(bytes(frame))
     files = [(folder / f"worker-{number:02d}.arrow").open("wb") for number in range(WORKERS)]
     for file in files:
-        file.write(SCHEMA.serialize())
+        file.write(RUN.schema.serialize())
     for number in range(runs):
         curves = curves_of(number)
         texts = {

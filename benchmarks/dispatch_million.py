@@ -33,13 +33,13 @@ from typing import BinaryIO
 
 import numpy as np
 
-from anynet_study.cli.prepared import prepare
-from anynet_study.dispatch.endings.retries import retries
-from anynet_study.dispatch.journal_reader import JournalReader
+from anynet_study.dispatch.failures import retries
+from anynet_study.dispatch.launch import open_sweep
 from anynet_study.dispatch.pack import pack_by_length
+from anynet_study.dispatch.recorded import JournalReader
 from anynet_study.metrics import CURVES
 from anynet_study.store.frames import checksum_places, encode
-from anynet_study.store.record import RECORD_VERSION, SCHEMA, RunRecord, to_batch
+from anynet_study.store.records import RUN, RunRecord
 
 SWEEP_FILE, JOBS_FILE = "sweep.yaml", "jobs.txt"
 VIEWS = 13
@@ -92,7 +92,7 @@ class Frame:
             code_version="0.1.0",
             engine="fast",
         )
-        frame = self._frame = bytearray(encode(to_batch(template), RECORD_VERSION))
+        frame = self._frame = bytearray(encode(RUN.to_batch(template), RUN.version))
         marks = [b"r" * 16, np.float64(1234.5).tobytes(), np.float64(54321.5).tobytes()]
         self._places = [frame.index(mark) for mark in marks]
         self._crc = slice(*checksum_places(bytes(frame))[0])
@@ -129,7 +129,7 @@ class Cluster:
         for job in jobs:
             at, number = heapq.heappop(free)
             with (self._journals / f"{number}-{began:.0f}.arrow").open("ab") as file:
-                file.write(b"" if file.tell() else SCHEMA.serialize())
+                file.write(b"" if file.tell() else RUN.schema.serialize())
                 heapq.heappush(free, (self._job(job, at + START_UP, file), number))
             starting += START_UP
         self.now = max(at for at, _ in free)
@@ -153,12 +153,13 @@ def launch() -> None:
     """What the login node does, in the folder of a sweep; jobs go to a file instead of Slurm."""
     clock = time.process_time
     times = [clock()]
-    prepared = prepare(Path(SWEEP_FILE), [])
+    prepared = open_sweep(Path(SWEEP_FILE), [])
     times.append(clock())
-    recorded = JournalReader(prepared.study.journals).read()
+    reader = JournalReader(prepared.folder.journals)
+    recorded = reader.read()
     times.append(clock())
-    known = prepared.learned(recorded)
-    todo = recorded.todo(known.planned, retries(recorded, ATTEMPTS))
+    known = prepared.calibrated(reader)
+    todo = recorded.todo(known.plan, retries(recorded, ATTEMPTS))
     count = 0
     with Path(JOBS_FILE).open("w", encoding="ascii") as file:
         for job in pack_by_length(todo, 60 * prepared.sweep.launch.job_minutes):
@@ -168,7 +169,7 @@ def launch() -> None:
     seconds = [f"{b - a:.1f} s" for a, b in itertools.pairwise(times)]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
-        f"{len(todo)} of {len(prepared.planned)} runs in {count} jobs; planned in {seconds[0]}, "
+        f"{len(todo)} of {len(prepared.plan)} runs in {count} jobs; planned in {seconds[0]}, "
         f"journals read in {seconds[1]}, packed in {seconds[2]}; peak {peak:.0f} MiB"
     )
 

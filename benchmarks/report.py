@@ -19,16 +19,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study.analyses import FIGURES, TABLES, load
 from anynet_study.design_space import DesignSpace, Population
-from anynet_study.report import (
-    ANALYSES,
-    FIGURES,
-    Options,
-    analyse,
-    draw_figures,
-    study_tables,
-    write_report,
-)
+from anynet_study.report import draw_figures, write_report
 from anynet_study.report.brushing import brush_data
 from anynet_study.store import JournalWriter, ResultStore, RunRecord, collect
 
@@ -123,15 +116,15 @@ def timed(name: str, make: Callable[[], object]) -> float:
 
 def parts(store: ResultStore, folder: Path) -> None:
     """The time of every part, one after the other."""
-    timed("reading", lambda: study_tables(store))
-    tables = study_tables(store)
+    timed("reading", lambda: load(store).read_all())
+    study = load(store)
+    study.read_all()
     print("  analyses")
-    total = sum(timed(name, partial(analyse, tables, Options(), [name])) for name in ANALYSES)
-    analysis = analyse(tables)
+    total = sum(timed(name, partial(study.make, [name])) for name in TABLES)
     print(f"  analyses together         {total:6.1f} s\n  figures")
-    total = sum(timed(name, partial(draw_figures, analysis, folder, [name])) for name in FIGURES)
+    total = sum(timed(name, partial(draw_figures, study, folder, [name])) for name in FIGURES)
     print(f"  figures together          {total:6.1f} s")
-    timed("linked panels", lambda: brush_data(analysis))
+    timed("linked panels", lambda: brush_data(study))
 
 
 if __name__ == "__main__":
@@ -140,7 +133,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         store = study(Path(folder), architectures, targets)
         began = time.perf_counter()
-        page = write_report(store, Path(folder) / "report")
+        page = write_report(load(store), Path(folder) / "report")
         seconds = time.perf_counter() - began
         print(f"report of {architectures} x {targets + 3}: {seconds:.1f} s (at most {LIMIT:g} s)")
         print(f"  page {page.stat().st_size / 1e6:.1f} MB")

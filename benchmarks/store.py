@@ -24,7 +24,7 @@ import pyarrow as pa
 from anynet_study.metrics import CURVES
 from anynet_study.store import ResultStore, RunRecord, collect
 from anynet_study.store.frames import encode
-from anynet_study.store.record import RECORD_VERSION, SCHEMA, to_batch
+from anynet_study.store.records import RUN
 
 DATASETS = [f"dataset-{number}" for number in range(15)]
 EPOCHS = 30
@@ -60,10 +60,10 @@ def write_both(runs: int, folder: Path) -> None:
         (folder / name).mkdir()
     files = [(folder / "journals" / f"{worker}.arrow").open("wb") for worker in range(WORKERS)]
     for file in files:
-        file.write(SCHEMA.serialize())
+        file.write(RUN.schema.serialize())
     for number in range(runs):
         one = record(number)
-        files[number % WORKERS].write(encode(to_batch(one), RECORD_VERSION))
+        files[number % WORKERS].write(encode(RUN.to_batch(one), RUN.version))
         curves = {name: curve.tolist() for name, curve in one.curves.items()}
         plain = {**vars(one), "curves": curves, "predictions": []}
         (folder / "json" / f"{one.run_id}.json").write_text(json.dumps(plain))

@@ -28,7 +28,7 @@ import pyarrow as pa
 from anynet_study.metrics import CURVES
 from anynet_study.store import JournalWriter, ResultStore, RunRecord, collect
 from anynet_study.store.frames import encode
-from anynet_study.store.record import RECORD_VERSION, SCHEMA, to_batch
+from anynet_study.store.records import RUN
 from benchmarks.store import DATASETS, EPOCHS, record
 
 MOST_FILES = 2000 * len(DATASETS)
@@ -39,9 +39,9 @@ KEYS = ("run_id", "architecture", "dataset")
 def write_store(folder: Path, runs: int) -> None:
     (folder / "journals").mkdir()
     with (folder / "journals" / "0.arrow").open("wb") as file:
-        file.write(SCHEMA.serialize())
+        file.write(RUN.schema.serialize())
         for number in range(runs):
-            file.write(encode(to_batch(record(number)), RECORD_VERSION))
+            file.write(encode(RUN.to_batch(record(number)), RUN.version))
     ids = [f"{number:016x}" for number in range(runs // len(DATASETS))]
     population, datasets = pa.table({"architecture": ids}), pa.table({"dataset": DATASETS})
     collect(folder / "journals", folder / "results.h5", population, datasets, None, {})

@@ -218,4 +218,4 @@ def test_the_script_draws_a_panel_a_dataset(
             runpy.run_path(str(ROOT / "analysis" / "edf.py"), run_name="__main__")
         assert (ended.value.code or 0) == code
     assert "have no dataset in common" in capsys.readouterr().err
-    assert {path.name for path in tmp_path.iterdir()} == {"edf.png", "edf.pdf"}
+    assert {path.name for path in tmp_path.iterdir()} == {"edf.png", "edf.pdf", "edf.csv"}

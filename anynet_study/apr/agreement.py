@@ -10,12 +10,10 @@ import pandas as pd
 
 from anynet_study.apr.bootstrap import complete_in, pairwise, resample_correlations, resampled_mean
 from anynet_study.apr.correlations import correlate_pairs, p_values
-from anynet_study.apr.error_tables import check_errors, check_long
+from anynet_study.apr.error_tables import check_columns, check_errors, check_long
 from anynet_study.apr.options import Floats, Method, check_level, with_attrs
+from anynet_study.apr.rank_preservation import ordered_pairs
 from anynet_study.errors import UserError
-
-#: Architectures compared with all others at once when pairs are counted.
-ROWS = 512
 
 RESULT = ["dataset", "epoch", "epochs", "share", "estimate", "low", "high", "n"]
 
@@ -54,8 +52,7 @@ def agreement(
             f"errors: the two tables share {len(shared)} datasets and {len(rows)} architectures; "
             "at least 1 and 4 are needed"
         )
-    if source is not None and source not in tables[0].columns:
-        raise UserError(f"errors: no column {source} in the table before")
+    check_columns(tables[0], [source] if source else [], "the table before")
     first, second = (table.loc[rows] for table in tables)
     results = []
     for dataset in shared:
@@ -78,11 +75,12 @@ def _compare(
     known = values[~np.isnan(values).any(axis=1)] if n >= 4 else values[:0]
     correlated = resample_correlations(values, pairs, method, resamples, seed)
     before, after = known[:, 0], known[:, 1]
+    same, swapped = ordered_pairs((before, before), (after, after))
     change = resampled_mean(after - before, resamples, seed)
     row = {
         **correlated[:1].columns(level),
         "p": p_values(values, pairs, correlated.estimate, method)[0],
-        "swapped": swapped_share(before, after),
+        "swapped": swapped / (same + swapped) if same + swapped else np.nan,
         "mean_before": float(before.mean()) if len(known) else np.nan,
         "mean_after": float(after.mean()) if len(known) else np.nan,
         **change.columns(level, "change"),
@@ -94,17 +92,6 @@ def _compare(
         row |= old.columns(level, "source_before") | new.columns(level, "source_after")
         row |= (new - old).columns(level, "source_difference")
     return pd.DataFrame(row)
-
-
-def swapped_share(x: Floats, y: Floats) -> float:
-    """Share of pairs whose order in x is reversed in y, of those tied in neither; NaN for none."""
-    reversed_pairs = untied = 0
-    for start in range(0, len(x), ROWS):
-        part = slice(start, start + ROWS)
-        product = np.sign(x[part, None] - x) * np.sign(y[part, None] - y)
-        reversed_pairs += int((product < 0).sum())
-        untied += int((product != 0).sum())
-    return reversed_pairs / untied if untied else np.nan
 
 
 def duration(

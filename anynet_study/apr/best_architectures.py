@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from anynet_study.apr.bootstrap import resample, widened
-from anynet_study.apr.error_tables import FEWEST, check_errors
+from anynet_study.apr.error_tables import FEWEST, check_columns, check_errors
 from anynet_study.apr.options import Floats, Multiplicities, check_level, with_attrs
 from anynet_study.apr.population import PARAMETERS, parameters_of, stages_of
 from anynet_study.errors import UserError
@@ -22,9 +22,7 @@ COLUMNS = ["bin", "from", "to", "architectures", "averaged", "mean", "low", "hig
 
 def ranked(errors: pd.DataFrame, dataset: str) -> pd.Series:
     """The errors on a dataset that are there, best first; equal ones by architecture."""
-    if dataset not in errors.columns:
-        known = ", ".join(map(str, errors.columns))
-        raise UserError(f"errors: no column {dataset}; the datasets are {known}")
+    check_columns(errors, [dataset], "errors")
     return errors[dataset].dropna().sort_index().sort_values(kind="stable")
 
 
@@ -176,12 +174,9 @@ def _best(scores: Floats, top: int, resamples: int, seed: int, level: float) -> 
 
 
 def _name(low: float, high: float) -> str:
-    if np.isinf(low) and np.isinf(high):
-        return "all"
+    below, above = (
+        f"{edge / 1e6:.4g}M" if abs(edge) >= 1e6 else f"{edge:.4g}" for edge in (high, low)
+    )
     if np.isinf(low):
-        return f"below {_number(high)}"
-    return f"{_number(low)} or more" if np.isinf(high) else f"{_number(low)} to {_number(high)}"
-
-
-def _number(edge: float) -> str:
-    return f"{edge / 1e6:.4g}M" if abs(edge) >= 1e6 else f"{edge:.4g}"
+        return "all" if np.isinf(high) else f"below {below}"
+    return f"{above} or more" if np.isinf(high) else f"{above} to {below}"

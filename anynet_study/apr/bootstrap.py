@@ -39,7 +39,6 @@ from anynet_study.apr.kernels import Kernel, Scratch, make_kernel
 from anynet_study.apr.options import Floats, Ints, Method, Multiplicities
 
 Item = TypeVar("Item")
-
 #: Values in which a thread looks for percentiles before it takes further ones.
 PARTITIONED = 1_000_000
 #: Resamples that share one random stream: fixed, so that the draws depend on the seed alone.

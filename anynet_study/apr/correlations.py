@@ -26,10 +26,8 @@ from anynet_study.apr.population import (
 from anynet_study.errors import UserError
 
 Missing = Literal["pairwise", "complete"]
-
 #: Bytes of bootstrap correlations held at once.
 DRAWS_BYTES = 256 * 2**20
-
 Correction = Literal["holm", "bh"]
 
 

@@ -35,7 +35,6 @@ COLUMNS = [
 
 #: What a network costs: held constant in partial correlations.
 COSTS = ("flops", "parameters")
-
 #: Fewest architectures of which a forest is fitted: five folds of four.
 FEWEST_OF_FOREST = 20
 FOLDS = 5

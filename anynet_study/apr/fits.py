@@ -52,21 +52,15 @@ from anynet_study.apr.options import Floats, check_choice, check_level, with_att
 from anynet_study.errors import UserError
 
 Scale = Literal["linear", "logit", "probit"]
-
 FitMethod = Literal["robust", "bootstrap", "student"]
-
 #: Points of a fitted line where none are asked for.
 POINTS = 51
-
 #: Most knots, those at the ends included.
 KNOTS = 12
-
 #: Fewest architectures with different x.
 FEWEST_X = 5
-
 #: Penalties that are tried, of x from 0 to 1 and a mean over the points.
 PENALTIES = 10.0 ** np.arange(-7, 3.01, 0.25)
-
 SPLINE_POINTS = 101
 
 
@@ -84,7 +78,6 @@ def to_scale(percent: Floats, scale: Scale) -> Floats:
 
 def from_scale(values: Floats, scale: Scale) -> Floats:
     """Percent of values on a scale, the inverse of `to_scale`."""
-    check_choice("scale", scale, Scale)
     if scale == "linear":
         return values
     result: Floats = 100 * (expit(values) if scale == "logit" else ndtr(values))
@@ -93,14 +86,11 @@ def from_scale(values: Floats, scale: Scale) -> Floats:
 
 def slope_of(values: Floats, scale: Scale) -> Floats:
     """By how many percent points `from_scale` grows for each unit of the scale, at its values."""
-    check_choice("scale", scale, Scale)
     if scale == "linear":
         return np.ones_like(values)
-    if scale == "logit":
-        logistic: Floats = 100 * expit(values) * expit(-values)
-        return logistic
+    logistic: Floats = 100 * expit(values) * expit(-values)
     normal: Floats = 100 * np.exp(-(values**2) / 2) / np.sqrt(2 * np.pi)
-    return normal
+    return logistic if scale == "logit" else normal
 
 
 def clip_perfect(percent: Floats, images: int) -> Floats:

@@ -23,10 +23,8 @@ from anynet_study.errors import UserError
 
 #: Resamples of all models' accuracies that are ranked at once.
 BLOCK = 256
-
 #: Models whose percentiles are taken at a time.
 COLUMNS = 512
-
 LONG = ["architecture", "evaluation", "error"]
 
 

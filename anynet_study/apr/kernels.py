@@ -24,7 +24,6 @@ from anynet_study.apr.options import Floats, Ints, Method, Multiplicities, check
 from anynet_study.errors import UserError
 
 Kernel = Callable[[Multiplicities], Floats]
-
 #: Bytes of working memory for one step of a kernel: about what a core's cache holds.
 WORKING_BYTES = 3 * 2**20
 #: Bytes of ranks at once. Larger: threads wait for each other less often.

@@ -12,7 +12,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: How often each resample (row) holds each architecture (column): int32, or float64 with weights.
 Multiplicities = NDArray[Any]
-
 Method = Literal["spearman", "pearson", "kendall"]
 
 

@@ -19,15 +19,15 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from anynet_study.apr.bootstrap import PairSet
+from anynet_study.apr.error_tables import check_columns
 from anynet_study.apr.options import Floats
 from anynet_study.errors import UserError
 
 #: Most stages that an architecture may have.
 MOST_STAGES = 8
-
 #: Column prefixes of the stage parameters in a population table.
 PARAMETERS = {"depth": "d", "width": "w", "bottleneck ratio": "b", "group width": "g"}
 
@@ -69,7 +69,11 @@ def parameters_of(errors: pd.DataFrame, population: pd.DataFrame) -> pd.DataFram
     missing = parameters.isna().to_numpy()
     if not missing.any():
         return parameters
-    incomplete = _incomplete(missing.reshape(-1, len(PARAMETERS), len(stages)))
+    of_stages = missing.reshape(-1, len(PARAMETERS), len(stages))
+    lacks = of_stages.all(axis=1)  # (n, stages)
+    in_part = (of_stages.any(axis=1) & ~lacks).any(axis=1)
+    gap = (lacks[:, :-1] & ~lacks[:, 1:]).any(axis=1)
+    incomplete = in_part | gap | lacks[:, 0]
     if incomplete.any():
         raise UserError(
             f"population: architecture {parameters.index[incomplete][0]} lacks a parameter of a "
@@ -85,9 +89,7 @@ def numbers_of(
 
     Raises UserError for a column that it does not have and for infinite values.
     """
-    absent = [name for name in columns if name not in population.columns]
-    if absent:
-        raise UserError(f"population: no column {', '.join(absent)}")
+    check_columns(population, columns, "population")
     chosen = rows_of(errors, population)[list(columns)].apply(pd.to_numeric, errors="coerce")
     numbers = chosen.astype(np.float64)
     if np.isinf(numbers.to_numpy()).any():
@@ -116,22 +118,11 @@ def rows_of(
     return population.loc[errors.index]
 
 
-def _incomplete(missing: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """(n,) of (n, parameters, stages): has a stage in part, or one after one that it lacks."""
-    lacks: NDArray[np.bool_] = np.all(missing, axis=1)
-    in_part = (np.any(missing, axis=1) & ~lacks).any(axis=1)
-    gap = (lacks[:, :-1] & ~lacks[:, 1:]).any(axis=1)
-    found: NDArray[np.bool_] = in_part | gap | lacks[:, 0]
-    return found
-
-
 def weights_of(population: pd.DataFrame) -> pd.Series | None:
     """The column `weight` of a population, by architecture; None where it has no such column."""
-    if "weight" not in population.columns:
-        return None
     if "architecture" in population.columns:
         population = population.set_index("architecture")
-    return population["weight"]
+    return population.get("weight")
 
 
 def aligned_weights(weights: pd.Series | None, errors: pd.DataFrame) -> Floats | None:

@@ -12,7 +12,7 @@ import pandas as pd
 from scipy import stats
 
 from anynet_study.apr.error_tables import check_long
-from anynet_study.apr.options import Floats, Ints, check_choice, check_level, with_attrs
+from anynet_study.apr.options import Floats, check_choice, check_level, with_attrs
 from anynet_study.errors import UserError
 
 Noise = Literal["pooled", "own"]
@@ -123,37 +123,36 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
 
 
 def _compare(reference: pd.DataFrame, other: pd.DataFrame) -> dict[str, object]:
-    flat = min(reference["error"].nunique(), other["error"].nunique()) == 1
-    tau = np.nan if flat else stats.kendalltau(reference["error"], other["error"]).statistic
-    same = swapped = turned = 0
-    count = len(reference)
-    for start in range(0, count, BLOCK):
-        rows = slice(start, start + BLOCK)
-        clear = _order(reference, rows) * _order(other, rows)
-        same, swapped = same + int((clear > 0).sum()), swapped + int((clear < 0).sum())
-        turned += int((_signs(reference, rows) * _signs(other, rows) < 0).sum())
-    pairs = count * (count - 1) // 2
-    # Every pair was met from both sides.
+    x, y = reference["error"].to_numpy(), other["error"].to_numpy()
+    flat = min(len(np.unique(x)), len(np.unique(y))) == 1
+    tau = np.nan if flat else stats.kendalltau(x, y).statistic
+    ends = [(table["low"].to_numpy(), table["high"].to_numpy()) for table in (reference, other)]
+    same, swapped = ordered_pairs(*ends)
+    pairs = len(x) * (len(x) - 1) // 2
     return {
         "pairs": pairs,
-        "same": same // 2,
-        "tied": pairs - (same + swapped) // 2,
-        "swapped": swapped // 2,
+        "same": same,
+        "tied": pairs - same - swapped,
+        "swapped": swapped,
         "preserved": swapped == 0,
-        "identical": turned == 0,
+        "identical": ordered_pairs((x, x), (y, y))[1] == 0,
         "tau": float(tau),
     }
 
 
-def _order(table: pd.DataFrame, rows: slice) -> Ints:
-    """(rows, n) -1 where the row's interval lies below the column's, 1 above, 0 for overlap."""
-    low, high = table["low"].to_numpy(), table["high"].to_numpy()
-    above = (low[rows, None] > high[None]).astype(np.int64)
-    order: Ints = above - (high[rows, None] < low[None])
-    return order
+def ordered_pairs(x: tuple[Floats, Floats], y: tuple[Floats, Floats]) -> tuple[int, int]:
+    """How many pairs are in the same order in x and y, and how many in reversed order.
 
-
-def _signs(table: pd.DataFrame, rows: slice) -> Floats:
-    errors = table["error"].to_numpy()
-    signs: Floats = np.sign(errors[rows, None] - errors[None])
-    return signs
+    x and y are lower and upper ends (n,), (n,) of intervals; those that overlap have no order.
+    """
+    same = swapped = 0
+    for start in range(0, len(x[0]), BLOCK):
+        rows = slice(start, start + BLOCK)
+        # 1 where the row's interval lies above the column's, -1 below.
+        orders = [
+            (low[rows, None] > high).astype(np.int8) - (high[rows, None] < low)
+            for low, high in (x, y)
+        ]
+        product = orders[0] * orders[1]
+        same, swapped = same + int((product > 0).sum()), swapped + int((product < 0).sum())
+    return same // 2, swapped // 2  # every pair was met from both sides

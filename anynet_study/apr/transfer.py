@@ -24,7 +24,6 @@ from anynet_study.errors import UserError
 #: Statistics of a fit that have an interval.
 ESTIMATES = ("correlation", "slope", "intercept", "r2", "adjusted_r2")
 ENDS = tuple(f"{name}{end}" for name in ESTIMATES for end in ("", "_low", "_high"))
-
 Average = Literal["logits", "scores", "ranks"]
 #: Why there is no average of the other targets.
 NO_OTHERS = "there is no other target"

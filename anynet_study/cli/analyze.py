@@ -1,45 +1,35 @@
 """`anynet-study analyze`: the tables of a study or of a table of errors."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from anynet_study.cli.analysis_summary import print_summary
-from anynet_study.cli.inputs import (
-    Accuracy,
-    Family,
-    Fraction,
-    Metric,
-    Recipe,
-    Replicates,
-    Resamples,
-    Seed,
-    Source,
-    SourceName,
-    Targets,
-)
+from anynet_study.analyses.arguments import Source, StudyOptions, with_study_options
+from anynet_study.errors import UserError
 
-__all__ = ["analyze", "print_summary"]
+if TYPE_CHECKING:
+    from anynet_study.study import Study
 
 
+class ListsTables(TyperCommand):
+    """A command whose help ends with the tables that there are."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write name and title of every table."""
+        from anynet_study.analyses import ANALYSES, TABLES
+
+        with formatter.section("Tables"):
+            formatter.write_dl([(name, ANALYSES[name].title) for name in TABLES])
+
+
+@with_study_options
 def analyze(
     source: Source,
     table: Annotated[
-        str,
-        typer.Option(
-            help="correlations, match, proxies, regret, costs, sizes, widths, drivers, stages, "
-            "importance, configurations, bins, noise, corrected, ties, duration, budget, recipes, "
-            "source-by-recipe, metrics, balance, class-or-size, training-drivers, transfer, "
-            "beyond, others, improvement, shifts, shift-agreement, gaps, sampling-gaps, "
-            "shift-ranks, robustness, effective-robustness, significance, order-changes, "
-            "rank-changes, label-sets; several with commas; or all that apply."
-        ),
+        str, typer.Option(help="One or more of those below, with commas; or all that apply.")
     ] = "all",
-    method: Annotated[str, typer.Option(help="spearman, pearson or kendall.")] = "spearman",
-    resamples: Resamples = 10_000,
-    seed: Seed = 0,
-    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     layout: Annotated[
         str, typer.Option("--format", help="text (default), csv, json or latex.")
     ] = "",
@@ -49,23 +39,11 @@ def analyze(
         typer.Option(
             "-o",
             "--output",
-            help="A folder for a file a table; or a .txt, .csv, .json or .tex file.",
+            help="A folder for a file per table; or a .txt, .csv, .json or .tex file.",
         ),
     ] = None,
-    unweighted: Annotated[
-        bool,
-        typer.Option(
-            "--unweighted", help="Ignore the weights of a sample drawn with unequal probability."
-        ),
-    ] = False,
-    recipe: Recipe = None,
-    metric: Metric = None,
-    replicates: Replicates = None,
-    source_name: SourceName = "",
-    family: Family = None,
-    targets: Targets = None,
-    accuracy: Accuracy = False,
-    fraction: Fraction = False,
+    *,
+    options: StudyOptions,
 ) -> None:
     """Say how far the ranking on one dataset holds on the others.
 
@@ -77,34 +55,38 @@ def analyze(
       anynet-study analyze errors.csv --table match --source ImageNet \\
         --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
     """
-    from anynet_study.cli.analysis_files import choose_layout, formatted, write_tables
-    from anynet_study.cli.analysis_summary import as_json as whole
-    from anynet_study.cli.analysis_summary import print_analysis
-    from anynet_study.cli.analysis_tables import analyse_input, table_names
-    from anynet_study.cli.inputs import parse_choice, parse_roles, read_errors
+    from anynet_study.cli import analysis_output as out
     from anynet_study.files import write_text
-    from anynet_study.report import Options
 
-    names = table_names(table)
-    layout = choose_layout("json" if as_json else layout, output, len(names))
-    choice = parse_choice(recipe, metric, replicates)
-    roles = parse_roles(source_name, family or [], targets or [])
-    read = read_errors(source, roles, accuracy, fraction, choice)
-    read = read.unweighted() if unweighted else read
-    options = Options(method, resamples, seed, level)  # type: ignore[arg-type]
-    analysis = analyse_input(read, names, options)
+    names = out.table_names(table)
+    layout = out.choose_layout("json" if as_json else layout, output, len(names))
+    study = options.load(source)
+    found = made(study, names)
     if output is not None and not output.suffix:
-        write_tables(analysis, layout, output)
+        for name in found:
+            path = output / f"{name}{out.SUFFIXES[layout]}"
+            write_text(path, out.formatted(study, name, layout))
+            print(path)
     elif layout == "text" and output is None:
-        print_analysis(read, analysis, whole=table != "all")
+        out.print_tables(study, found, whole=table != "all")
     else:
-        all_of_it = layout == "json" and (output is None or len(names) > 1)
-        texts = [
-            formatted(analysis, name, layout) for name in ([] if all_of_it else analysis.found)
-        ]
-        text = whole(read, analysis) + "\n" if all_of_it else "\n".join(texts)
+        whole = layout == "json" and (output is None or len(names) > 1)
+        texts = [] if whole else [out.formatted(study, name, layout) for name in found]
+        text = out.as_json(study, found) if whole else "\n".join(texts)
         if output is None:
             print(text, end="")
         else:
             write_text(output, text)
             print(output)
+
+
+def made(study: "Study", names: list[str]) -> list[str]:
+    """The names of those tables that can be made. Raises UserError where none can."""
+    from anynet_study.cli.analysis_output import with_remedy
+
+    found = study.make(names)
+    if not found:
+        raise UserError(
+            f"{study.name}: no table {names[0]}: {with_remedy(study.left_out[names[0]])}"
+        )
+    return list(found)

@@ -2,7 +2,7 @@
 
 import typer
 
-from anynet_study.cli.analyze import analyze
+from anynet_study.cli.analyze import ListsTables, analyze
 from anynet_study.cli.compare import compare
 from anynet_study.cli.complexity import complexity
 from anynet_study.cli.data import data_app
@@ -10,11 +10,10 @@ from anynet_study.cli.doctor import doctor
 from anynet_study.cli.exporting import export
 from anynet_study.cli.importing import import_
 from anynet_study.cli.jobs import cancel, logs
-from anynet_study.cli.launch import launch
-from anynet_study.cli.plot import plot
+from anynet_study.cli.launch import launch, retry
+from anynet_study.cli.plot import ListsFigures, plot
 from anynet_study.cli.query import query
 from anynet_study.cli.report import report
-from anynet_study.cli.retry import retry
 from anynet_study.cli.sample import sample
 from anynet_study.cli.status import status
 from anynet_study.cli.study import collect, run
@@ -31,8 +30,12 @@ app = typer.Typer(
     "datasets and compare their errors.",
 )
 STUDY = (run, sample, launch, status, cancel, retry, logs, collect, report)
-for command in (*STUDY, query, analyze, compare, plot, complexity):
+for command in (*STUDY, query):
     app.command()(command)
+app.command(cls=ListsTables)(analyze)
+app.command()(compare)
+app.command(cls=ListsFigures)(plot)
+app.command()(complexity)
 app.command("import")(import_)
 app.command()(export)
 app.command()(verify)

@@ -53,9 +53,9 @@ def complexity(
 ) -> None:
     """Count FLOPs, parameters, activations and training memory.
 
-    One network is shown by its stages, several one a row, a population by its quartiles. FLOPs
-    are multiply-adds of convolutions and linear layers for one image, activations what these put
-    out; memory is what one training step in 32-bit floats holds.
+    One network is shown by its stages, several in a table of one row each, a population by its
+    quartiles. FLOPs are multiply-adds of convolutions and linear layers for one image, activations
+    what these put out; memory is what one training step in 32-bit floats holds.
 
     The keys of an architecture: depths and widths, a value for each stage; and, if not the
     defaults, bottleneck_ratios, group_widths, strides, stem (imagenet, simple or cifar),
@@ -80,7 +80,7 @@ def complexity(
     if alone and not architecture_id:
         _show_population(_population_of(sources[0], resolution, classes), batch, as_json)
         return
-    found = [_counted(one, architecture_id, resolution, classes, batch) for one in sources]
+    found = [_counted(source, architecture_id, resolution, classes, batch) for source in sources]
     if as_json:
         told = [_as_json(network, batch) for network in found]
         print(json.dumps(told[0] if len(told) == 1 else told))

@@ -5,19 +5,21 @@ from typing import Annotated
 
 import typer
 
-from anynet_study.cli.inputs import Resamples, Seed
+from anynet_study.analyses.arguments import StudyOptions, with_study_options
+from anynet_study.errors import UserError
 
 
+@with_study_options
 def report(
     store: Annotated[
-        str, typer.Argument(metavar="STUDY", help="Study (folder or name), or a results.h5.")
+        Path, typer.Argument(metavar="STUDY", help="Study (folder or name), or a results.h5.")
     ],
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Folder; default: report/ beside the results."),
     ] = None,
-    resamples: Resamples = 10_000,
-    seed: Seed = 0,
+    *,
+    options: StudyOptions,
 ) -> None:
     """Write report.html, the page of a study, and its figures.
 
@@ -29,8 +31,9 @@ def report(
       anynet-study report quickstart
     """
     from anynet_study.report import write_report
-    from anynet_study.store import find_store
 
-    found = find_store(store)
-    folder = output if output is not None else found.path.parent / "report"
-    print(write_report(found, folder, resamples, seed))
+    study = options.load(store)
+    if study.store is None:
+        raise UserError(f"{store}: a report is of a study or its results.h5")
+    folder = output if output is not None else study.store.path.parent / "report"
+    print(write_report(study, folder))

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING
 from anynet_study.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from anynet_study.models.anynet import (
-        AnyNet,
-        Basic,
-        Bottleneck,
-        Vanilla,
-        build,
-        convolution,
-    )
+    from anynet_study.models.anynet import AnyNet, Basic, Bottleneck, Vanilla, build, convolution
     from anynet_study.models.kernels import compiled_kernels
     from anynet_study.models.rewrites import MiddleTap, accelerate
 

@@ -65,9 +65,6 @@ def convolution_on_rows(layer: nn.Conv2d, side: int) -> Convolution:
     return TorchConvolution(side, layer.stride[0], layer.kernel_size[0] // 2, layer.groups)
 
 
-# Rows and maps.
-
-
 def as_maps(rows: Tensor, side: int) -> Tensor:
     """View rows as maps (n, channels, side, side) in channels-last memory."""
     count, channels = rows.shape
@@ -96,11 +93,11 @@ def seen_rows(rows: Tensor, side: int, stride: int) -> Tensor:
     return strided(rows, side, stride).reshape(-1, rows.shape[1]).contiguous()
 
 
-# Products of rows and matrices, each by whichever of torch's kernels is quicker.
-
-
 def multiply(rows: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return `rows` (m, k) times the transpose of `matrix` (n, k), plus `bias` (n,) if any."""
+    """Return `rows` (m, k) times the transpose of `matrix` (n, k), plus `bias` (n,) if any.
+
+    By whichever of torch's kernels is quicker.
+    """
     onednn = ONEDNN and rows.dtype == torch.float32 and torch.backends.mkldnn.enabled
     if onednn and (len(rows) >= MANY_ROWS or len(rows) * matrix.numel() >= MANY_PRODUCTS):
         product: Tensor = torch.ops.mkldnn._linear_pointwise(rows, matrix, bias, "none", [], "")
@@ -118,9 +115,6 @@ def outer(left: Tensor, right: Tensor) -> Tensor:
     if left.shape[1] <= right.shape[1] or right.shape[1] >= MANY_COLUMNS:
         return left.t().mm(right)
     return right.t().mm(left).t()
-
-
-# The convolutions.
 
 
 @dataclass(frozen=True)

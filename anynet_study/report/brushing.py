@@ -15,8 +15,7 @@ from anynet_study.plots import wording
 from anynet_study.plots.drivers import driver_estimates
 from anynet_study.plots.points import upper_limit
 from anynet_study.plots.scatter import pair_estimates
-from anynet_study.report.analyses.kind import population_in
-from anynet_study.report.analysis import Analysis
+from anynet_study.study import Study
 
 #: Panels of one group; more are looked at one by one.
 MOST_PANELS = 24
@@ -27,7 +26,7 @@ PARAMETERS = ("cumulative depth", "cumulative width")
 Panel = dict[str, Any]
 
 
-def brush_data(analysis: Analysis) -> dict[str, Any]:
+def brush_data(study: Study) -> dict[str, Any]:
     """Architectures, columns of numbers, and panels that show two columns each; JSON-able.
 
     `columns` have name, label, values (null: missing), limit (null: none; larger values are drawn
@@ -37,22 +36,22 @@ def brush_data(analysis: Analysis) -> dict[str, Any]:
     Raises:
         UserError: there is no error to show, or more than a page can hold.
     """
-    errors = analysis.tables.errors.dropna(axis="columns", how="all").dropna(how="all")
+    errors = study.errors.dropna(axis="columns", how="all").dropna(how="all")
     if errors.empty:
         raise UserError("no run has an error")
     if errors.size > MOST_CELLS:
         raise UserError(f"{errors.size:,} errors are more than the {MOST_CELLS:,} a page can hold")
-    parameters = _parameters(analysis, errors.index)
-    columns = [_error_column(analysis, errors[name]) for name in errors] + [
+    parameters = _parameters(study, errors.index)
+    columns = [_error_column(study, errors[name]) for name in errors] + [
         _column(str(name), str(name), values) for name, values in parameters.items()
     ]
-    groups = _groups(analysis, list(errors.columns), list(parameters.columns))
+    groups = _groups(study, list(errors.columns), list(parameters.columns))
     return {"architectures": list(errors.index), "columns": columns, "groups": groups}
 
 
-def _error_column(analysis: Analysis, errors: pd.Series) -> dict[str, Any]:
+def _error_column(study: Study, errors: pd.Series) -> dict[str, Any]:
     name = str(errors.name)
-    label = wording.error_label(name, analysis.tables.metrics.get(name, ""), limit=60)
+    label = wording.error_label(name, study.metrics.get(name, ""), limit=60)
     column = _column(name, label, errors.round(3), is_error=True)
     limit = upper_limit(errors)
     return column | ({"limit": round(limit, 3)} if math.isfinite(limit) else {})
@@ -65,18 +64,18 @@ def _column(name: str, label: str, values: pd.Series, is_error: bool = False) ->
     return {"name": name, "label": label, "values": short, "limit": None, "error": is_error}
 
 
-def _parameters(analysis: Analysis, architectures: pd.Index) -> pd.DataFrame:
+def _parameters(study: Study, architectures: pd.Index) -> pd.DataFrame:
     try:
-        population = population_in(analysis.tables).set_index("architecture")
+        population = study.population.set_index("architecture")
     except UserError:  # the section of the drivers says so
         return pd.DataFrame(index=architectures)
     return cumulative(population).reindex(architectures)
 
 
-def _groups(analysis: Analysis, datasets: list[str], parameters: list[str]) -> list[dict[str, Any]]:
+def _groups(study: Study, datasets: list[str], parameters: list[str]) -> list[dict[str, Any]]:
     """Panels of errors against errors, then of errors against what may drive them."""
     place = {name: number for number, name in enumerate([*datasets, *parameters])}
-    correlations, drivers = analysis.get("correlations"), analysis.get("drivers")
+    correlations, drivers = study.get("correlations"), study.get("drivers")
     estimates = {} if correlations is None else {**pair_estimates(correlations)}
 
     def group(title: str, pairs: list[tuple[str, str]]) -> dict[str, Any]:
@@ -87,7 +86,7 @@ def _groups(analysis: Analysis, datasets: list[str], parameters: list[str]) -> l
         ]
         return {"title": title, "panels": panels, "more": len(known) - len(panels)}
 
-    groups = [group(title, pairs) for title, pairs in _pairs(analysis.tables.roles, datasets)]
+    groups = [group(title, pairs) for title, pairs in _pairs(study.known("roles"), datasets)]
     for parameter in parameters:
         if drivers is not None:
             found = driver_estimates(drivers, parameter)

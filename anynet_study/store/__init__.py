@@ -1,12 +1,13 @@
 """Results: run records, the workers' journals, and the HDF5 store collected from them.
 
-`record` one run as a row; `evaluations` of runs on further test sets; `frames` rows on disk, each
-with its checksum; `journal` a worker's file of rows; `catalogue` every row of every journal,
-duplicates settled; `collect` journals to store; `layout` what the HDF5 file holds, for any reader;
-`results` the store as tables, `several` stores as one; `compare` two stores; `query` selects,
-orders and groups rows, `sql` runs a SELECT.
-`importing` makes a store of other people's results, `exporting` a folder for them; `verifying` says
-whether stores and journals are whole and agree.
+Journals, imported files and other stores each yield one table of records (`records`) and their
+arrays (`run_arrays`); `deduplicate` keeps one record of each run and orders them, and `write`
+makes the file, whose contents `layout` documents for any reader.
+
+`journal` writes and reads journals, in checked `frames`; `collecting` makes the store of a study,
+`importing` one of other people's results; `verify` says whether a store is what it should be.
+`results` reads a store as tables and `several` stores as one; `querying` selects, orders and groups
+rows, `sql` runs a SELECT; `compare` two stores; `exporting` makes a folder for others.
 """
 
 from typing import TYPE_CHECKING
@@ -15,75 +16,110 @@ from anynet_study.lazy import on_first_use
 
 if TYPE_CHECKING:
     from anynet_study.store.by_class import class_accuracies, label_matrices
-    from anynet_study.store.collecting import collect
+    from anynet_study.store.collecting import CollectReport, collect
     from anynet_study.store.compare import stores_equal
-    from anynet_study.store.evaluations.record import EvaluationRecord
-    from anynet_study.store.finding import find_store, find_stores
+    from anynet_study.store.errors import Reduction
+    from anynet_study.store.exporting import export, import_bundle
+    from anynet_study.store.importing import (
+        Files,
+        ImportOptions,
+        ImportReport,
+        import_results,
+        read_sidecar,
+        report_of,
+        with_roles,
+    )
     from anynet_study.store.journal import (
+        EvaluationWriter,
         JournalRead,
+        JournalWriter,
         finished_evaluations,
         finished_runs,
         read_evaluations,
         read_journal,
+        read_journals,
     )
-    from anynet_study.store.journal_writing import EvaluationWriter, JournalWriter
-    from anynet_study.store.pandas_tables import to_pandas
+    from anynet_study.store.opening import NewerStoreError
     from anynet_study.store.querying import query, select
-    from anynet_study.store.record import RunRecord
-    from anynet_study.store.reporting import CollectReport
-    from anynet_study.store.results import ResultStore
-    from anynet_study.store.several import ResultStores
+    from anynet_study.store.records import (
+        EVALUATIONS_SUFFIX,
+        EvaluationRecord,
+        FailureKind,
+        RunRecord,
+    )
+    from anynet_study.store.results import Results, ResultStore
+    from anynet_study.store.several import ResultStores, find_store, find_stores
     from anynet_study.store.sql import run_sql
+    from anynet_study.store.tables import to_pandas
+    from anynet_study.store.verify import Finding, verify, verify_journals
+
+_HOMES = {
+    "by_class": ("class_accuracies", "label_matrices"),
+    "collecting": ("CollectReport", "collect"),
+    "compare": ("stores_equal",),
+    "errors": ("Reduction",),
+    "exporting": ("export", "import_bundle"),
+    "importing": (
+        *("Files", "ImportOptions", "ImportReport", "import_results", "read_sidecar"),
+        *("report_of", "with_roles"),
+    ),
+    "journal": (
+        *("EvaluationWriter", "JournalRead", "JournalWriter", "finished_evaluations"),
+        *("finished_runs", "read_evaluations", "read_journal", "read_journals"),
+    ),
+    "opening": ("NewerStoreError",),
+    "querying": ("query", "select"),
+    "records": ("EVALUATIONS_SUFFIX", "EvaluationRecord", "FailureKind", "RunRecord"),
+    "results": ("ResultStore", "Results"),
+    "several": ("ResultStores", "find_store", "find_stores"),
+    "sql": ("run_sql",),
+    "tables": ("to_pandas",),
+    "verify": ("Finding", "verify", "verify_journals"),
+}
 
 __all__ = [
+    "EVALUATIONS_SUFFIX",
     "CollectReport",
     "EvaluationRecord",
     "EvaluationWriter",
+    "FailureKind",
+    "Files",
+    "Finding",
+    "ImportOptions",
+    "ImportReport",
     "JournalRead",
     "JournalWriter",
+    "NewerStoreError",
+    "Reduction",
     "ResultStore",
     "ResultStores",
+    "Results",
     "RunRecord",
     "class_accuracies",
     "collect",
+    "export",
     "find_store",
     "find_stores",
     "finished_evaluations",
     "finished_runs",
+    "import_bundle",
+    "import_results",
     "label_matrices",
     "query",
     "read_evaluations",
     "read_journal",
+    "read_journals",
+    "read_sidecar",
+    "report_of",
     "run_sql",
     "select",
     "stores_equal",
     "to_pandas",
+    "verify",
+    "verify_journals",
+    "with_roles",
 ]
 
 __getattr__ = on_first_use(
-    __name__,
-    {
-        "CollectReport": "reporting",
-        "EvaluationRecord": "evaluations.record",
-        "EvaluationWriter": "journal_writing",
-        "JournalRead": "journal",
-        "JournalWriter": "journal_writing",
-        "ResultStore": "results",
-        "ResultStores": "several",
-        "RunRecord": "record",
-        "class_accuracies": "by_class",
-        "collect": "collecting",
-        "find_store": "finding",
-        "find_stores": "finding",
-        "finished_evaluations": "journal",
-        "finished_runs": "journal",
-        "label_matrices": "by_class",
-        "query": "querying",
-        "read_evaluations": "journal",
-        "read_journal": "journal",
-        "run_sql": "sql",
-        "select": "querying",
-        "stores_equal": "compare",
-        "to_pandas": "pandas_tables",
-    },
+    __name__, {name: home for home, names in _HOMES.items() for name in names}
 )

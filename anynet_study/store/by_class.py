@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.metrics import class_accuracy, confusion_matrix, from_words
-from anynet_study.store.attributes import get_text
+from anynet_study.store.hdf5 import get_text
 from anynet_study.store.predictions import predictions_in
-from anynet_study.store.record import NO_PREDICTION
+from anynet_study.store.records import NO_PREDICTION
 from anynet_study.store.results import ResultStore
 
 Matrix = NDArray[np.uint8]

@@ -1,30 +1,80 @@
-"""Journals to results store: settle duplicates, order the runs, build the file, swap it in."""
+"""Journals to results store: deduplicate the records, order them, write the file, swap it in."""
 
+import fcntl
+import os
+import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
+from typing import Self
 
-import h5py
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.store.building import build
-from anynet_study.store.opening import NewerStoreError, open_store, opened
-from anynet_study.store.order import RunNames
-from anynet_study.store.remembered import ForgottenError
-from anynet_study.store.reporting import CollectReport, Known, report_of
-from anynet_study.store.settling import Sweep, find, settle
-from anynet_study.store.turns import one_at_a_time
+from anynet_study.files import replacing
+from anynet_study.metrics import to_words
+from anynet_study.progress import progress_if_long
+from anynet_study.store.deduplicate import (
+    Arranged,
+    RunNames,
+    among,
+    arrange,
+    deduplicate,
+    evaluation_keys,
+    rename_evaluations,
+    rename_runs,
+    split,
+)
+from anynet_study.store.hdf5 import creating
+from anynet_study.store.journal import read_journals
+from anynet_study.store.opening import DAMAGE, NewerStoreError, open_store, opened
+from anynet_study.store.predictions import Truth
+from anynet_study.store.records import KINDS
+from anynet_study.store.run_arrays import RunArrays
+from anynet_study.store.tables import evaluations_table
+from anynet_study.store.write import Study, write_store
 
 #: A temporary file this old, in seconds, was left by a collect that was killed.
 STALE = 3600.0
-
-
 #: How long to wait for another collect of the same store, in seconds.
 PATIENCE = 900.0
+SECONDS_BETWEEN_TRIES = 0.05
+
+
+@dataclass(frozen=True)
+class CollectReport:
+    """What one collect found; counts are of runs, but for `duplicates` (records set aside)."""
+
+    runs: int
+    #: Not in the store that this one replaced.
+    new: int
+    duplicates: int
+    #: Not asked for by the sweep: kept, not analysed.
+    unplanned: int
+    failed: int
+    #: One line for each journal or file that is not as it should be, beginning with its name.
+    problems: list[str]
+    #: Evaluations of runs on further test sets: in the store, new, and records set aside.
+    evaluations: int = 0
+    new_evaluations: int = 0
+    duplicate_evaluations: int = 0
+    #: Evaluations in the journals of runs without a record: in the store as soon as they have one.
+    waiting_evaluations: int = 0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a sweep says of its runs and evaluations: see `collect`."""
+
+    planned: Mapping[str, RunNames] | Collection[str] | None
+    recipes: Sequence[str] = ()
+    evaluations: Mapping[str, str] | None = None
 
 
 def collect(
@@ -46,58 +96,246 @@ def collect(
     sweep asks for, None meaning every run; as a mapping it also says what they are called now.
     `truths` are the true classes of datasets' test images, kept with the predictions on them.
     `evaluations` is what the sweep calls every evaluation_id that it asks for, in its order; None:
-    it asks for all, and what began first is first. Of several records of one evaluation of a run,
-    the first by (started, journal) is kept; those of a run without a record wait for it.
+    it asks for all, and what began first is first. Of several records of a run or an evaluation
+    one is kept (`deduplicate`); evaluations of a run without a record wait for it.
 
-    Of the journals, what is new since the store that is there is read, or all with `anew`; the
-    result is the same, but that `anew` also replaces what cannot be read as a store. The arrays of
-    a few dozen MB of runs are in memory at a time. An old store with runs or evaluations that no
-    journal has any more, or that cannot be read, is kept beside the new one, as
-    `results-kept-1.h5` or so.
+    All journals are read every time, and the file is built anew. The records are in memory, and
+    the arrays of a few dozen MB of them. An old store with runs or evaluations that no journal has
+    any more, or that cannot be read, is kept beside the new one, as `results-kept-1.h5` or so.
 
-    Raises UserError if `out` is a newer store or, without `anew`, none of ours; UserError or
-    OSError if a journal cannot be read or the store not written: then the old one stays as it was.
+    Raises UserError if `out` is a newer store or, unless it is to be made `anew`, none of ours;
+    UserError or OSError if a journal cannot be read or the store not written: then the old one
+    stays as it was.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     _remove_stale(out)
-    sweep = Sweep(population, datasets, planned, provenance, recipes, evaluations, truths or {})
-    with one_at_a_time(out.parent, PATIENCE), _earlier(out, anew) as earlier:
-        known = Known.of(earlier)
-        unreadable = earlier is None and out.exists()
-        found = find(journals, None if anew else earlier)
-        settled = settle(sweep, found)
+    asked = Asked(planned, recipes, evaluations)
+    with _lock(out.parent), replacing(out) as temporary, RunArrays(out) as arrays:
+        known = _Known.of(out, anew)
+        collected = Collected(journals, asked, population, datasets, provenance, arrays)
+        with creating(temporary, out) as file:
+            study = collected.study(truths or {})
+            write_store(file, study, collected.arranged, arrays)
+        # Last, when nothing but the swap is left: a build that fails keeps nothing aside.
+        kept = known.kept_aside(out, collected.arranged)
+    return collected.report(known, kept)
+
+
+class Collected:
+    """The records of a folder of journals as a sweep asks for them, in the order of a store."""
+
+    def __init__(
+        self,
+        journals: Path,
+        asked: Asked,
+        population: pa.Table,
+        datasets: pa.Table,
+        provenance: Mapping[str, str],
+        arrays: RunArrays,
+    ) -> None:
+        """Raises UserError or OSError as `read_journals`; `arrays` are filled."""
+        self.folder = journals
+        self.problems: dict[str, str] = {}
+        self.records = read_journals(journals, problems=self.problems, arrays=arrays)
+        self.paths = [path for kind in KINDS for path in kind.paths(journals)]
+        self._tables = population, datasets
+        self._provenance, self._planned = provenance, asked.planned
+        runs, evaluations = deduplicate(*split(self.records))
+        there = among(evaluations["run_id"], runs["run_id"])
+        self.waiting = int((~there).sum())
+        self.arranged = self._arranged(runs, evaluations.filter(pa.array(there)), asked)
+
+    def _arranged(self, runs: pa.Table, evaluations: pa.Table, asked: Asked) -> Arranged:
+        planned, names = asked.planned, asked.evaluations
+        mine = np.ones(len(runs), np.bool_) if planned is None else among(runs["run_id"], planned)
+        runs = runs.append_column("planned", pa.array(mine))
+        tested = among(evaluations["run_id"], runs.filter(pa.array(mine))["run_id"])
+        if names is not None:
+            tested &= among(evaluations["evaluation_id"].cast(pa.string()), names)
+        evaluations = evaluations.append_column("planned", pa.array(tested))
+        if isinstance(planned, Mapping):
+            runs = rename_runs(runs, planned)
+        if names:
+            evaluations = rename_evaluations(evaluations, names)
+        population, datasets = self._tables
+        first = {
+            "architecture": population["architecture"].to_pylist(),
+            "dataset": datasets["dataset"].to_pylist(),
+            "recipe": asked.recipes,
+            "journal": [path.name for path in self.paths],
+            "evaluation": list((names or {}).values()),
+        }
+        return arrange(runs, evaluations, first)
+
+    def study(self, truths: Mapping[str, NDArray[np.integer]]) -> Study:
+        """What goes into the store besides the records."""
+        planned = -1 if self._planned is None else len(self._planned)
+        mine = {name: self._truth(name, classes) for name, classes in truths.items()}
+        return Study(*self._tables, self._journals(), self._provenance, planned, mine)
+
+    def _journals(self) -> pa.Table:
+        """The table /journals: how many records of each there are, and how many are set aside."""
+        names = [path.name for path in self.paths]
+        runs, evaluations = self.arranged.runs, self.arranged.evaluations
+        records = _counted([self.records["journal"]], names)
+        kept = _counted([runs["journal"], evaluations["journal"]], names)
+        return pa.table(
+            {
+                "journal": pa.array(names, pa.string()),
+                "records": records,
+                "duplicates": records - kept,
+                "bytes": pa.array([path.stat().st_size for path in self.paths], pa.int64()),
+                "problem": pa.array([self.problems.get(name, "") for name in names], pa.string()),
+            }
+        )
+
+    def _truth(self, dataset: str, classes: NDArray[np.integer]) -> Truth:
+        """A dataset's labels, unless the sweep does not ask for some of the runs on it.
+
+        Those may have been made on other images under the same name. `classes` is (images,), or
+        (images, classes) of zeros and ones.
+        """
+        kind = "class"
+        if classes.ndim == 2:
+            kind, classes = "labels", to_words(classes)
+        runs = self.arranged.runs
+        on_it = pc.equal(runs["dataset"].cast(pa.string()), dataset)
+        runs = runs.filter(pc.and_(on_it, pc.greater(runs["predicted"], 0)))
+        fits = pc.max(runs["predicted"]).as_py() == len(classes)
+        of_sweep = bool(np.asarray(runs["planned"]).all())
+        return Truth(kind, classes.astype(np.uint16) if fits and of_sweep else None)
+
+    def report(self, known: "_Known", kept: str) -> CollectReport:
+        """The report on it; `kept`: what is said of the store that was there, "" if nothing."""
+        runs, evaluations = self.arranged.runs, self.arranged.evaluations
+        count = pc.sum(pc.equal(self.records["record_kind"].cast(pa.string()), "run")).as_py() or 0
+        waiting = f"journals: {self.waiting} evaluations of runs without a record wait for it"
+        notes = [waiting] * bool(self.waiting) + [kept] * bool(kept)
+        return CollectReport(
+            runs=len(runs),
+            new=int((~among(runs["run_id"], known.runs)).sum()),
+            duplicates=count - len(runs),
+            unplanned=int((~np.asarray(runs["planned"])).sum()),
+            failed=pc.sum(pc.equal(runs["status"].cast(pa.string()), "failed")).as_py() or 0,
+            problems=[*self._problems(), *notes],
+            evaluations=len(evaluations),
+            new_evaluations=int((~among(evaluation_keys(evaluations), known.evaluations)).sum()),
+            duplicate_evaluations=len(self.records) - count - len(evaluations) - self.waiting,
+            waiting_evaluations=self.waiting,
+        )
+
+    def _problems(self) -> list[str]:
+        names = [path.name for path in self.paths]
+        said = [f"{name}: {self.problems[name]}" for name in names if name in self.problems]
+        return said + [f"{path.name}: not a journal; ignored" for path in self.strangers()]
+
+    def strangers(self) -> list[Path]:
+        """What lies among the journals and is none."""
+        there = self.folder.iterdir() if self.folder.is_dir() else ()
+        return sorted(p for p in set(there) - set(self.paths) if not p.name.startswith("."))
+
+
+def _counted(columns: Sequence[pa.ChunkedArray], names: Sequence[str]) -> NDArray[np.int64]:
+    """How often each of these names is in the columns."""
+    found = np.zeros(len(names), np.int64)
+    for column in columns:
+        counts = column.cast(pa.string()).value_counts()
+        for name, often in zip(*(field.to_pylist() for field in counts.flatten()), strict=True):
+            found[names.index(name)] += often
+    return found
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is in the store that a collect replaces."""
+
+    runs: pa.Array
+    #: Texts of `evaluation_keys`.
+    evaluations: pa.Array
+    #: There is a file, but it is no store that can be read.
+    unreadable: bool = False
+
+    @classmethod
+    def of(cls, out: Path, anew: bool) -> Self:
+        """What is at `out`; nothing of what cannot be read.
+
+        Raises UserError if it is a newer store or, unless all is made `anew`, none of ours.
+        """
+        nothing = pa.array([], pa.string())
+        if not out.exists():
+            return cls(nothing, nothing)
         try:
-            aside = build(out, sweep, found, settled, known, unreadable)
-        except ForgottenError:  # the store that is there is damaged
-            found = find(journals, None)
-            settled = settle(sweep, found)
-            aside = build(out, sweep, found, settled, known, unreadable)
-    return report_of(settled, found, journals, known, aside)
+            with open_store(out):
+                pass
+        except NewerStoreError:
+            raise
+        except UserError:
+            if not anew:
+                raise
+            return cls(nothing, nothing, unreadable=True)
+        with suppress(*DAMAGE, UserError), opened(out) as file:
+            runs = pa.array(file["runs/run_id"][()].astype(str).astype(object), pa.string())
+            evaluations = evaluations_table(file, ["run_id", "evaluation_id"])
+            return cls(runs, evaluation_keys(evaluations).combine_chunks())
+        return cls(nothing, nothing)
+
+    def kept_aside(self, out: Path, arranged: Arranged) -> str:
+        """Keep the store at `out` under a second name if the new one lacks something of it.
+
+        A line that says so; "" if nothing had to be kept.
+        """
+        counts = {
+            "runs": int((~among(self.runs, arranged.runs["run_id"])).sum()),
+            "evaluations": int(
+                (~among(self.evaluations, evaluation_keys(arranged.evaluations))).sum()
+            ),
+        }
+        gone = " and ".join(f"{number} {what}" for what, number in counts.items() if number)
+        if not gone and not self.unreadable:
+            return ""
+        kept = _second_name(out)
+        if not gone:
+            return f"the store before could not be read; kept: {kept.name}"
+        return f"journals: {gone} of the store before are in none any more; kept: {kept.name}"
+
+
+def _second_name(out: Path) -> Path:
+    """Give the store a second name, under which it stays when it is replaced."""
+    names = (out.with_name(f"{out.stem}-kept-{number}{out.suffix}") for number in count(1))
+    kept = next(path for path in names if not path.exists())
+    try:
+        os.link(out, kept)
+    except OSError:  # a file system without links
+        shutil.copy2(out, kept)
+    return kept
 
 
 @contextmanager
-def _earlier(out: Path, anew: bool) -> Iterator[h5py.File | None]:
-    """The store that is there, if any.
+def _lock(folder: Path) -> Iterator[None]:
+    """Wait until nobody else collects into the same folder, at most PATIENCE seconds.
 
-    Raises UserError if it is newer or, unless all is made `anew`, cannot be read as one of ours.
+    A courtesy that spares doing the same work twice: where there are no locks (some NFS) nobody
+    waits. The lock goes with the process that holds it, and leaves no file.
     """
-    if not out.exists() or (anew and not _is_readable(out)):
-        yield None
-        return
-    with open_store(out):
-        pass
-    with opened(out) as file:
-        yield file
+    with ExitStack() as stack:
+        with suppress(OSError):
+            handle = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, handle)
+            _wait(handle)
+        yield
 
 
-def _is_readable(out: Path) -> bool:
-    try:
-        with open_store(out):
-            return True
-    except NewerStoreError:
-        raise
-    except UserError:
-        return False
+def _wait(handle: int) -> None:
+    began = time.monotonic()
+    with progress_if_long("waiting for another collect (s)", round(PATIENCE)) as report:
+        while (waited := time.monotonic() - began) < PATIENCE:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(SECONDS_BETWEEN_TRIES)
+                report(round(waited))
+            else:
+                return
 
 
 def _remove_stale(out: Path) -> None:

@@ -1,7 +1,10 @@
 """Whether two stores hold the same results."""
 
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -9,28 +12,32 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anynet_study.metrics import CURVES
-from anynet_study.store.columns import read_curve
-from anynet_study.store.evaluations.reading import (
-    COLUMNS,
-    OF_RUN,
-    evaluation_prediction_groups,
-)
+from anynet_study.store.hdf5 import read_curve
 from anynet_study.store.layout import RUN_COLUMNS
-from anynet_study.store.predictions import prediction_groups
+from anynet_study.store.predictions import evaluation_prediction_groups, prediction_groups
 from anynet_study.store.results import ResultStore
+from anynet_study.store.tables import EVALUATION_TABLE
 
 #: Columns of /runs that say how and where a run was made, not what it gave.
 CIRCUMSTANCES = (
-    "message",
-    "seconds",
-    "started",
-    "host",
-    "device",
-    "torch_version",
-    "code_version",
-    "engine",
-    "journal",
+    *("message", "seconds", "started", "host", "device", "torch_version", "code_version"),
+    *("engine", "journal"),
 )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that two stores do not both have, or in which they differ."""
+
+    #: What names the rows of their table, such as `run_id`, and the name of the row.
+    key: str
+    name: str
+    #: "": the row is in one store alone.
+    column: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.name}: {self.what}"
 
 
 def stores_equal(a: Path | ResultStore, b: Path | ResultStore) -> list[str]:
@@ -43,36 +50,46 @@ def stores_equal(a: Path | ResultStore, b: Path | ResultStore) -> list[str]:
     first, second = (
         store if isinstance(store, ResultStore) else ResultStore(store) for store in (a, b)
     )
+    return [str(difference) for difference in differences(first, second, CIRCUMSTANCES)]
+
+
+def differences(
+    first: ResultStore, second: ResultStore, ignored: Collection[str]
+) -> Iterator[Difference]:
+    """Where two stores differ, but for some columns of runs and evaluations."""
     with first, second:
-        return [
-            *_differences("architecture", first.architectures(), second.architectures()),
-            *_differences("dataset", first.datasets(), second.datasets()),
-            *_differences("run_id", _results(first), _results(second)),
-            *_differences("evaluation of", _evaluations(first), _evaluations(second)),
-        ]
+        both = (first, second)
+        yield from _differences("architecture", *(store.architectures() for store in both))
+        yield from _differences("dataset", *(store.datasets() for store in both))
+        yield from _differences("run_id", *(_runs(store, ignored) for store in both))
+        yield from _differences("evaluation of", *(_evaluations(store, ignored) for store in both))
 
 
-def _results(store: ResultStore) -> pd.DataFrame:
-    """One row a run: its scalars, and digests of its curves and predictions."""
-    columns = [name for name in RUN_COLUMNS if name not in CIRCUMSTANCES]
+def _runs(store: ResultStore, ignored: Collection[str]) -> pd.DataFrame:
+    """One row per run: its scalars, and digests of its curves and predictions."""
+    columns = [name for name in RUN_COLUMNS if name not in ignored]
     runs = store.runs([*columns, "spec"])
     with store.file.open() as file:
         return runs.assign(curves=_curve_digests(file), predictions=_prediction_digests(file))
 
 
-def _evaluations(store: ResultStore) -> pd.DataFrame:
-    """One row an evaluation: its scalars, and a digest of its predictions."""
-    names = [name for name in COLUMNS if name not in (*CIRCUMSTANCES, *OF_RUN[1:])]
+def _evaluations(store: ResultStore, ignored: Collection[str]) -> pd.DataFrame:
+    """One row per evaluation: its scalars, and a digest of its predictions."""
+    of_run = ("architecture", "dataset", "recipe", "replicate")
+    names = [name for name in EVALUATION_TABLE if name not in (*ignored, *of_run)]
     found = store.evaluations(names)
     digests = np.full(len(found), "", object)
     if len(found):
         with store.file.open() as file:
             for group in evaluation_prediction_groups(file):
                 for line, row in enumerate(group["row"][()]):
-                    classes = group["classes"][line].tobytes()
-                    digests[row] = blake2b(classes, digest_size=8).hexdigest()
+                    digests[row] = _digest(group["classes"][line].tobytes())
     key = found["run_id"] + " " + found["evaluation_id"]
     return found.assign(predictions=digests).assign(**{"evaluation of": key})
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=8).hexdigest()
 
 
 def _curve_digests(file: h5py.File) -> list[str]:
@@ -90,26 +107,27 @@ def _prediction_digests(file: h5py.File) -> NDArray[np.object_]:
     for group in prediction_groups(file):
         labels = group["labels"][()].tobytes() if "labels" in group else b""
         for row, run in enumerate(group["run"][()]):
-            both = group["classes"][row].tobytes() + labels
-            digests[run] = blake2b(both, digest_size=8).hexdigest()
+            digests[run] = _digest(group["classes"][row].tobytes() + labels)
     return digests
 
 
-def _differences(key: str, first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
+def _differences(key: str, first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Difference]:
     if list(first.columns) != list(second.columns):
-        return [f"columns of {key}: {list(first.columns)} against {list(second.columns)}"]
+        columns = f"{list(first.columns)} against {list(second.columns)}"
+        yield Difference("columns of", key, "", columns)
+        return
     if first.equals(second):
-        return []
+        return
     first, second = first.set_index(key), second.set_index(key)
     both = first.index.intersection(second.index)
-    lines = [f"{key} {name}: only in the first" for name in first.index.difference(both)]
-    lines += [f"{key} {name}: only in the second" for name in second.index.difference(both)]
+    for index, which in ((first.index, "first"), (second.index, "second")):
+        for name in index.difference(both):
+            yield Difference(key, str(name), "", f"only in the {which}")
     left, right = first.loc[both], second.loc[both]
     for column in left.columns:
-        one, other = left[column], right[column]
-        unequal = (one != other) & ~(one.isna() & other.isna())
-        lines += [
-            f"{key} {name}: {column} {one[name]} against {other[name]}"
-            for name in both[unequal.to_numpy()]
-        ]
-    return lines
+        mine: pd.Series[Any] = left[column]
+        other: pd.Series[Any] = right[column]
+        unequal = (mine != other) & ~(mine.isna() & other.isna())
+        for name in both[unequal.to_numpy()]:
+            what = f"{column} {mine[name]} against {other[name]}"
+            yield Difference(key, str(name), column, what)

@@ -11,14 +11,13 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
 
 import pyarrow as pa
 
 from anynet_study.errors import UserError
-from anynet_study.store.kind import RecordKind
 
 CONTINUATION = b"\xff\xff\xff\xff"
 END_OF_STREAM = CONTINUATION + bytes(4)
@@ -31,6 +30,9 @@ _MARK = re.compile(rb"record v([0-9]{3}) crc32=([0-9a-f]{8}) body=([0-9]{12})")
 # Where a frame may begin: the continuation marker and a metadata length in 1..2^24.
 _BEGINNING = re.compile(rb"(?=\xff{4}(?!\x00{4})[\x00-\xff]{3}\x00)")
 _NO_CRC = b"%08x" % 0
+#: Arrow reads so many small messages at a time, while what it made of them is in the cache.
+TOGETHER = 256
+_ONE_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,39 +42,11 @@ class Frame:
     offset: int
     end: int
     message: bytes
-    #: What it states of itself.
-    crc32: int
+    #: The version of its record that it states.
     version: int
 
-    def batch(self, kind: RecordKind[Any]) -> pa.RecordBatch:
-        """The record as a row of the newest schema of its kind.
 
-        Raises ValueError or OSError if it is not one row of the schema of its version.
-        """
-        return kind.completed(decode(self.message, kind.schemas[self.version - 1]))
-
-
-@dataclass
-class Reading:
-    """How far a file was read, and what was found."""
-
-    #: What is wrong with the bytes before `end`, and with those after it.
-    problems: list[str] = field(default_factory=list)
-    tail: str = ""
-    #: What is before `end` will not change; the last whole frame of it begins at `last`.
-    end: int = 0
-    last: int = 0
-    crc32: int = 0
-    #: How many records of its kind were found.
-    records: int = 0
-
-    @property
-    def problem(self) -> str:
-        """All that is wrong, "" if nothing."""
-        return "; ".join([*self.problems, self.tail] if self.tail else self.problems)
-
-
-class NotAFrameError(Exception):
+class _NotAFrameError(Exception):
     """The bytes here are not a whole record; `short` if the file ends before they could be."""
 
     def __init__(self, short: bool) -> None:
@@ -92,14 +66,10 @@ class FileBytes:
         """`length` bytes, or as many as there are."""
         begin, length = offset - self._start, min(length, self.size - offset)
         if begin < 0 or begin + length > len(self._held):
-            self.fetch(offset, max(length, SCAN_WINDOW))
+            wanted = min(max(length, SCAN_WINDOW), self.size - offset)
+            self._held, self._start = os.pread(self._handle, wanted, offset), offset
             begin = 0
         return self._held[begin : begin + length]
-
-    def fetch(self, offset: int, length: int) -> None:
-        """Read these bytes now."""
-        wanted = min(length, self.size - offset)
-        self._held, self._start = os.pread(self._handle, wanted, offset), offset
 
 
 def encode(batch: pa.RecordBatch, version: int) -> bytes:
@@ -116,17 +86,25 @@ def encode(batch: pa.RecordBatch, version: int) -> bytes:
     mark = _MARK.search(frame, 8, metadata_end)
     assert mark is not None, "Arrow keeps custom metadata as plain bytes"
     frame[slice(*mark.span(3))] = b"%012d" % (len(frame) - metadata_end)
-    crc_at = slice(*mark.span(2))
-    frame[crc_at] = b"%08x" % zlib.crc32(frame)
+    frame[slice(*mark.span(2))] = b"%08x" % zlib.crc32(frame)
     return bytes(frame)
 
 
-def decode(message: bytes, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch in a frame. Raises ValueError or OSError if it is not one row of `schema`."""
-    batch = pa.ipc.read_record_batch(pa.py_buffer(message), schema)
-    batch.validate(full=True)
-    if batch.num_rows != 1:
-        raise ValueError(f"{batch.num_rows} rows where one belongs")
+def decode(messages: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
+    """The rows in frames of one schema.
+
+    Raises ValueError or OSError if not each of them is one valid row without missing values.
+    """
+    header, parts = schema.serialize().to_pybytes(), []
+    for first in range(0, len(messages), TOGETHER):
+        stream = b"".join([header, *messages[first : first + TOGETHER], END_OF_STREAM])
+        with pa.ipc.open_stream(pa.py_buffer(stream), options=_ONE_THREAD) as reader:
+            parts.append(reader.read_all().combine_chunks())
+    table = pa.concat_tables(parts).combine_chunks()
+    table.validate(full=True)
+    if len(table) != len(messages):
+        raise ValueError(f"{len(table)} rows where {len(messages)} belong")
+    (batch,) = table.to_batches()
     if any(map(_lacks_value, batch.columns)):
         raise ValueError("a value is missing")
     return batch
@@ -137,37 +115,6 @@ def _lacks_value(column: pa.Array) -> bool:
     return bool(column.null_count or (lists and column.flatten().null_count))
 
 
-def read_frame(data: FileBytes, offset: int, version: int) -> Frame:
-    """The frame that begins at `offset`.
-
-    Raises NotAFrameError if there is none, UserError if a newer version than `version` wrote it.
-    """
-    prefix = data.at(offset, 8)
-    length = int.from_bytes(prefix[4:], "little")
-    if not (prefix + CONTINUATION[len(prefix) :]).startswith(CONTINUATION):
-        raise NotAFrameError(short=False)
-    if len(prefix) == 8 and not 0 < length <= MAX_METADATA:
-        raise NotAFrameError(short=False)
-    head = data.at(offset, 8 + length)
-    if len(prefix) < 8 or len(head) < 8 + length:
-        raise NotAFrameError(short=True)
-    mark = _MARK.search(head)
-    if mark is None or int(mark[3]) > MAX_BODY:
-        raise NotAFrameError(short=False)
-    end = offset + 8 + length + int(mark[3])
-    if end > data.size:
-        raise NotAFrameError(short=True)
-    frame, crc32 = data.at(offset, end - offset), int(mark[2], 16)
-    if _crc(frame, mark.start(2)) != crc32:
-        raise NotAFrameError(short=False)
-    if int(mark[1]) > version:
-        raise UserError(
-            f"{data.name}: holds records of version {int(mark[1])}, this anynet-study reads up to "
-            f"{version}: install the newer one"
-        )
-    return Frame(offset, end, frame, crc32, int(mark[1]))
-
-
 def checksum_places(message: bytes) -> tuple[tuple[int, int], tuple[int, int]]:
     """Where a whole frame states its CRC-32, and where the length of its body."""
     mark = _MARK.search(message)
@@ -175,26 +122,57 @@ def checksum_places(message: bytes) -> tuple[tuple[int, int], tuple[int, int]]:
     return mark.span(2), mark.span(3)
 
 
-def frames(data: FileBytes, version: int, reading: Reading) -> Iterator[Frame]:
-    """Every whole frame from byte `reading.end` on, in order; `reading` says what was found."""
-    offset = reading.end
+def frames(data: FileBytes, start: int, version: int, problems: list[str]) -> Iterator[Frame]:
+    """Every whole frame from byte `start` on, in order; `problems` says what was skipped.
+
+    Raises UserError for a frame that a newer version than `version` wrote.
+    """
+    offset = start
     while offset < data.size:
         try:
-            frame = read_frame(data, offset, version)
-        except NotAFrameError as fault:
+            frame = _read_frame(data, offset, version)
+        except _NotAFrameError as fault:
             if data.at(offset, len(END_OF_STREAM)) == END_OF_STREAM:
-                offset = reading.end = offset + len(END_OF_STREAM)
+                offset += len(END_OF_STREAM)
                 continue
             following = _next_frame(data, offset + 1, version)
-            said = _describe(offset, following, data.size, fault.short)
+            problems.append(_describe(offset, following, data.size, fault.short))
             if following is None:
-                reading.tail = said
                 return
-            reading.problems.append(said)
             frame = following
-        offset = reading.end = frame.end
-        reading.last, reading.crc32 = frame.offset, frame.crc32
+        offset = frame.end
         yield frame
+
+
+def _read_frame(data: FileBytes, offset: int, version: int) -> Frame:
+    """The frame that begins at `offset`.
+
+    Raises _NotAFrameError if there is none, UserError if a newer version than `version` wrote it.
+    """
+    prefix = data.at(offset, 8)
+    length = int.from_bytes(prefix[4:], "little")
+    if not (prefix + CONTINUATION[len(prefix) :]).startswith(CONTINUATION):
+        raise _NotAFrameError(short=False)
+    if len(prefix) == 8 and not 0 < length <= MAX_METADATA:
+        raise _NotAFrameError(short=False)
+    head = data.at(offset, 8 + length)
+    if len(prefix) < 8 or len(head) < 8 + length:
+        raise _NotAFrameError(short=True)
+    mark = _MARK.search(head)
+    if mark is None or int(mark[3]) > MAX_BODY:
+        raise _NotAFrameError(short=False)
+    end = offset + 8 + length + int(mark[3])
+    if end > data.size:
+        raise _NotAFrameError(short=True)
+    frame = data.at(offset, end - offset)
+    if _crc(frame, mark.start(2)) != int(mark[2], 16):
+        raise _NotAFrameError(short=False)
+    if int(mark[1]) > version:
+        raise UserError(
+            f"{data.name}: holds records of version {int(mark[1])}, this anynet-study reads up to "
+            f"{version}: install the newer one"
+        )
+    return Frame(offset, end, frame, int(mark[1]))
 
 
 def _crc(frame: bytes, at: int) -> int:
@@ -207,8 +185,8 @@ def _next_frame(data: FileBytes, start: int, version: int) -> Frame | None:
     for window in range(start, data.size, SCAN_WINDOW):
         for match in _BEGINNING.finditer(data.at(window, SCAN_WINDOW + 7)):
             try:
-                return read_frame(data, window + match.start(), version)
-            except NotAFrameError:
+                return _read_frame(data, window + match.start(), version)
+            except _NotAFrameError:
                 continue
     return None
 

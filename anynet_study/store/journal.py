@@ -1,60 +1,225 @@
-"""Reading workers' journals, also while they are being written."""
+"""A worker's journals: Arrow IPC streams of finished work that only this worker writes.
+
+One of runs, and one of evaluations of runs. Journals are the truth of a study; the HDF5 store can
+be rebuilt from them at any time. They can be read while they are being written.
+"""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from sys import intern
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import Any, BinaryIO, ClassVar, Generic, Self
 
+import numpy as np
 import pyarrow as pa
 
-from anynet_study.store.decoding import Columns
-from anynet_study.store.evaluations.record import EVALUATION, EvaluationRecord
-from anynet_study.store.frames import FileBytes, Frame, Reading, frames
-from anynet_study.store.kind import RecordKind
-from anynet_study.store.record import RunRecord
-from anynet_study.store.run_kind import RUN
-from anynet_study.store.sound import NO_RECORD, no_record, records_of
-
-T = TypeVar("T")
+from anynet_study.metrics import CURVES
+from anynet_study.store.frames import END_OF_STREAM, FileBytes, Frame, decode, encode, frames
+from anynet_study.store.records import (
+    EVALUATION,
+    KINDS,
+    RECORDS,
+    RUN,
+    EvaluationRecord,
+    Record,
+    RecordKind,
+    RunRecord,
+    joined,
+    lengths_of,
+    records_table,
+)
+from anynet_study.store.run_arrays import RunArrays
 
 #: Records are decoded in blocks of this size, so that the arrays of one block are in memory.
 BLOCK_BYTES = 1 << 25
+#: What is raised for bytes that are no record.
+_NO_RECORD = (pa.ArrowException, ValueError, OSError)
+
+
+class _Writer(Generic[Record]):
+    """Appends records to a new journal; a record is on disk when `append` returns."""
+
+    _kind: ClassVar[RecordKind[Any]]
+
+    def __init__(self, path: Path) -> None:
+        """Raises FileExistsError if there is a file at `path`, ValueError for another ending.
+
+        A worker never shares or goes on with a journal, so its name holds what makes the worker
+        unique (job, host, process).
+        """
+        if not self._kind.owns(path):
+            raise ValueError(f"{path}: names of such journals end with {self._kind.suffix}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("xb", buffering=0)
+        self._end = 0
+        self._write(self._kind.schema.serialize().to_pybytes())
+
+    def append(self, record: Record) -> None:
+        """Write one record and fsync. On OSError (a full disk) the journal is as it was before."""
+        self._write(encode(self._kind.to_batch(record), self._kind.version))
+
+    def close(self) -> None:
+        """End the stream; a journal that was never closed loses nothing."""
+        if not self._file.closed:
+            self._write(END_OF_STREAM)
+            self._file.close()
+
+    def _write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+            os.fsync(self._file.fileno())
+        except BaseException:
+            # Half a record in the middle would be damage; the next append starts clean.
+            self._file.truncate(self._end)
+            self._file.seek(self._end)
+            raise
+        self._end += len(data)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class JournalWriter(_Writer[RunRecord]):
+    """Appends runs to a new journal, `*.arrow`."""
+
+    _kind = RUN
+
+
+class EvaluationWriter(_Writer[EvaluationRecord]):
+    """Appends evaluations of runs to a new journal, `*.evaluations.arrow`."""
+
+    _kind = EVALUATION
 
 
 @dataclass(frozen=True)
-class JournalRead(Generic[T]):
+class JournalRead(Generic[Record]):
     """What a journal holds: every whole record, and what is wrong with the file, if anything."""
 
-    records: list[T]
+    records: list[Record]
     problem: str | None
 
 
-def journal_frames(kind: RecordKind[Any], path: Path, reading: Reading) -> Iterator[Frame]:
-    """The whole records of a journal as it is now, in order; a worker may be writing it.
+def read_journal(path: Path) -> JournalRead[RunRecord]:
+    """Every whole record of a journal of runs; never an exception for what the bytes are.
 
-    `reading` says from where on (its `end`), and then how far it was read and what is wrong.
-    Raises UserError if a newer version wrote it, OSError if it cannot be read.
+    Raises UserError if a newer version wrote it, OSError if the file cannot be read.
     """
+    return _read(RUN, path)
+
+
+def read_evaluations(path: Path) -> JournalRead[EvaluationRecord]:
+    """Every whole record of a journal of evaluations; otherwise as `read_journal`."""
+    return _read(EVALUATION, path)
+
+
+def _read(kind: RecordKind[Record], path: Path) -> JournalRead[Record]:
+    problems: list[str] = []
+    blocks = list(_blocks(kind, path, 0, problems))
+    records = [
+        kind.from_batch(batch.slice(row, 1)) for _, batch in blocks for row in range(len(batch))
+    ]
+    return JournalRead(records, "; ".join(problems) or None)
+
+
+def read_journals(
+    journals: Path | Iterable[Path],
+    after: Mapping[str, int] | None = None,
+    problems: dict[str, str] | None = None,
+    arrays: RunArrays | None = None,
+) -> pa.Table:
+    """Every whole record of a folder of journals (or of some journals) as a table of RECORDS.
+
+    Runs first, then evaluations; within these by journal, and as they lie there. `after` says for
+    some journals (by name) from which byte on they are read: the largest `end` of an earlier
+    call, whose records are then left out. In `problems`, journals of which something was skipped
+    (a torn tail, damage, what is no record) get a line that says what. To `arrays` the arrays of
+    every record are added, in the order of the table; else they stay on disk.
+
+    Raises UserError if a newer version wrote a journal, and OSError if one cannot be read: what
+    cannot be read now must not be mistaken for work that is missing.
+    """
+    some = journals if isinstance(journals, Path) else list(journals)
+    found = [RECORDS.empty_table()]
+    for kind in KINDS:
+        paths = kind.paths(some) if isinstance(some, Path) else filter(kind.owns, some)
+        for path in paths:
+            wrong: list[str] = []
+            for records, batch in _blocks(kind, path, (after or {}).get(path.name, 0), wrong):
+                found.append(_summary(kind, path, records, batch))
+                if arrays is not None:
+                    arrays.append_rows(batch)
+            if wrong and problems is not None:
+                problems[path.name] = "; ".join(wrong)
+    return joined(found)
+
+
+def finished_runs(folder: Path) -> dict[str, str]:
+    """Status of every run in the folder's journals by run_id; a failure yields to a success.
+
+    Raises as `read_journals`.
+    """
+    finished: dict[str, str] = {}
+    records = read_journals(RUN.paths(folder))
+    pairs = zip(records["run_id"].to_pylist(), records["status"].to_pylist(), strict=True)
+    for run_id, status in pairs:
+        if finished.get(run_id, "failed") == "failed":
+            finished[run_id] = intern(status)  # of a million runs, a few texts
+    return finished
+
+
+def finished_evaluations(folder: Path) -> set[tuple[str, str]]:
+    """(run_id, evaluation_id) of every evaluation in the folder's journals.
+
+    Raises as `read_journals`.
+    """
+    records = read_journals(EVALUATION.paths(folder))
+    ids = (records[name].to_pylist() for name in ("run_id", "evaluation_id"))
+    return set(zip(*ids, strict=True))
+
+
+def _summary(
+    kind: RecordKind[Any], path: Path, records: Sequence[Frame], batch: pa.RecordBatch
+) -> pa.Table:
+    """The rows of RECORDS of these records."""
+    columns: dict[str, Any] = {
+        name: batch[name] for name in batch.schema.names if name in RECORDS.names
+    }
+    columns |= {
+        "record_kind": kind.name,
+        "predicted": lengths_of(batch["predictions"]),
+        "journal": path.name,
+        "offset": np.array([frame.offset for frame in records], np.int64),
+        "end": np.array([frame.end for frame in records], np.int64),
+    }
+    if kind is RUN:
+        columns |= {"spec_bytes": lengths_of(batch["spec"]), "epochs": lengths_of(batch[CURVES[0]])}
+    return records_table(columns, len(batch))
+
+
+def _blocks(
+    kind: RecordKind[Any], path: Path, start: int, problems: list[str]
+) -> Iterator[tuple[Sequence[Frame], pa.RecordBatch]]:
+    """The records of a journal as it is now, some dozen MB at a time, as their newest version."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         header = _end_of_header(kind, file, size)
-        reading.end = reading.end or header or 0
-        yield from frames(FileBytes(file, size), kind.version, reading)
-    if size and header is None and not reading.crc32:
-        whose = f"not a journal of {kind.name.split()[-1]}s"
-        reading.problems, reading.tail = [], f"{whose}, or ends inside its header"
-
-
-def journal_blocks(
-    kind: RecordKind[Any], path: Path, reading: Reading
-) -> Iterator[tuple[Sequence[Frame], Columns]]:
-    """The records of a journal, some dozen MB at a time; otherwise as `journal_frames`."""
-    for block in _in_blocks(journal_frames(kind, path, reading)):
-        records, columns = records_of(kind, block, reading.problems)
-        reading.records += len(records)
-        yield records, columns
+        damaged: list[str] = []
+        seen = False
+        whole = frames(FileBytes(file, size), max(start, header or 0), kind.version, damaged)
+        for block in _in_blocks(whole):
+            seen = True
+            for version, some in groupby(block, lambda frame: frame.version):
+                yield from _records(kind, list(some), version, problems)
+    if size and header is None and not seen:
+        damaged = [f"not a journal of {kind.name}s, or ends inside its header"]
+    problems += damaged
 
 
 def _in_blocks(records: Iterator[Frame]) -> Iterator[list[Frame]]:
@@ -71,57 +236,32 @@ def _in_blocks(records: Iterator[Frame]) -> Iterator[list[Frame]]:
         yield block
 
 
-def read_journal(path: Path) -> JournalRead[RunRecord]:
-    """Every whole record of a journal of runs; never an exception for what the bytes are.
-
-    Raises UserError if a newer version wrote it, OSError if the file cannot be read.
-    """
-    return _read(RUN, path)
-
-
-def read_evaluations(path: Path) -> JournalRead[EvaluationRecord]:
-    """Every whole record of a journal of evaluations; otherwise as `read_journal`."""
-    return _read(EVALUATION, path)
-
-
-def _read(kind: RecordKind[T], path: Path) -> JournalRead[T]:
-    reading = Reading()
-    records: list[T] = []
-    for frame in journal_frames(kind, path, reading):
-        try:
-            records.append(kind.from_batch(frame.batch(kind)))
-        except NO_RECORD as error:
-            reading.problems.append(no_record(kind, frame, error))
-    return JournalRead(records, reading.problem or None)
-
-
-def finished_runs(folder: Path) -> dict[str, str]:
-    """Status of every run in the folder's journals by run_id; a failure yields to a success.
-
-    Raises as `journal_frames`: a run that cannot be read now must not be mistaken for a missing
-    one.
-    """
-    finished: dict[str, str] = {}
-    for path in RUN.paths(folder):
-        for _, columns in journal_blocks(RUN, path, Reading()):
-            ids, statuses = columns.texts("run_id"), columns.texts("status")
-            for run_id, status in zip(ids.to_pylist(), statuses.to_pylist(), strict=True):
-                if finished.get(run_id, "failed") == "failed":
-                    finished[run_id] = intern(status)  # of a million runs, a few texts
-    return finished
-
-
-def finished_evaluations(folder: Path) -> set[tuple[str, str]]:
-    """(run_id, evaluation_id) of every evaluation in the folder's journals.
-
-    Raises as `finished_runs`.
-    """
-    finished: set[tuple[str, str]] = set()
-    for path in EVALUATION.paths(folder):
-        for _, columns in journal_blocks(EVALUATION, path, Reading()):
-            ids = (columns.texts(name).to_pylist() for name in ("run_id", "evaluation_id"))
-            finished.update(zip(*ids, strict=True))
-    return finished
+def _records(
+    kind: RecordKind[Any], found: Sequence[Frame], version: int, problems: list[str]
+) -> Iterator[tuple[Sequence[Frame], pa.RecordBatch]]:
+    """The frames of one version that are records of a kind; `problems` says which are none."""
+    alone = len(found) == 1
+    try:
+        batch = decode([frame.message for frame in found], kind.schemas[version - 1])
+        batch = kind.completed(batch)
+        doubtful = np.flatnonzero(kind.doubtful(batch)).tolist()
+        if alone and doubtful:
+            kind.from_batch(batch)
+    except _NO_RECORD as error:
+        if alone:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            problems.append(f"the record at byte {found[0].offset} is not {kind.called}: {reason}")
+        else:  # one or a few of them are damaged
+            for frame in found:
+                yield from _records(kind, [frame], version, problems)
+        return
+    if doubtful and not alone:
+        good = np.ones(len(found), np.bool_)
+        good[doubtful] = [any(_records(kind, [found[row]], version, problems)) for row in doubtful]
+        batch = batch.filter(pa.array(good))
+        found = [frame for frame, kept in zip(found, good.tolist(), strict=True) if kept]
+    if found:
+        yield found, batch
 
 
 def _end_of_header(kind: RecordKind[Any], file: BinaryIO, size: int) -> int | None:

@@ -14,9 +14,10 @@ FIRST_WITH_ENGINE = 4
 FIRST_WITH_TEST_ERROR = 5
 
 LAYOUT = """\
-Results of a study of CNN architectures: one row a run, a run being one architecture trained on one
-dataset. Text is UTF-8, rows are counted from 0, errors are in percent. A missing number is NaN: a
-column of whole numbers in which some are missing is float64. A missing text is empty.
+Results of a study of CNN architectures: one row per run, a run being one architecture trained on
+one dataset. Text is UTF-8, rows are counted from 0, errors are in percent.
+A missing number is NaN: a column of whole numbers in which some are missing is float64. A missing
+text is empty.
 
 ROOT ATTRIBUTES
 format          "anynet-study results"
@@ -27,11 +28,11 @@ schema_version  5 (in version 4, there was no test_error of curves and no error 
 created         when this file was made, ISO 8601, UTC
 planned_runs    how many runs the sweep asks for; -1 if that was not said
 layout          this text
-seal            CRC-32 of all that HDF5 does not check itself when it is read (attributes, texts of
-                varying length, arrays without chunks)
+seal            older files alone, instead of /checksums: CRC-32 of all that HDF5 does not check
+                itself when it is read (attributes, texts of varying length, arrays without chunks)
 
 TABLES  A group whose attribute `columns` lists its columns in order, all of one length.
-/architectures  the population, one row an architecture: id `architecture`; depth d, width w,
+/architectures  the population, one row per architecture: id `architecture`; depth d, width w,
                 bottleneck ratio b, group width g and stride s of its stages (d1, d2, ..., s1, s2,
                 ...), missing from the first stage on that it lacks; stem; stem_width; block, the
                 type of its blocks; se_ratio of their squeeze-and-excitation, 0: none; weight,
@@ -39,15 +40,15 @@ TABLES  A group whose attribute `columns` lists its columns in order, all of one
                 of the architecture in the design space over that of being drawn; flops
                 (multiply-adds), parameters and activations (counts). Older stores lack some of
                 these columns. The attribute `sampling` is JSON: how the population was drawn.
-/datasets       one row a dataset: label `dataset`; base; role (source, family, target, extra);
+/datasets       one row per dataset: label `dataset`; base; role (source, family, target, extra);
                 classes, train_images, test_images (counts); metric (top1, top5, balanced_accuracy,
                 macro_f1, quadratic_kappa, auroc: errors are 100 (1 - value), at most 100); chance
                 (error of the best guess that is the same for all images); epochs; content_hash;
                 variant (JSON); and class_names, a JSON list in the order of the classes' numbers,
                 missing from older stores.
-/journals       one row a journal, or an imported file, that the store was made from: journal (file
+/journals       one row per journal or imported file that the store was made from: journal (file
                 name), records, duplicates (records set aside), bytes, problem ("" if none).
-/runs           one row a run, ordered by architecture, dataset, recipe, replicate, run_id:
+/runs           one row per run, ordered by architecture, dataset, recipe, replicate, run_id:
   run_id        hash of everything that determines the run's result, fixed-length ASCII; of an
                 imported run: of its names, which are its specification
   replicate     number of the repetition, from 0
@@ -62,11 +63,11 @@ TABLES  A group whose attribute `columns` lists its columns in order, all of one
                 ("", oom, data, timeout, node, code), message, metric, host, device,
                 torch_version, code_version, engine (of training: reference, fast, "" if not
                 known), journal: an integer i standing for the text /labels/<column>[i]
-/labels         one 1-D text array a coded column. /labels/architecture begins with the rows of
+/labels         one 1-D text array per coded column. /labels/architecture begins with the rows of
                 /architectures and /labels/dataset with those of /datasets, in their order, so
                 these two integers are row numbers there as well. /labels/recipe is in the order
                 of the sweep: the first is the main recipe.
-/evaluations    one row an evaluation of a trained run on a further test set, ordered by run,
+/evaluations    one row per evaluation of a trained run on a further test set, ordered by run,
                 evaluation, evaluation_id:
   run           the row of /runs that was evaluated
   images        number of test images
@@ -81,35 +82,35 @@ TABLES  A group whose attribute `columns` lists its columns in order, all of one
                 evaluation of given weights), evaluation_id (16 hexadecimal digits, the start of
                 the SHA-256 of identity), host, journal: an integer i standing for the text
                 /labels/<column>[i]
-  predictions   one group a dataset (of the runs), in it one an evaluation that has any, named by
+  predictions   one group per dataset (of the runs), in it one per evaluation that has any, named by
                 them as the groups of /predictions are; attributes `dataset` and `evaluation`. In
-                each, `classes` as in /predictions, one row an evaluated run; and `row`: the row of
+                each, `classes` as in /predictions, one row per evaluated run; and `row`: the row of
                 /evaluations that each of them belongs to, ascending.
 
 ARRAYS
 /curves         per-epoch curves of all runs end to end: train_loss, test_loss (nats), train_top1,
                 train_top5, test_top1, test_top5 (errors in percent), test_error (on the run's
                 metric, NaN where that was not recorded), float32. Run r has elements offsets[r] up
-                to, not including, offsets[r + 1] of each, one an epoch.
+                to, not including, offsets[r + 1] of each, one per epoch.
 /specs          text: the bytes of every run's canonical JSON specification end to end; run r has
                 text[offsets[r] : offsets[r + 1]].
-/predictions    one group a dataset that has any, its attribute `dataset` the label; the group is
+/predictions    one group per dataset that has any, its attribute `dataset` the label; the group is
                 named by the label, in which % . and / are written %25 %2E %2F.
-  classes       uint16, one row a run, one column a test image in test order: the predicted class;
-                65535 where the run has none
+  classes       uint16, one row per run, one column per test image in test order: the predicted
+                class; 65535 where the run has none
   run           the row of /runs that each row belongs to, ascending
-  labels        uint16, one a test image: its true class, 65535 where unknown; not in every group
+  labels        uint16, one per test image: its true class, 65535 where unknown; not in every group
                 The attribute `kind` of a group is "class"; or "correct" where only that is known:
                 classes are then 1 for a right prediction and 0 for a wrong one, and labels all 1;
                 or "labels" where an image can have several classes: it then has as many columns
                 as there are fifteens of classes, and bit b of column w is class 15 w + b.
 /provenance     scalar text: a JSON object saying what made the store.
-/collected      for the next collect of the journals alone, which reads only what is new in them:
-                where the record of every run is, and what they called it. May be missing.
+/checksums      scalar text: a JSON object with the CRC-32 of every array, by its path, and of every
+                attribute, by path@name. Missing from older files.
 
-THE TABLE OF ERRORS that analyses begin with has a row an architecture and a column a dataset, each
-the mean of `error` over the runs of that architecture and dataset with planned 1 and recipe 0 whose
-error is not NaN.
+THE TABLE OF ERRORS that analyses begin with has a row per architecture and a column per dataset,
+each the mean of `error` over the runs of that architecture and dataset with planned 1 and recipe 0
+whose error is not NaN.
 
 Texts are of fixed length, padded with NUL (h5py gives bytes: decode them); of varying length where
 padding would be a waste. Chunked arrays are compressed with gzip and carry a Fletcher-32 checksum,

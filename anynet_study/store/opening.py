@@ -8,7 +8,7 @@ import h5py
 from pyarrow.lib import ArrowException
 
 from anynet_study.errors import UserError
-from anynet_study.store.attributes import get_text
+from anynet_study.store.hdf5 import get_text
 from anynet_study.store.layout import FORMAT, SCHEMA_VERSION
 
 #: What reading a damaged file comes to, but for a UserError.

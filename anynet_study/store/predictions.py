@@ -9,17 +9,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.store.attributes import get_text
-from anynet_study.store.layout import prediction_group
+from anynet_study.store.hdf5 import get_text
+from anynet_study.store.layout import evaluation_group, prediction_group
 from anynet_study.store.opening import StoreFile
+from anynet_study.store.tables import evaluation_labels
 
 #: Whole runs of so many bytes are read at a time where only some images are asked for.
 BLOCK_BYTES = 1 << 24
 
 
+@dataclass(frozen=True)
+class Truth:
+    """The true classes of a dataset's test images."""
+
+    #: What the predictions are: "class", "correct" or "labels" (`layout`).
+    kind: str
+    #: (images,), or (images x words,) of kind "labels"; None where they are not known.
+    labels: NDArray[np.uint16] | None
+
+
 def prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:
     """The groups of all datasets. Raises KeyError where one is damaged, as `values` does not."""
     return (file["predictions"][name] for name in file["predictions"])
+
+
+def truths_in(file: h5py.File) -> dict[str, Truth]:
+    """The true classes of every dataset that has predictions."""
+    return {
+        get_text(group, "dataset"): Truth(
+            get_text(group, "kind", "class"),
+            group["labels"][()] if "labels" in group else None,
+        )
+        for group in prediction_groups(file)
+    }
 
 
 def predictions_in(file: h5py.File, dataset: str) -> h5py.Group:
@@ -32,7 +54,7 @@ def predictions_in(file: h5py.File, dataset: str) -> h5py.Group:
 
 
 @dataclass(frozen=True)
-class Part:
+class PredictionRows:
     """Predictions on one test set in one file."""
 
     file: StoreFile
@@ -52,9 +74,23 @@ class PredictionArray:
     dtype = np.dtype(np.uint16)
     ndim = 2
 
-    def __init__(self, parts: Sequence[Part], images: int) -> None:
+    def __init__(self, parts: Sequence[PredictionRows], images: int) -> None:
         self._parts = parts
         self.shape = (sum(len(part.rows) for part in parts), images)
+
+    @classmethod
+    def joined(cls, arrays: Sequence["PredictionArray"]) -> "PredictionArray":
+        """Arrays of one width below each other."""
+        return cls([part for array in arrays for part in array._parts], arrays[0].shape[1])
+
+    def take(self, lines: NDArray[np.int64]) -> "PredictionArray":
+        """These lines of it, ascending; nothing is read."""
+        parts, first = [], 0
+        for part in self._parts:
+            mine = lines[(lines >= first) & (lines < first + len(part.rows))] - first
+            parts.append(PredictionRows(part.file, part.group, part.rows[mine]))
+            first += len(part.rows)
+        return PredictionArray(parts, self.shape[1])
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -98,3 +134,26 @@ def _neighbours(places: NDArray[np.int64], most: int) -> Iterator[NDArray[np.int
     breaks = np.flatnonzero(np.diff(places) != 1) + 1
     for run in np.split(np.arange(len(places)), breaks):
         yield from (run[start : start + most] for start in range(0, len(run), most))
+
+
+def evaluation_predictions_in(file: h5py.File, dataset: str, evaluation: str) -> h5py.Group:
+    """The group of predictions of an evaluation. Raises UserError where there is none."""
+    group = file.get(evaluation_group(dataset, evaluation))
+    if group is None:
+        there = list(dict.fromkeys(evaluations_with_predictions(file, dataset)))
+        said = f"there are: {', '.join(there)}" if there else "of none there are any"
+        raise UserError(f"no predictions of evaluation {evaluation} on {dataset}; {said}")
+    return group
+
+
+def evaluations_with_predictions(file: h5py.File, dataset: str) -> list[str]:
+    """Names of the evaluations of runs on a dataset of which there are predictions."""
+    parent = evaluation_group(dataset, "x").rpartition("/")[0]
+    names = evaluation_labels(file, "evaluation") if parent in file else []
+    return [name for name in names if evaluation_group(dataset, name) in file]
+
+
+def evaluation_prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:
+    """The groups of predictions of all evaluations."""
+    parent = file["evaluations/predictions"]
+    return (parent[dataset][name] for dataset in parent for name in parent[dataset])

@@ -1,8 +1,10 @@
-"""A results store as tables."""
+"""A results store as tables, and what one store and several have in common."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -10,30 +12,320 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.store.arrow_columns import read_table, table_columns
-from anynet_study.store.arrow_tables import (
+from anynet_study.metrics import CURVES
+from anynet_study.store.errors import (
+    Reduction,
+    check_alike,
+    check_metric,
+    error_table,
+    has_curve,
+    in_order,
+    on_metric,
+)
+from anynet_study.store.hdf5 import get_text, read_column
+from anynet_study.store.layout import RUN_COLUMNS
+from anynet_study.store.opening import StoreFile
+from anynet_study.store.predictions import (
+    PredictionArray,
+    PredictionRows,
+    evaluation_predictions_in,
+    predictions_in,
+)
+from anynet_study.store.records import OWN_TEST_SET
+from anynet_study.store.tables import (
+    CURVE_KEYS,
+    EVALUATION_TABLE,
+    EVALUATIONS_SHOWN,
     check_columns,
     curves_table,
+    evaluations_table,
+    read_table,
     runs_columns,
     runs_table,
+    table_columns,
+    to_pandas,
 )
-from anynet_study.store.attributes import get_text
-from anynet_study.store.columns import read_column
-from anynet_study.store.errors_table import Selection, run_errors
-from anynet_study.store.evaluations.reading import (
-    COLUMNS,
-    evaluation_predictions_in,
-    evaluation_selection,
-    evaluations_table,
-)
-from anynet_study.store.opening import StoreFile
-from anynet_study.store.pandas_tables import to_pandas
-from anynet_study.store.predictions import Part, PredictionArray, predictions_in
-from anynet_study.store.reading import CURVE_COLUMNS, Results, TableName
+
+TableName = Literal[
+    "runs",
+    "architectures",
+    "datasets",
+    "curves",
+    "errors",
+    "evaluations",
+    "journals",
+    "provenance",
+]
+
+
+class Results(ABC):
+    """Read access to the results of a study, or of several; only what is asked for is read.
+
+    Inside `with results:` all methods see one and the same state of the files.
+    """
+
+    #: Columns of `runs()` where none are named.
+    _run_columns: tuple[str, ...] = RUN_COLUMNS
+    #: And of `evaluations()`.
+    _evaluation_columns: tuple[str, ...] = EVALUATIONS_SHOWN
+
+    def __enter__(self) -> Self:
+        self._hold()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._release()
+
+    @abstractmethod
+    def _hold(self) -> None:
+        """Keep the files open until `_release` was called as often."""
+
+    @abstractmethod
+    def _release(self) -> None: ...
+
+    @property
+    @abstractmethod
+    def recipes(self) -> list[str]:
+        """Names of the recipes, the main one first."""
+
+    @property
+    def conflicts(self) -> list[str]:
+        """What several stores say differently of the same runs, in lines; one store: nothing."""
+        return []
+
+    @abstractmethod
+    def predictions(self, dataset: str) -> tuple[pd.DataFrame, PredictionArray]:
+        """Predicted classes of every run on a dataset's test images.
+
+        The runs (rows of `runs()`), and an array of shape (runs, n_test), uint16, in test order;
+        65535 where a run has no prediction. Of the array, what is indexed is read.
+        """
+
+    @abstractmethod
+    def labels(self, dataset: str) -> NDArray[np.uint16] | None:
+        """True class of every test image of a dataset that has predictions, (n_test,) uint16.
+
+        65535 where it is unknown; None where there are no labels, as before version 2. A run is
+        right on an image where its prediction equals the label.
+        """
+
+    @abstractmethod
+    def evaluation_predictions(
+        self, dataset: str, evaluation: str
+    ) -> tuple[pd.DataFrame, PredictionArray]:
+        """Predicted classes of the runs on a dataset on the images of an evaluation.
+
+        The evaluations (rows of `evaluations()`), and an array as of `predictions`.
+        """
+
+    @abstractmethod
+    def columns(self, table: TableName) -> list[str]:
+        """The columns that a table has; those of "errors" follow from the datasets of the runs."""
+
+    @abstractmethod
+    def _read(self, table: TableName, columns: Sequence[str]) -> pa.Table: ...
+
+    @abstractmethod
+    def _curves(self, columns: Sequence[str], wanted: Mapping[str, str | None]) -> pa.Table: ...
+
+    @abstractmethod
+    def _recipe(self, recipe: str | None) -> str:
+        """The name of a recipe; None: of the main one. Raises UserError for another."""
+
+    def table(
+        self, table: TableName, columns: Sequence[str] | None = None, **options: Any
+    ) -> pa.Table:
+        """A table, or these columns of it, as Arrow: a missing number is null, text may be coded.
+
+        `runs` also has the columns of its architecture and dataset, and "spec" (JSON text), which
+        are read only where `columns` names them. `options` are those of the method of the same
+        name: `errors` has metric, recipe and replicates, `curves` dataset, architecture, run_id.
+        `errors` with the option `evaluations`, a dataset, is the table of `evaluation_errors`.
+        """
+        if table not in get_args(TableName):
+            raise UserError(f"no table {table!r}; there are: {', '.join(get_args(TableName))}")
+        if table == "errors":
+            dataset = options.pop("evaluations", None)
+            frame = (
+                self.errors(**options)
+                if dataset is None
+                else self.evaluation_errors(dataset, **options)
+            ).reset_index()
+            check_columns(columns or (), list(frame.columns))
+            frame = frame if columns is None else frame[list(columns)]
+            return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
+        if columns is None:
+            shown = {"runs": self._run_columns, "evaluations": self._evaluation_columns}
+            columns = shown[table] if table in shown else self.columns(table)
+        return self._curves(columns, options) if table == "curves" else self._read(table, columns)
+
+    def runs(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """One row a run, in the order of the store; its own columns (`layout`), or these.
+
+        `columns` may also name "spec", and columns of its architecture and dataset, such as flops.
+        """
+        return to_pandas(self.table("runs", columns))
+
+    def errors(
+        self,
+        metric: str | None = None,
+        recipe: str | None = None,
+        replicates: Reduction = "mean",
+    ) -> pd.DataFrame:
+        """Final-epoch test errors in percent: index "architecture", one column per dataset.
+
+        All architectures and datasets of the study are there, in its order; NaN where no planned
+        run of the recipe (default: the main one) has an error. `metric` None is each run's own;
+        otherwise diverged runs count as guessing uniformly. `replicates`: the mean over those
+        that did not fail, the first of them, or each: then the index is (architecture,
+        replicate), and only those are there that have an error.
+        """
+        with self:
+            return self._error_table(self._run_errors(metric, recipe), replicates)
+
+    def evaluations(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """One row an evaluation of a run on a further test set, in the order of the store.
+
+        Columns run_id, architecture, dataset, recipe, replicate (of the run), evaluation,
+        evaluation_id, images, loss (nats), top1, top5 (errors in percent), seconds, planned; or
+        these, of which there are also identity (JSON), started, host, journal and predicted.
+        """
+        return to_pandas(self.table("evaluations", columns))
+
+    def evaluation_errors(
+        self,
+        dataset: str,
+        metric: str = "top1",
+        recipe: str | None = None,
+        replicates: Reduction = "mean",
+    ) -> pd.DataFrame:
+        """Errors of the runs on a dataset, on its test set and on further ones, in percent.
+
+        Index "architecture" as of `errors`; columns "test", then the planned evaluations as the
+        sweep orders them, or as they began where it does not. Options are those of `errors`: each
+        column is of the planned runs that have it. Raises UserError for a dataset that is not
+        there, and where a name stands for several evaluations.
+        """
+        with self:
+            tested = self.errors(metric, recipe, replicates)
+            if dataset not in tested.columns:
+                raise UserError(f"no dataset {dataset}; there are: {', '.join(tested.columns)}")
+            evaluated = self._evaluation_errors(dataset, metric, recipe)
+            found = self._error_table(evaluated, replicates, datasets=[])
+        test = tested[[dataset]].set_axis([OWN_TEST_SET], axis="columns")
+        return test.join(found)
+
+    def replicates(self, metric: str | None = None, recipe: str | None = None) -> pd.DataFrame:
+        """Long table architecture, dataset, replicate, error of the planned runs that have one."""
+        with self:
+            errors = in_order(self._run_errors(metric, recipe), *self._names())
+        texts = {name: errors[name].astype(object) for name in ("architecture", "dataset")}
+        return errors.assign(**texts).reset_index(drop=True)
+
+    def _error_table(
+        self, errors: pd.DataFrame, replicates: str, datasets: Sequence[str] | None = None
+    ) -> pd.DataFrame:
+        """The errors as a table; `datasets`: its first columns, None: those of the study."""
+        architectures, known = self._names()
+        return error_table(
+            errors, architectures, known if datasets is None else datasets, replicates
+        )
+
+    def _names(self) -> tuple[list[str], list[str]]:
+        """The architectures and the datasets of the study, in its order."""
+        architectures = self._read("architectures", ["architecture"])["architecture"]
+        datasets = self._read("datasets", ["dataset"])["dataset"]
+        return architectures.to_pylist(), datasets.to_pylist()
+
+    def _run_errors(self, metric: str | None, recipe: str | None) -> pd.DataFrame:
+        """Columns architecture, dataset, replicate, error of the planned runs that have one."""
+        check_metric(metric)
+        name = self._recipe(recipe)
+        keys = ["architecture", "dataset", "replicate", "error"]
+        more = ["run_id", "status", "metric"] if metric else []
+        known = ["classes"] if metric and "classes" in self.columns("runs") else []
+        table = self.table("runs", [*keys, "recipe", "planned", *more, *known])
+        runs = table.to_pandas()
+        runs = runs[runs["planned"] & (runs["recipe"] == name)]
+        if metric is not None:
+            runs = runs if known else runs.assign(classes=np.nan)
+            runs = runs.assign(error=on_metric(runs, metric, self._final(metric)))
+        return runs.loc[runs["error"].notna(), keys]
+
+    def _final(self, metric: str) -> "pd.Series[Any]":
+        """The last values of all runs' curves of a metric, by run_id."""
+        if not has_curve(metric):
+            return pd.Series(dtype=np.float64)
+        curves = self.table("curves", ["run_id", f"test_{metric}"]).to_pandas()
+        return curves.drop_duplicates("run_id", keep="last").set_index("run_id").squeeze(axis=1)
+
+    def _evaluation_errors(self, dataset: str, metric: str, recipe: str | None) -> pd.DataFrame:
+        """The same of the planned evaluations of runs on a dataset; their names as datasets.
+
+        On every evaluation's top-1 and top-5, and on other metrics where they are its run's.
+        """
+        check_metric(metric)
+        name = self._recipe(recipe)
+        error = metric if metric in ("top1", "top5") else "error"
+        keys = ["architecture", "dataset", "recipe", "replicate", "planned"]
+        names = ["run_id", "evaluation", "evaluation_id", error]
+        found = self.table("evaluations", [*keys, *names]).to_pandas()
+        mine = found["planned"] & (found["recipe"] == name) & (found["dataset"] == dataset)
+        found = found[mine]
+        check_alike(dataset, found)
+        if error == "error":
+            runs = self.table("runs", ["run_id", "metric"]).to_pandas().set_index("run_id")
+            own = runs["metric"].reindex(found["run_id"].to_numpy()) == metric
+            found = found[own.to_numpy()]
+        found = found[found[error].notna()]
+        columns = {"dataset": found["evaluation"], "error": found[error]}
+        return found[["architecture", "replicate"]].assign(**columns)
+
+    def curves(
+        self,
+        dataset: str | None = None,
+        architecture: str | None = None,
+        run_id: str | None = None,
+        metrics: Sequence[str] = CURVES,
+    ) -> pd.DataFrame:
+        """Curves as a long table, one row per epoch (counted from 1) of a run.
+
+        Columns run_id, architecture, dataset, recipe, replicate, epoch, then `metrics`; losses in
+        nats, errors in percent. The filters keep the runs that match them all.
+        """
+        check_columns(metrics, CURVES)
+        columns = [name for name in self.columns("curves") if name not in CURVES]
+        wanted = {"dataset": dataset, "architecture": architecture, "run_id": run_id}
+        return to_pandas(self._curves([*columns, *metrics], wanted))
+
+    def architectures(self) -> pd.DataFrame:
+        """The population with its complexity, as `Population.to_pandas()`."""
+        return to_pandas(self.table("architectures"))
+
+    def datasets(self) -> pd.DataFrame:
+        """One row per dataset: label, role, class and image counts, metric, chance and the rest."""
+        return to_pandas(self.table("datasets"))
+
+    def journals(self) -> pd.DataFrame:
+        """One row per journal or imported file: counts, and what was wrong with it."""
+        return to_pandas(self.table("journals"))
+
+    def exclusions(self) -> pd.DataFrame:
+        """What is not an ordinary row of `errors()`: dataset, status, failure_kind, n (runs).
+
+        Status is failed (no error), diverged (there, with the error of guessing) or unplanned
+        (kept in the store, in no analysis).
+        """
+        runs = self.runs(["dataset", "status", "failure_kind", "planned"])
+        keys = ["dataset", "status", "failure_kind"]
+        runs.loc[~runs["planned"], ["status", "failure_kind"]] = ["unplanned", ""]
+        counts = runs[runs["status"] != "completed"].groupby(keys, sort=True).size()
+        return counts.rename("n").reset_index()
+
 
 FIXED_COLUMNS: Mapping[str, list[str]] = {
-    "curves": CURVE_COLUMNS,
-    "evaluations": list(COLUMNS),
+    "curves": [*CURVE_KEYS, "epoch", *CURVES],
+    "evaluations": list(EVALUATION_TABLE),
     "provenance": ["name", "value"],
 }
 
@@ -70,7 +362,7 @@ class ResultStore(Results):
             group = predictions_in(file, dataset)
             runs = runs_table(file, self._run_columns, group["run"][()])
             count, images = group["classes"].shape
-            part = Part(self.file, group.name, np.arange(count))
+            part = PredictionRows(self.file, group.name, np.arange(count))
         return to_pandas(runs), PredictionArray([part], images)
 
     def evaluation_predictions(
@@ -80,7 +372,7 @@ class ResultStore(Results):
             group = evaluation_predictions_in(file, dataset, evaluation)
             found = evaluations_table(file, self._evaluation_columns, group["row"][()])
             count, images = group["classes"].shape
-            part = Part(self.file, group.name, np.arange(count))
+            part = PredictionRows(self.file, group.name, np.arange(count))
         return to_pandas(found), PredictionArray([part], images)
 
     def labels(self, dataset: str) -> NDArray[np.uint16] | None:
@@ -128,10 +420,8 @@ class ResultStore(Results):
         with self.file.open() as file:
             return curves_table(file, columns, wanted)
 
-    def _selection(self, metric: str | None, recipe: str | None) -> Selection:
-        with self.file.open() as file:
-            return run_errors(file, metric, recipe)
-
-    def _evaluation_selection(self, dataset: str, metric: str, recipe: str | None) -> Selection:
-        with self.file.open() as file:
-            return evaluation_selection(file, dataset, metric, recipe)
+    def _recipe(self, recipe: str | None) -> str:
+        names = self.recipes
+        if recipe is not None and recipe not in names:
+            raise UserError(f"no recipe {recipe} in {self.path}; there are: {', '.join(names)}")
+        return recipe or next(iter(names), "")

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from anynet_study.errors import UserError
 from anynet_study.filters import unknown_column
-from anynet_study.store.reading import Results, TableName
+from anynet_study.store.results import Results, TableName
 
 if TYPE_CHECKING:  # importing it takes 0.1 s, which those who group nothing need not wait for
     import duckdb

@@ -4,30 +4,40 @@ A `RunSpec` (architecture, data, `Recipe`, seed) says what a run is. `DeviceImag
 which `augment` crops and flips; an engine (`fast`, or `reference`, which defines the result) trains
 its `network` step by step; `engine.steps` loops over the epochs, with `checkpoint`, and gives an
 `Outcome`, of which `dispatch` makes a record. `evaluation` is about further test sets. What only a
-GPU needs is in `cuda`. Each name is imported when it is first used: specs need no torch.
+GPU needs is in `cuda`. What takes long to import is imported when it is first used, and nothing
+here that a specification needs imports torch.
 """
 
 from typing import TYPE_CHECKING
 
 from anynet_study.lazy import on_first_use
+from anynet_study.training.cuda.failures import device_is_lost, is_out_of_memory
+from anynet_study.training.options import Engine, Options, step_down, with_less_memory
+from anynet_study.training.recipe import (
+    Recipe,
+    ResolvedRecipe,
+    epoch_lengths,
+    learning_rate,
+    steps_per_epoch,
+    total_steps,
+)
+from anynet_study.training.spec import RunSpec, as_json, canonical_text, id_of
 
 if TYPE_CHECKING:
     from anynet_study.training.augment import Preprocessor, epoch_tables
     from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
-    from anynet_study.training.cuda.failures import device_is_lost, is_out_of_memory
     from anynet_study.training.cuda.together import Turns, train_together
     from anynet_study.training.engine import Outcome, make_trainer, steps, train
     from anynet_study.training.evaluation import (
         TRANSFORMS,
         EvaluationSet,
-        EvaluationSets,
         EvaluationSpec,
         NotApplicableError,
         TransformName,
         evaluation_sets,
         make_evaluation_set,
     )
-    from anynet_study.training.evaluation_pass import EvaluationResult, evaluate
+    from anynet_study.training.evaluation_pass import evaluate
     from anynet_study.training.feeds import DeviceImages
     from anynet_study.training.metrics import Tally, auroc
     from anynet_study.training.network import (
@@ -37,25 +47,13 @@ if TYPE_CHECKING:
         load_weights,
         save_weights,
     )
-    from anynet_study.training.options import Engine, Options, step_down, with_less_memory
-    from anynet_study.training.recipe import (
-        Recipe,
-        ResolvedRecipe,
-        epoch_lengths,
-        learning_rate,
-        steps_per_epoch,
-        total_steps,
-    )
-    from anynet_study.training.spec import RunSpec, as_json, canonical_text, id_of
 
 __all__ = [
     "TRANSFORMS",
     "Checkpoint",
     "DeviceImages",
     "Engine",
-    "EvaluationResult",
     "EvaluationSet",
-    "EvaluationSets",
     "EvaluationSpec",
     "InterruptedRunError",
     "NotApplicableError",
@@ -98,33 +96,21 @@ __all__ = [
 _HOMES = {
     "augment": ("Preprocessor", "epoch_tables"),
     "checkpoint": ("Checkpoint", "InterruptedRunError"),
-    "cuda.failures": ("device_is_lost", "is_out_of_memory"),
     "cuda.together": ("Turns", "train_together"),
     "engine": ("Outcome", "make_trainer", "steps", "train"),
     "evaluation": (
         "TRANSFORMS",
         "EvaluationSet",
-        "EvaluationSets",
         "EvaluationSpec",
         "NotApplicableError",
         "TransformName",
         "evaluation_sets",
         "make_evaluation_set",
     ),
-    "evaluation_pass": ("EvaluationResult", "evaluate"),
+    "evaluation_pass": ("evaluate",),
     "feeds": ("DeviceImages",),
     "metrics": ("Tally", "auroc"),
     "network": ("Weights", "arrange", "initial_network", "load_weights", "save_weights"),
-    "options": ("Engine", "Options", "step_down", "with_less_memory"),
-    "recipe": (
-        "Recipe",
-        "ResolvedRecipe",
-        "epoch_lengths",
-        "learning_rate",
-        "steps_per_epoch",
-        "total_steps",
-    ),
-    "spec": ("RunSpec", "as_json", "canonical_text", "id_of"),
 }
 __getattr__ = on_first_use(
     __name__, {name: module for module, names in _HOMES.items() for name in names}

@@ -84,9 +84,10 @@ def step_down(options: Options, error: Exception, device_type: str) -> tuple[Opt
 
 
 def with_less_memory(options: Options, steps: int) -> Options:
-    """What to begin with after a run was killed for want of memory so many times.
+    """Return what to begin with after a run was killed `steps` times for want of memory.
 
-    One run at a time at first, then datasets streamed and activations computed twice as well.
+    After the first time one run is trained at a time; from the second on, datasets are also
+    streamed and activations computed twice.
     """
     if steps:
         options = dataclasses.replace(options, at_once=1)

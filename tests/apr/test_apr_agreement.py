@@ -1,4 +1,4 @@
-"""Two trainings of the same architectures, and class count against size, on known changes."""
+"""Two trainings of the same architectures, and how soon the ranking of the end is there."""
 
 import numpy as np
 import pandas as pd
@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
-from synthetic_study import noisy, population, true_correlation, true_errors
+from synthetic_study import noisy, population, true_errors
 
-from anynet_study.apr import agreement, class_or_size
-from anynet_study.apr.agreement import swapped_share
+from anynet_study.apr import agreement, cheapest_budget, duration
+from anynet_study.apr.rank_preservation import ordered_pairs
 from anynet_study.errors import UserError
 
 columns = hnp.arrays(
@@ -28,9 +28,7 @@ def truth() -> pd.DataFrame:
 def test_swapped_pairs_are_those_of_the_definition(values: np.ndarray) -> None:
     x, y = values.T
     signs = [np.sign(x[i] - x[j]) * np.sign(y[i] - y[j]) for i in range(len(x)) for j in range(i)]
-    untied = [sign for sign in signs if sign]
-    expected = np.mean(np.array(untied) < 0) if untied else np.nan
-    np.testing.assert_equal(swapped_share(x, y), expected)
+    assert ordered_pairs((x, x), (y, y)) == (signs.count(1), signs.count(-1))
 
 
 def test_agreement_of_two_trainings(truth: pd.DataFrame) -> None:
@@ -77,31 +75,72 @@ def test_constant_and_few_errors_are_nan(truth: pd.DataFrame) -> None:
     assert table.loc["lines"].drop("n").isna().all()
     with pytest.raises(UserError, match="share 0 datasets and 9 architectures"):
         agreement(before, after.add_suffix("-balanced"))
-    with pytest.raises(UserError, match="no column cats in the table before"):
+    with pytest.raises(UserError, match="the table before: no column cats"):
         agreement(before, after, source="cats")
 
 
-def test_class_count_and_size_are_told_apart() -> None:
-    truth = true_errors(population(400))
-    errors = pd.DataFrame(
-        {
-            "full": noisy(truth, 1)["big"],
-            "few-images": noisy(truth, 2)["big"],
-            "few-classes": noisy(truth, 3)["lines"],
-            **noisy(truth, 4)[["lines", "pets"]],
-        }
-    )
-    names = ("full", "few-images", "few-classes")
-    table = class_or_size(errors, *names, ["lines", "pets"], resamples=500).set_index("target")
-    rho = 6 / np.pi * np.arcsin(true_correlation("lines", "lines") / 2)
-    lines = table.loc["lines"]
-    assert lines["rho_classes_low"] < rho < lines["rho_classes_high"]
-    assert lines["by_images_low"] < 0 < lines["by_images_high"]
-    assert lines["by_classes_low"] > 0.6
-    assert table.loc["pets", "by_classes_high"] < -0.6
-    assert table.loc["average", "by_classes"] == pytest.approx(table["by_classes"].iloc[:2].mean())
-    constant = errors.assign(lines=1.0)
-    table = class_or_size(constant, *names, ["lines"], resamples=40)
-    assert table["rho_source"].isna().all()
-    with pytest.raises(UserError, match="no column cats"):
-        class_or_size(errors, *names, ["cats"])
+def curves(noise: list[float], count: int = 60, dataset: str = "pets") -> pd.DataFrame:
+    """Errors of `count` architectures whose ranking is hidden by less noise epoch by epoch."""
+    generator = np.random.default_rng(0)
+    final = generator.normal(30, 5, count)
+    parts = [
+        pd.DataFrame(
+            {
+                "dataset": dataset,
+                "architecture": [f"net-{i}" for i in range(count)],
+                "epoch": epoch,
+                "error": np.round(final + spread * generator.normal(size=count), 1),
+            }
+        )
+        for epoch, spread in enumerate(noise, 1)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_duration_is_scipys_correlation_with_the_last_epoch() -> None:
+    long = curves([20.0, 5.0, 0.0])
+    long.loc[3:8, "error"] = np.nan  # the first epoch of six architectures
+    shuffled = pd.concat([long, curves([1.0, 0.0], dataset="lines")]).sample(frac=1, random_state=0)
+    table = duration(shuffled, resamples=200).set_index(["dataset", "epoch"]).sort_index()
+    wide = long.pivot(index="architecture", columns="epoch", values="error")
+    for epoch in (1, 2, 3):
+        row, both = table.loc[("pets", epoch)], wide[[epoch, 3]].dropna(axis=0)
+        truth = stats.spearmanr(wide[epoch], wide[3], nan_policy="omit").statistic
+        assert row["estimate"] == pytest.approx(truth)
+        assert row["low"] <= row["estimate"] <= row["high"]
+        assert (row["n"], row["epochs"], row["share"]) == (len(both), 3, epoch / 3)
+    assert table.loc[("lines", 2), "estimate"] == 1
+
+
+def test_the_cheapest_budget_keeps_the_ranking_from_there_on() -> None:
+    # The ranking is there after epoch 2, lost in epoch 3, and there for good from epoch 4 on.
+    table = duration(curves([20.0, 0.5, 20.0, 1.5, 0.5, 0.0]), resamples=500)
+    budget = cheapest_budget(table, keep=0.9).iloc[0]
+    assert (budget["epoch"], budget["epochs"], budget["share"]) == (4, 6, 4 / 6)
+    assert budget["estimate"] >= 0.9
+    assert budget["epoch_sure"] >= budget["epoch"]
+    assert cheapest_budget(table, keep=1).loc[0, "epoch"] == 6
+
+
+def test_too_few_or_equal_errors_are_nan_and_no_curves_no_rows() -> None:
+    three = duration(curves([1.0, 0.0], count=3), resamples=40)
+    assert three["estimate"].isna().all()
+    assert set(three["n"]) == {3}
+    constant = duration(curves([1.0, 0.0]).assign(error=9.0), resamples=40)
+    assert constant["estimate"].isna().all()
+    assert cheapest_budget(constant).loc[0, "epoch"] == 2
+    empty = duration(curves([1.0]).iloc[:0])
+    assert list(empty.columns) == list(three.columns)
+    assert empty.empty
+
+
+def test_bad_curves_are_refused() -> None:
+    long = curves([1.0, 0.0])
+    with pytest.raises(UserError, match="curves: no column epoch"):
+        duration(long.drop(columns="epoch"))
+    with pytest.raises(UserError, match="curves: epoch pets, net-0, 1 is there more than once"):
+        duration(pd.concat([long, long]))
+    with pytest.raises(UserError, match="a row without"):
+        duration(long.assign(epoch=np.nan))
+    with pytest.raises(UserError, match="keep: 0 is not"):
+        cheapest_budget(duration(long, resamples=40), keep=0)

@@ -1,4 +1,4 @@
-"""Resamples against brute force, and intervals against scipy's BCa."""
+"""Resamples against brute force, intervals against scipy's BCa and against the truth."""
 
 import warnings
 
@@ -20,6 +20,8 @@ from anynet_study.apr.options import check_level
 from anynet_study.errors import UserError
 
 PAIRS = [(0, 1), (0, 2), (1, 2)]
+
+SAMPLES = 1000
 
 
 @pytest.fixture
@@ -170,3 +172,36 @@ def test_impossible_levels_are_refused(level: float, resamples: int) -> None:
 def test_a_negative_seed_is_refused(gappy: np.ndarray) -> None:
     with pytest.raises(UserError, match="seed: -1"):
         check_level(0.95, 100, seed=-1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [16, 40])
+def test_intervals_of_a_correlation_cover(n: int) -> None:
+    generator = np.random.default_rng(n)
+    covariance = [[1, 0.7], [0.7, 1]]
+    rho = 6 / np.pi * np.arcsin(0.7 / 2)  # Spearman's rho of a bivariate normal
+    held = 0
+    for sample in range(SAMPLES):
+        values = generator.multivariate_normal([0, 0], covariance, n)
+        resampled = resample_correlations(
+            values, pairwise(values, [(0, 1)]), "spearman", 400, seed=sample
+        )
+        low, high = resampled.interval(0.95)
+        held += low[0] <= rho <= high[0]
+    assert 0.93 <= held / SAMPLES <= 0.97
+
+
+@pytest.mark.slow
+def test_intervals_of_a_difference_cover() -> None:
+    generator = np.random.default_rng(0)
+    covariance = [[1, 0.2, -0.4], [0.2, 1, 0.3], [-0.4, 0.3, 1]]
+    difference = 6 / np.pi * (np.arcsin(0.3 / 2) - np.arcsin(-0.4 / 2))
+    held = 0
+    for sample in range(SAMPLES):
+        values = generator.multivariate_normal([0, 0, 0], covariance, 40)
+        resampled = resample_correlations(
+            values, pairwise(values, [(0, 2), (1, 2)]), "spearman", 400, seed=sample
+        )
+        low, high = (resampled[1:] - resampled[:1]).interval(0.95)
+        held += low[0] <= difference <= high[0]
+    assert 0.93 <= held / SAMPLES <= 0.97

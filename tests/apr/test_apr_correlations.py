@@ -1,4 +1,4 @@
-"""Correlation tables against scipy, with ties, gaps, and columns that rank nothing."""
+"""Correlation tables and corrected p-values against scipy, with ties, gaps and constants."""
 
 import sys
 from pathlib import Path
@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
+from synthetic_study import noisy, population, true_correlation, true_errors
 
-from anynet_study.apr import as_matrix, correlations, exclusions
+from anynet_study import apr
+from anynet_study.apr import adjust, as_matrix, correlations, exclusions, interval_widths
 from anynet_study.errors import UserError
 
 SCIPY = {"spearman": stats.spearmanr, "pearson": stats.pearsonr, "kendall": stats.kendalltau}
@@ -21,6 +23,10 @@ gappy_tables = hnp.arrays(
     st.tuples(st.integers(4, 20), st.just(3)),
     elements=st.integers(0, 6).map(float) | st.just(np.nan),
 )
+
+p_values = st.lists(st.floats(0, 1) | st.just(np.nan), max_size=12)
+
+COUNT = 500
 
 
 def frame(values: np.ndarray) -> pd.DataFrame:
@@ -33,7 +39,7 @@ def frame(values: np.ndarray) -> pd.DataFrame:
 
 @pytest.mark.parametrize("method", SCIPY)
 @given(values=gappy_tables)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_estimates_and_p_values_equal_scipy(method: str, values: np.ndarray) -> None:
     table = correlations(frame(values), method=method, resamples=40)  # type: ignore[arg-type]
     assert list(table.columns)[:7] == ["source", "target", "estimate", "low", "high", "n", "p"]
@@ -120,3 +126,67 @@ def test_exclusions_name_what_has_no_correlation() -> None:
         ("set-3", 2),
     ]
     assert found[0]["reason"] == "constant: every error is 7.5, so it ranks nothing"
+
+
+@given(p=p_values)
+def test_adjusted_p_values_are_those_of_the_definitions(p: list[float]) -> None:
+    known = np.array([each for each in p if not np.isnan(each)])
+    m = len(known)
+    # Holm rejects at a the j smallest if each i-th of them is at most a / (m - i + 1).
+    rising = np.sort(known)
+    for each, holm in zip(p, adjust(p, "holm"), strict=True):
+        if np.isnan(each):
+            assert np.isnan(holm)
+            continue
+        rank = int(np.searchsorted(rising, each))
+        truth = max((m - i) * rising[i] for i in range(rank + 1))
+        assert holm == pytest.approx(min(1.0, truth))
+    bh = adjust(p, "bh")
+    if m:
+        np.testing.assert_allclose(bh[~np.isnan(p)], stats.false_discovery_control(known))
+
+
+def test_bad_p_values_and_corrections_are_refused() -> None:
+    with pytest.raises(UserError, match="outside 0 to 1"):
+        adjust([0.5, 1.5])
+    with pytest.raises(UserError, match="'sidak'; legal: holm, bh"):
+        adjust([0.5], "sidak")  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def study() -> pd.DataFrame:
+    return noisy(true_errors(population(200)), 1)
+
+
+def test_smaller_studies_have_wider_intervals_as_fisher_says(study: pd.DataFrame) -> None:
+    table = interval_widths(study, "big", "pets", (25, 100, 500), 12, resamples=300)
+    assert table["n"].tolist() == [25, 100, 200]
+    assert table["subsamples"].tolist() == [12, 12, 1]
+    assert (np.diff(table["width"]) < 0).all()
+    assert (table["width_low"] <= table["width"]).all()
+    np.testing.assert_allclose(table["width"], table["fisher"], rtol=0.35)
+    with pytest.raises(UserError, match="no column cats"):
+        interval_widths(study, "big", "cats")
+    with pytest.raises(UserError, match="sizes: at least 4"):
+        interval_widths(study, "big", "pets", (3,))
+    with pytest.raises(UserError, match="0 architectures have both errors"):
+        interval_widths(study.assign(cats=np.nan), "big", "cats")
+
+
+@pytest.fixture(scope="module")
+def architectures() -> pd.DataFrame:
+    return population(COUNT)
+
+
+@pytest.fixture(scope="module")
+def recovered(architectures: pd.DataFrame) -> pd.DataFrame:
+    return noisy(true_errors(architectures), seed=1)
+
+
+def test_correlations_are_recovered(recovered: pd.DataFrame) -> None:
+    table = apr.correlations(recovered, resamples=1000)
+    for row in table.itertuples():
+        # Spearman's rho of two (here: all but) normal variables that correlate by r.
+        rho = 6 / np.pi * np.arcsin(true_correlation(row.source, row.target) / 2)
+        margin = (row.high - row.low) / 4  # six pairs: one may lie just outside
+        assert row.low - margin < rho < row.high + margin

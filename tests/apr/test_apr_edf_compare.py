@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from anynet_study.apr import compare_spaces, edf_summary, match_complexity
-from anynet_study.apr.correlations import adjust
 from anynet_study.errors import UserError
 
 ERRORS = arrays.arrays(float, st.integers(4, 25), elements=st.integers(0, 30).map(lambda i: i / 2))
+
 FEW = 200
 
 
@@ -100,6 +100,7 @@ def test_weighted_p_agrees_with_the_exact_one() -> None:
     assert weighted == pytest.approx(exact, abs=0.02)
 
 
+@pytest.mark.slow
 def test_equal_spaces_are_seldom_told_apart() -> None:
     generator = np.random.default_rng(0)
     below = 0
@@ -111,6 +112,7 @@ def test_equal_spaces_are_seldom_told_apart() -> None:
     assert below <= stats.binom(200, 0.05).ppf(0.999)
 
 
+@pytest.mark.slow
 def test_intervals_cover() -> None:
     generator = np.random.default_rng(0)
     covered = np.zeros(3)
@@ -124,16 +126,6 @@ def test_intervals_cover() -> None:
         truths = {"mean_difference": -2, "median_difference": -2, "probability": chance}
         covered += [row[f"{k}_low"] <= v <= row[f"{k}_high"] for k, v in truths.items()]
     assert (covered / 200 > 0.9).all()
-
-
-def test_holm_against_its_definition() -> None:
-    assert adjust([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert adjust([0.5, 0.9]) == pytest.approx([1.0, 1.0])
-    generator = np.random.default_rng(0)
-    for _ in range(20):
-        p = generator.uniform(0, 0.2, 6)
-        expected = [max(min(1, (p >= q).sum() * q) for q in p[p <= each]) for each in p]
-        assert adjust(p) == pytest.approx(expected)
 
 
 def test_one_space_is_not_a_comparison() -> None:

@@ -17,9 +17,12 @@ from anynet_study.apr.fits import FitMethod
 from anynet_study.errors import UserError
 
 Floats = NDArray[np.float64]
+
 FEW = 200
+
 #: Scores with ties and gaps.
 CELLS = st.one_of(st.just(np.nan), st.integers(2, 198).map(lambda i: i / 2))
+
 POINTS = arrays.arrays(float, st.tuples(st.just(2), st.integers(4, 30)), elements=CELLS)
 
 
@@ -59,22 +62,6 @@ def test_resamples_are_those_drawn() -> None:
     for row in range(12):
         slope = np.polyfit(np.delete(x, row), np.delete(y, row), 1)[0]
         assert fit.lines.jackknife[0, row] == pytest.approx(slope, rel=1e-9)
-
-
-def test_student_intervals_are_the_textbooks() -> None:
-    x, y = cloud(9)
-    fit = linear_fit(x, y, method="student", level=0.9)
-    expected = stats.linregress(x, y)
-    reach = stats.t.ppf(0.95, 7) * np.array([expected.stderr, expected.intercept_stderr])
-    assert fit.slope_high - fit.slope == pytest.approx(reach[0])
-    assert fit.intercept - fit.intercept_low == pytest.approx(reach[1])
-    # The line at the mean of x has the standard error of a mean; at 0 that of the intercept.
-    region = fit.region([x.mean(), 0.0])
-    error = np.sqrt(((y - fit.predict(x)) ** 2).sum() / 7 / 9)
-    assert region["high"][0] - region["y"][0] == pytest.approx(stats.t.ppf(0.95, 7) * error)
-    assert region["low"][1] == pytest.approx(fit.intercept_low)
-    low, high = stats.pearsonr(x, y).confidence_interval(0.9)
-    assert (fit.r2_low, fit.r2_high) == pytest.approx((low**2, high**2))
 
 
 def test_a_region_is_in_percent_and_holds_the_line() -> None:
@@ -183,6 +170,7 @@ def test_scales_for_percent_refuse_what_is_none() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "fan"), [("robust", 0.0), ("robust", 1 / 12), ("bootstrap", 0.0)]
 )
@@ -193,8 +181,8 @@ def test_intervals_cover(method: FitMethod, fan: float) -> None:
     noise = generator.normal(0, 2 if not fan else 1, x.size) * np.exp(fan * (x - 70))
     y = 1.1 * x - 20 + noise
     truth = 1.1, -20, np.corrcoef(x, y)[0, 1]
-    held = np.zeros((1000, 3), dtype=bool)
-    for sample in range(1000):
+    held = np.zeros((600, 3), dtype=bool)
+    for sample in range(600):
         part = slice(15 * sample, 15 * (sample + 1))
         fit = linear_fit(x[part], y[part], resamples=400, seed=sample, method=method)
         low = fit.slope_low, fit.intercept_low, fit.correlation_low

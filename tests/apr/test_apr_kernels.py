@@ -35,6 +35,7 @@ def scipy_correlation(method: str, x: np.ndarray, y: np.ndarray) -> float:
 
 
 @given(values=tables, seed=st.integers(0, 99))
+@settings(deadline=None, max_examples=40)
 def test_midranks_are_those_of_the_materialised_resample(values: np.ndarray, seed: int) -> None:
     multiplicities = draw(len(values), 5, seed, 0)
     ranks = RankedColumns(values.T).centred_midranks(multiplicities, Scratch())
@@ -47,13 +48,13 @@ def test_midranks_are_those_of_the_materialised_resample(values: np.ndarray, see
 
 @pytest.mark.parametrize("method", ["spearman", "kendall"])
 @given(values=tables, seed=st.integers(0, 99))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_rank_kernels_equal_scipy(method: str, values: np.ndarray, seed: int) -> None:
     check_kernel(method, values, seed, 1e-12)
 
 
 @given(values=tables.map(np.round), seed=st.integers(0, 99))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_pearson_kernel_equals_scipy(values: np.ndarray, seed: int) -> None:
     check_kernel("pearson", values, seed, 1e-7)
 

@@ -1,4 +1,4 @@
-"""Robustness on shifts, the best of each bin and label sets, against their definitions."""
+"""Robustness on shifts, against its definitions."""
 
 from pathlib import Path
 
@@ -9,8 +9,6 @@ from scipy import special, stats
 
 from anynet_study import apr
 from anynet_study.errors import UserError
-
-FEW = 300
 
 
 def accuracies(n: int = 30, extra: float = 0.0, seed: int = 0) -> pd.DataFrame:
@@ -98,72 +96,6 @@ def test_clip_is_robust_beyond_standard_models(shared_data: Path) -> None:
     assert means.loc["vit_b_32_clip_zeroshot", "effective_low"] > 15
     assert means.loc[standard, "effective"].abs().max() < 3
     assert table["note"].str.startswith("no accuracy on").sum() > 0
-
-
-def test_the_best_of_each_bin() -> None:
-    generator = np.random.default_rng(0)
-    scores = pd.Series(generator.normal(70, 5, 60), index=[f"m{i}" for i in range(60)])
-    size = pd.Series(np.tile([10e6, 50e6, 200e6], 20), index=scores.index)
-    size.iloc[0] = np.nan
-    table = apr.best_of_bins(scores, size, [50e6, 100e6], resamples=FEW)
-    assert table["bin"].tolist() == ["below 50M", "50M to 100M", "100M or more"]
-    assert table["architectures"].tolist() == [19, 20, 20]
-    assert table.attrs["left_out"] == 1
-    for row, value in zip(table.itertuples(), [10e6, 50e6, 200e6], strict=True):
-        best = scores[size == value].nlargest(10)
-        assert (row.mean, row.best) == pytest.approx((best.mean(), best.max()))
-        assert row.low <= row.mean <= row.high
-    thirds = apr.best_of_bins(scores, scores.rank(), 3, top=4, resamples=FEW)
-    assert thirds["architectures"].tolist() == [20, 20, 20]
-    assert thirds["mean"].is_monotonic_increasing
-
-
-def test_bins_of_families_and_empty_ones() -> None:
-    scores = pd.Series([50.0, 60, 70, 80, 90, 55], index=list("abcdef"))
-    family = pd.Series(["cnn", "vit", "cnn", "cnn", "cnn", None], index=scores.index)
-    table = apr.best_of_bins(scores, family, top=2, resamples=FEW)
-    assert table["bin"].tolist() == ["cnn", "vit"]
-    assert table["mean"].tolist() == [85.0, 60.0]
-    assert table["note"].tolist() == ["", "fewer than 4 architectures: no interval"]
-    empty = apr.best_of_bins(scores, scores, [10.0, 100.0], resamples=FEW)
-    assert empty["note"].tolist() == ["no architecture", "", "no architecture"]
-
-
-def test_intervals_of_the_best_cover() -> None:
-    generator = np.random.default_rng(3)
-    truth = -stats.norm.expect(lambda x: x, ub=stats.norm.ppf(0.25)) / 0.25
-    held = 0
-    for sample in range(150):
-        scores = pd.Series(generator.normal(size=40))
-        row = apr.best_of_bins(scores, scores * 0 + 1, [], resamples=FEW, seed=sample).iloc[0]
-        held += row["low"] <= truth <= row["high"]
-    assert 0.92 <= held / 150 <= 0.98
-
-
-def test_label_sets() -> None:
-    labels = np.array([0, 0, 1, 1, 2, 2, 65535])
-    predictions = np.array([[0, 1, 1, 1, 2, 0, 3], [0, 0, 1, 2, 2, 2, 65535]])
-    sets = {"all": range(3), "pair": (0, 1)}
-    table = apr.label_set_accuracy(predictions, labels, sets, ["a", "b"])
-    rows = table.set_index(["architecture", "label_set"])
-    assert rows.loc[("a", "pair"), ["classes", "images", "accuracy"]].tolist() == [2, 4, 75]
-    assert rows.loc[("b", "all"), "accuracy"] == pytest.approx(500 / 6)
-    exact = stats.binomtest(3, 4).proportion_ci(method="exact")
-    assert rows.loc[("a", "pair"), "high"] == pytest.approx(100 * exact.high)
-
-
-def test_a_choice_within_the_set_is_no_worse() -> None:
-    generator = np.random.default_rng(0)
-    labels = generator.integers(0, 20, 500)
-    scores = generator.normal(size=(500, 20)) + 2 * np.eye(20)[labels]
-    sets = apr.nested_label_sets(20, [2, 5, 20])
-    assert set(sets["2 classes"]) < set(sets["5 classes"])
-    free = apr.label_set_accuracy([scores.argmax(axis=1)], labels, sets)["accuracy"]
-    for number, (name, members) in enumerate(sets.items()):
-        chosen = apr.label_set_accuracy([apr.restrict(scores, members)], labels, {name: members})
-        assert chosen["accuracy"][0] >= free[number]
-    assert sorted(sets["20 classes"]) == list(range(20))
-    assert apr.restrict(scores, range(20)).tolist() == scores.argmax(axis=1).tolist()
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ import pytest
 
 from anynet_study import apr
 from anynet_study.apr.gaps import difference_interval
-from anynet_study.apr.predictions import p_values
 
 OLS = pytest.importorskip("statsmodels.regression.linear_model").OLS
-tables = pytest.importorskip("statsmodels.stats.contingency_tables")
+
 proportion = pytest.importorskip("statsmodels.stats.proportion")
 
 
@@ -77,16 +76,6 @@ def test_nested_models(seed: int) -> None:
             assert getattr(row, f"f_{name}") == pytest.approx(f)
             assert getattr(row, f"p_{name}") == pytest.approx(p)
         assert row.r2_both == pytest.approx(full.rsquared)
-
-
-@pytest.mark.parametrize(("only_a", "only_b"), [(0, 0), (3, 9), (9, 3), (5, 5), (40, 61)])
-def test_mcnemar(only_a: int, only_b: int) -> None:
-    exact, _ = p_values(np.array([only_a]), np.array([only_b]))
-    if only_a + only_b:
-        expected = tables.mcnemar([[100, only_a], [only_b, 50]], exact=True).pvalue
-        assert exact[0] == pytest.approx(expected)
-    else:
-        assert exact[0] == 1
 
 
 def test_difference_of_two_test_sets() -> None:

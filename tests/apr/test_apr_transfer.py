@@ -1,4 +1,4 @@
-"""Transfer from a source to targets: fits, nested F-tests and paired correlations."""
+"""Transfer from a source to targets: fits, improvement, nested F-tests and paired correlations."""
 
 import numpy as np
 import pandas as pd
@@ -75,6 +75,7 @@ def test_the_f_test_finds_what_the_source_does_not_have() -> None:
     assert (table["p_average"] < 1e-6).all()
 
 
+@pytest.mark.slow
 def test_the_f_test_holds_its_level() -> None:
     rejected = 0
     for seed in range(60):
@@ -148,3 +149,29 @@ def test_columns_that_say_nothing_keep_their_row() -> None:
 def test_what_is_refused(change: object, says: str) -> None:
     with pytest.raises(UserError, match=says):
         apr.explained_beyond(change(scores()), "source")  # type: ignore[operator]
+
+
+def test_improvement_over_a_baseline() -> None:
+    accuracies = pd.DataFrame({"x": [50, 75, 60], "y": [20, 30, np.nan]}, index=["old", "new", "b"])
+    table = apr.relative_improvement(accuracies, "old", {"x": 1000, "y": 500})
+    rows = table.set_index(["dataset", "architecture"])["relative"]
+    assert rows.to_dict() == {
+        ("x", "old"): 1, ("x", "new"): 1.5, ("x", "b"): 1.2, ("y", "old"): 1, ("y", "new"): 1.5,
+    }  # fmt: skip
+    exact = stats.contingency.relative_risk(150, 500, 100, 500).confidence_interval(0.95)
+    assert table.iloc[-1][["relative_low", "relative_high"]].tolist() == pytest.approx([*exact])
+    assert (table["relative_low"] <= table["relative"]).all()
+    without = apr.relative_improvement(accuracies, "old")
+    assert without.columns.tolist() == ["dataset", "architecture", "accuracy", "relative"]
+
+
+def test_improvements_are_fitted() -> None:
+    names = [f"m{i}" for i in range(7)]
+    x = pd.Series([40, 45, 52, 60, 66, 70, 75.0], index=names)
+    table = pd.DataFrame({"x": x, "y": x / 2 + np.tile([0.2, -0.1], 4)[:7], "z": np.nan})
+    table.loc["m0", "z"] = 10
+    fits = apr.improvement_fits(table, "x", "m0").set_index("dataset")
+    expected = stats.linregress(x / 40, table["y"] / table["y"].iloc[0])
+    assert fits.loc["y", "slope"] == pytest.approx(expected.slope)
+    assert fits.loc["y", "adjusted_r2"] == pytest.approx(1 - (1 - expected.rvalue**2) * 6 / 5)
+    assert fits.loc["z", "note"] == "1 architectures have both values; at least 4 are needed"

@@ -54,6 +54,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("spaces") / "population.parquet"
 
 
+@pytest.mark.slow
 @given(requests())
 @settings(
     derandomize=True,
@@ -117,7 +118,7 @@ def check(a: Architecture, space: DesignSpace, bands: Bands) -> None:
 @settings(
     derandomize=True,
     deadline=None,
-    max_examples=60,
+    max_examples=15,
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 def test_float64_is_exact_for_candidates(request: tuple[DesignSpace, Bands, int]) -> None:
@@ -134,7 +135,7 @@ def test_float64_is_exact_for_candidates(request: tuple[DesignSpace, Bands, int]
 
 
 @given(any_specs())
-@settings(derandomize=True, deadline=None, max_examples=500)
+@settings(derandomize=True, deadline=None, max_examples=150)
 def test_a_space_is_refused_in_one_line_or_can_be_written_out(spec: Any) -> None:
     refusal = ""
     try:

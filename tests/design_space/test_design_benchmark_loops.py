@@ -39,16 +39,5 @@ def test_complexities(loops: Any, population: Population) -> None:
         assert (counted["flops"], counted["parameters"], counted["activations"]) == costs
 
 
-def test_acceptance(loops: Any) -> None:
-    """2.2% of candidates are in the band; within four standard errors for each loop."""
-    for loop, candidates in (
-        (loops.lean, 1500),
-        (loops.unconfigured, 1500),
-        (loops.published, 300),
-    ):
-        expected = 0.0222 * candidates
-        assert abs(loop(candidates) - expected) < 4 * expected**0.5
-
-
 def test_with_and_without_configurations_the_same_is_drawn(loops: Any) -> None:
     assert loops.published(200) == loops.unconfigured(200)

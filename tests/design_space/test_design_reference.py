@@ -72,20 +72,6 @@ TORCHVISION = {
     "wide_resnet50_2": (11.398, 68883240, 14.4),
     "wide_resnet101_2": (22.753, 126886696, 21.23),
 }
-#: Parameters of torchvision's RegNets that are the same network.
-TORCHVISION_REGNETS = {
-    "regnet_x_800mf": 7259656,
-    "regnet_x_1_6gf": 9190136,
-    "regnet_x_3_2gf": 15296552,
-    "regnet_x_8gf": 39572648,
-    "regnet_x_16gf": 54278536,
-    "regnet_x_32gf": 107811560,
-    "regnet_y_400mf": 4344144,
-    "regnet_y_1_6gf": 11202430,
-    "regnet_y_3_2gf": 19436338,
-    "regnet_y_16gf": 83590140,
-    "regnet_y_32gf": 145046770,
-}
 #: Parameters (10^6, He et al. 2016, Table 6, whose shortcuts have none) and multiply-adds (10^6,
 #: of chenyaofo's pytorch-cifar-models, whose shortcuts are convolutions).
 CIFAR_RESNETS = {20: (0.27, 40.81), 32: (0.46, 69.12), 44: (0.66, 97.44), 56: (0.85, 125.75)}
@@ -117,11 +103,6 @@ def test_equal_to_what_torchvision_and_timm_publish(name: str) -> None:
     assert a.parameters() == parameters
     assert round(a.flops() / 1e9, 3) == gigaflops
     assert a.activations() / 1e6 == pytest.approx(activations, abs=0.0051)
-
-
-@pytest.mark.parametrize("name", TORCHVISION_REGNETS)
-def test_equal_to_torchvision_s_regnets(name: str) -> None:
-    assert reference(name).parameters() == TORCHVISION_REGNETS[name]
 
 
 def test_torchvision_rounds_the_widths_of_three_regnets_otherwise() -> None:
@@ -193,7 +174,7 @@ def test_published_regnets_follow_from_the_formulas(numbers: tuple[float, ...]) 
     st.integers(110, 400).map(lambda hundredths: hundredths * 0.01),
     st.integers(1, 8),
 )
-@settings(derandomize=True, deadline=None, max_examples=500)
+@settings(derandomize=True, deadline=None, max_examples=100)
 def test_random_regnets_follow_from_the_formulas(
     d: int, w0: int, wa: float, wm: float, stages: int
 ) -> None:

@@ -42,7 +42,7 @@ NUMBERS = st.tuples(
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=20), st.integers(1, 8))
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=60)
 def test_equal_to_exact_arithmetic(numbers: list[Numbers], stages: int) -> None:
     for ours, one in zip(vectorised(numbers, stages), numbers, strict=True):
         depths, widths = exact(one)

@@ -32,6 +32,7 @@ def test_equal_to_a_plain_loop_over_candidates(name: str) -> None:
     assert list(zip(*columns, strict=True)) == costs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "count", "bands"),
     [

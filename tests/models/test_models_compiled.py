@@ -19,7 +19,6 @@ from anynet_study.models import AnyNet, accelerate, build, kernels
 from anynet_study.models.convolutions import (
     GroupedConvolution,
     as_rows,
-    convolution_on_rows,
     grouped_convolution,
 )
 from anynet_study.models.kernels import kernel
@@ -257,13 +256,3 @@ def test_a_network_is_the_same_without_compiled_kernels() -> None:
         scale = max(one.abs().max().item(), 1.0)
         torch.testing.assert_close(two, one, rtol=1e-9, atol=1e-9 * scale)
         torch.testing.assert_close(three, one, rtol=1e-9, atol=1e-9 * scale)
-
-
-def test_no_operator_of_a_layer_needs_a_kernel() -> None:
-    layer = nn.Conv2d(32, 32, 3, padding=1, groups=8, bias=False)
-    with without_kernels():
-        operator = convolution_on_rows(layer, 8)
-    assert not isinstance(operator, GroupedConvolution)
-    rows = drawn(128, 32).float()
-    expected = F.conv2d(rows.view(2, 8, 8, 32).permute(0, 3, 1, 2), layer.weight, None, 1, 1, 1, 8)
-    assert difference(operator.forward(rows, layer.weight), as_rows(expected)) < 1e-5

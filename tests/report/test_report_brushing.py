@@ -11,6 +11,7 @@ import pytest
 from browser import FOUND, Browser
 from small_study import SmallStudy, run_records, small_study, write_store
 
+from anynet_study.analyses import load
 from anynet_study.report import write_report
 
 ARCHITECTURES = 40
@@ -46,7 +47,7 @@ def study() -> SmallStudy:
 def page(study: SmallStudy, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("brushing")
     store = write_store(folder, study, run_records(study))
-    return write_report(store, folder / "report", resamples=100, figures=())
+    return write_report(load(store, resamples=100), folder / "report", figures=())
 
 
 @pytest.fixture(scope="module")

@@ -11,14 +11,20 @@ import pytest
 from small_study import run_records, small_study, write_store
 
 from anynet_study import apr
+from anynet_study.analyses import FIGURES, load
 from anynet_study.report import write_report
-from anynet_study.report.figures import FIGURES
+from anynet_study.store import ResultStore
+from anynet_study.study import Study
 
 RESAMPLES = 300
 #: Figures of more architectures, recipes, curves or test sets than the small study has.
-NEEDS_MORE = {"importance", "fitting", "recipes", "shifts", "robustness", "transforms"}
+NEEDS_MORE = {"importance", "fitting", "recipes", "shifts", "effective-robustness", "shift-ranks"}
 NEEDS_MORE |= {"source-by-recipe", "class-or-size", "gaps", "label-sets", "widths"}
 VOID = {"meta", "img", "br", "link", "input"}
+
+
+def loaded(store: ResultStore) -> Study:
+    return load(store, resamples=RESAMPLES)
 
 
 class Page(HTMLParser):
@@ -54,7 +60,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
     study = small_study(16, targets=2)
     store = write_store(folder, study, run_records(study))
-    write_report(store, folder / "report", RESAMPLES)
+    write_report(loaded(store), folder / "report")
     return folder / "report"
 
 
@@ -118,7 +124,7 @@ def test_hostile_names_and_messages_are_escaped(tmp_path: Path) -> None:
         curves=study.curves.replace(rename),
     )
     store = write_store(tmp_path, study, run_records(study, failed={3}))
-    page = Page(write_report(store, tmp_path / "report", RESAMPLES, figures=()))
+    page = Page(write_report(loaded(store), tmp_path / "report", figures=()))
     assert page.tags.count("script") == 2
     assert evil in page.text
     assert "<img src=x onerror=alert(1)> out of memory" in page.text
@@ -128,7 +134,7 @@ def test_failed_and_missing_runs_are_counted(tmp_path: Path) -> None:
     study = small_study(12)
     records = run_records(study, failed={1, 2})
     store = write_store(tmp_path, study, records[:-5], planned=len(records))
-    text = Page(write_report(store, tmp_path / "report", RESAMPLES, figures=())).text
+    text = Page(write_report(loaded(store), tmp_path / "report", figures=())).text
     assert f"{len(records) - 5} of {len(records)} planned runs recorded, 2 failed" in text
     assert f"5 of {len(records)} planned runs are not recorded yet" in text
     assert "oom" in text
@@ -147,14 +153,14 @@ def test_what_cannot_be_had_is_left_out_with_its_reason(
 ) -> None:
     study = small_study(architectures, replicates=replicates)
     store = write_store(tmp_path, study, run_records(study))
-    assert reason in Page(write_report(store, tmp_path / "report", RESAMPLES, figures=())).text
+    assert reason in Page(write_report(loaded(store), tmp_path / "report", figures=())).text
 
 
 def test_more_datasets_than_fit_a_figure_leave_it_out(tmp_path: Path) -> None:
     study = small_study(6, targets=64)
     store = write_store(tmp_path, study, run_records(study))
     drawn = ("source", "heatmap", "matrix", "depth", "curves")
-    page = Page(write_report(store, tmp_path / "report", resamples=20, figures=drawn))
+    page = Page(write_report(load(store, resamples=40), tmp_path / "report", drawn))
     assert page.tags.count("img") == 0
     for reason in ("pairs of datasets are more than the 48", "more than the 60", "than the 20"):
         assert reason in page.text
@@ -163,7 +169,7 @@ def test_more_datasets_than_fit_a_figure_leave_it_out(tmp_path: Path) -> None:
 def test_a_study_without_any_run_has_a_report(tmp_path: Path) -> None:
     study = small_study(8)
     store = write_store(tmp_path, study, [], planned=40)
-    page = Page(write_report(store, tmp_path / "report", RESAMPLES))
+    page = Page(write_report(loaded(store), tmp_path / "report"))
     assert "0 of 40 planned runs recorded" in page.text
     assert "no run has an error" in page.text
     assert page.tags.count("img") == 1
@@ -173,7 +179,7 @@ def test_a_target_without_any_error_is_named(tmp_path: Path) -> None:
     study = small_study(12, targets=2)
     records = [record for record in run_records(study) if record.dataset != "target-1"]
     store = write_store(tmp_path, study, records)
-    text = Page(write_report(store, tmp_path / "report", RESAMPLES, figures=())).text
+    text = Page(write_report(loaded(store), tmp_path / "report", figures=())).text
     assert "cannot be compared with target-1" in text
     assert "For target-1 no proxy can be named" in text
 
@@ -183,7 +189,7 @@ def test_a_study_of_targets_only_has_no_proxies(tmp_path: Path) -> None:
     study = replace(study, datasets=study.datasets.assign(role="extra"))
     store = write_store(tmp_path, study, run_records(study))
     named = ("source", "proxies")
-    page = Page(write_report(store, tmp_path / "report", RESAMPLES, figures=named))
+    page = Page(write_report(loaded(store), tmp_path / "report", figures=named))
     assert "no source dataset with targets is known" in page.text
     assert not (tmp_path / "report" / "figures" / "source.png").exists()
 
@@ -191,7 +197,7 @@ def test_a_study_of_targets_only_has_no_proxies(tmp_path: Path) -> None:
 def test_the_same_store_gives_the_same_files(whole: Path, tmp_path: Path) -> None:
     study = small_study(16, targets=2)
     store = write_store(tmp_path, study, run_records(study))
-    write_report(store, tmp_path / "report", RESAMPLES)
+    write_report(loaded(store), tmp_path / "report")
     for path in sorted(whole.rglob("*.*")):
         again = tmp_path / "report" / path.relative_to(whole)
         if path.name == "report.html":
@@ -208,6 +214,6 @@ def test_a_figure_that_no_longer_applies_is_removed(tmp_path: Path) -> None:
     old.write_bytes(b"old")
     study = small_study(6, replicates=1)
     store = write_store(tmp_path, study, run_records(study))
-    write_report(store, old.parents[1], RESAMPLES, figures=("noise",))
+    write_report(loaded(store), old.parents[1], figures=("noise",))
     assert not old.exists()
     assert not (tmp_path / "report" / "tables" / "noise.csv").exists()

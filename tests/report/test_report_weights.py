@@ -10,6 +10,7 @@ import pytest
 from small_study import SmallStudy, run_records, small_study, write_store
 
 from anynet_study import apr
+from anynet_study.analyses import load
 from anynet_study.report import write_report
 
 RESAMPLES = 200
@@ -28,7 +29,9 @@ def three_stages(weights: list[float]) -> SmallStudy:
 
 def report(folder: Path, study: SmallStudy) -> str:
     store = write_store(folder, study, run_records(study))
-    page = write_report(store, folder / "report", RESAMPLES, figures=("source", "configurations"))
+    page = write_report(
+        load(store, resamples=RESAMPLES), folder / "report", figures=("source", "configurations")
+    )
     return " ".join(page.read_text(encoding="utf-8").split())
 
 

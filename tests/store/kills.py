@@ -18,7 +18,7 @@ from typing import Any
 from store_factory import datasets, population, record, write_journal
 
 from anynet_study.store import JournalWriter, ResultStore, collect, read_journal
-from anynet_study.store.creating import _Disk
+from anynet_study.store.hdf5 import _Disk
 
 RUNS = 30
 #: Longest that a child that ends itself is left alone, in seconds.

@@ -26,7 +26,7 @@ from anynet_study.errors import UserError
 from anynet_study.store import JournalWriter, ResultStore, collect, stores_equal
 from anynet_study.store.frames import encode
 from anynet_study.store.layout import SCHEMA_VERSION
-from anynet_study.store.record import RECORD_VERSION, SCHEMA, to_batch
+from anynet_study.store.records import RUN
 
 RUNS = [record(number) for number in range(30)]
 
@@ -78,7 +78,7 @@ def test_order_does_not_depend_on_the_journals(tmp_path: Path) -> None:
 def test_small_blocks_give_the_same_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _ = make_store(tmp_path / "a", RUNS[:13], RUNS[13:])
     monkeypatch.setattr("anynet_study.store.journal.BLOCK_BYTES", 7000)
-    monkeypatch.setattr("anynet_study.store.heavy.BLOCK_BYTES", 7000)
+    monkeypatch.setattr("anynet_study.store.write.BLOCK_BYTES", 7000)
     blocks, _ = make_store(tmp_path / "b", RUNS[13:], RUNS[:13])
     assert stores_equal(whole, blocks) == []
 
@@ -183,10 +183,10 @@ def test_a_worker_at_work_does_not_disturb(tmp_path: Path) -> None:
 
 
 def test_text_that_hdf5_cannot_hold(tmp_path: Path) -> None:
-    row = to_batch(failed(0)).to_pydict() | {"message": ["a\0b"]}
-    frame = encode(pa.record_batch(pa.table(row, SCHEMA).to_batches()[0]), RECORD_VERSION)
+    row = RUN.to_batch(failed(0)).to_pydict() | {"message": ["a\0b"]}
+    frame = encode(pa.record_batch(pa.table(row, RUN.schema).to_batches()[0]), RUN.version)
     (tmp_path / "journals").mkdir()
-    header = SCHEMA.serialize().to_pybytes()
+    header = RUN.schema.serialize().to_pybytes()
     (tmp_path / "journals" / "x.arrow").write_bytes(header + frame)
     out, _ = make_store(tmp_path)
     assert ResultStore(out).runs()["message"].tolist() == ["a\\0b"]

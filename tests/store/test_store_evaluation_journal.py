@@ -20,13 +20,10 @@ from anynet_study.store import (
     finished_runs,
     read_evaluations,
     read_journal,
+    read_journals,
 )
-from anynet_study.store.evaluations.record import EVALUATION, to_batch
-from anynet_study.store.frames import Reading, encode
-from anynet_study.store.journal import journal_blocks
-from anynet_study.store.record import RunRecord
-from anynet_study.store.record import to_batch as run_to_batch
-from anynet_study.store.run_kind import RUN
+from anynet_study.store.frames import encode
+from anynet_study.store.records import EVALUATION, RUN, RunRecord
 
 FOUR = [
     evaluation(0),
@@ -37,7 +34,7 @@ FOUR = [
 
 
 def content(records: list[EvaluationRecord]) -> list[bytes]:
-    return [to_batch(one).serialize().to_pybytes() for one in records]
+    return [EVALUATION.to_batch(one).serialize().to_pybytes() for one in records]
 
 
 @pytest.fixture
@@ -52,21 +49,20 @@ def test_what_was_appended_is_read_in_order_and_fsynced(journal: Path, synced: l
     assert synced[-1] == journal.stat().st_size
 
 
-def test_many_decoded_at_once_are_what_arrow_makes_of_each(journal: Path) -> None:
-    ((found, columns),) = journal_blocks(EVALUATION, journal, Reading())
-    rows = [frame.batch(EVALUATION) for frame in found]
-    for name in ("run_id", "evaluation", "evaluation_id", "identity", "host"):
-        assert columns.texts(name).to_pylist() == [row[name][0].as_py() for row in rows]
-    for name in ("images", "loss", "top1", "top5", "seconds", "started"):
-        np.testing.assert_equal(columns.numbers(name), [row[name][0].as_py() for row in rows])
-    assert columns.lengths("predictions").tolist() == [11, 0, 4, 6]
-    ends = [row["predictions"].flatten().to_numpy() for row in rows]
-    assert columns.values("predictions").tolist() == np.concatenate(ends).tolist()
+def test_the_table_of_records_says_what_the_records_say(journal: Path) -> None:
+    table = read_journals(journal.parent)
+    assert table["record_kind"].to_pylist() == ["evaluation"] * len(FOUR)
+    for name in ("run_id", "evaluation", "evaluation_id", "identity"):
+        assert table[name].to_pylist() == [getattr(one, name) for one in FOUR]
+    for name in ("images", "loss", "top1", "top5", "error", "seconds", "started"):
+        np.testing.assert_equal(table[name].to_pylist(), [getattr(one, name) for one in FOUR])
+    assert table["predicted"].to_pylist() == [11, 0, 4, 6]
+    assert table["architecture"].null_count == len(FOUR)
 
 
 def test_every_prefix_yields_the_whole_records_in_it(journal: Path) -> None:
     header = len(EVALUATION.schema.serialize())
-    sizes = [len(encode(to_batch(one), EVALUATION.version)) for one in FOUR]
+    sizes = [len(encode(EVALUATION.to_batch(one), EVALUATION.version)) for one in FOUR]
     ends, expected = np.cumsum([header, *sizes]), content(FOUR)
     for size in [*range(journal.stat().st_size, 0, -37), *ends.tolist()[::-1]]:
         whole = int((ends[1:] <= size).sum())
@@ -147,7 +143,7 @@ def test_journals_of_runs_and_of_evaluations_are_told_apart(tmp_path: Path, jour
 
 
 def test_evaluations_of_a_newer_version_are_refused_not_lost(tmp_path: Path) -> None:
-    newer = encode(to_batch(evaluation()), EVALUATION.version + 1)
+    newer = encode(EVALUATION.to_batch(evaluation()), EVALUATION.version + 1)
     path = tmp_path / "new.evaluations.arrow"
     path.write_bytes(EVALUATION.schema.serialize().to_pybytes() + newer)
     for read in (read_evaluations, lambda path: finished_evaluations(path.parent)):
@@ -161,13 +157,11 @@ def test_evaluations_of_before_there_were_errors_on_the_metric_have_none(tmp_pat
     expected = [evaluation(n, name) for n in (0, 1, 3) for name in ("blur", "shifted")]
     read = read_evaluations(tmp_path / "old.evaluations.arrow")
     assert read.problem is None
-    assert [to_batch(one).serialize() for one in read.records] == [
-        to_batch(one).serialize() for one in expected
-    ]
+    assert content(read.records) == content(expected)
     assert all(math.isnan(one.error) for one in read.records)
-    ((_, columns),) = journal_blocks(EVALUATION, tmp_path / "old.evaluations.arrow", Reading())
-    assert np.isnan(columns.numbers("error")).all()
-    assert columns.numbers("top1").tolist() == [one.top1 for one in expected]
+    table = read_journals(tmp_path)
+    assert np.isnan(table["error"].to_numpy()).all()
+    assert table["top1"].to_pylist() == [one.top1 for one in expected]
 
 
 def expected_runs() -> list[RunRecord]:
@@ -182,18 +176,18 @@ def test_runs_of_before_have_no_engine_and_no_curve_of_their_metric(
     packed = Path(__file__).parent / "stores" / f"journal-{version}.arrow.gz"
     data = gzip.decompress(packed.read_bytes())
     (tmp_path / "old.arrow").write_bytes(data)
-    expected = [run_to_batch(one).serialize() for one in expected_runs()]
+    expected = [RUN.to_batch(one).serialize() for one in expected_runs()]
     read = read_journal(tmp_path / "old.arrow")
     assert read.problem is None
-    assert [run_to_batch(one).serialize() for one in read.records] == expected
+    assert [RUN.to_batch(one).serialize() for one in read.records] == expected
     assert len(finished_runs(tmp_path)) == 9
     # Records of both versions side by side, as no writer leaves them, are read all the same.
     curve = {"test_error": np.array([3.0, 2.0], np.float32)}
-    newer = encode(run_to_batch(record(9, engine="fast", curves=curve)), RUN.version)
+    newer = encode(RUN.to_batch(record(9, engine="fast", curves=curve)), RUN.version)
     (tmp_path / "old.arrow").write_bytes(data[:-8] + newer)
-    ((_, columns),) = journal_blocks(RUN, tmp_path / "old.arrow", Reading())
-    assert columns.texts("engine").to_pylist() == [""] * 9 + ["fast"]
-    assert columns.lengths("test_error").tolist() == [*(run.epochs for run in expected_runs()), 2]
-    assert np.isnan(columns.values("test_error")[:-2]).all()
-    assert columns.values("test_error")[-2:].tolist() == [3.0, 2.0]
+    assert read_journals(tmp_path)["engine"].to_pylist() == [""] * 9 + ["fast"]
+    curves = [run.curves["test_error"] for run in read_journal(tmp_path / "old.arrow").records]
+    assert [len(curve) for curve in curves] == [*(run.epochs for run in expected_runs()), 2]
+    assert np.isnan(np.concatenate(curves[:-1])).all()
+    assert curves[-1].tolist() == [3.0, 2.0]
     assert read_journal(tmp_path / "old.arrow").records[-1].engine == "fast"

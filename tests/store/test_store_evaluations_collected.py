@@ -1,18 +1,14 @@
 """Evaluations are collected: whatever happens to journals, the store is what they say."""
 
-import random
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import h5py
-import pandas as pd
 import pytest
 from evaluation_factory import evaluation, write_evaluations
 from evaluation_study import COLUMNS, EVALUATIONS, NONE, RUNS, gather, make_evaluated
 from store_factory import (
-    failed,
     record,
     write_journal,
 )
@@ -54,45 +50,6 @@ def test_of_several_records_the_first_is_kept_and_none_without_its_run(folder: P
     write_journal(journals / "late.arrow", [record(15)])
     report = gather(folder)
     assert (report.new, report.new_evaluations, report.problems) == (1, 1, [])
-    assert as_anew(folder)
-
-
-def as_anew(folder: Path, **options: Any) -> bool:
-    """Whether the store is the one that reading all journals gives, to the last column."""
-    gather(folder, "anew.h5", anew=True, **options)
-    ours, anew = (ResultStore(folder / name) for name in ("results.h5", "anew.h5"))
-    assert stores_equal(ours, anew) == []
-    columns = ours.columns("evaluations")
-    pd.testing.assert_frame_equal(ours.evaluations(columns), anew.evaluations(columns))
-    pd.testing.assert_frame_equal(ours.journals(), anew.journals())
-    return True
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_whatever_happens_to_the_journals(folder: Path, seed: int) -> None:
-    moments, journals = random.Random(seed), folder / "journals"
-    for step in range(6):
-        paths = sorted(journals.glob("*.arrow"))
-        what = moments.choice(["runs", "evaluations", "evaluations", "torn", "gone", "failed"])
-        numbers = [moments.randrange(30) for _ in range(3)]
-        if what in ("runs", "failed"):
-            make = record if what == "runs" else failed
-            write_journal(journals / f"{step}-{seed}.arrow", map(make, numbers))
-        elif what == "evaluations":
-            names = moments.choices(["blur", "shifted", "fog"], k=3)
-            some = [
-                evaluation(number, name, started=moments.uniform(0, 9), host=moments.choice("ab"))
-                for number, name in zip(numbers, names, strict=True)
-            ]
-            write_evaluations(journals / f"{step}-{seed}.evaluations.arrow", some)
-        elif what == "torn":
-            path = moments.choice(paths)
-            data = path.read_bytes()
-            path.write_bytes(data[: -moments.randrange(1, 900)])
-        else:
-            moments.choice(paths).unlink()
-        gather(folder)
-        assert as_anew(folder)
 
 
 def test_a_store_with_evaluations_that_are_in_no_journal_any_more_is_kept(folder: Path) -> None:
@@ -115,7 +72,6 @@ def test_the_sweep_says_which_are_asked_for_and_what_they_are_called(folder: Pat
     called = names(("shifted", "moved"), ("fog", "fog"), ("blur", "blur"))
     for evaluations in (called, names(("blur", "haze")), None, called):
         gather(folder, evaluations=evaluations)
-        assert as_anew(folder, evaluations=evaluations)
     store = ResultStore(folder / "results.h5")
     assert store.evaluation_errors("digits").columns.tolist() == ["test", "moved", "blur"]
     assert set(store.evaluations()["evaluation"]) == {"moved", "blur"}
@@ -142,7 +98,6 @@ def test_a_damaged_store_is_built_anew_from_the_journals(folder: Path, path: str
     with pytest.raises(UserError, match="damaged"):
         stores_equal(out, out)
     assert gather(folder).evaluations == len(EVALUATIONS)
-    assert as_anew(folder)
 
 
 def test_one_changed_value_is_a_difference(folder: Path) -> None:

@@ -13,13 +13,13 @@ from store_factory import as_ordinary_user, failed, record, write_journal
 from anynet_study.errors import UserError
 from anynet_study.store import JournalWriter, RunRecord, finished_runs, read_journal
 from anynet_study.store.frames import encode
-from anynet_study.store.record import RECORD_VERSION, SCHEMA, from_batch, to_batch
+from anynet_study.store.records import RUN
 
 THREE = [record(1), failed(2, "data"), record(3)]
 
 
 def content(records: list[RunRecord]) -> list[bytes]:
-    return [to_batch(one).serialize().to_pybytes() for one in records]
+    return [RUN.to_batch(one).serialize().to_pybytes() for one in records]
 
 
 def poke(path: Path, place: int, value: int) -> None:
@@ -36,8 +36,8 @@ def journal(tmp_path: Path) -> Path:
 @pytest.fixture
 def ends() -> list[int]:
     """Where the header and each record of `journal` end, in bytes."""
-    sizes = [len(SCHEMA.serialize())] + [
-        len(encode(to_batch(one), RECORD_VERSION)) for one in THREE
+    sizes = [len(RUN.schema.serialize())] + [
+        len(encode(RUN.to_batch(one), RUN.version)) for one in THREE
     ]
     return np.cumsum(sizes).tolist()
 
@@ -55,7 +55,7 @@ def test_every_record_is_fsynced_whole(journal: Path, ends: list[int], synced: l
 def test_a_journal_is_an_ordinary_arrow_stream(journal: Path) -> None:
     with pa.ipc.open_stream(journal) as stream:
         batches = list(stream)
-    assert content([from_batch(batch) for batch in batches]) == content(THREE)
+    assert content([RUN.from_batch(batch) for batch in batches]) == content(THREE)
 
 
 def test_every_prefix_yields_the_whole_records_in_it(tmp_path: Path, ends: list[int]) -> None:
@@ -161,8 +161,8 @@ def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path: Path) -> None:
 
 
 def test_records_of_a_newer_version_are_refused_not_lost(tmp_path: Path) -> None:
-    newer = encode(to_batch(record()), RECORD_VERSION + 1)
-    (tmp_path / "new.arrow").write_bytes(SCHEMA.serialize().to_pybytes() + newer)
+    newer = encode(RUN.to_batch(record()), RUN.version + 1)
+    (tmp_path / "new.arrow").write_bytes(RUN.schema.serialize().to_pybytes() + newer)
     with pytest.raises(UserError, match=r"new\.arrow.*version 4.*up to 3"):
         read_journal(tmp_path / "new.arrow")
     with pytest.raises(UserError):
@@ -170,9 +170,9 @@ def test_records_of_a_newer_version_are_refused_not_lost(tmp_path: Path) -> None
 
 
 def test_a_checked_record_that_is_no_run_is_reported(tmp_path: Path) -> None:
-    foreign = encode(pa.record_batch({"a": [1]}), RECORD_VERSION)
-    good = encode(to_batch(record(5)), RECORD_VERSION)
-    (tmp_path / "x.arrow").write_bytes(SCHEMA.serialize().to_pybytes() + foreign + good)
+    foreign = encode(pa.record_batch({"a": [1]}), RUN.version)
+    good = encode(RUN.to_batch(record(5)), RUN.version)
+    (tmp_path / "x.arrow").write_bytes(RUN.schema.serialize().to_pybytes() + foreign + good)
     read = read_journal(tmp_path / "x.arrow")
     assert [one.run_id for one in read.records] == [record(5).run_id]
     assert "is not a run" in str(read.problem)

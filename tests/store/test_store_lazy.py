@@ -10,7 +10,7 @@ import pytest
 from store_factory import failed, make_store, record
 
 from anynet_study.store import ResultStore, run_sql, select
-from anynet_study.store import columns as store_columns
+from anynet_study.store import hdf5 as store_columns
 
 RUNS = [*(record(number) for number in range(1, 18)), failed(0)]
 RUN_IDS = "runs/run_id"
@@ -41,7 +41,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         return spans(file, name, start, stop)
 
     monkeypatch.setattr(h5py.Dataset, "__getitem__", getitem)
-    for module in ("arrow_columns", "arrow_tables"):
+    for module in ("tables", "hdf5"):
         monkeypatch.setattr(f"anynet_study.store.{module}.read_span", span)
     return counts
 
@@ -86,8 +86,8 @@ def test_the_columns_that_are_needed_are_read(
 
 def test_errors_read_no_curves_and_no_specs(path: Path, read: dict[str, int]) -> None:
     ResultStore(path).errors()
-    groups = {name.split("/")[0] for name in read}
-    assert groups == {"runs", "labels"}
+    tables = {name for name in read if not name.startswith(("runs/", "labels/"))}
+    assert tables == {"architectures/architecture", "datasets/dataset"}
 
 
 def test_one_runs_curve_is_all_that_is_read_of_the_curves(path: Path, read: dict[str, int]) -> None:

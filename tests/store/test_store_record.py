@@ -4,17 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from store_factory import failed, record
 
-from anynet_study.store.record import CURVES, RunRecord, from_batch, to_batch
+from anynet_study.store.records import CURVES, RUN, RunRecord
 
 
 def same(a: RunRecord, b: RunRecord) -> bool:
-    return bool(to_batch(a).serialize().equals(to_batch(b).serialize()))
+    return bool(RUN.to_batch(a).serialize().equals(RUN.to_batch(b).serialize()))
 
 
 def test_a_record_survives_arrow_bit_for_bit() -> None:
     curve = np.array([0.1, np.nan, np.inf, 1e-45], np.float32)
     original = record(7, curves=dict.fromkeys(CURVES, curve), message="tab\tand \n line")
-    back = from_batch(to_batch(original))
+    back = RUN.from_batch(RUN.to_batch(original))
     assert same(original, back)
     assert back.curves["train_loss"].tobytes() == curve.tobytes()
     assert back.predictions.dtype == np.uint16
@@ -22,27 +22,29 @@ def test_a_record_survives_arrow_bit_for_bit() -> None:
 
 
 def test_a_failed_record_has_no_arrays() -> None:
-    back = from_batch(to_batch(failed(3, "node")))
+    back = RUN.from_batch(RUN.to_batch(failed(3, "node")))
     assert (back.status, back.failure_kind, back.epochs) == ("failed", "node", 0)
     assert np.isnan(back.error)
     assert back.predictions.shape == (0,)
 
 
 def test_a_curve_that_was_not_recorded_reads_as_nan() -> None:
-    back = from_batch(to_batch(record(curves={"test_top1": np.array([3.0, 2.0], np.float32)})))
+    back = RUN.from_batch(
+        RUN.to_batch(record(curves={"test_top1": np.array([3.0, 2.0], np.float32)}))
+    )
     assert back.epochs == 2
     assert np.isnan(back.curves["train_loss"]).all()
     assert back.curves["train_loss"].shape == (2,)
 
 
 def test_predictions_of_any_integer_type_are_kept() -> None:
-    back = from_batch(to_batch(record(predictions=np.array([0, 65534], np.int64)[::-1])))
+    back = RUN.from_batch(RUN.to_batch(record(predictions=np.array([0, 65534], np.int64)[::-1])))
     assert back.predictions.tolist() == [65534, 0]
 
 
 @given(st.text(st.characters(codec=None)))
 def test_any_message_can_be_stored(message: str) -> None:
-    kept = from_batch(to_batch(failed(1, "code", message=message))).message
+    kept = RUN.from_batch(RUN.to_batch(failed(1, "code", message=message))).message
     assert "\0" not in kept
     kept.encode("utf-8")
     if message.isprintable():

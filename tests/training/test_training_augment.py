@@ -1,51 +1,58 @@
-"""Bulk preprocessing against a plain image-at-a-time reference."""
+"""Images as the network sees them, against an image at a time; and the boxes of resized crops."""
+
+import math
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from torch import Tensor
+from torch.nn import functional as F
+from training_runs import CPU
 
-from anynet_study.training import Recipe
-from anynet_study.training.augment import Preprocessor
+from anynet_study.training import Preprocessor, Recipe
+from anynet_study.training.augment import BoxResizer, with_boxes
 
 MEAN, STD = torch.tensor([0.4, 0.5, 0.6]), torch.tensor([0.2, 0.25, 0.3])
 
 
-def images(count: int = 40, side: int = 12) -> torch.Tensor:
-    generator = np.random.default_rng(0)
+def pictures(count: int, side: int = 12) -> Tensor:
+    generator = np.random.default_rng(side)
     return torch.from_numpy(generator.integers(0, 256, (count, side, side, 3), dtype=np.uint8))
 
 
-def reference(
-    image: torch.Tensor, draws: torch.Tensor, padding: int, side: int, flip: bool
-) -> torch.Tensor:
-    """One image: normalise, pad with zeros, cut, mirror."""
-    channels = ((image.double() / 255 - MEAN) / STD).permute(2, 0, 1)
-    padded = torch.zeros(3, image.shape[0] + 2 * padding, image.shape[1] + 2 * padding)
-    padded = padded.double()
-    padded[:, padding : padding + image.shape[0], padding : padding + image.shape[1]] = channels
-    places = padded.shape[1] - side + 1
-    top, left = int(draws[0] * places), int(draws[1] * places)
-    cut = padded[:, top : top + side, left : left + side]
-    return cut.flip(2) if flip and draws[2] < 0.5 else cut
+def preprocess(side: int = 12, **recipe: object) -> Preprocessor:
+    """For images of `side` pixels."""
+    resolved = Recipe(**recipe).resolved(side, 10)  # type: ignore[arg-type]
+    return Preprocessor(resolved, MEAN.numpy(), STD.numpy())
+
+
+def normalised(images: Tensor) -> Tensor:
+    """(N, 3, S, S) in double precision."""
+    return ((images.double() / 255 - MEAN) / STD).permute(0, 3, 1, 2)
 
 
 @pytest.mark.parametrize(
     ("crop", "padding", "resolution"), [("pad", 3, 12), ("random", 0, 9), ("pad", 2, 8)]
 )
 @pytest.mark.parametrize("flip", [True, False])
-def test_equals_the_reference(crop: str, padding: int, resolution: int, flip: bool) -> None:
-    recipe = Recipe(crop=crop, padding=padding, resolution=resolution, flip=flip).resolved(12, 10)  # type: ignore[arg-type]
+def test_crops_are_those_of_an_image_at_a_time(
+    crop: str, padding: int, resolution: int, flip: bool
+) -> None:
     draws = torch.rand(3, 40, generator=torch.Generator().manual_seed(5))
     rows = torch.arange(40).flip(0)  # the last image first
-    batch = Preprocessor(recipe, MEAN.numpy(), STD.numpy()).train(images(), rows, draws)
-    expected = torch.stack(
-        [
-            reference(image, draws[:, number], recipe.padding, resolution, flip)
-            for number, image in enumerate(images().flip(0))
-        ]
-    )
-    assert batch.shape == (40, 3, resolution, resolution)
-    torch.testing.assert_close(batch.double(), expected, atol=2e-6, rtol=1e-5)
+    bulk = preprocess(crop=crop, padding=padding, resolution=resolution, flip=flip)
+    batch = bulk.train(pictures(40), rows, draws)
+    expected = []
+    for image, (top, left, chance) in zip(normalised(pictures(40)).flip(0), draws.T, strict=True):
+        padded = F.pad(image, (padding,) * 4)
+        places = padded.shape[1] - resolution + 1
+        y, x = int(top * places), int(left * places)
+        cut = padded[:, y : y + resolution, x : x + resolution]
+        expected.append(cut.flip(2) if flip and chance < 0.5 else cut)
+    torch.testing.assert_close(batch.double(), torch.stack(expected), atol=2e-6, rtol=1e-5)
 
 
 def test_every_offset_and_both_directions_occur() -> None:
@@ -58,15 +65,111 @@ def test_every_offset_and_both_directions_occur() -> None:
     assert len(corners) == 3 * 3 * 2
 
 
-def test_evaluation_takes_the_centre() -> None:
-    recipe = Recipe(crop="random", resolution=8).resolved(12, 10)
-    batch = Preprocessor(recipe, MEAN.numpy(), STD.numpy()).test(images())
-    expected = ((images()[:, 2:10, 2:10].float() / 255 - MEAN) / STD).permute(0, 3, 1, 2)
-    torch.testing.assert_close(batch, expected, atol=2e-6, rtol=1e-5)
+@pytest.mark.parametrize("crop", ["random", "resized"])
+def test_tests_see_the_centre(crop: str) -> None:
+    seen = preprocess(crop=crop, resolution=8).test(pictures(40))
+    expected = normalised(pictures(40)[:, 2:10, 2:10])
+    torch.testing.assert_close(seen.double(), expected, atol=2e-6, rtol=1e-5)
 
 
 def test_no_crop_is_the_identity_but_for_flips() -> None:
-    recipe = Recipe(crop="none", flip=False).resolved(12, 10)
-    preprocess = Preprocessor(recipe, MEAN.numpy(), STD.numpy())
-    trained = preprocess.train(images(), torch.arange(40), torch.rand(3, 40))
-    torch.testing.assert_close(trained, preprocess.test(images()))
+    whole = preprocess(crop="none", flip=False)
+    trained = whole.train(pictures(40), torch.arange(40), torch.rand(3, 40))
+    torch.testing.assert_close(trained, whole.test(pictures(40)))
+
+
+# Resized crops.
+
+
+def drawn(count: int, side: int, **keys: object) -> np.ndarray:
+    """(5, count): top, left, flip, height, width."""
+    generator = torch.Generator().manual_seed(3)
+    recipe = Recipe(crop="resized", **keys)  # type: ignore[arg-type]
+    draws = torch.rand(1, 3, count, generator=generator)
+    return with_boxes(draws, recipe, side, generator)[0].numpy()
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    side=st.integers(4, 300),
+    area=st.tuples(st.floats(0.01, 1), st.floats(0.01, 1)).map(sorted),
+    ratio=st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)).map(sorted),
+)
+def test_boxes_are_whole_pixels_within_the_image(side, area, ratio):
+    top, left, _, height, width = drawn(50, side, crop_area=area, crop_ratio=ratio)
+    for first, length in ((top, height), (left, width)):
+        assert (first == np.rint(first)).all()
+        assert (length == np.rint(length)).all()
+        assert first.min() >= 0
+        assert length.min() >= 1
+        assert (first + length).max() <= side
+
+
+def test_areas_and_ratios_are_those_of_the_usual_procedure_and_places_are_even():
+    """Against the rejection procedure in plain Python, with randomness of its own."""
+    side, count = 200, 20_000
+    _, _, _, height, width = drawn(count, side)
+    generator = np.random.default_rng(0)
+    sizes = []
+    while len(sizes) < count:
+        area = side**2 * generator.uniform(0.08, 1.0)
+        ratio = math.exp(generator.uniform(math.log(3 / 4), math.log(4 / 3)))
+        wide, high = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+        if 0 < wide <= side and 0 < high <= side:
+            sizes.append((high, wide))
+    high, wide = np.array(sizes).T
+    for ours, theirs in ((height * width, high * wide), (width / height, wide / high)):
+        levels = np.linspace(0.02, 0.98, 25)
+        apart = np.searchsorted(np.sort(ours), np.quantile(theirs, levels)) / count - levels
+        assert abs(apart).max() < 0.02  # 4 standard deviations of the difference
+    top, _, _, height, _ = drawn(20_000, 40)
+    for room in (5, 12):
+        counts = np.bincount(top[40 - height == room].astype(int), minlength=room + 1)
+        assert len(counts) == room + 1
+        assert counts.min() > 0.5 * counts.mean()
+
+
+@pytest.mark.parametrize(("ratio", "height", "width"), [((2, 3), 10, 20), ((0.2, 0.5), 20, 10)])
+def test_where_no_box_fits_the_largest_central_one_is_taken(ratio, height, width):
+    # All of the image, in another shape: no box of this area lies in it but the whole.
+    boxes = drawn(20, 20, crop_area=(1.0, 1.0), crop_ratio=ratio)
+    assert (boxes[3] == height).all()
+    assert (boxes[4] == width).all()
+    assert (boxes[0] <= 20 - height).all()
+
+
+@pytest.mark.parametrize(("side", "resolution"), [(12, 12), (23, 9), (40, 7), (64, 56)])
+@pytest.mark.parametrize("flip", [True, False])
+def test_resized_pixels_are_those_of_an_image_at_a_time(side, resolution, flip):
+    images, draws = pictures(30, side), torch.from_numpy(drawn(60, side))
+    rows = torch.arange(60) % 30
+    bulk = preprocess(side, crop="resized", resolution=resolution, flip=flip)
+    batch = bulk.train(images, rows, draws)
+    expected = []
+    for row, draw in zip(rows.tolist(), draws.T, strict=True):
+        top, left, _, height, width = draw.int().tolist()
+        box = normalised(images[row : row + 1])[:, :, top : top + height, left : left + width]
+        cut = F.interpolate(box, (resolution, resolution), mode="bilinear", antialias=True)[0]
+        expected.append(cut.flip(2) if flip and draw[2] < 0.5 else cut)
+    torch.testing.assert_close(batch.double(), torch.stack(expected), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("side", "resolution"), [(12, 12), (40, 17), (20, 31)])
+def test_resized_pixels_are_pillow_s_but_for_its_rounding(side, resolution):
+    images, (top, left, _, height, width) = pictures(20, side), torch.from_numpy(drawn(20, side))
+    boxes = torch.stack([top, left, height, width])
+    ours = BoxResizer(side, resolution, CPU)(images, torch.arange(20), boxes, None)
+    for image, cut, (y, x, h, w) in zip(images, ours, boxes.T.int().tolist(), strict=True):
+        box = Image.fromarray(image[y : y + h, x : x + w].numpy())
+        theirs = box.resize((resolution, resolution), Image.Resampling.BILINEAR)
+        assert abs(cut.numpy() - np.asarray(theirs, float)).max() <= 1.01  # it rounds twice
+
+
+def test_a_resized_image_does_not_depend_on_the_others(monkeypatch):
+    images, draws = pictures(20, 24), torch.from_numpy(drawn(20, 24))
+    bulk = preprocess(24, crop="resized")
+    together = bulk.train(images, torch.arange(20), draws)
+    alone = [bulk.train(images, torch.tensor([n]), draws[:, n : n + 1]) for n in range(20)]
+    assert torch.equal(together, torch.cat(alone))
+    monkeypatch.setattr("anynet_study.training.augment.CACHED", 1)
+    assert torch.equal(together, bulk.train(images, torch.arange(20), draws))

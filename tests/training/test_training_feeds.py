@@ -1,11 +1,18 @@
-"""Feeds: a stream gives what a split in memory gives, reads once for all, and little ahead."""
+"""Feeds: a stream gives what a split in memory gives; a device holds what its memory can."""
+
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from miniatures import write_miniature
+from training_runs import CPU, same, spec
 
+from anynet_study.data import DatasetView, Variant, add_dataset, make_view
+from anynet_study.training import DeviceImages, train
 from anynet_study.training.feeds import (
     AHEAD,
     BatchStream,
@@ -14,8 +21,8 @@ from anynet_study.training.feeds import (
     StreamedFeed,
     as_tensor,
 )
+from anynet_study.training.options import Engine
 
-CPU = torch.device("cpu")
 BATCH = 6
 
 
@@ -30,8 +37,12 @@ def orders(seed: int = 0) -> torch.Tensor:
     return torch.randperm(90, generator=generator).view(-1, BATCH)
 
 
-def streamed(stream: BatchStream) -> StreamedFeed:
-    return StreamedFeed(stream, BATCH, CPU)
+def begun(stream: BatchStream, *seeds: int) -> list[StreamedFeed]:
+    """Feeds of one stream, each in the order of its seed."""
+    feeds = [StreamedFeed(stream, BATCH, CPU) for _ in seeds]
+    for seed, feed in zip(seeds, feeds, strict=True):
+        feed.begin(orders(seed))
+    return feeds
 
 
 def images_of(feed: Feed, step: int) -> torch.Tensor:
@@ -41,36 +52,25 @@ def images_of(feed: Feed, step: int) -> torch.Tensor:
 
 
 def test_streamed_is_resident_bit_for_bit(images: np.ndarray) -> None:
-    feeds = [ResidentFeed(as_tensor(images), 15, BATCH), streamed(BatchStream(images, False))]
+    resident = ResidentFeed(as_tensor(images), 15, BATCH)
     for seed in (0, 1):
-        for feed in feeds:
-            feed.begin(orders(seed))
+        resident.begin(orders(seed))
+        (streamed,) = begun(BatchStream(images, False), seed)
         for step in range(15):
-            resident, stream = (images_of(feed, step) for feed in feeds)
-            assert torch.equal(resident, stream)
-            assert np.array_equal(resident, images[orders(seed)[step]])
+            assert torch.equal(images_of(resident, step), images_of(streamed, step))
+            assert np.array_equal(images_of(streamed, step), images[orders(seed)[step]])
 
 
-def test_in_lock_step_each_batch_is_read_once_however_many_train_on_it(images: np.ndarray) -> None:
+@pytest.mark.parametrize(("seeds", "reads"), [((0, 0, 0, 0), 15), ((0, 1, 2, 3), 4 * 15)])
+def test_each_batch_is_read_once_for_all_that_train_on_it(
+    images: np.ndarray, seeds: tuple[int, ...], reads: int
+) -> None:
     stream = BatchStream(images, False)
-    feeds = [streamed(stream) for _ in range(4)]
-    for feed in feeds:
-        feed.begin(orders())
+    feeds = begun(stream, *seeds)
     for step in range(15):
-        for feed in feeds:
-            assert np.array_equal(images_of(feed, step), images[orders()[step]])
-    assert stream.reads == 15
-
-
-def test_in_orders_of_their_own_each_reads_its_batches_once(images: np.ndarray) -> None:
-    stream = BatchStream(images, False)
-    feeds = [streamed(stream) for _ in range(5)]
-    for seed, feed in enumerate(feeds):
-        feed.begin(orders(seed))
-    for step in range(15):
-        for seed, feed in enumerate(feeds):
+        for seed, feed in zip(seeds, feeds, strict=True):
             assert np.array_equal(images_of(feed, step), images[orders(seed)[step]])
-    assert stream.reads == 5 * 15
+    assert stream.reads == reads
 
 
 @settings(max_examples=25, deadline=None)
@@ -80,10 +80,8 @@ def test_whoever_lags_gets_the_right_batch_and_memory_is_bounded(
 ) -> None:
     images = np.random.default_rng(0).integers(0, 256, (90, 4, 4, 3), dtype=np.uint8)
     stream = BatchStream(images, False)
-    feeds = [streamed(stream) for _ in range(3)]
+    feeds = begun(stream, 0, 0, 0)
     steps = [0, 0, resumed_at]
-    for feed in feeds:
-        feed.begin(orders())
     for turn in turns:
         step = steps[turn] % 15
         assert np.array_equal(images_of(feeds[turn], step), images[orders()[step]])
@@ -102,9 +100,112 @@ def test_a_reading_that_failed_is_tried_again(images: np.ndarray) -> None:
             return images[rows]
 
     disk = Disk()
-    feed = streamed(BatchStream(disk, False))  # type: ignore[arg-type]
-    feed.begin(orders())
+    (feed,) = begun(BatchStream(disk, False), 0)  # type: ignore[arg-type]
     with pytest.raises(MemoryError, match="for the moment"):
         feed.advance(0)
     disk.broken = False
     assert np.array_equal(images_of(feed, 0), images[orders()[0]])
+
+
+# Which splits lie on a device: a budget on a CPU behaves as a GPU's memory does.
+
+SPLIT = 10 * 4 * 4 * 3  # bytes of one of the splits below
+
+
+@dataclass(frozen=True)
+class Packed:
+    folder: Path
+
+
+@dataclass(frozen=True)
+class View:
+    """As much of a view as device images look at."""
+
+    dataset: Packed
+
+    def images(self, split: str) -> np.ndarray:
+        seed = sum(f"{self.dataset.folder}{split}".encode())
+        return np.random.default_rng(seed).integers(0, 256, (10, 4, 4, 3), dtype=np.uint8)
+
+
+def ask(there: DeviceImages, name: str, split: str = "train") -> Feed:
+    feed = there.feed(View(Packed(Path(name))), split, 2, 5)  # type: ignore[arg-type]
+    feed.begin(torch.arange(10).view(2, 5))
+    assert np.array_equal(images_of(feed, 1), View(Packed(Path(name))).images(split)[5:])
+    return feed
+
+
+def held(there: DeviceImages) -> list[str]:
+    return [str(folder) for folder, _ in there._resident]
+
+
+def test_the_least_recently_used_goes_first() -> None:
+    there = DeviceImages(CPU, budget=3 * SPLIT)
+    for name in "abcabd":
+        assert isinstance(ask(there, name), ResidentFeed)
+    assert held(there) == ["a", "b", "d"]
+    ask(there, "c")
+    assert held(there) == ["b", "d", "c"]
+    there.release()
+    assert held(there) == []
+    assert isinstance(ask(there, "a"), ResidentFeed)
+
+
+def test_what_is_in_use_stays_and_the_next_is_streamed() -> None:
+    """Two splits of which one does not fit beside the other must not take turns in memory."""
+    there = DeviceImages(CPU, budget=SPLIT)
+    training = ask(there, "a")
+    assert isinstance(ask(there, "a", "test"), StreamedFeed)
+    companion = ask(there, "a")
+    assert isinstance(companion, ResidentFeed)
+    assert companion.batch(torch.tensor([0]))[0] is training.batch(torch.tensor([0]))[0]
+    assert isinstance(ask(there, "b"), StreamedFeed)
+    del training, companion
+    assert isinstance(ask(there, "b"), ResidentFeed)
+    assert held(there) == ["b"]
+
+
+def test_what_never_fits_is_streamed_by_one_stream() -> None:
+    there = DeviceImages(CPU, budget=SPLIT - 1)
+    first, second = ask(there, "a"), ask(there, "a")
+    assert isinstance(first, StreamedFeed)
+    assert isinstance(second, StreamedFeed)
+    assert first._stream is second._stream
+    assert first._stream.reads == 1  # the second found what the first had read
+    assert held(there) == []
+
+
+def test_a_cpu_reads_the_file_where_it_is(view: DatasetView) -> None:
+    mapped = view.images("train")
+    assert as_tensor(mapped).data_ptr() == mapped.ctypes.data
+    there = DeviceImages(CPU)
+    assert isinstance(there.feed(view, "train", 1, 4), ResidentFeed)
+    assert held(there) == []
+    assert isinstance(DeviceImages(CPU).feed(view, "train", 1, 4, resident=False), StreamedFeed)
+
+
+@pytest.mark.parametrize("engine", ["fast", pytest.param("reference", marks=pytest.mark.slow)])
+def test_images_that_are_decoded_as_they_are_read_give_the_same_run(
+    data_home: Path, tmp_path: Path, engine: Engine
+) -> None:
+    source = write_miniature("natural", tmp_path)
+    datasets = (add_dataset(store, source, size=24, store=store) for store in ("raw", "jpeg"))
+    raw, jpeg = (make_view(dataset, Variant(base=dataset.name)) for dataset in datasets)
+    run = spec(raw, epochs=2, batch_size=16)
+    assert same(train(run, jpeg, CPU, engine=engine), train(run, raw, CPU, engine=engine))
+    for there, kind in (
+        (DeviceImages(CPU), StreamedFeed),
+        (DeviceImages(CPU, 1 << 30), ResidentFeed),  # decoded once where they fit
+    ):
+        feed = there.feed(jpeg, "train", 1, 10)
+        assert isinstance(feed, kind)
+        feed.begin(torch.arange(10)[None])
+        assert np.array_equal(images_of(feed, 0), raw.images("train")[:10])
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_a_gpu_holds_what_a_share_of_its_memory_can(view: DatasetView) -> None:
+    feed = DeviceImages(torch.device("cuda")).feed(view, "train", 1, 4)
+    assert isinstance(feed, ResidentFeed)
+    assert feed.batch(torch.zeros(1, dtype=torch.int64, device="cuda"))[0].is_cuda

@@ -1,22 +1,36 @@
-"""The error of a run on each metric, by both engines, against scikit-learn."""
+"""The error of a run on each metric, against scikit-learn; one class an image, and several."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 import torch
+from cells import CLASSES, cells
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn import metrics as theirs
-from training_runs import same, spec
+from torch import Tensor
+from training_runs import CPU, finished, same, spec, stopped
 
-from anynet_study.data import DatasetView
-from anynet_study.errors import UserError
-from anynet_study.metrics import chance_error
-from anynet_study.training import Recipe, fast
-from anynet_study.training.augment import Preprocessor
-from anynet_study.training.checkpoint import Checkpoint
-from anynet_study.training.cuda.together import train_together
-from anynet_study.training.engine import make_trainer, steps, train
-from anynet_study.training.feeds import DeviceImages
+from anynet_study.data import DatasetView, Variant, make_view
+from anynet_study.metrics import chance_error, from_words, to_words, words_an_image
+from anynet_study.training import (
+    DeviceImages,
+    EvaluationSpec,
+    InterruptedRunError,
+    Preprocessor,
+    RunSpec,
+    evaluate,
+    make_evaluation_set,
+    make_trainer,
+    train,
+    trainer,
+)
 from anynet_study.training.options import EXACT, Engine
+from anynet_study.training.trainer import Trainer
 
-CPU = torch.device("cpu")
+#: The reference engine takes each image by itself.
+ENGINES = ["fast", pytest.param("reference", marks=pytest.mark.slow)]
 OF_CLASSES = {
     "balanced_accuracy": theirs.balanced_accuracy_score,
     "macro_f1": lambda truth, guesses: theirs.f1_score(truth, guesses, average="macro"),
@@ -29,10 +43,29 @@ OF_CLASSES = {
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several batches in a test pass, the last one filled up."""
-    monkeypatch.setattr(fast.even_batches, "__defaults__", (50,))
+    monkeypatch.setattr(trainer.even_batches, "__defaults__", (50,))
 
 
-@pytest.mark.parametrize("engine", ["fast", "reference"])
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> DatasetView:
+    """Images that have several classes each."""
+    return make_view(cells(tmp_path_factory.mktemp("data") / "cells"), Variant(base="cells"))
+
+
+def exact(run: RunSpec, view: DatasetView) -> Trainer:
+    return make_trainer(run, view, DeviceImages(CPU), options=EXACT)
+
+
+def logits_of(model: torch.nn.Module, run: RunSpec, view: DatasetView) -> Tensor:
+    """Of the test images, in double precision."""
+    images = torch.tensor(view.images("test")[view.test_index])
+    preprocess = Preprocessor(run.recipe, view.mean, view.std)
+    with torch.no_grad():
+        logits: Tensor = model.eval()(preprocess.test(images))
+    return logits.double()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("metric", OF_CLASSES)
 def test_errors_are_those_of_the_predictions(
     view: DatasetView, metric: str, engine: Engine
@@ -46,20 +79,16 @@ def test_errors_are_those_of_the_predictions(
     assert len(outcome.curves["test_error"]) == run.recipe.epochs
 
 
+@pytest.mark.slow
 def test_auroc_is_that_of_the_network_s_probabilities(view: DatasetView) -> None:
     run = spec(view, metric="auroc", epochs=8)
-    trainer = make_trainer(run, view, DeviceImages(CPU), options=EXACT)
-    (ended,) = train_together(
-        [lambda: steps(trainer, run, view, Checkpoint(None, run.run_id, "fast"))], CPU
-    )
-    images = torch.tensor(view.images("test")[view.test_index])
-    with torch.no_grad():
-        trainer.model.eval()
-        logits = trainer.model(Preprocessor(run.recipe, view.mean, view.std, CPU).test(images))
-    value = theirs.roc_auc_score(view.test_labels, logits.double().softmax(1), multi_class="ovr")
-    assert ended.result.error == pytest.approx(100 * (1 - value), abs=1e-3)
-    assert ended.result.error < 40
-    assert same(ended.result, train(run, view, CPU, engine="reference"))
+    trainer = exact(run, view)
+    outcome = finished(trainer, run, view)
+    odds = logits_of(trainer.model, run, view).softmax(1)
+    value = theirs.roc_auc_score(view.test_labels, odds, multi_class="ovr")
+    assert outcome.error == pytest.approx(100 * (1 - value), abs=1e-3)
+    assert outcome.error < 40
+    assert same(outcome, train(run, view, CPU, engine="reference"))
 
 
 @pytest.mark.parametrize("metric", [*OF_CLASSES, "auroc"])
@@ -69,25 +98,77 @@ def test_a_diverged_run_counts_as_guessing(view: DatasetView, metric: str) -> No
     assert outcome.error == chance_error(view.test_labels, 6, metric)
 
 
-def test_each_metric_is_a_run_of_its_own(view: DatasetView) -> None:
-    metrics = ["top1", "top5", *OF_CLASSES, "auroc"]
-    assert len({spec(view, metric=metric).run_id for metric in metrics}) == len(metrics)
+# Images with several classes each.
 
 
-def test_the_metric_that_is_usual_for_a_dataset_is_the_default() -> None:
-    assert Recipe().resolved(32, 5, usual="quadratic_kappa").metric == "quadratic_kappa"
-    assert Recipe(metric="top1").resolved(32, 5, usual="quadratic_kappa").metric == "top1"
-    assert Recipe().resolved(32, 28, multi_label=True).metric == "macro_f1"
-    assert Recipe().resolved(32, 100).metric == "top5"
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", [{}, {"metric": "auroc", "accumulation": 2}])
+def test_the_engines_are_equal_bit_for_bit(
+    several: DatasetView, changes: dict[str, object]
+) -> None:
+    run = spec(several, **changes)
+    exactly = train(run, several, CPU, options=EXACT)
+    assert same(train(run, several, CPU, engine="reference"), exactly)
 
 
-@pytest.mark.parametrize(
-    ("keys", "reason"),
-    [
-        ({"metric": "quadratic_kappa"}, "metric quadratic_kappa needs one class an image, .*auroc"),
-        ({"label_smoothing": 0.1}, "label_smoothing needs one class an image"),
-    ],
-)
-def test_what_needs_one_class_an_image(keys: dict[str, object], reason: str) -> None:
-    with pytest.raises(UserError, match=reason):
-        Recipe(**keys).resolved(32, 28, multi_label=True)  # type: ignore[arg-type]
+@pytest.mark.slow
+def test_learns_and_errs_as_its_predictions_do(several: DatasetView) -> None:
+    run = spec(several, epochs=40, optimizer="adamw", lr=0.003)
+    trainer = exact(run, several)
+    outcome = finished(trainer, run, several)
+    guesses, truth = from_words(outcome.predictions, len(CLASSES)), several.test_labels
+    value = theirs.f1_score(truth, guesses, average="macro", zero_division=0)
+    assert outcome.error == pytest.approx(100 * (1 - value))
+    odds = logits_of(trainer.model, run, several).sigmoid().numpy()
+    assert np.array_equal(guesses, odds > 0.5)
+    assert theirs.roc_auc_score(truth, odds, average="macro") > 0.65
+    loss = theirs.log_loss(truth.ravel(), odds.ravel())
+    assert outcome.curves["test_loss"][-1] == pytest.approx(loss, rel=1e-4)
+    likeliest = truth[np.arange(len(odds)), odds.argmax(1)]
+    assert outcome.curves["test_top1"][-1] == pytest.approx(100 * (1 - likeliest.mean()))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_stopped_run_goes_on_as_if_it_was_not(
+    several: DatasetView, tmp_path: Path, engine: Engine
+) -> None:
+    run = spec(several)
+    with pytest.raises(InterruptedRunError):
+        stopped(run, several, tmp_path / "run.pt", 7, engine)
+    resumed = train(run, several, CPU, tmp_path / "run.pt", engine=engine)
+    assert same(resumed, train(run, several, CPU, engine=engine))
+
+
+def test_divergence_counts_as_guessing(several: DatasetView) -> None:
+    outcome = train(spec(several, lr=1e30), several, CPU)
+    assert outcome.status == "diverged"
+    assert outcome.error == chance_error(several.test_labels, len(CLASSES), "macro_f1")
+
+
+def test_evaluations_are_the_run_s_own_test_and_among_some_classes(several: DatasetView) -> None:
+    run = spec(several, epochs=2)
+    trainer = exact(run, several)
+    outcome = finished(trainer, run, several)
+    preprocess = Preprocessor(run.recipe, several.mean, several.std)
+    whole = make_evaluation_set(EvaluationSpec(transform="identity"), several)
+    own = evaluate(trainer.model, preprocess, whole, CPU)
+    assert own.top1 == outcome.curves["test_top1"][-1]
+    assert np.array_equal(own.predictions, outcome.predictions)
+    asked = EvaluationSpec(classes=("part 1", "part 9", "part 15"))
+    some = make_evaluation_set(asked, several)
+    among = evaluate(trainer.model, preprocess, some, CPU)
+    assert among.images == several.test_labels[:, [1, 9, 15]].any(axis=1).sum()
+    expected = from_words(outcome.predictions, len(CLASSES))[some.index] * some.allowed
+    assert np.array_equal(from_words(among.predictions, len(CLASSES)), expected)
+    assert np.isfinite(among.loss)
+
+
+@given(st.integers(1, 40), st.integers(1, 20), st.integers(0, 2**32 - 1))
+def test_words_hold_any_labels(classes: int, images: int, seed: int) -> None:
+    matrix = np.random.default_rng(seed).integers(0, 2, (images, classes))
+    words = to_words(matrix)
+    assert words.shape == (images * words_an_image(classes),)
+    assert words.dtype == np.uint16
+    assert words.max() < 65535
+    assert np.array_equal(from_words(words, classes), matrix)
+    assert to_words(np.ones((1, classes)))[0] == 2 ** min(classes, 15) - 1

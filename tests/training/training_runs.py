@@ -1,12 +1,19 @@
 """Small runs for the tests of the engines."""
 
+from itertools import count
+from pathlib import Path
+
 import numpy as np
+import torch
 
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Architecture
-from anynet_study.training import Recipe, RunSpec
-from anynet_study.training.engine import Outcome
+from anynet_study.training import Checkpoint, DeviceImages, Outcome, Recipe, RunSpec
+from anynet_study.training.engine import make_trainer, steps
+from anynet_study.training.options import Engine
+from anynet_study.training.trainer import Trainer
 
+CPU = torch.device("cpu")
 NETWORK = Architecture(
     depths=(1, 2, 1, 1),
     widths=(8, 16, 16, 32),
@@ -19,9 +26,9 @@ BASIC = {"epochs": 3, "batch_size": 32, "lr": 0.05, "flip": False, "padding": 1}
 
 
 def spec(view: DatasetView, **changes: object) -> RunSpec:
-    """A run of three epochs, or as `changes` say, on six classes of digits."""
+    """A run of three epochs, or as `changes` say, of 5 steps each on six classes of digits."""
     keys = BASIC | ({"epochs": None} if "steps" in changes else {}) | changes
-    recipe = Recipe(**keys).resolved(view.size, len(view.classes))
+    recipe = Recipe(**keys).resolved(view.size, len(view.classes), view.multi_label)  # type: ignore[arg-type]
     return RunSpec(NETWORK, view.identity, recipe)
 
 
@@ -32,3 +39,27 @@ def same(a: Outcome, b: Outcome) -> bool:
         and np.array_equal(a.predictions, b.predictions)
         and (a.status, a.error) == (b.status, b.error)
     )
+
+
+def finished(
+    trainer: Trainer, run: RunSpec, view: DatasetView, checkpoint: Checkpoint | None = None
+) -> Outcome:
+    """Train `run` to its end by a trainer that the test keeps."""
+    turns = steps(trainer, run, view, checkpoint or Checkpoint(None, run.run_id, "fast"))
+    while True:
+        try:
+            next(turns)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
+
+
+def stopped(run: RunSpec, view: DatasetView, path: Path, after: int, engine: Engine) -> Checkpoint:
+    """Train `run` on a CPU from `path`, if it is there, and stop after so many more steps.
+
+    Raises InterruptedRunError through `finished`, and nothing where the run ends before.
+    """
+    asked = count(1)
+    saved = Checkpoint(path, run.run_id, engine, stop=lambda: next(asked) == after)
+    finished(make_trainer(run, view, DeviceImages(CPU), engine), run, view, saved)
+    return saved

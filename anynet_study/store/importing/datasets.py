@@ -8,10 +8,8 @@ import pyarrow as pa
 
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
-from anynet_study.store.importing.cells import numbers_of
-from anynet_study.store.importing.gathering import whole_table
-from anynet_study.store.importing.tables import read_table
-from anynet_study.store.record import ROLES
+from anynet_study.store.importing.sheet import read_sheet
+from anynet_study.store.records import ROLES
 
 #: /datasets, as `stages.dataset_table` has it.
 COLUMNS = pa.schema(
@@ -38,25 +36,24 @@ Known = dict[str, dict[str, Any]]
 
 def read_sidecar(path: Path) -> Known:
     """What a table of datasets says: `dataset` and any other of COLUMNS. Raises UserError."""
-    table = read_table(path)
-    for name in table.columns:
+    sheet = read_sheet(path)
+    for name in sheet.columns:
         if name not in COLUMNS.names:
             raise UserError(f"{path}: column {name!r}; legal: {', '.join(COLUMNS.names)}")
-    if "dataset" not in table.columns:
+    if "dataset" not in sheet.columns:
         raise UserError(f"{path}: has no column dataset")
-    block = whole_table(table)
     columns: dict[str, list[Any]] = {}
     for field in COLUMNS:
-        if field.name not in block.columns:
+        if field.name not in sheet.columns:
             continue
-        column = block.columns[field.name]
+        column = sheet.columns[field.name]
         if not pa.types.is_string(field.type):
-            column = pa.array(numbers_of(path, block, field.name), from_pandas=True)
+            column = pa.array(sheet.numbers(field.name), from_pandas=True)
         columns[field.name] = column.to_pylist()
     known: Known = {}
     for place, values in enumerate(zip(*columns.values(), strict=True)):
         row = dict(zip(columns, values, strict=True))
-        where = f"{path}: row {block.first_row + place}"
+        where = f"{path}: row {sheet.first_row + place}"
         _check_row(where, row)
         if row["dataset"] in known:
             raise UserError(f"{where}: dataset {row['dataset']} is there already")

@@ -24,14 +24,6 @@ class Ended(Generic[T]):
     seconds: float
 
 
-@dataclass
-class _Seat(Generic[T]):
-    number: int
-    turns: Turns[T]
-    stream: Callable[[], AbstractContextManager[object]]
-    seconds: float = 0.0
-
-
 def train_together(
     starts: Sequence[Callable[[], Turns[T]]], device: torch.device
 ) -> Iterator[Ended[T]]:
@@ -41,23 +33,28 @@ def train_together(
     the GPU works at several small networks at a time. Each gives what it would give alone. An
     exception ends its own run only.
     """
-    seats = [_Seat(n, start(), _stream(device)) for n, start in enumerate(starts)]
-    while seats:
+    running = {number: (start(), _stream(device)) for number, start in enumerate(starts)}
+    seconds = dict.fromkeys(running, 0.0)
+    while running:
         began = time.perf_counter()
-        ended = [(seat, result) for seat in seats if (result := _turn(seat)) is not None]
-        share = (time.perf_counter() - began) / len(seats)
-        for seat in seats:
-            seat.seconds += share
-        for seat, result in ended:
-            seats.remove(seat)
-            yield Ended(seat.number, result[0], seat.seconds)
+        results = {number: _turn(*run) for number, run in running.items()}
+        share = (time.perf_counter() - began) / len(running)
+        for number, result in results.items():
+            seconds[number] += share
+            if result is not None:
+                del running[number]
+        for number, result in results.items():
+            if result is not None:
+                yield Ended(number, result[0], seconds[number])
 
 
-def _turn(seat: _Seat[T]) -> tuple[T | Exception] | None:
+def _turn(
+    turns: Turns[T], stream: Callable[[], AbstractContextManager[object]]
+) -> tuple[T | Exception] | None:
     """Let one run take a step; its result in a tuple once there is one."""
-    with seat.stream():
+    with stream():
         try:
-            next(seat.turns)
+            next(turns)
         except StopIteration as end:
             return (end.value,)
         except Exception as error:

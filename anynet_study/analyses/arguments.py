@@ -1,0 +1,180 @@
+"""The arguments by which commands and scripts say what to analyse, and how."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from anynet_study.errors import UserError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from anynet_study.apr import Roles
+    from anynet_study.study import Study
+
+FIGURE_SUFFIXES = (".png", ".pdf", ".svg")
+
+
+def _enough(resamples: int) -> int:
+    if not 100 <= resamples <= 1_000_000:
+        raise UserError(f"--resamples: {resamples} is too few or too many; legal: 100 to 1000000")
+    return resamples
+
+
+def _no_sign(seed: int) -> int:
+    if seed < 0:
+        raise UserError(f"--seed: {seed} is negative; legal: 0, 1, 2, ...")
+    return seed
+
+
+Source = Annotated[
+    Path,
+    typer.Argument(
+        metavar="INPUT",
+        help="Study, results.h5, or CSV/Parquet: architecture, errors in percent ...",
+    ),
+]
+Output = Annotated[Path, typer.Option("-o", "--output", help="Folder for the figures.")]
+Resamples = Annotated[
+    int, typer.Option(callback=_enough, help="Bootstrap resamples of architectures.")
+]
+Seed = Annotated[int, typer.Option(callback=_no_sign, help="Seed of the bootstrap.")]
+SourceName = Annotated[
+    str, typer.Option("--source", help="The source dataset, where the input does not say.")
+]
+Family = Annotated[
+    list[str] | None,
+    typer.Option("--family", help="NAME=CLASSES,... of the source and its class subsets."),
+]
+Targets = Annotated[
+    list[str] | None, typer.Option("--targets", help="NAME=CLASSES,... of the target datasets.")
+]
+
+
+Accuracy = Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")]
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """The options of every command and script that analyses; `load` reads the input with them."""
+
+    method: Annotated[str, typer.Option(help="spearman, pearson or kendall.")] = "spearman"
+    resamples: Resamples = 10_000
+    seed: Seed = 0
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95
+    unweighted: Annotated[
+        bool,
+        typer.Option(
+            "--unweighted", help="Ignore the weights of a sample drawn with unequal probability."
+        ),
+    ] = False
+    recipe: Annotated[
+        str | None, typer.Option("--recipe", help="Of a store: the recipe; default: its main one.")
+    ] = None
+    metric: Annotated[
+        str | None,
+        typer.Option("--metric", help="Of a store: top1, top5, ...; default: each dataset's own."),
+    ] = None
+    replicates: Annotated[
+        str, typer.Option("--replicates", help="Of a store: mean over replicates, or first.")
+    ] = "mean"
+    source_name: SourceName = ""
+    family: Family = None
+    targets: Targets = None
+    accuracy: Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")] = (
+        False
+    )
+    fraction: Annotated[bool, typer.Option("--fraction", help="The table's values are 0 to 1.")] = (
+        False
+    )
+
+    def load(self, source: Path) -> "Study":
+        """The study, store or table, with these options."""
+        from anynet_study.analyses.loading import load
+
+        how = {name: getattr(self, name) for name in OPTIONS}
+        return load(source, self.roles, accuracy=self.accuracy, fraction=self.fraction, **how)
+
+    @property
+    def roles(self) -> "Roles | None":
+        """What --source, --family and --targets say."""
+        return parse_roles(self.source_name, self.family or [], self.targets or [])
+
+
+#: Options that say how to compute, and which runs count.
+OPTIONS = ("method", "resamples", "seed", "level", "unweighted", "recipe", "metric", "replicates")
+
+
+def with_study_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `StudyOptions` in place of its last parameter, `options`.
+
+    Called from Python, it takes them as keywords. A parameter of its own replaces the option of
+    that name.
+    """
+    hints = get_type_hints(StudyOptions, include_extras=True)
+    own = inspect.signature(function, eval_str=True)
+    kept = [each for each in own.parameters.values() if each.name != "options"]
+    added = [
+        inspect.Parameter(
+            option.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=option.default,
+            annotation=hints[option.name],
+        )
+        for option in fields(StudyOptions)
+        if option.name not in own.parameters
+    ]
+
+    @wraps(function)
+    def command(*args: Any, **kwargs: Any) -> None:
+        told = {each.name: kwargs.pop(each.name) for each in added if each.name in kwargs}
+        function(*args, options=StudyOptions(**told), **kwargs)
+
+    command.__signature__ = own.replace(parameters=[*kept, *added])  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in [*kept, *added]}
+    return command
+
+
+def parse_roles(source: str, family: Sequence[str], targets: Sequence[str]) -> "Roles | None":
+    """Roles from the options --source NAME, --family and --targets NAME=CLASSES[,NAME=CLASSES]."""
+    from anynet_study.apr import Roles
+
+    if not source and not family and not targets:
+        return None
+    if not source:
+        raise UserError("--source: name the source dataset that --family and --targets refer to")
+    if not family or not targets:
+        missing = "--family" if not family else "--targets"
+        raise UserError(f"{missing}: needed with --source, as NAME=CLASSES, such as ImageNet=1000")
+    return Roles(source, parse_counts("--family", family), parse_counts("--targets", targets))
+
+
+def parse_counts(
+    option: str, values: Sequence[str], legal: str = "NAME=CLASSES, such as ImageNet-10=10"
+) -> dict[str, int]:
+    """Counts from NAME=COUNT[,NAME=COUNT] of an option that may be given several times."""
+    counts: dict[str, int] = {}
+    for value in (part for text in values for part in text.split(",")):
+        name, _, count = value.strip().rpartition("=")
+        if not name or not count.isdigit():
+            raise UserError(f"{option}: {value!r} is not {legal}")
+        counts[name] = int(count)
+    return counts
+
+
+def check_figure(option: str, path: Path | None) -> None:
+    """Refuse, before any work, a file that a figure cannot be written to."""
+    if path is not None and path.suffix not in FIGURE_SUFFIXES:
+        raise UserError(f"{option}: {path} must end in {', '.join(FIGURE_SUFFIXES)}")
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write the figure in the format that the suffix says."""
+    from anynet_study.plots import save
+
+    save(figure, path.with_suffix(""), [path.suffix[1:]])

@@ -1,0 +1,99 @@
+"""What analyses are built of: tables of several parts, room on a figure, phrases."""
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+
+from anynet_study.errors import UserError
+from anynet_study.plots import wording
+
+#: Tables by what tells them apart, each made when it is its turn.
+Parts = dict[tuple[str, ...], Callable[[], pd.DataFrame]]
+
+#: Datasets, or panels, that a figure has room for.
+MOST_IN_MATRIX = 20
+MOST_IN_HEATMAP = 60
+MOST_PANELS = 48
+#: How points of the best and worst are marked; {of} is where they are the best.
+MARKED = (
+    "{{rho}}: {{correlation}}, with its {{level}} bootstrap interval. Orange triangles: the ten "
+    "lowest errors on the {of}; red crosses: the ten highest (a quarter of the architectures at "
+    "most). Errors far above all others, as of diverged runs, are off the scale and drawn at the "
+    "edge."
+)
+#: Up to this many datasets are named in a sentence, more are counted.
+NAMED = 6
+
+
+def stacked(
+    keys: Sequence[str], parts: Parts, report: Callable[[float], None] = lambda share: None
+) -> pd.DataFrame:
+    """One table of several, told apart by `keys`; a part that is refused is a row that says why.
+
+    `report` is told which share of the parts is made.
+
+    Raises UserError, with the first reason, where all are, and where there are no parts.
+    """
+    made, refused = [], []
+    attrs: dict[object, object] = {}
+    for values, make in parts.items():
+        try:
+            part = make()
+            attrs |= part.attrs
+        except UserError as error:
+            refused.append(str(error))
+            part = pd.DataFrame({"note": [str(error)]})
+        named = pd.DataFrame(dict(zip(keys, values, strict=True)), index=part.index)
+        made.append(pd.concat([named, part], axis="columns"))
+        report(len(made) / len(parts))
+    if len(refused) == len(made):
+        raise UserError(refused[0] if refused else "there is nothing to compare")
+    table = pd.concat([part for part in made if len(part)], ignore_index=True)
+    table = table.fillna({"note": ""}) if "note" in table else table
+    table.attrs = attrs
+    return table
+
+
+def check_room(count: int, most: int = MOST_PANELS, what: str = "datasets") -> None:
+    """Raise UserError for more panels, rows or columns than a figure has room for."""
+    if count > most:
+        raise UserError(f"{count} {what} are more than the {most} that fit a figure")
+
+
+def drawable_errors(errors: pd.DataFrame) -> pd.DataFrame:
+    """The errors of the datasets that have any; a panel each."""
+    known = errors.dropna(axis="columns", how="all")
+    if known.empty:
+        raise UserError("no run has an error")
+    check_room(known.shape[1])
+    return known
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def some(names: Sequence[str], total: int) -> str:
+    """Name a few datasets, count many."""
+    if len(names) == total > 1:
+        return f"all {total} datasets"
+    return listed(names) if len(names) <= NAMED else f"{len(names)} of {total} datasets"
+
+
+def in_resamples(share: float) -> str:
+    """A probability for people; never a certainty that resamples cannot give."""
+    if share > 0.999:
+        return "in more than 99.9% of resamples"
+    return f"in {100 * share:.0f}% of resamples"
+
+
+def with_interval(row: pd.Series, name: str = "estimate") -> str:
+    """`0.81 [0.62, 0.91]`: a number of a row with its interval.
+
+    Its ends are in x_low and x_high of a number x, or else in low and high.
+    """
+    before = f"{name}_" if f"{name}_low" in row else ""
+    low, high = row[f"{before}low"], row[f"{before}high"]
+    ends = wording.interval(low, high) if pd.notna(low) else "(no interval)"
+    return f"{wording.number(row[name])} {ends}"

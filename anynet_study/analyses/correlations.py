@@ -1,0 +1,206 @@
+"""Which datasets agree on the ranking of the architectures (paper 1, section 4.2), how surely?"""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from anynet_study import apr, plots
+from anynet_study.analyses.building import (
+    MOST_IN_HEATMAP,
+    MOST_IN_MATRIX,
+    MOST_PANELS,
+    Parts,
+    check_room,
+    stacked,
+)
+from anynet_study.errors import UserError
+from anynet_study.plots import wording
+from anynet_study.study import Analysis, Study, StudyFigure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Random parts of a study, of each size, whose intervals are measured; and their resamples.
+SUBSAMPLES = 20
+MOST_RESAMPLES = 1_000
+
+
+def correlations(study: Study) -> pd.DataFrame:
+    """Of every pair of datasets."""
+    datasets = study.errors.shape[1]
+    pairs = max(1, datasets * (datasets - 1) // 2)
+    return apr.correlations(
+        study.errors, **study.weighted, on_pairs=lambda done: study.progress(done / pairs)
+    )
+
+
+def all_pairs(study: Study) -> pd.DataFrame:
+    """The points of a scatter matrix."""
+    names = list(study.errors.columns)
+    check_room(len(names), MOST_IN_MATRIX)
+    pairs = [(x, y) for number, y in enumerate(names) for x in names[:number]]
+    return plots.scatter_data(study.errors, pairs)
+
+
+def of_heatmap(study: Study) -> pd.DataFrame:
+    """The correlations, where there is room for a row for every dataset."""
+    check_room(study.errors.shape[1], MOST_IN_HEATMAP)
+    return study.table("correlations")
+
+
+CORRELATIONS = Analysis[Study](
+    name="correlations",
+    title="Correlation of the errors, every pair of datasets",
+    table=correlations,
+    headings={"source": "dataset", "target": "and", "estimate": "correlation"}
+    | {"p_holm": "p (Holm)", "p_bh": "", "fisher": ""},
+    figures=(
+        StudyFigure(
+            name="heatmap",
+            title="Correlations of all pairs",
+            caption="{correlation} of the errors for every pair of datasets; below each, where "
+            "there is room, its {level} bootstrap interval.",
+            draw=lambda study, table: plots.correlation_heatmap(table),
+            data=of_heatmap,
+            column="estimate",
+            expected=True,
+        ),
+        StudyFigure(
+            name="matrix",
+            title="Scatter matrix",
+            caption="All pairs of datasets. Below the diagonal: test errors in percent, one point "
+            "per architecture, the best and worst ten on the row's dataset marked. On the "
+            "diagonal: their distribution. Above it: {correlation} ({rho}) with its {level} "
+            "bootstrap interval.",
+            draw=lambda study, _: plots.scatter_matrix(study.errors, study.table("correlations")),
+            data=all_pairs,
+            column="estimate",
+            expected=True,
+        ),
+    ),
+    section="pairs",
+    shown="folded",
+    caption="All pairs as a table",
+    note="p: two-sided, of no association, of that pair alone; p (Holm): corrected for the number "
+    "of pairs.",
+    expected=True,
+)
+
+
+def sizes(study: Study) -> pd.DataFrame:
+    """How many architectures narrower intervals of the correlations with the targets need."""
+    found, roles = study.table("correlations"), study.known("roles")
+    if roles is not None:
+        source, targets = roles.source, set(roles.targets)
+        found = found[
+            (found["source"].eq(source) & found["target"].isin(targets))
+            | (found["target"].eq(source) & found["source"].isin(targets))
+        ]
+        other = found["target"].where(found["source"].eq(source), found["source"])
+        found = found.assign(source=source, target=other)
+    width = found["high"] - found["low"]
+    result = found[["source", "target", "estimate", "low", "high"]].assign(width=width)
+    result["n"] = found["n"]
+    for name, wanted in (("for_half", width / 2), ("for_a_tenth", pd.Series(0.1, found.index))):
+        result[name] = _needed(study, found["estimate"], wanted)
+    return result.reset_index(drop=True)
+
+
+def _needed(study: Study, estimate: pd.Series, width: pd.Series) -> pd.Series:
+    """Architectures for an interval so wide; missing where it has no positive width."""
+    known = estimate.notna() & (width > 0)
+    needed = pd.Series(pd.NA, estimate.index, dtype="Int64")
+    if known.any():
+        level, method = study.options.level, study.options.method
+        needed[known] = [
+            int(apr.architectures_needed(value, wide, level, method))
+            for value, wide in zip(estimate[known], width[known], strict=True)
+        ]
+    return needed
+
+
+def narrower(sizes: pd.DataFrame) -> list[str]:
+    """How many architectures the widest of the intervals with the source would need."""
+    known = sizes.dropna(subset=["width", "for_half"])
+    if known.empty:
+        return []
+    row = known.loc[known["width"].idxmax()]
+    return [
+        f"The widest interval, of {row['source']} with {row['target']}, spans "
+        f"{wording.number(row['width'])} with {row['n']:,} architectures: about "
+        f"{row['for_half']:,} would halve it, and {row['for_a_tenth']:,} make it 0.1."
+    ]
+
+
+SIZES = Analysis[Study](
+    name="sizes",
+    title="Architectures that narrower intervals need (Fisher's approximation)",
+    table=sizes,
+    headings={"estimate": "correlation", "for_half": "n for half the width"}
+    | {"for_a_tenth": "n for a width of 0.1"},
+    say=lambda study, table: narrower(table),
+    topic="How sure",
+    section="proxies",
+    heading="How many architectures would be enough?",
+    shown="open",
+    note="For an interval half as wide as here, and for one of width 0.1, by Fisher's "
+    "approximation.",
+)
+
+
+def widths(study: Study) -> pd.DataFrame:
+    """How wide the intervals of smaller studies are, against Fisher's approximation."""
+    source = study.roles.source
+    parts: Parts = {
+        (source, target): partial(widths_of, study, source, target)
+        for target in study.roles.targets
+    }
+    return stacked(["source", "target"], parts, study.progress)
+
+
+def widths_of(study: Study, source: str, target: str) -> pd.DataFrame:
+    """The same of one pair of datasets."""
+    how = study.options.correlating
+    how["resamples"] = min(study.options.resamples, MOST_RESAMPLES)
+    return apr.interval_widths(study.errors, source, target, subsamples=SUBSAMPLES, **how)
+
+
+def drawn_widths(study: Study) -> pd.DataFrame:
+    """Of the targets that have a width."""
+    known = study.table("widths").dropna(subset="width")
+    check_room(known["target"].nunique(), MOST_PANELS, "targets")
+    if known["n"].nunique() < 2:
+        raise UserError(f"{known['n'].max()} architectures have no smaller parts to compare")
+    return known
+
+
+def draw_widths(study: Study, table: pd.DataFrame) -> "Figure":
+    """A panel for each target."""
+    groups = table.groupby("target", sort=False)
+    return plots.width_grid({f"{rows['source'].iloc[0]} and {name}": rows for name, rows in groups})
+
+
+WIDTHS = Analysis[Study](
+    name="widths",
+    title="Width of the intervals of smaller studies: median and spread, and Fisher's",
+    table=widths,
+    needs=("roles",),
+    headings={"n": "architectures"},
+    figures=(
+        StudyFigure(
+            name="widths",
+            title="Intervals of smaller studies",
+            caption="Width of the {level} interval of each target's correlation with the source in "
+            "studies of fewer architectures, random parts of this one.",
+            draw=draw_widths,
+            data=drawn_widths,
+            column="width",
+        ),
+    ),
+    section="proxies",
+    shown="folded",
+    caption="Intervals of smaller studies",
+    note="Of random parts of this one: median width and its spread, and that of Fisher's "
+    "approximation.",
+)

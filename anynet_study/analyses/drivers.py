@@ -1,0 +1,218 @@
+"""What of an architecture drives its errors (paper 1, sections 4.4 and 6.2.2)?"""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from anynet_study import apr, plots
+from anynet_study.analyses.building import MARKED, check_room, drawable_errors, listed, some
+from anynet_study.errors import UserError
+from anynet_study.study import Analysis, Study, StudyFigure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Trees of each forest.
+TREES = 100
+
+
+def drivers(study: Study) -> pd.DataFrame:
+    """Cumulative depth and width."""
+    return apr.drivers(study.errors, study.population, **study.weighted)
+
+
+def driver(parameter: str, name: str, title: str) -> StudyFigure[Study]:
+    """A figure of the errors on each dataset against one parameter."""
+
+    def data(study: Study) -> pd.DataFrame:
+        return plots.driver_data(drawable_errors(study.errors), study.population, parameter)
+
+    def draw(study: Study, _: pd.DataFrame) -> "Figure":
+        errors, table = drawable_errors(study.errors), study.table("drivers")
+        return plots.driver_grid(errors, study.population, parameter, table, study.metrics)
+
+    return StudyFigure(
+        name=name,
+        title=title,
+        caption=f"Each architecture's {parameter} over its stages, against its test error on each "
+        f"dataset. A positive {{rho}} says that the error grows with it. "
+        f"{MARKED.format(of='dataset')}",
+        draw=draw,
+        data=data,
+        column="estimate",
+        expected=True,
+    )
+
+
+def driver_flips(drivers: pd.DataFrame) -> list[str]:
+    """Where deeper or wider architectures are better on some datasets and worse on others."""
+    sentences, idle = [], []
+    for parameter, rows in drivers.groupby("parameter", sort=False):
+        worse = list(rows.loc[rows["low"] > 0, "dataset"])
+        better = list(rows.loc[rows["high"] < 0, "dataset"])
+        effects = [(better, "lower"), (worse, "higher")]
+        total = len(rows)
+        said = [f"{effect} errors on {some(names, total)}" for names, effect in effects if names]
+        if said:
+            sentences.append(f"More {parameter} goes with {', but with '.join(said)}.")
+        else:
+            idle.append(str(parameter))
+    if idle:
+        neither = " or ".join(idle)
+        sentences.append(f"On no dataset do the errors clearly rise or fall with {neither}.")
+    return sentences
+
+
+DRIVERS = Analysis[Study](
+    name="drivers",
+    title="Correlation of the errors with the architecture (positive: more is worse)",
+    table=drivers,
+    needs=("population",),
+    headings={"estimate": "correlation"},
+    figures=(
+        driver("cumulative depth", "depth", "Cumulative depth"),
+        driver("cumulative width", "width", "Cumulative width"),
+    ),
+    say=lambda study, table: driver_flips(table),
+    topic="Drivers",
+    section="drivers",
+    shown="open",
+    expected=True,
+)
+
+
+def stages(study: Study) -> pd.DataFrame:
+    """Every parameter of every stage, raw and given what all of them cost."""
+    return apr.stage_drivers(study.errors, study.population, **study.weighted)
+
+
+def stage_flips(stages: pd.DataFrame) -> list[str]:
+    """Parameters that clearly help on one dataset and clearly hurt on another."""
+    said = []
+    for column, how in (("flips", ""), ("partial_flips", " at equal FLOPs and parameters")):
+        flips = set(stages.loc[stages[column].astype(bool), "parameter"])
+        flipping = [name for name in dict.fromkeys(stages["parameter"]) if name in flips]
+        if flipping:
+            said.append(
+                f"What helps on one dataset and hurts on another{how}: {listed(flipping)} "
+                "(d depth, w width, b bottleneck ratio, g group width of a stage; corrected for "
+                "the number of tests)."
+            )
+    return said
+
+
+def draw_given(study: Study, table: pd.DataFrame) -> "Figure":
+    """The partial correlations."""
+    if table["partial"].isna().all():
+        raise UserError("all architectures have the same FLOPs and parameters, or unknown ones")
+    return plots.stage_driver_heatmap(table, "partial")
+
+
+STAGES = Analysis[Study](
+    name="stages",
+    title="Correlation of the errors with every parameter, and given FLOPs and parameters",
+    table=stages,
+    needs=("population",),
+    headings={"estimate": "correlation", "p": "", "partial": "given the others", "given": ""}
+    | {"p_holm": "p (Holm)", "partial_p": "", "partial_p_holm": "p (Holm), given"}
+    | {"flips": "flips sign", "partial_flips": "flips, given"},
+    figures=(
+        StudyFigure(
+            name="stages",
+            title="Every parameter of every stage",
+            caption="{correlation} of the errors with the parameters of every stage. Red: larger "
+            "parameters err more. Numbers: p below 0.05, corrected for all of them. Frames: what "
+            "helps on one dataset and hurts on another.",
+            draw=lambda study, table: plots.stage_driver_heatmap(table),
+            column="estimate",
+        ),
+        StudyFigure(
+            name="stages-given",
+            title="Every parameter, at equal cost",
+            caption="The same at equal FLOPs and parameters: partial correlations.",
+            draw=draw_given,
+            column="estimate",
+        ),
+    ),
+    say=lambda study, table: stage_flips(table),
+    topic="Drivers",
+    section="drivers",
+    heading="Stage by stage",
+    shown="folded",
+    caption="Every parameter as a table",
+    note="d: depth, w: width, b: bottleneck ratio, g: group width. “Given the others”: at equal "
+    "FLOPs and parameters. “Flips”: clearly of the other sign on another dataset.",
+)
+
+
+def importance(study: Study) -> pd.DataFrame:
+    """Which parameters a forest needs to tell the errors."""
+    seed, level = study.options.seed, study.options.level
+    return apr.importance(study.errors, study.population, trees=TREES, seed=seed, level=level)
+
+
+def draw_importance(study: Study, table: pd.DataFrame) -> "Figure":
+    """A panel for each dataset."""
+    if table["importance"].isna().all():
+        raise UserError("there are too few architectures for a forest")
+    check_room(table["dataset"].nunique())
+    return plots.importance_grid(table)
+
+
+IMPORTANCE = Analysis[Study](
+    name="importance",
+    title="Importance of every parameter to a forest that predicts the errors (share of variance)",
+    table=importance,
+    needs=("population",),
+    headings={"r2": "R² of the forest", "r2_oob": "out of bag"},
+    figures=(
+        StudyFigure(
+            name="importance",
+            title="Importance to a forest",
+            caption="How much worse a forest predicts the errors of architectures that it has not "
+            "seen when one parameter is shuffled, as a share of their variance.",
+            draw=draw_importance,
+        ),
+    ),
+    section="drivers",
+    shown="folded",
+    caption="Importance as a table",
+)
+
+
+def training_drivers(study: Study) -> pd.DataFrame:
+    """Do deeper or wider architectures fit the training images better?"""
+    return apr.drivers(study.training_errors, study.population, **study.weighted)
+
+
+def fitting(study: Study) -> pd.DataFrame:
+    """Training errors against cumulative depth."""
+    check_room(study.training_errors.shape[1])
+    return plots.driver_data(study.training_errors, study.population, "cumulative depth")
+
+
+TRAINING_DRIVERS = Analysis[Study](
+    name="training-drivers",
+    title="Correlation of the training errors with the architecture",
+    table=training_drivers,
+    needs=("training_errors", "population"),
+    headings={"estimate": "correlation", "p_holm": "p (Holm)"},
+    figures=(
+        StudyFigure(
+            name="fitting",
+            title="Training error and depth",
+            caption="Each architecture's cumulative depth against its error on the training "
+            "images.",
+            draw=lambda study, _: plots.driver_grid(
+                study.training_errors,
+                study.population,
+                "cumulative depth",
+                study.table("training-drivers"),
+            ),
+            data=fitting,
+        ),
+    ),
+    section="drivers",
+    shown="folded",
+    caption="Training errors and the architecture",
+)

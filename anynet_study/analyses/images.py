@@ -1,0 +1,211 @@
+"""Image by image: what predictions say that errors do not (papers 2 and 5)."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from anynet_study import apr, plots
+from anynet_study.analyses.building import Parts, listed, stacked
+from anynet_study.apr.predictions import UNKNOWN
+from anynet_study.errors import UserError
+from anynet_study.study import Analysis, Study, StudyFigure
+
+#: The name of a dataset's own test set.
+OWN = "test"
+#: Pairs of so many of the best are compared.
+COMPARED = 10
+#: So many of the best are ranked on resampled images.
+RANKED = 500
+#: Resamples of images that ranks need.
+MOST_RESAMPLES = 2_000
+#: Label sets have all classes, and these shares of them.
+SHARES = (0.5, 0.2, 0.1)
+
+#: A test set: dataset of the runs, and which of its test sets.
+TestSet = tuple[str, str]
+
+
+def significance(study: Study) -> pd.DataFrame:
+    """Are the best on each dataset told apart by its test images?"""
+
+    def compare(dataset: str) -> pd.DataFrame:
+        best = study.best(dataset, COMPARED)
+        right = study.predicted(dataset, OWN, best).correct()
+        return apr.mcnemar(right.loc[[name for name in best if name in right.index]])
+
+    parts: Parts = {(str(name),): partial(compare, str(name)) for name in study.errors}
+    return stacked(["dataset"], parts, study.progress)
+
+
+def told_apart(significance: pd.DataFrame) -> list[str]:
+    """Whether the test images tell the best architectures apart."""
+    undecided = []
+    for dataset, rows in significance.groupby("dataset", sort=False):
+        best = rows["a"].iloc[0]
+        if not (rows.loc[rows["a"] == best, "p_holm"] < 0.05).any():
+            undecided.append(str(dataset))
+    if not undecided:
+        return []
+    return [
+        f"On {listed(undecided)} the test images do not tell the best architecture from any of the "
+        "nine next ones (McNemar's test, corrected)."
+    ]
+
+
+SIGNIFICANCE = Analysis[Study](
+    name="significance",
+    title="The best on each dataset, image by image (McNemar's test)",
+    table=significance,
+    needs=("predicted",),
+    headings={"p_exact": "", "p_mid": "p", "p_holm": "p (Holm)"},
+    say=lambda study, table: told_apart(table),
+    topic="Further test sets",
+    section="images",
+    shown="folded",
+    caption="The best on each dataset, image by image",
+    note="McNemar's test of pairs of the ten best on a dataset's own test images.",
+)
+
+
+def order_changes(study: Study) -> pd.DataFrame:
+    """Do pairs of the best change places on another test set, beyond sampling error?"""
+
+    def compare(original: TestSet, new: TestSet) -> pd.DataFrame:
+        right = _both(study, original, new, study.best(original[0], COMPARED))
+        return apr.order_changes(right[0], right[1], study.options.level)
+
+    return _of_pairs(study, compare)
+
+
+ORDER_CHANGES = Analysis[Study](
+    name="order-changes",
+    title="Pairs of the ten best whose order changes on another test set (McNemar's test)",
+    table=order_changes,
+    needs=("predicted",),
+    headings={"original_difference": "a - b (points)", "original_p": "p"}
+    | {"new_difference": "a - b, new", "new_p": "p, new"},
+    section="images",
+    shown="folded",
+    caption="Pairs of the best that change their order",
+    note="Of the ten best, on two test sets. “Changed, significant”: each test set alone tells the "
+    "two apart (McNemar's test, Holm-corrected), in opposite order.",
+)
+
+
+def rank_changes(study: Study) -> pd.DataFrame:
+    """Ranks on two test sets and their change, with intervals from resampled images."""
+    options = study.options
+    resamples = min(options.resamples, MOST_RESAMPLES)
+
+    def compare(original: TestSet, new: TestSet) -> pd.DataFrame:
+        right = _both(study, original, new, study.best(original[0], RANKED))
+        return apr.rank_changes(right[0], right[1], resamples, options.seed, options.level)
+
+    return _of_pairs(study, compare)
+
+
+RANK_CHANGES = Analysis[Study](
+    name="rank-changes",
+    title="Ranks on two test sets, with intervals from resampled images",
+    table=rank_changes,
+    needs=("predicted",),
+    section="images",
+    shown="folded",
+    caption="Ranks on two test sets",
+    note="Brackets: ranks that resampled test images leave open.",
+)
+
+
+def label_sets(study: Study) -> pd.DataFrame:
+    """Accuracy of the best on the images of fewer and fewer of the classes."""
+    parts: Parts = {}
+    for name in map(str, study.errors):
+        parts[name, "all classes"] = partial(_among_all, study, name)
+        if name in study.choices:
+            parts[name, "the set"] = partial(_among_sets, study, name)
+    return stacked(["dataset", "chosen_among"], parts, study.progress)
+
+
+def _among_all(study: Study, dataset: str) -> pd.DataFrame:
+    predicted = study.predicted(dataset, OWN, study.best(dataset, COMPARED))
+    known = np.unique(predicted.labels[predicted.labels != UNKNOWN])
+    if len(known) < 3:
+        raise UserError(f"the labels of {dataset} have {len(known)} classes: no smaller sets")
+    sizes = [len(known), *(max(2, round(share * len(known))) for share in SHARES)]
+    sets = apr.nested_label_sets(len(known), list(dict.fromkeys(sizes)), study.options.seed)
+    named = {name: known[list(places)].tolist() for name, places in sets.items()}
+    classes, labels, names = predicted.classes, predicted.labels, predicted.architectures
+    return apr.label_set_accuracy(classes, labels, named, names, study.options.level)
+
+
+def _among_sets(study: Study, dataset: str) -> pd.DataFrame:
+    """Of evaluations in which the networks chose among fewer classes."""
+    best, rows = study.best(dataset, COMPARED), []
+    for evaluation, classes in study.choices[dataset].items():
+        errors = study.test_sets[dataset].loc[best, evaluation].dropna()
+        images = study.images[dataset][evaluation]
+        low, high = apr.binomial_interval(errors, images, study.options.level)
+        columns = {"architecture": errors.index, "label_set": evaluation, "classes": classes}
+        columns |= {"images": images, "accuracy": 100 - errors.to_numpy()}
+        rows.append(pd.DataFrame({**columns, "low": 100 - high, "high": 100 - low}))
+    return pd.concat(rows, ignore_index=True)
+
+
+def drawn_label_sets(study: Study) -> pd.DataFrame:
+    """Choices among all classes on the first dataset that has them."""
+    table = study.table("label-sets")
+    known = table[(table["chosen_among"] == "all classes") & table["architecture"].notna()]
+    if known.empty:
+        raise UserError("no predictions among all classes are stored")
+    return known[known["dataset"] == known["dataset"].iloc[0]]
+
+
+LABEL_SETS = Analysis[Study](
+    name="label-sets",
+    title="Accuracy of the ten best on the images of subsets of the classes (%)",
+    table=label_sets,
+    needs=("predicted",),
+    headings={"chosen_among": "chosen among", "label_set": "label set"},
+    figures=(
+        StudyFigure(
+            name="label-sets",
+            title="Fewer of the classes",
+            caption="Accuracy of the ten best architectures on the first dataset with predictions, "
+            "on the images of ever fewer of its classes, which are chosen among all.",
+            draw=lambda study, table: plots.label_set_chart(table),
+            data=drawn_label_sets,
+        ),
+    ),
+    section="images",
+    shown="folded",
+    caption="Accuracy on fewer of the classes",
+    note="Chosen among all classes: networks are wrong that prefer a class outside the set. Chosen "
+    "among the set: evaluations that leave them no other.",
+)
+
+
+def _of_pairs(study: Study, compare: Callable[[TestSet, TestSet], pd.DataFrame]) -> pd.DataFrame:
+    """Own against further test sets; and source against targets, or the first dataset's others."""
+    names, roles = [str(name) for name in study.errors], study.known("roles")
+    first, others = (names[0], names[1:]) if names else ("", [])
+    if roles is not None:
+        roles.check(study.errors.columns)
+        first, others = roles.source, list(roles.targets)
+    parts: Parts = {}
+    for dataset, table in (study.known("test_sets") or {}).items():
+        for name in map(str, table.columns[1:]):
+            parts[dataset, name] = partial(compare, (dataset, OWN), (dataset, name))
+    for other in others:
+        parts[first, other] = partial(compare, (first, OWN), (other, OWN))
+    return stacked(["original", "new"], parts, study.progress)
+
+
+def _both(
+    study: Study, original: TestSet, new: TestSet, architectures: list[str]
+) -> list[pd.DataFrame]:
+    """Which images are right, of the architectures that both test sets have, the best first."""
+    both = [study.predicted(*test_set, architectures).correct() for test_set in (original, new)]
+    shared = [name for name in architectures if all(name in right.index for right in both)]
+    return [right.loc[shared] for right in both]

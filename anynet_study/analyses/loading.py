@@ -1,0 +1,313 @@
+"""From a study, a results store or a table of errors to a loaded study."""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from anynet_study.analyses.error_table import described, read_table
+from anynet_study.analyses.registry import ANALYSES
+from anynet_study.apr import Roles
+from anynet_study.errors import UserError
+from anynet_study.store import ResultStore, find_store
+from anynet_study.study import Options, Predicted, Study
+
+TABLE_SUFFIXES = (".csv", ".parquet")
+CURVE_COLUMNS = ["dataset", "architecture", "epoch", "error", "train_top1"]
+#: The name of a dataset's own test set.
+OWN = "test"
+#: What a results store may know of a study.
+OF_A_STORE = (
+    *("errors", "architectures", "roles", "replicates", "curves", "datasets", "metrics"),
+    *("training_errors", "costs", "recipes", "by_metric", "test_sets", "images", "choices"),
+    "predicted",
+)
+
+
+def load(
+    source: str | Path | ResultStore | pd.DataFrame,
+    roles: Roles | None = None,
+    *,
+    accuracy: bool = False,
+    fraction: bool = False,
+    **options: Any,
+) -> Study:
+    """Load a study: a folder or bare name, a results.h5, a CSV or Parquet table, a DataFrame.
+
+    In a table the first column (of a DataFrame, the index) names the architecture; the others are
+    datasets, with errors in percent, but for those that a population's table has too: of stages
+    (d1, w1, b1, g1, ...), block, flops, weight and so on. `accuracy` and `fraction` say that a
+    table holds accuracies, or values from 0 to 1. `roles` replaces what a store says of its
+    datasets. `options` are the fields of `anynet_study.study.Options`: method, level, resamples,
+    seed, recipe, metric, replicates, unweighted.
+
+    Raises UserError for an option that is not legal, and where there is no such study or table.
+    """
+    chosen = Options(**options)
+    if isinstance(source, pd.DataFrame):
+        study = study_of("table", chosen, **described(source, accuracy, fraction), roles=roles)
+    elif isinstance(source, str | Path) and Path(source).suffix.lower() in TABLE_SUFFIXES:
+        study = _of_file(Path(source), roles, chosen, accuracy, fraction)
+    else:
+        study = _of_store(source, roles, chosen, accuracy or fraction)
+    if chosen.method == "kendall" and study.weights is not None:
+        raise UserError(
+            "--method: kendall takes no weights, which the architectures have; legal: spearman, "
+            "pearson, or kendall with --unweighted"
+        )
+    return study
+
+
+def study_of(name: str, options: Options = Options(), **known: Any) -> Study:  # noqa: B008 - frozen
+    """A study of tables in memory: properties of `Study` by name, "errors" among them."""
+    readers = {key: partial(_same, value) for key, value in known.items()}
+    return Study(name, readers, options, ANALYSES)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _of_file(
+    path: Path, roles: Roles | None, options: Options, accuracy: bool, fraction: bool
+) -> Study:
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    if (options.recipe, options.metric, options.replicates) != (None, None, "mean"):
+        raise UserError(f"{path}: --recipe, --metric and --replicates are for results stores")
+    known = read_table(path, accuracy, fraction)
+    return study_of(path.name, options, **known, roles=roles)
+
+
+def _of_store(
+    source: str | Path | ResultStore, roles: Roles | None, options: Options, converted: bool
+) -> Study:
+    if converted:
+        raise UserError(f"{source}: --accuracy and --fraction are for CSV and Parquet tables")
+    store = source if isinstance(source, ResultStore) else find_store(source)
+    reading = StoreReading(store, roles, options)
+    readers = {name: partial(getattr, reading, name) for name in OF_A_STORE}
+    path = store.path.resolve()
+    name = path.parent.name if path.name == "results.h5" else path.stem
+    study = Study(name, readers, options, ANALYSES, store)
+    _ = study.errors  # or a recipe that is not there would be told of later
+    return study
+
+
+class StoreReading:
+    """What a results store knows of a study: a property for each of `Study`'s, None for nothing."""
+
+    def __init__(self, store: ResultStore, roles: Roles | None, options: Options) -> None:
+        self.store, self.given_roles, self.options = store, roles, options
+        #: metric, recipe and replicates, as methods of the store take them
+        self.choice = (options.metric, options.recipe, options.replicates)
+
+    @cached_property
+    def recipe(self) -> str:
+        """The recipe that counts."""
+        return self.options.recipe or next(iter(self.store.recipes), "")
+
+    @cached_property
+    def datasets(self) -> pd.DataFrame:
+        datasets = self.store.datasets()
+        metric = self.options.metric
+        return datasets if metric is None else datasets.assign(metric=metric)
+
+    @property
+    def metrics(self) -> dict[str, str]:
+        return dict(zip(self.datasets["dataset"], self.datasets["metric"], strict=True))
+
+    @property
+    def roles(self) -> Roles | None:
+        """None where the store has no source or no target."""
+        if self.given_roles is not None:
+            return self.given_roles
+        try:
+            return Roles.from_datasets(self.datasets)
+        except UserError:
+            return None
+
+    @property
+    def errors(self) -> pd.DataFrame:
+        return self.store.errors(*self.choice)
+
+    @property
+    def architectures(self) -> pd.DataFrame:
+        return self.store.architectures()
+
+    @property
+    def replicates(self) -> pd.DataFrame:
+        return self.store.replicates(self.options.metric, self.options.recipe)
+
+    @property
+    def recipes(self) -> dict[str, pd.DataFrame]:
+        metric, _, replicates = self.choice
+        others = [name for name in self.store.recipes if name != self.recipe]
+        return {name: self.store.errors(metric, name, replicates) for name in others}
+
+    @cached_property
+    def curves(self) -> pd.DataFrame:
+        return curves_of(self.store, self.datasets, self.recipe)
+
+    @property
+    def training_errors(self) -> pd.DataFrame | None:
+        known = self.curves.dropna(subset="train_top1")
+        if known.empty:
+            return None
+        last = known.sort_values("epoch", kind="stable").groupby(["architecture", "dataset"])
+        table = last["train_top1"].last().astype(float).unstack()
+        return table[[name for name in dict.fromkeys(self.curves["dataset"]) if name in table]]
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """Of completed runs."""
+        runs = self.store.runs(["dataset", "recipe", "status", "seconds"])
+        runs = runs[(runs["recipe"] == self.recipe) & (runs["status"] == "completed")]
+        seconds = runs[runs["seconds"] > 0].groupby("dataset")["seconds"].mean()
+        return {str(name): float(value) for name, value in seconds.items()}
+
+    @property
+    def by_metric(self) -> dict[str, pd.DataFrame]:
+        """Of the datasets where five guesses are not all there are."""
+        datasets, kept = self.datasets, {}
+        many = list(datasets.loc[datasets["classes"] > 5, "dataset"])
+        for metric in ("top1", "top5"):
+            table = self.store.errors(metric, *self.choice[1:])
+            kept[metric] = table[
+                [name for name in many if name in table and table[name].notna().any()]
+            ]
+        return kept if kept["top5"].shape[1] else {}
+
+    @cached_property
+    def test_sets(self) -> dict[str, pd.DataFrame]:
+        """Of the datasets whose runs were evaluated on any."""
+        evaluated = self.store.evaluations(["dataset", "recipe", "planned"])
+        evaluated = evaluated[evaluated["planned"] & (evaluated["recipe"] == self.recipe)]
+        metric = "top5" if self.options.metric == "top5" else "top1"
+        tables = {
+            name: self.store.evaluation_errors(name, metric, *self.choice[1:])
+            for name in dict.fromkeys(evaluated["dataset"])
+        }
+        return {name: table for name, table in tables.items() if table.shape[1] > 1}
+
+    @property
+    def images(self) -> dict[str, dict[str, int]]:
+        known = self.datasets.dropna(subset="test_images")
+        counts = {
+            name: {OWN: int(images)}
+            for name, images in zip(known["dataset"], known["test_images"], strict=True)
+        }
+        found = self.store.evaluations(["dataset", "evaluation", "images"]).drop_duplicates()
+        for dataset, evaluation, images in found.itertuples(index=False):
+            counts.setdefault(dataset, {})[evaluation] = int(images)
+        return counts
+
+    @cached_property
+    def identities(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """Dataset, evaluation and what determines it, of each that there is."""
+        found = self.store.evaluations(["dataset", "evaluation", "identity"]).drop_duplicates()
+        return [
+            (str(dataset), str(evaluation), json.loads(identity or "{}"))
+            for dataset, evaluation, identity in found.itertuples(index=False)
+        ]
+
+    @property
+    def choices(self) -> dict[str, dict[str, int]]:
+        """Of evaluations on a dataset's own images as they are."""
+        found: dict[str, dict[str, int]] = {}
+        for dataset, evaluation, identity in self.identities:
+            classes, row = identity.get("classes"), self._row(dataset)
+            own = identity.get("content_hash") == row["content_hash"]
+            if own and "transform" not in identity and classes and len(classes) < row["classes"]:
+                found.setdefault(dataset, {})[evaluation] = len(classes)
+        return found
+
+    def predicted(self, dataset: str, test_set: str, architectures: Sequence[str]) -> Predicted:
+        """Predictions of the first replicates of these architectures, as far as they are stored.
+
+        `test_set` is "test", or an evaluation on the dataset's own images, such as turned ones.
+        Raises UserError where there are no predictions, or no true classes.
+        """
+        labels = self._labels(dataset)
+        named = dataset if test_set == OWN else f"{test_set} of {dataset}"
+        try:
+            if test_set == OWN:
+                runs, predictions = self.store.predictions(dataset)
+            else:
+                self._check_own_images(dataset, test_set)
+                runs, predictions = self.store.evaluation_predictions(dataset, test_set)
+        except UserError as error:
+            if str(error).startswith("no predictions"):
+                raise UserError(f"no predictions on {named} are stored") from None
+            raise
+        runs = runs.reset_index(drop=True)
+        chosen = runs[(runs["recipe"] == self.recipe) & runs["architecture"].isin(architectures)]
+        first = chosen.sort_values("replicate", kind="stable").drop_duplicates("architecture")
+        if len(first) < 2:
+            raise UserError(f"predictions on {named} are stored of {len(first)} architectures")
+        places = np.sort(first.index.to_numpy())
+        known = list(runs["architecture"].iloc[places])
+        names = json.loads(self._row(dataset).get("class_names") or "[]")
+        return Predicted(known, predictions[places], labels, tuple(map(str, names)))
+
+    def _labels(self, dataset: str) -> NDArray[np.uint16]:
+        try:
+            labels = self.store.labels(dataset)
+        except UserError:
+            raise UserError(f"no predictions on {dataset} are stored") from None
+        if labels is None:
+            raise UserError(f"the true classes of {dataset}'s test images are not stored")
+        images = self._row(dataset)["test_images"]
+        if not np.isnan(images) and len(labels) > images:
+            raise UserError(f"the images of {dataset} have several classes each")
+        return labels
+
+    def _check_own_images(self, dataset: str, evaluation: str) -> None:
+        row = self._row(dataset)
+        for where, name, identity in self.identities:
+            if (where, name) == (dataset, evaluation):
+                own = identity.get("content_hash") == row["content_hash"]
+                if not own or len(identity.get("classes") or []) not in (0, row["classes"]):
+                    raise UserError(
+                        f"{evaluation} of {dataset} has other images than the own test set: their "
+                        "true classes are not stored"
+                    )
+
+    def _row(self, dataset: str) -> Mapping[str, Any]:
+        rows = self.datasets[self.datasets["dataset"] == dataset]
+        if rows.empty:
+            raise UserError(f"no dataset {dataset} in the store")
+        row: dict[str, Any] = rows.iloc[0].to_dict()
+        return row
+
+
+def curves_of(store: ResultStore, datasets: pd.DataFrame, recipe: str) -> pd.DataFrame:
+    """Errors after every epoch, of the first planned replicate of a recipe.
+
+    Returns a long table with columns dataset, architecture, epoch, error (on test images, percent,
+    on the dataset's own metric; NaN where there are no curves of that) and train_top1, in the order
+    of the datasets. Diverged runs are in it while they last.
+    """
+    keys = ["run_id", "dataset", "architecture", "recipe", "replicate", "planned", "metric"]
+    runs = store.runs(keys)
+    main = runs[runs["planned"] & (runs["recipe"] == recipe)] if len(runs) else runs
+    first = main.sort_values("replicate", kind="stable").drop_duplicates(
+        ["dataset", "architecture"]
+    )
+    curves = store.curves(metrics=("test_error", "test_top1", "test_top5", "train_top1"))
+    curves = curves[curves["run_id"].isin(set(first["run_id"]))]
+    metric = curves["dataset"].map(datasets.set_index("dataset")["metric"])
+    own = curves["run_id"].map(first.set_index("run_id")["metric"]).astype(object)
+    by_metric = np.select(
+        [metric == "top1", metric == "top5", metric == own],
+        [curves["test_top1"], curves["test_top5"], curves["test_error"]],
+        np.nan,
+    )
+    curves = curves.assign(error=by_metric.astype(float))[CURVE_COLUMNS]
+    order = {name: number for number, name in enumerate(datasets["dataset"])}
+    return curves.sort_values("dataset", key=lambda names: names.map(order), kind="stable")

@@ -1,0 +1,141 @@
+"""How much of the errors is training noise (paper 1, section 6.1.3; paper 4, Figures 1a and 8a)?"""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from anynet_study import apr, plots
+from anynet_study.analyses.building import check_room, some
+from anynet_study.errors import UserError
+from anynet_study.plots import wording
+from anynet_study.study import NO_REPLICATES, Analysis, Study, StudyFigure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Lines of architectures that a reader can follow at all.
+MOST_LINES = 200
+
+
+def noise(study: Study) -> pd.DataFrame:
+    """Variance within and between architectures, and the ceiling of correlations."""
+    table = apr.noise_ceiling(study.replicates, study.options.level)
+    if table.empty:
+        raise UserError(NO_REPLICATES)
+    return table
+
+
+def noise_bounds(ceiling: pd.DataFrame) -> list[str]:
+    """Where training noise alone keeps correlations low."""
+    known = ceiling[ceiling["icc"].notna()]
+    unclear = list(known.loc[known["icc_low"] <= 0, "dataset"])
+    clear = known[known["icc_low"] > 0].sort_values("ceiling", kind="stable")
+    sentences = []
+    if len(clear):
+        lowest, most = clear.iloc[0], "most on" if len(clear) > 1 else "on"
+        sentences.append(
+            f"Training noise bounds what any proxy can reach: {most} {lowest['dataset']}, where "
+            "a single run cannot be expected to correlate beyond "
+            f"{wording.number(lowest['ceiling'])} even with a perfect partner."
+        )
+    if unclear:
+        sentences.append(
+            f"On {some(unclear, len(ceiling))} the replicates do not show that architectures "
+            "differ by more than training noise (the interval of the ICC includes 0): a low "
+            "correlation there may be noise, and more replicates would tell."
+        )
+    return sentences
+
+
+NOISE = Analysis[Study](
+    name="noise",
+    title="Training variability and the ceiling it puts on correlations",
+    table=noise,
+    needs=("replicates",),
+    headings={"replicates": "runs", "icc": "ICC", "within_std": "std within"}
+    | {"between_std": "between"},
+    figures=(
+        StudyFigure(
+            name="noise",
+            title="Replicates against the population",
+            caption="How much of the spread is training noise. Each orange row is one architecture "
+            "trained several times; above, the distribution of the mean errors of all "
+            "architectures, a tick for each. sd: standard deviations in points; ICC: share of the "
+            "architectures in the variance of a single run, with its {level} interval.",
+            draw=lambda study, replicates: plots.noise_grid(
+                replicates, study.table("noise"), study.metrics
+            ),
+            data=lambda study: study.replicates,
+            expected=True,
+        ),
+    ),
+    say=lambda study, table: noise_bounds(table),
+    topic="Training noise",
+    section="noise",
+    shown="open",
+    expected=True,
+)
+
+
+def corrected(study: Study) -> pd.DataFrame:
+    """Correlations as they would be without training noise."""
+    return apr.corrected_correlations(study.replicates, **study.options.correlating)
+
+
+CORRECTED = Analysis[Study](
+    name="corrected",
+    title="Correlations of single runs, and without the noise of training",
+    table=corrected,
+    needs=("replicates",),
+    headings={"source": "dataset", "target": "and", "estimate": "of single runs"}
+    | {"icc_source": "", "icc_target": "", "corrected": "without noise"},
+    section="noise",
+    shown="folded",
+    caption="Correlations without the noise of training",
+    note="What correlations between datasets would be, were every error the mean of many runs.",
+)
+
+
+def rank_preservation(study: Study) -> pd.DataFrame:
+    """Does the order on the source hold, where training noise can tell architectures apart?"""
+    intervals = apr.replicate_intervals(study.replicates, study.options.level)
+    roles = study.known("roles")
+    reference = study.errors.columns[0] if roles is None else roles.source
+    return apr.rank_preservation(intervals, reference)
+
+
+def tied_ranks(study: Study) -> pd.DataFrame:
+    """Rank of every architecture on every dataset, and those that overlapping intervals leave."""
+    check_room(len(study.errors), MOST_LINES, "architectures")
+    return apr.tied_ranks(apr.replicate_intervals(study.replicates, study.options.level))
+
+
+def draw_ranks(study: Study, ranks: pd.DataFrame) -> "Figure":
+    """A line for each architecture."""
+    return plots.rank_preservation_chart(ranks)
+
+
+RANK_PRESERVATION = Analysis[Study](
+    name="rank-preservation",
+    older_names=("ties",),
+    title="Order of pairs of architectures against the source, but for overlapping intervals",
+    table=rank_preservation,
+    needs=("replicates",),
+    headings={"same": "same order", "preserved": "order holds"},
+    figures=(
+        StudyFigure(
+            name="rank-preservation",
+            older_names=("ranks",),
+            title="Ranks on every dataset",
+            caption="Rank of every architecture on every dataset, one line per architecture. Bars: "
+            "the ranks that overlapping {level} intervals, from the replicates, leave open.",
+            draw=draw_ranks,
+            data=tied_ranks,
+        ),
+    ),
+    section="noise",
+    shown="folded",
+    caption="Order of pairs of architectures",
+    note="Against the order on the source: pairs whose intervals overlap on one of the two "
+    "datasets are tied.",
+)

@@ -1,0 +1,373 @@
+"""Which dataset predicts a target, and what does choosing by it cost (paper 1, section 4.3)?"""
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from anynet_study import apr, plots
+from anynet_study.analyses.building import (
+    MARKED,
+    MOST_PANELS,
+    check_room,
+    in_resamples,
+    listed,
+    some,
+    with_interval,
+)
+from anynet_study.errors import UserError
+from anynet_study.plots import wording
+from anynet_study.study import Analysis, Study, StudyFigure, check_known
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Random halves that the ranges of regret are of: they need no more.
+MOST_HALVES = 2_000
+#: Shares of resamples in which the best proxy is clearly, or probably, the best.
+SURE = 0.95
+LIKELY = 0.8
+#: A correlation whose whole interval is below this leaves most of the ranking open.
+WEAK = 0.5
+
+
+def match(study: Study) -> pd.DataFrame:
+    """Source against closest family member."""
+    return apr.match_family(study.errors, study.roles, **study.weighted)
+
+
+def arrange_match(table: pd.DataFrame) -> pd.DataFrame:
+    """Class counts beside the names; the average only where it is of several targets."""
+    averaged = table["target"] == "average"
+    count = int(table.loc[~averaged, "difference"].notna().sum())
+
+    def named(name: str, classes: str) -> pd.Series:
+        counts = table[classes].map("{:.0f}".format, na_action="ignore")
+        return table[name].where(counts.isna(), table[name] + " (" + counts.astype(str) + ")")
+
+    shown = table.assign(
+        target=named("target", "classes").mask(averaged, f"average of {count}"),
+        member=named("member", "member_classes").mask(averaged, ""),
+    )
+    return shown.drop(columns=["classes", "member_classes"])
+
+
+def source_pairs(study: Study) -> list[tuple[str, str]]:
+    """Source and each target (paper 1, Figure 3)."""
+    return [(study.roles.source, target) for target in study.roles.targets]
+
+
+def matched_pairs(study: Study) -> list[tuple[str, str]]:
+    """The family member closest in class count, and the target (paper 1, Figure 5)."""
+    roles = study.roles
+    pairs = [(roles.closest_member(classes), target) for target, classes in roles.targets.items()]
+    if all(member == roles.source for member, _ in pairs):
+        raise UserError(f"to every target {roles.source} itself is closest in class count")
+    return pairs
+
+
+def family_pairs(study: Study) -> list[tuple[str, str]]:
+    """Source and each other member of its family (paper 1, Figure 4)."""
+    roles = study.roles
+    pairs = [(roles.source, member) for member in roles.family if member != roles.source]
+    if not pairs:
+        raise UserError(f"{roles.source} has no subsets of its classes in this study")
+    return pairs
+
+
+def scatter(
+    name: str, title: str, pairs: Callable[[Study], list[tuple[str, str]]], caption: str
+) -> StudyFigure[Study]:
+    """A figure of a panel for each pair of datasets."""
+
+    def data(study: Study) -> pd.DataFrame:
+        check_room(len(pairs(study)), MOST_PANELS, "pairs of datasets")
+        check_known(study.table("correlations"))
+        return plots.scatter_data(study.errors, pairs(study))
+
+    def draw(study: Study, _: pd.DataFrame) -> "Figure":
+        table = study.table("correlations")
+        return plots.scatter_grid(study.errors, pairs(study), table, study.metrics)
+
+    return StudyFigure(
+        name=name,
+        title=title,
+        caption=f"{caption} {MARKED.format(of='vertical axis')}",
+        draw=draw,
+        data=data,
+        needs=("correlations",),
+        expected=True,
+    )
+
+
+def carry_over(match: pd.DataFrame, source: str) -> str:
+    """Does the ranking on the source carry over to the targets?
+
+    It does where the interval of the correlation lies above 0, is reversed where it lies below,
+    and is undecided where the interval includes 0.
+    """
+    rows = match[match["target"] != "average"]
+    kept = list(rows.loc[rows["rho_source_low"] > 0, "target"])
+    turned = list(rows.loc[rows["rho_source_high"] < 0, "target"])
+    known = list(rows.loc[rows["rho_source"].notna(), "target"])
+    undecided = [name for name in known if name not in kept + turned]
+    unknown = [name for name in rows["target"] if name not in known]
+    parts = [
+        (kept, "{subject} carries over to {names}"),
+        (
+            turned,
+            f"{{subject}} is reversed on {{names}}: what is better on {source} is worse there",
+        ),
+        (
+            undecided,
+            "whether {subject} carries over to {names} is undecided (the interval includes 0)",
+        ),
+        (unknown, "{subject} cannot be compared with {names}: too few, or constant, errors"),
+    ]
+    subject, said = f"the ranking of the architectures on {source}", []
+    for names, text in parts:
+        if names:
+            sentence = text.format(subject=subject, names=listed(names))
+            said.append(f"{sentence[0].upper()}{sentence[1:]}.")
+            subject = "it"
+    return " ".join(said)
+
+
+def gain(match: pd.DataFrame, source: str) -> list[str]:
+    """Is the family member closest in class count a better proxy than the source, on average?"""
+    rows = match[match["target"] == "average"]
+    if rows.empty or not math.isfinite(rows["difference"].iloc[0]):
+        return []
+    row = rows.iloc[0]
+    low, high = row["difference_low"], row["difference_high"]
+    if row["difference"] == 0 and low == high == 0:
+        return [
+            f"Of its family {source} itself is closest in class count to every target, so that "
+            "matching class counts changes nothing."
+        ]
+    sure = "raises" if low > 0 else "lowers" if high < 0 else "does not clearly change"
+    numbers = (
+        f"from {wording.number(row['rho_source'])} to {wording.number(row['rho_member'])}, a "
+        f"difference of {wording.number(row['difference'])} {wording.interval(low, high)}"
+    )
+    return [
+        f"Taking the class subset of {source} that is closest in class count to the target, "
+        f"instead of {source}, {sure} the average correlation with the targets ({numbers})."
+    ]
+
+
+MATCH = Analysis[Study](
+    name="match",
+    title="Targets: correlation with the source and with its closest family member",
+    table=match,
+    needs=("roles",),
+    headings={"target": "target (classes)", "member": "closest (classes)"}
+    | {"rho_source": "source", "rho_member": "closest member"},
+    arrange=arrange_match,
+    figures=(
+        scatter(
+            "source",
+            "Targets against the source",
+            source_pairs,
+            "Test errors on each target against those of the same architectures on the source.",
+        ),
+        scatter(
+            "matched",
+            "Targets against the closest member of the family",
+            matched_pairs,
+            "Test errors on each target against those on the member of the source's family that is "
+            "closest in class count.",
+        ),
+    ),
+    say=lambda study, table: [
+        carry_over(table, study.roles.source),
+        *gain(table, study.roles.source),
+    ],
+    topic="The source",
+    section="proxies",
+    heading="The source, and its class subset closest to each target",
+    lead="For each target: how its errors correlate with those on the source, and with those on "
+    "the member of the source's family with the nearest number of classes. The difference compares "
+    "the two on the same architectures and resamples.",
+    shown="open",
+    expected=True,
+)
+
+
+def proxies(study: Study) -> pd.DataFrame:
+    """Every member of the family for every target."""
+    return apr.best_proxies(study.errors, study.roles, **study.weighted)
+
+
+def best_proxy(rows: pd.DataFrame) -> str:
+    """Which member of the family to use for one target, and how sure that is."""
+    target = rows["target"].iloc[0]
+    known = rows[rows["estimate"].notna()]
+    if known.empty:
+        return f"For {target} no proxy can be named: too few or constant errors."
+    best = known.iloc[0]
+    value = f"{wording.letter(rows)} = {with_interval(best)}"
+    chance = best["probability_best"]
+    if best["high"] < 0:
+        return f"For {target} no member is a useful proxy: the best, {best['proxy']}, has {value}."
+    if best["low"] <= 0:
+        return (
+            f"For {target} no member is a proven proxy: the best, {best['proxy']}, has {value}, "
+            "which includes 0."
+        )
+    use = f"For {target} use {best['proxy']} ({value})"
+    if best["high"] < WEAK:
+        use = f"For {target} the best proxy, {best['proxy']}, is a weak one ({value})"
+    if chance >= LIKELY:
+        how = "clearly" if chance >= SURE else "probably"
+        return f"{use}; it is {how} the best of its family ({in_resamples(chance)})."
+    rival = known.sort_values("probability_best", ascending=False, kind="stable")
+    rival = rival[rival["proxy"] != best["proxy"]].iloc[0]
+    return (
+        f"{use}; that it is the best of its family is not settled "
+        f"({in_resamples(chance)}, {rival['proxy']} in {100 * rival['probability_best']:.0f}%)."
+    )
+
+
+def draw_proxies(study: Study, table: pd.DataFrame) -> "Figure":
+    """A row for each target and proxy."""
+    check_room(len(study.roles.targets), MOST_PANELS, "targets")
+    return plots.proxy_chart(table, study.roles.family)
+
+
+PROXIES = Analysis[Study](
+    name="proxies",
+    title="Proxies for each target, the best first",
+    table=proxies,
+    needs=("roles",),
+    headings={"estimate": "correlation", "probability_best": "best in resamples"},
+    figures=(
+        StudyFigure(
+            name="proxies",
+            title="Proxies for each target",
+            caption="{correlation} of each target's errors with those on each member of the "
+            "source's family. Bars: {level} bootstrap intervals, over the same architectures for "
+            "all members.",
+            draw=draw_proxies,
+            column="estimate",
+            expected=True,
+        ),
+        scatter(
+            "family",
+            "The family against the source",
+            family_pairs,
+            "Test errors on each class subset of the source against those on the source itself.",
+        ),
+    ),
+    say=lambda study, table: [best_proxy(rows) for _, rows in table.groupby("target", sort=False)],
+    topic="Which proxy",
+    section="proxies",
+    heading="Every member of the family as a proxy",
+    lead="“Best in resamples” is the share of bootstrap resamples in which a member correlates "
+    "most with the target: how sure it is that it is the best of them.",
+    shown="open",
+    expected=True,
+)
+
+
+def regret(study: Study) -> pd.DataFrame:
+    """What choosing by a proxy costs on the target."""
+    halves = {"resamples": min(study.options.resamples, MOST_HALVES)}
+    return apr.selection_regret(study.errors, study.roles, **study.options.intervals | halves)
+
+
+def price(regret: pd.DataFrame, source: str) -> list[str]:
+    """What it costs on the targets to take the architecture that is best on the source."""
+    rows = regret[(regret["proxy"] == source) & (regret["top"] == 1) & regret["regret"].notna()]
+    if rows.empty:
+        return []
+    worst = rows.loc[rows["regret"].idxmax()]
+    most = f" most on {worst['target']}," if len(rows) > 1 else f" on {worst['target']}"
+    chance = worst["random"] - worst["oracle"]
+    said = [
+        f"Taking the one architecture that is best on {source} costs{most} "
+        f"{with_interval(worst, 'regret')} points of error more than the best one there; taking "
+        f"one at random costs {wording.number(chance)}."
+    ]
+    if len(rows) > 1:
+        middle = wording.number(float(rows["regret"].median()))
+        said[0] += f" The median over the {len(rows)} targets is {middle} points."
+    useless = list(rows.loc[rows["gain"] <= 0, "target"])
+    if useless:
+        said.append(f"On {some(useless, len(rows))} that is no better than taking one at random.")
+    return said
+
+
+def draw_regret(study: Study, table: pd.DataFrame) -> "Figure":
+    """A panel for each target."""
+    check_room(len(study.roles.targets), MOST_PANELS, "targets")
+    return plots.regret_grid(table, study.roles.family)
+
+
+REGRET = Analysis[Study](
+    name="regret",
+    title="Error on the target paid for choosing by a proxy, in points [range over random halves]",
+    table=regret,
+    needs=("roles",),
+    headings={"top": "best of top", "gain": "gain over random"},
+    figures=(
+        StudyFigure(
+            name="regret",
+            title="Regret",
+            caption="The error on each target of the best of the k architectures that are best on "
+            "a proxy, in points above the best of all. Bars: ranges over random halves of the "
+            "architectures; dashed: k architectures at random.",
+            draw=draw_regret,
+            column="regret",
+        ),
+    ),
+    say=lambda study, table: price(table, study.roles.source),
+    topic="The source",
+    section="proxies",
+    heading="What it costs to choose by a proxy",
+    shown="folded",
+    caption="Regret of choosing by a proxy",
+    note="Of the k architectures that are best on the proxy, the best on the target is kept. "
+    "Regret: its error above the least of all; brackets: ranges over random halves of the "
+    "architectures, no confidence intervals. Gain: how much better than k at random.",
+)
+
+
+def costs(study: Study) -> pd.DataFrame:
+    """How well each member of the family stands for each target, and what a run on it takes."""
+    family = study.roles.family
+    members = {name: study.costs[name] for name in family if name in study.costs}
+    if len(members) < len(family) or len(family) < 2:
+        raise UserError("the seconds of runs on two or more members of the family are not known")
+    return apr.proxy_costs(study.errors, study.roles, members, **study.weighted)
+
+
+def draw_costs(study: Study, table: pd.DataFrame) -> "Figure":
+    """A panel for each target."""
+    check_room(len(study.roles.targets), MOST_PANELS, "targets")
+    return plots.cost_grid(table, "seconds a run", study.roles.family)
+
+
+COSTS = Analysis[Study](
+    name="costs",
+    title="Proxies: correlation with the target against the cost of a run",
+    table=costs,
+    needs=("roles",),
+    headings={"cost": "seconds a run", "estimate": "correlation"}
+    | {"on_front": "none cheaper is better", "probability_on_front": "so in resamples"},
+    figures=(
+        StudyFigure(
+            name="costs",
+            title="Cost of the proxies",
+            caption="{correlation} with each target against the mean seconds of a run on the "
+            "proxy. Those on the line are better than all that are cheaper.",
+            draw=draw_costs,
+            column="estimate",
+        ),
+    ),
+    section="proxies",
+    shown="folded",
+    caption="Costs of the proxies",
+    note="Seconds: the mean of the completed runs on the proxy.",
+)

@@ -1,0 +1,168 @@
+"""Every analysis of a study, in order; the sections of a page; and what was found, in sentences."""
+
+from dataclasses import dataclass
+
+from anynet_study.analyses import (
+    class_accuracy,
+    configurations,
+    correlations,
+    drivers,
+    images,
+    noise,
+    proxies,
+    shifts,
+    training,
+    transfer,
+)
+from anynet_study.study import Analysis, Study
+
+#: Fewer architectures than this give intervals too wide for more than a first impression.
+FEW = 50
+
+#: Every analysis by name, in the order in which they are shown.
+ANALYSES: dict[str, Analysis[Study]] = {
+    analysis.name: analysis
+    for analysis in (
+        correlations.CORRELATIONS,
+        proxies.MATCH,
+        proxies.PROXIES,
+        proxies.REGRET,
+        proxies.COSTS,
+        correlations.SIZES,
+        correlations.WIDTHS,
+        drivers.DRIVERS,
+        drivers.STAGES,
+        drivers.IMPORTANCE,
+        configurations.CONFIGURATIONS,
+        configurations.BINS,
+        noise.NOISE,
+        noise.CORRECTED,
+        noise.RANK_PRESERVATION,
+        training.CURVES,
+        training.DURATION,
+        training.BUDGET,
+        training.RECIPES,
+        training.SOURCE_BY_RECIPE,
+        training.METRICS,
+        training.BALANCE,
+        training.CLASS_OR_SIZE,
+        drivers.TRAINING_DRIVERS,
+        transfer.TRANSFER,
+        transfer.BEYOND,
+        transfer.OTHERS,
+        transfer.IMPROVEMENT,
+        shifts.SHIFTS,
+        shifts.SHIFT_AGREEMENT,
+        shifts.GAPS,
+        shifts.SAMPLING_GAPS,
+        shifts.SHIFT_RANKS,
+        shifts.AVERAGE_ROBUSTNESS,
+        shifts.EFFECTIVE_ROBUSTNESS,
+        images.SIGNIFICANCE,
+        images.ORDER_CHANGES,
+        images.RANK_CHANGES,
+        images.LABEL_SETS,
+        class_accuracy.CLASS_ACCURACY,
+        configurations.POPULATION,
+    )
+}
+#: The names of all that have a table, and of all figures.
+TABLES = tuple(name for name, analysis in ANALYSES.items() if analysis.table)
+FIGURES = tuple(figure.name for analysis in ANALYSES.values() for figure in analysis.figures)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page that shows analyses."""
+
+    id: str
+    #: In the navigation.
+    title: str
+    #: Above the section.
+    heading: str
+    lead: str = ""
+    #: Whether it is left out where it has nothing to show.
+    optional: bool = False
+
+
+SECTIONS = (
+    Section("proxies", "Proxies", "Which dataset predicts which?"),
+    Section("pairs", "All pairs", "All pairs of datasets"),
+    Section(
+        "drivers",
+        "Drivers",
+        "What drives the errors?",
+        "Correlation of the errors with depth and width summed over the stages. Positive: the "
+        "deeper or wider, the worse.",
+    ),
+    Section(
+        "noise",
+        "Training noise",
+        "How much of it is training noise?",
+        "Architectures that were trained more than once show how far errors differ by chance "
+        "alone. ICC is the share of the architectures in the variance of a single run; no partner, "
+        "however perfect, can be expected to correlate with single runs beyond the ceiling.",
+    ),
+    Section("training", "Training", "How to train, and for how long?"),
+    Section(
+        "transfer",
+        "Transfer",
+        "Does accuracy on the source become accuracy on the targets?",
+        optional=True,
+    ),
+    Section(
+        "shifts",
+        "Further test sets",
+        "Do the rankings hold on further test sets?",
+        optional=True,
+    ),
+    Section("images", "Images", "What do single images say?", optional=True),
+    Section("population", "Population", "The population"),
+)
+
+#: Topics of the answer, the most important first, and the section that shows each.
+TOPICS = {
+    "The source": "proxies",
+    "Which proxy": "proxies",
+    "Drivers": "drivers",
+    "Training": "training",
+    "Training noise": "noise",
+    "Further test sets": "shifts",
+    "Classes": "images",
+    "How sure": "proxies",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found on one topic, and the section of a page that shows it."""
+
+    topic: str
+    section: str
+    sentences: list[str]
+
+
+def findings(study: Study) -> list[Finding]:
+    """The answer of a study; topics without an answer are not there.
+
+    It rests on tables that were made: `study.make(TABLES)` makes all of them.
+    """
+    said: dict[str, list[str]] = {topic: [] for topic in TOPICS}
+    for name, analysis in ANALYSES.items():
+        if analysis.say and name in study.tables:
+            said[analysis.topic] += analysis.say(study, study.tables[name])
+    said["How sure"] += caution(study)
+    return [Finding(topic, TOPICS[topic], found) for topic, found in said.items() if found]
+
+
+def caution(study: Study) -> list[str]:
+    """Say when the population is too small to trust."""
+    count = int(study.errors.notna().any(axis=1).sum())
+    effective = study.effective
+    if min(count, effective or count) >= FEW:
+        return []
+    weighted = f", of unequal weights and as good as {effective:.0f}," if effective else ""
+    return [
+        f"With {count} architectures{weighted} the intervals are wide: read this as a first "
+        "impression."
+    ]

@@ -1,0 +1,132 @@
+"""What the scripts of `analysis/` share: arguments from the command line, and what they write."""
+
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+
+from anynet_study import plots
+from anynet_study.analyses.arguments import (
+    Output,
+    Source,
+    StudyOptions,
+    parse_counts,
+    with_study_options,
+)
+from anynet_study.errors import UserError
+from anynet_study.study import Study
+
+#: Of a study: the dataset whose runs' evaluations on further test sets are meant.
+DatasetName = Annotated[str, typer.Option("--dataset", help="Of a store: whose test sets.")]
+Images = Annotated[
+    list[str] | None, typer.Option("--images", help="NAME=COUNT,... of the test sets' images.")
+]
+#: Where a script writes.
+FIGURES = Path("figures")
+
+
+def script(function: Callable[..., None]) -> None:
+    """Run `function(study, ...)` with a study and arguments from the command line.
+
+    The study comes with the options of `anynet-study analyze`. Bad input is one line and exit
+    code 2.
+    """
+
+    def command(source: Path, *args: Any, options: StudyOptions, **own: Any) -> None:
+        function(options.load(source), *args, **own)
+
+    first, *own = inspect.signature(function, eval_str=True).parameters.values()
+    source = first.replace(name="source", annotation=Source)
+    options = inspect.Parameter("options", inspect.Parameter.KEYWORD_ONLY)
+    command.__signature__ = inspect.Signature([source, *own, options])  # type: ignore[attr-defined]
+    command.__doc__ = function.__doc__
+    run(with_study_options(command))
+
+
+def run(command: Callable[..., None]) -> None:
+    """Run a function with arguments from the command line."""
+    try:
+        typer.run(command)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def draw(**figures: str) -> None:
+    """Run a script that draws registered figures, each under a name of its own.
+
+    `draw(figure7a="depth", figure7b="width")` writes figure7a.png, .pdf and .csv, and so on. Of
+    several figures, those that there are.
+    """
+
+    def command(study: Study, output: Output = FIGURES) -> None:
+        left_out = []
+        for stem, name in figures.items():
+            try:
+                save(study.figure(name), output / stem, study.figure_data(name))
+            except UserError as error:
+                left_out.append(f"no {stem}: {error}")
+        if len(left_out) == len(figures):
+            raise UserError(f"{study.name}: {left_out[0]}")
+        for line in left_out:
+            print(line, file=sys.stderr)
+
+    command.__doc__ = f"Draw {', '.join(figures)}: PNG, PDF, and what they show as CSV."
+    script(command)
+
+
+def show_tables(*names: str) -> None:
+    """Run a script that prints tables of the study."""
+
+    def command(study: Study) -> None:
+        for name in names:
+            show(study.analysis(name).title, study.table(name))
+
+    command.__doc__ = f"Print the tables {', '.join(names)}."
+    script(command)
+
+
+def save(figure: Any, stem: Path, table: pd.DataFrame | None = None) -> None:
+    """Write a figure as PNG and PDF, and its table as CSV; print their paths."""
+    print(*plots.save(figure, stem, table=table), sep="\n")
+
+
+def show(title: str, table: pd.DataFrame) -> None:
+    """Print a table."""
+    print(f"{title}\n{table.to_string(index=False, float_format='{:.3f}'.format)}\n")
+
+
+def test_sets_of(study: Study, dataset: str) -> pd.DataFrame:
+    """Errors in percent, architectures x test sets: of a store's dataset, or a table's columns.
+
+    `dataset` is which of a store's datasets the runs were trained on; where it has one, that one.
+    """
+    if study.store is None:
+        return study.errors
+    names = list(study.errors.columns)
+    if not dataset and len(names) > 1:
+        raise UserError(f"{study.name}: say which --dataset; there are {', '.join(names)}")
+    return study.store.evaluation_errors(dataset or names[0])
+
+
+def image_counts(told: list[str] | None) -> dict[str, int] | None:
+    """Counts from the option --images NAME=COUNT[,NAME=COUNT]; None where it is not given."""
+    return parse_counts("--images", told or [], "NAME=COUNT, such as val=50000") or None
+
+
+def first_or_source(study: Study, told: str) -> str:
+    """The dataset that a script is told of, or else the source, or else the first one."""
+    roles = study.known("roles")
+    return told or (roles.source if roles else str(study.errors.columns[0]))
+
+
+def check_datasets(study: Study, names: list[str]) -> None:
+    """Raise UserError for a dataset that the study does not have."""
+    absent = [name for name in names if name not in study.errors]
+    if absent:
+        known = ", ".join(map(str, study.errors))
+        raise UserError(f"{study.name}: no dataset {', '.join(absent)}; there are {known}")

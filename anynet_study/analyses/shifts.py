@@ -1,0 +1,311 @@
+"""Further test sets: lines, gaps, ranks and robustness (papers 2, 4 and 5)."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from anynet_study import apr, plots
+from anynet_study.analyses.building import (
+    MOST_PANELS,
+    Parts,
+    check_room,
+    stacked,
+    with_interval,
+)
+from anynet_study.errors import UserError
+from anynet_study.plots import wording
+from anynet_study.study import Analysis, Study, StudyFigure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def of_test_sets(
+    study: Study, make: Callable[[pd.DataFrame, str, dict[str, int] | None], pd.DataFrame]
+) -> pd.DataFrame:
+    """One table of what `make` says of each further test set.
+
+    It takes the accuracies on all test sets, the name of the further one, and the numbers of images
+    of that and of the dataset's own, where both are known.
+    """
+    parts: Parts = {}
+    for dataset, table in study.accuracies.items():
+        for name in table.columns[1:]:
+            images = image_counts(study, dataset, table[["test", name]])
+            parts[dataset, str(name)] = partial(make, table, name, images)
+    return stacked(["dataset", "test_set"], parts, study.progress)
+
+
+def of_datasets(
+    study: Study, make: Callable[[pd.DataFrame, dict[str, int] | None], pd.DataFrame]
+) -> pd.DataFrame:
+    """One table of what `make` says of the accuracies on all test sets of each dataset."""
+    parts: Parts = {
+        (dataset,): partial(make, table, image_counts(study, dataset, table))
+        for dataset, table in study.accuracies.items()
+    }
+    return stacked(["dataset"], parts, study.progress)
+
+
+def image_counts(study: Study, dataset: str, table: pd.DataFrame) -> dict[str, int] | None:
+    """Images of the test sets in a table; None unless all are known."""
+    known = study.images.get(dataset, {})
+    return {name: known[name] for name in table} if set(table) <= set(known) else None
+
+
+def drawn_dataset(study: Study) -> str:
+    """The dataset that figures show: the source where it has further test sets, or the first."""
+    roles, tables = study.known("roles"), study.accuracies
+    name = roles.source if roles and roles.source in tables else next(iter(tables))
+    check_room(tables[name].shape[1] - 1, MOST_PANELS, "test sets")
+    return str(name)
+
+
+def drawn_rows(study: Study, table: str) -> pd.DataFrame:
+    """The rows of a table that are of the dataset that figures show."""
+    rows = study.table(table)
+    return rows[rows["dataset"] == drawn_dataset(study)]
+
+
+def shifts(study: Study) -> pd.DataFrame:
+    """Accuracy on a further test set as a line on that on the dataset's own."""
+
+    def lines(table: pd.DataFrame, name: str, _: object) -> pd.DataFrame:
+        x, y, fits = table["test"], table[name], []
+        for scale in ("linear", "logit"):
+            found = apr.linear_fit(x, y, scale, **study.options.intervals)
+            fits.append({"scale": scale, "drop": float(np.nanmean(x - y)), **found.row()})
+        return pd.DataFrame(fits)
+
+    return of_test_sets(study, lines)
+
+
+def lost_and_kept(shifts: pd.DataFrame, agreement: pd.DataFrame | None) -> list[str]:
+    """How much is lost on each further test set, and whether the ranking holds there."""
+    said = []
+    lines = shifts[(shifts["scale"] == "linear") & shifts["slope"].notna()]
+    for _, row in lines.iterrows():
+        dataset, name = row["dataset"], row["test_set"]
+        change = "lose" if row["drop"] > 0 else "gain"
+        said.append(
+            f"On {name}, networks trained on {dataset} {change} {wording.number(abs(row['drop']))} "
+            "points of accuracy on average; a point more on their own test set goes with "
+            f"{with_interval(row, 'slope')} points there{_holds(agreement, dataset, name)}."
+        )
+    return said
+
+
+def _holds(agreement: pd.DataFrame | None, dataset: str, name: str) -> str:
+    if agreement is None:
+        return ""
+    rows = agreement[(agreement["dataset"] == dataset) & (agreement["evaluation"] == name)]
+    if rows.empty or pd.isna(rows["estimate"].iloc[0]):
+        return ""
+    row = rows.iloc[0]
+    holds = "holds" if row["low"] > 0 else "may not hold"
+    return f", and the ranking {holds} ({wording.letter(agreement)} = {with_interval(row)})"
+
+
+def draw_shifts(study: Study, _: pd.DataFrame) -> "Figure":
+    """A panel for each further test set."""
+    table = study.accuracies[drawn_dataset(study)]
+    return plots.fit_grid(table, "test", list(table.columns[1:]))
+
+
+def drawn_shifts(study: Study) -> pd.DataFrame:
+    """The points."""
+    table = study.accuracies[drawn_dataset(study)]
+    return plots.fit_data(table, "test", list(table.columns[1:]), level=study.options.level)
+
+
+SHIFTS = Analysis[Study](
+    name="shifts",
+    title="Accuracy on further test sets as a line on that on the dataset's own",
+    table=shifts,
+    needs=("test_sets",),
+    headings={"r2": "R²", "adjusted_r2": "", "excluded": "", "missing": "", "method": ""}
+    | {"level": ""},
+    figures=(
+        StudyFigure(
+            name="shifts",
+            title="Accuracy on further test sets",
+            caption="Accuracy on further test sets against that on the dataset's own, with a line "
+            "and its {level} confidence region; dotted: equal accuracy.",
+            draw=draw_shifts,
+            data=drawn_shifts,
+        ),
+    ),
+    say=lambda study, table: lost_and_kept(table, study.get("shift-agreement")),
+    topic="Further test sets",
+    section="shifts",
+    shown="open",
+)
+
+
+def shift_agreement(study: Study) -> pd.DataFrame:
+    """Correlation of the errors on further test sets with those on the dataset's own."""
+    how = study.options.intervals
+    return of_datasets(study, lambda table, _: apr.shift_agreement(100 - table, **how))
+
+
+SHIFT_AGREEMENT = Analysis[Study](
+    name="shift-agreement",
+    title="Correlation of the errors on further test sets with those on the dataset's own",
+    table=shift_agreement,
+    needs=("test_sets",),
+    headings={"estimate": "correlation", "error": "mean error", "evaluation": "test set"},
+    section="shifts",
+    shown="folded",
+    caption="Correlation of the errors with those on the own test set",
+)
+
+
+def gaps(study: Study) -> pd.DataFrame:
+    """What each architecture loses on a further test set, and how its rank changes."""
+    how = study.options.intervals
+    return of_test_sets(
+        study, lambda table, name, images: apr.gaps(table, "test", name, images, **how)
+    )
+
+
+def drawn_gaps(study: Study) -> pd.DataFrame:
+    """On the first further test set."""
+    rows = drawn_rows(study, "gaps").dropna(subset="gap")
+    return rows[rows["test_set"] == rows["test_set"].iloc[0]]
+
+
+GAPS = Analysis[Study](
+    name="gaps",
+    title="What is lost on a further test set, and changes of rank",
+    table=gaps,
+    needs=("test_sets",),
+    figures=(
+        StudyFigure(
+            name="gaps",
+            title="What each architecture loses",
+            caption="What each architecture loses on the first further test set; bars, where the "
+            "number of images is known: {level} intervals of sampling error.",
+            draw=lambda study, rows: plots.gap_chart(rows, "its own", rows["test_set"].iloc[0]),
+            data=drawn_gaps,
+        ),
+    ),
+    section="shifts",
+    shown="folded",
+    caption="What each architecture loses, and its change of rank",
+)
+
+
+def sampling_gaps(study: Study) -> pd.DataFrame:
+    """How much of what is lost can be the further test set's sampling error."""
+
+    def split(table: pd.DataFrame, name: str, images: dict[str, int] | None) -> pd.DataFrame:
+        assert images is not None
+        return apr.sampling_gaps(table, "test", name, images, study.options.level)
+
+    for dataset, table in study.accuracies.items():
+        if image_counts(study, dataset, table) is None:
+            raise UserError("how many images the test sets have is not known")
+    return of_test_sets(study, split)
+
+
+def arrange_sampling(table: pd.DataFrame) -> pd.DataFrame:
+    """Each part of a drop as one cell: where it lies."""
+    shown = table.drop(columns=["generalization_low", "generalization_high", "beyond"])
+    shown = shown.drop(columns=["rest_low", "rest_high"])
+    for name, column in (("by sampling", "generalization"), ("rest", "rest")):
+        ends = zip(table[f"{column}_low"], table[f"{column}_high"], strict=True)
+        shown[name] = ["–" if np.isnan(low) else wording.interval(low, high) for low, high in ends]
+    return shown.assign(beyond=table["beyond"])
+
+
+SAMPLING_GAPS = Analysis[Study](
+    name="sampling-gaps",
+    title="How much of what is lost can be the sampling error of the further test set (points)",
+    table=sampling_gaps,
+    needs=("test_sets",),
+    headings={"rest": "for other reasons", "beyond": "beyond sampling"},
+    arrange=arrange_sampling,
+    section="shifts",
+    shown="folded",
+    caption="How much of that can be sampling error",
+    note="Of the further test set alone (Clopper-Pearson). What remains is another distribution, "
+    "or a choice fitted to the own test set.",
+)
+
+
+def shift_ranks(study: Study) -> pd.DataFrame:
+    """Mean error and rank of each architecture over all test sets."""
+    how = study.options.intervals
+    return of_datasets(study, lambda table, _: apr.shift_ranks(100 - table, **how))
+
+
+SHIFT_RANKS = Analysis[Study](
+    name="shift-ranks",
+    title="Mean error and rank over all test sets",
+    table=shift_ranks,
+    needs=("test_sets",),
+    figures=(
+        StudyFigure(
+            name="shift-ranks",
+            older_names=("transforms",),
+            title="Ranks over all test sets",
+            caption="Ranks of the best architectures over all test sets.",
+            draw=lambda study, rows: plots.shift_rank_chart(rows),
+            data=lambda study: drawn_rows(study, "shift-ranks"),
+        ),
+    ),
+    section="shifts",
+)
+
+
+def average_robustness(study: Study) -> pd.DataFrame:
+    """Average accuracy over further test sets, and its ratio to that on the dataset's own."""
+    level = study.options.level
+    return of_datasets(study, lambda table, _: apr.average_robustness(table, "test", level=level))
+
+
+AVERAGE_ROBUSTNESS = Analysis[Study](
+    name="average-robustness",
+    older_names=("robustness",),
+    title="Average accuracy over further test sets",
+    table=average_robustness,
+    needs=("test_sets",),
+    section="shifts",
+    shown="folded",
+    caption="Average robustness",
+)
+
+
+def effective_robustness(study: Study) -> pd.DataFrame:
+    """Accuracy beyond what the line through all architectures expects."""
+    level = study.options.level
+    return of_datasets(
+        study,
+        lambda table, images: apr.effective_robustness(table, "test", images=images, level=level),
+    )
+
+
+EFFECTIVE_ROBUSTNESS = Analysis[Study](
+    name="effective-robustness",
+    title="Accuracy beyond what the line through all architectures expects",
+    table=effective_robustness,
+    needs=("test_sets",),
+    figures=(
+        StudyFigure(
+            name="effective-robustness",
+            older_names=("robustness",),
+            title="Effective robustness",
+            caption="Accuracy on further test sets against that on the dataset's own; how far a "
+            "point lies above the line is its effective robustness.",
+            draw=lambda study, rows: plots.effective_robustness_grid(rows, "test"),
+            data=lambda study: drawn_rows(study, "effective-robustness"),
+        ),
+    ),
+    section="shifts",
+    shown="folded",
+    caption="Effective robustness",
+    note="Accuracy beyond what the line through all architectures expects.",
+)

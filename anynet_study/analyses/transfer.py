@@ -1,0 +1,160 @@
+"""Transfer to targets as lines on the source's accuracy (papers 3 and 4)."""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from anynet_study import apr, plots
+from anynet_study.analyses.building import MOST_PANELS, check_room
+from anynet_study.errors import UserError
+from anynet_study.plots.style import SERIES
+from anynet_study.study import Analysis, Study, StudyFigure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LINE = {"r2": "R²", "adjusted_r2": "", "excluded": ""}
+
+
+def scores(study: Study) -> tuple[pd.DataFrame, str, list[str]]:
+    """Accuracies, source and targets. Raises UserError where one of them is no dataset."""
+    roles = study.roles
+    roles.check(study.errors.columns)
+    return 100 - apr.check_errors(study.errors, 0), roles.source, list(roles.targets)
+
+
+def transfer(study: Study) -> pd.DataFrame:
+    """A line for each target."""
+    return apr.transfer_fits(*scores(study), **study.options.intervals)
+
+
+def drawn_accuracies(study: Study) -> pd.DataFrame:
+    """Of the source and the targets."""
+    check_room(len(study.roles.targets), MOST_PANELS, "targets")
+    accuracies, source, targets = scores(study)
+    return accuracies[[source, *targets]].reset_index()
+
+
+def draw_transfer(study: Study, _: pd.DataFrame) -> "Figure":
+    """A panel for each target."""
+    roles = study.roles
+    return plots.transfer_grid(100 - study.errors, roles.source, list(roles.targets))
+
+
+TRANSFER = Analysis[Study](
+    name="transfer",
+    title="Accuracy on the targets as a line on that on the source",
+    table=transfer,
+    needs=("roles",),
+    headings=LINE,
+    figures=(
+        StudyFigure(
+            name="transfer",
+            title="Lines of accuracy on accuracy",
+            caption="Accuracy on each target against that on the source, with a line and its "
+            "{level} confidence region.",
+            draw=draw_transfer,
+            data=drawn_accuracies,
+            column="slope",
+        ),
+    ),
+    section="transfer",
+    shown="folded",
+    caption="The lines",
+)
+
+
+def beyond(study: Study) -> pd.DataFrame:
+    """Do the other targets say more of a target than the source does?"""
+    return apr.explained_beyond(*scores(study), average="scores")
+
+
+BEYOND = Analysis[Study](
+    name="beyond",
+    title="Does the average of the other targets explain more than the source? (F-tests)",
+    table=beyond,
+    needs=("roles",),
+    headings={"r2_source": "R² of source", "r2_average": "of others", "r2_both": "of both"}
+    | {"f_average": "F of others", "p_average": "p", "f_source": "F of source"}
+    | {"p_source": "p of source"},
+    section="transfer",
+    shown="folded",
+    caption="What the other targets explain beyond the source",
+    note="R² of regressions on the source, on the average of the other targets, and on both; "
+    "F-tests of each beyond the other.",
+)
+
+
+def others(study: Study) -> pd.DataFrame:
+    """Is the average of the other targets a better proxy than the source?"""
+    return apr.other_targets(*scores(study), average="scores", **study.options.correlating)
+
+
+OTHERS = Analysis[Study](
+    name="others",
+    title="The average of the other targets as a proxy, against the source",
+    table=others,
+    needs=("roles",),
+    headings={"rho_source": "source", "rho_average": "average of others"},
+    figures=(
+        StudyFigure(
+            name="others",
+            title="The source, and the other targets",
+            caption="{correlation} of each target with the source, and with the average of the "
+            "other targets, with {level} bootstrap intervals.",
+            draw=lambda study, table: plots.other_targets_chart(table, study.roles.source),
+        ),
+    ),
+    section="transfer",
+    heading="Is the source any better than other targets?",
+    shown="open",
+)
+
+
+def improvement(study: Study) -> pd.DataFrame:
+    """Lines through improvements relative to the median architecture on the source."""
+    accuracies, source, targets = scores(study)
+    known = accuracies[[source, *targets]].dropna()[source].sort_values(kind="stable")
+    if known.empty:
+        raise UserError("no architecture has all errors")
+    baseline = known.index[(len(known) - 1) // 2]
+    fits = apr.improvement_fits(
+        accuracies[[source, *targets]], source, baseline, **study.options.intervals
+    )
+    return fits.assign(baseline=baseline)
+
+
+def improvements(study: Study) -> pd.DataFrame:
+    """Accuracy over that of the baseline, of every architecture on source and targets."""
+    accuracies, source, targets = scores(study)
+    check_room(1 + len(targets), len(SERIES), "datasets with a line of their own")
+    known = accuracies[[source, *targets]].dropna(axis="columns", how="all")
+    return apr.relative_improvement(known, baseline_of(study))
+
+
+def baseline_of(study: Study) -> str:
+    """The architecture that is the median on the source."""
+    return str(study.table("improvement")["baseline"].iloc[0])
+
+
+IMPROVEMENT = Analysis[Study](
+    name="improvement",
+    title="Improvement over the median architecture: targets as lines on the source",
+    table=improvement,
+    needs=("roles",),
+    headings=LINE,
+    figures=(
+        StudyFigure(
+            name="improvement",
+            title="Improvement over the median architecture",
+            caption="Accuracy on source and targets over that of the architecture that is the "
+            "median on the source.",
+            draw=lambda study, table: plots.improvement_chart(table, baseline_of(study)),
+            data=improvements,
+        ),
+    ),
+    section="transfer",
+    shown="folded",
+    caption="Improvement over the median architecture",
+    note="Slope 1: who gains ten percent on the source gains as much on the target.",
+)

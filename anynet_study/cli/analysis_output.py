@@ -1,0 +1,229 @@
+"""The tables of analyses for people, for other programs, and for LaTeX."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+
+from anynet_study.analyses import ANALYSES, TABLES
+from anynet_study.apr import as_matrix, exclusions
+from anynet_study.cli.tables import number, print_table, short_name, table_text
+from anynet_study.errors import UserError
+from anynet_study.report.grid import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats
+from anynet_study.study import NO_POPULATION, NO_ROLES, Analysis, Study
+
+SUFFIXES = {"text": ".txt", "csv": ".csv", "json": ".json", "latex": ".tex"}
+#: Rows of a table that all tables together still show.
+MANY_ROWS = 45
+REMEDIES = {
+    NO_ROLES: "say --source, --family, --targets",
+    NO_POPULATION: "needed: columns d1, w1, b1, g1, d2, ...",
+}
+#: What the escaping of LaTeX's own characters leaves.
+LATEX_SIGNS = {
+    "−": "$-$",
+    "±": "$\\pm$",
+    "ρ": "$\\rho$",
+    "–": "--",
+    "<0.": "$<$0.",
+    "∞": "$\\infty$",
+}
+
+
+def table_names(told: str) -> list[str]:
+    """The tables of --table NAME[,NAME...] or all. Raises UserError for one that is none."""
+    if told == "all":
+        return list(TABLES)
+    known = {old: name for name in TABLES for old in (name, *ANALYSES[name].older_names)}
+    names = [name.strip() for name in told.split(",")]
+    for name in names:
+        if name not in known:
+            raise UserError(f"--table: no {name!r}; legal: {', '.join(TABLES)}, all")
+    return [known[name] for name in names]
+
+
+def choose_layout(told: str, output: Path | None, tables: int) -> str:
+    """The format of --format or of the ending of the file; text where nothing says.
+
+    Raises UserError for a format or ending that is none, and for tables that do not fit one file.
+    """
+    by_ending = {suffix: layout for layout, suffix in SUFFIXES.items()}
+    ending = output.suffix.lower() if output else ""
+    if told and told not in SUFFIXES:
+        raise UserError(f"--format: no {told!r}; legal: {', '.join(SUFFIXES)}")
+    if ending and ending not in by_ending:
+        raise UserError(f"-o {output}: ending {ending}; legal: {', '.join(by_ending)}, or a folder")
+    layout = told or by_ending.get(ending, "text")
+    if tables > 1 and (ending or output is None) and layout in ("csv", "latex"):
+        raise UserError(
+            f"--format {layout} of several tables needs --output FOLDER, or one --table"
+        )
+    return layout
+
+
+def formatted(study: Study, name: str, layout: str) -> str:
+    """One table as a text that ends with a line break."""
+    table = study.tables[name]
+    if layout == "csv":
+        return str(table.to_csv(index=False, lineterminator="\n"))
+    if layout == "json":
+        return json.dumps(records(table), indent=2) + "\n"
+    grid = grid_of(table, ANALYSES[name])
+    if layout == "latex":
+        return _latex(study, name, grid)
+    return table_text(grid.headings, _typed(grid).rows, left=grid.names)
+
+
+def records(table: pd.DataFrame) -> list[dict[str, object]]:
+    """Rows as JSON objects; null where a value is undefined."""
+    values = table.astype(object)
+    rows: list[dict[str, object]] = values.where(table.notna(), None).to_dict("records")
+    return rows
+
+
+def as_json(study: Study, names: list[str]) -> str:
+    """All of it as one JSON object."""
+    whole = {
+        "input": study.name,
+        "architectures": len(study.errors),
+        "datasets": list(study.errors.columns),
+        "effective_architectures": study.effective,
+        **vars(study.options),
+        "tables": {name: records(study.tables[name]) for name in names},
+        "not_made": {name: with_remedy(why) for name, why in study.left_out.items()},
+        "left_out": left_out(study),
+    }
+    return json.dumps(whole, indent=2) + "\n"
+
+
+def print_tables(study: Study, names: list[str], whole: bool) -> None:
+    """Print every table, why there are no others, and what they leave out.
+
+    Unless they are to be shown `whole`, long tables are only said to be there.
+    """
+    console = Console(highlight=False, markup=False)
+    console.print(f"{study.name}: {_heading(study)}")
+    for name in names:
+        table = study.tables[name]
+        if len(table) <= MANY_ROWS or whole or name == "configurations":
+            print_analysis(console, ANALYSES[name], table)
+        else:
+            console.print(f"\n{ANALYSES[name].title}", style="bold")
+            if name == "correlations":
+                _print_matrix(console, table)
+            console.print(f"{len(table)} rows: --table {name}")
+    for name, reason in study.left_out.items():
+        console.print(f"\nno table {name}: {with_remedy(reason)}")
+    _print_left_out(console, study)
+
+
+def print_summary(study: Study) -> None:
+    """Print the correlation matrix, and the best proxy of each target with how sure it is."""
+    console = Console(highlight=False, markup=False)
+    matrix, proxies = study.table("correlations"), study.table("proxies")
+    console.print(_heading(study))
+    _print_matrix(console, matrix)
+    print_analysis(console, ANALYSES["proxies"], proxies.groupby("target", sort=False).head(1))
+    _print_left_out(console, study)
+
+
+def print_analysis(console: Console, analysis: Analysis[Any], table: pd.DataFrame) -> None:
+    """A table under the title of its analysis."""
+    name = analysis.name
+    console.print(f"\n{analysis.title}", style="bold")
+    if table.empty:
+        console.print("nothing to show")
+        return
+    if name == "correlations":
+        _print_matrix(console, table)
+        console.print()
+    grid = _typed(grid_of(table, analysis))
+    if name == "configurations":  # too wide with a column of datasets
+        for dataset in dict.fromkeys(row[0] for row in grid.rows):
+            console.print(dataset, style="bold")
+            rows = [row[1:] for row in grid.rows if row[0] == dataset]
+            names = grid.names - 1
+            print_table(grid.headings[1:], rows, left=names, wide="split", console=console)
+        return
+    rows = grid.rows if name == "correlations" else merge_repeats(grid).rows
+    print_table(grid.headings, rows, left=grid.names, wide="split", console=console)
+    if grid.lacks_intervals:
+        console.print(WHY_NO_INTERVAL)
+
+
+def with_remedy(reason: str) -> str:
+    """Why there is no table, and what to do about it on the command line."""
+    return "; ".join(filter(None, [reason, REMEDIES.get(reason)]))
+
+
+def left_out(study: Study) -> list[str]:
+    """What the tables leave out and why, a line each."""
+    lines = [
+        f"{row['dataset']}: {row['reason']} ({row['architectures']} of {len(study.errors)})"
+        for row in exclusions(study.errors).to_dict("records")
+    ]
+    if study.store is not None:
+        for row in study.store.exclusions().to_dict("records"):
+            runs = f"{row['n']} run{'s' * (row['n'] != 1)}"
+            kind = f" ({row['failure_kind']})" if row["failure_kind"] else ""
+            kept = ", counted with the error of chance" if row["status"] == "diverged" else ""
+            lines.append(f"{row['dataset']}: {runs} {row['status']}{kind}{kept}")
+    return lines
+
+
+def _heading(study: Study) -> str:
+    errors, effective = study.errors, study.effective
+    lines = [f"{len(errors)} architectures x {len(errors.columns)} datasets", str(study.options)]
+    if effective is not None:
+        lines.append(
+            "correlations weighted, as the sample was drawn with unequal probability:\n"
+            f"{len(errors)} architectures say as much as {effective:.1f} of equal weight (eff.)"
+        )
+    return "\n".join(lines)
+
+
+def _print_left_out(console: Console, study: Study) -> None:
+    lines = left_out(study)
+    if lines:
+        console.print("\nleft out:")
+        for line in lines:
+            console.print(f"  {line}")
+
+
+def _print_matrix(console: Console, table: pd.DataFrame) -> None:
+    """The lower triangle of the correlations."""
+    matrix = as_matrix(table)
+    rows: list[list[Any]] = [
+        [f"{place} {short_name(str(name))}", *map(number, matrix.iloc[place - 1, : place - 1])]
+        for place, name in enumerate(matrix.columns, 1)
+    ]
+    rows = [[*row, *[None] * (len(rows) - len(row))] for row in rows]
+    headings = ["", *map(str, range(1, len(rows)))]
+    print_table(headings, rows, wide="split", console=console)
+
+
+def _typed(grid: Grid) -> Grid:
+    """With the minus that people type."""
+    return replace(grid, rows=[[cell.replace("−", "-") for cell in row] for row in grid.rows])
+
+
+def _latex(study: Study, name: str, grid: Grid) -> str:
+    """A table with a caption, for the package booktabs."""
+    sentences = [ANALYSES[name].title, str(study.options)]
+    sentences += [WHY_NO_INTERVAL.capitalize()] if grid.lacks_intervals else []
+    # pandas escapes cells, but no captions: ours are free of all but percent signs.
+    caption = " ".join(f"{sentence}." for sentence in sentences).replace("%", r"\%")
+    text: str = pd.DataFrame(grid.rows, columns=grid.headings).to_latex(
+        index=False,
+        escape=True,
+        caption=caption,
+        label=f"tab:{name}",
+        column_format="l" * grid.names + "r" * (len(grid.headings) - grid.names),
+    )
+    for sign, command in LATEX_SIGNS.items():
+        text = text.replace(sign, command)
+    begin = "\\begin{table}"
+    return "% \\usepackage{booktabs}\n" + text.replace(begin, f"{begin}\n\\centering")

@@ -1,0 +1,125 @@
+"""Runs and evaluations to tables of errors: on which metric, and how replicates are reduced.
+
+Pure functions of tables whose texts are categories, as `results` reads them from one store or
+from several.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from anynet_study.errors import UserError
+from anynet_study.metrics import CURVES, Metric
+
+#: How the runs of one architecture on one dataset become one number, or stay several.
+Reduction = Literal["mean", "first", "each"]
+
+
+def check_metric(metric: str | None) -> None:
+    """Raises UserError for a text that is no metric."""
+    if metric is not None and metric not in get_args(Metric):
+        raise UserError(f"metric {metric!r}: legal are {', '.join(get_args(Metric))}")
+
+
+def has_curve(metric: str) -> bool:
+    """Whether runs have a curve of the metric besides that of their own."""
+    return f"test_{metric}" in CURVES
+
+
+def on_metric(runs: pd.DataFrame, metric: str, final: "pd.Series[Any]") -> NDArray[np.float64]:
+    """Every run's error on `metric` in percent, NaN where it has none.
+
+    A run's own error where that is its metric. Else the end of its curve, which `final` has by
+    run_id; for a diverged run the error of guessing uniformly among `classes`. `runs` has the
+    columns run_id, metric, status, error and classes.
+    """
+    error = runs["error"].to_numpy()
+    own = (runs["metric"] == metric).to_numpy()
+    if not has_curve(metric):
+        return np.asarray(np.where(own, error, np.nan))
+    guesses = 5 if metric == "top5" else 1
+    guessing = np.maximum(0.0, 100.0 * (1.0 - guesses / runs["classes"].to_numpy(float)))
+    ends = final.reindex(runs["run_id"].to_numpy()).to_numpy(np.float64)
+    status = runs["status"].to_numpy()
+    other = np.select([status == "completed", status == "diverged"], [ends, guessing], np.nan)
+    return np.asarray(np.where(own, error, other))
+
+
+def error_table(
+    errors: pd.DataFrame,
+    architectures: Sequence[str],
+    datasets: Sequence[str],
+    replicates: str,
+) -> pd.DataFrame:
+    """Architecture x dataset, in the order of the study; what only `errors` name comes after.
+
+    `errors` has the columns architecture, dataset, replicate, and error, in percent. `replicates`
+    is a Reduction; "each": (architecture, replicate) x dataset.
+    """
+    if replicates not in get_args(Reduction):
+        raise UserError(f"replicates {replicates!r}: legal are {', '.join(get_args(Reduction))}")
+    errors = in_order(errors, architectures, datasets)
+    rows = _names(errors["architecture"], architectures)
+    columns = _names(errors["dataset"], datasets)
+    row, column = _places(errors["architecture"], rows), _places(errors["dataset"], columns)
+    replicate = errors["replicate"].to_numpy()
+    index = pd.Index(rows, name="architecture")
+    if replicates == "each":
+        most = int(replicate.max(initial=0)) + 1
+        unique, row = np.unique(row * most + replicate, return_inverse=True)
+        arrays = [np.array(rows, object)[unique // most], unique % most]
+        index = pd.MultiIndex.from_arrays(arrays, names=["architecture", "replicate"])
+    cell = row * len(columns) + column
+    table = _reduced(
+        cell, errors["error"].to_numpy(), len(index) * len(columns), replicates != "first"
+    )
+    return pd.DataFrame(table.reshape(len(index), len(columns)), index=index, columns=columns)
+
+
+def in_order(
+    errors: pd.DataFrame, architectures: Sequence[str], datasets: Sequence[str]
+) -> pd.DataFrame:
+    """The rows ordered by architecture and dataset, as the study has them, and replicate."""
+    row = _places(errors["architecture"], _names(errors["architecture"], architectures))
+    column = _places(errors["dataset"], _names(errors["dataset"], datasets))
+    return errors.iloc[np.lexsort((errors["replicate"].to_numpy(), column, row))]
+
+
+def _reduced(
+    cell: NDArray[np.int64], error: NDArray[np.float64], size: int, mean: bool
+) -> NDArray[np.float64]:
+    """The mean of the errors in every cell, or the first of them; NaN where there is none."""
+    if not mean:
+        cell, first = np.unique(cell, return_index=True)
+        error = error[first]
+    count = np.bincount(cell, minlength=size)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.bincount(cell, weights=error, minlength=size) / count)
+
+
+def _names(column: "pd.Series[Any]", known: Sequence[str]) -> list[str]:
+    """The names of the study, and then others that occur, in the order of the store."""
+    seen = column.cat.categories[np.unique(column.cat.codes)]
+    return [*known, *(name for name in seen if name not in set(known))]
+
+
+def _places(column: "pd.Series[Any]", names: Sequence[str]) -> NDArray[np.int64]:
+    """The place of each text among `names`."""
+    places = pd.Index(names, dtype=object).get_indexer(column.cat.categories)
+    return np.asarray(places[column.cat.codes], np.int64)
+
+
+def check_alike(dataset: str, evaluations: pd.DataFrame) -> None:
+    """Raises UserError where a name in `evaluations` stands for unlike evaluations."""
+    pairs = evaluations[["evaluation", "evaluation_id"]].astype(str).drop_duplicates()
+    twice = pairs[pairs["evaluation"].duplicated(keep=False)].sort_values("evaluation")
+    if len(twice):
+        name = twice["evaluation"].iloc[0]
+        ids = sorted(twice["evaluation_id"][twice["evaluation"] == name])[:2]
+        raise UserError(
+            f"{name} on {dataset} is several evaluations ({', '.join(ids)}): errors of it cannot "
+            f"be put together"
+        )

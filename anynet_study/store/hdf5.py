@@ -1,0 +1,326 @@
+"""Writing and reading HDF5: texts, numbers, tables, whole files, and checksums of all of it."""
+
+import io
+import json
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anynet_study.errors import UserError
+from anynet_study.store.layout import FIRST_WITH_ENGINE, FIRST_WITH_TEST_ERROR
+
+TEXT = h5py.string_dtype("utf-8")
+#: A reader of one run inflates a chunk of every column: small ones, at a few percent more to store.
+CHUNK_BYTES = 1 << 15
+#: Texts that take more bytes than this with padding are written with their own lengths.
+MOST_PADDED = 1 << 26
+#: Bytes of an array that are read at a time to check it.
+BLOCK_BYTES = 1 << 24
+#: gzip makes nothing smaller than this many times; a larger array is not all there.
+MOST_COMPRESSED = 1100
+#: No chunk that we write is longer, in bytes.
+LONGEST_CHUNK = 1 << 30
+CHECKSUMS, SEAL = "checksums", "seal"
+
+
+class _Disk(io.FileIO):
+    """A file that keeps its first failed write in `failure` instead of raising it.
+
+    HDF5 cannot close a file that it fails to write to: it would report the same failure for every
+    object still open, and once more when the process ends. So it is told that all went well.
+    """
+
+    failure: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        rest = memoryview(data)
+        try:
+            while len(rest) and self.failure is None:
+                rest = rest[super().write(rest) :]
+        except OSError as error:
+            self.failure = error
+        return len(data)
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return super().truncate(size) if self.failure is None else self.tell()
+        except OSError as error:
+            self.failure = error
+            return self.tell()
+
+
+@contextmanager
+def creating(path: Path, published: Path) -> Iterator[h5py.File]:
+    """Yield a new HDF5 file at `path`, without locks; at the end its checksums are added.
+
+    Raises an OSError that names `published` if it could not be written whole.
+    """
+    try:
+        disk = _Disk(path, "w+")
+    except OSError as error:
+        raise _naming(published, error) from error
+    with disk:
+        try:
+            # Formats since HDF5 1.10 have checksums in all their structures.
+            with h5py.File(disk, "w", libver=("v110", "latest")) as file:
+                yield file
+                if disk.failure is None:
+                    file[CHECKSUMS] = fixed_texts(json.dumps(checksums(file)))
+        finally:
+            if disk.failure is not None:
+                raise _naming(published, disk.failure) from disk.failure
+
+
+def _naming(path: Path, error: OSError) -> OSError:
+    return OSError(error.errno, error.strerror, str(path))
+
+
+def fixed_texts(texts: str | Sequence[str]) -> Any:
+    """A text, or several, as an array of fixed length in UTF-8; NUL becomes a backslash 0.
+
+    HDF5 checks such texts when it reads them, where a damaged text of varying length may keep it
+    busy for ever.
+    """
+    some = [texts] if isinstance(texts, str) else list(texts)
+    storable = [text.replace("\0", "\\0").encode() for text in some]
+    array = np.array(storable, h5py.string_dtype("utf-8", max([1, *map(len, storable)])))
+    return array[0] if isinstance(texts, str) else array
+
+
+def set_text(item: h5py.HLObject, name: str, value: str | Sequence[str]) -> None:
+    """Write an attribute."""
+    item.attrs.create(name, fixed_texts(value))
+
+
+def get_text(item: h5py.HLObject, name: str, default: str | None = None) -> str:
+    """Read an attribute. Raises KeyError where it is missing and there is no default."""
+    if default is not None and name not in item.attrs:
+        return default
+    return _text(item.attrs[name])
+
+
+def get_texts(item: h5py.HLObject, name: str) -> list[str]:
+    """Read an attribute of several texts. Raises KeyError where it is missing."""
+    return [_text(value) for value in np.atleast_1d(item.attrs[name])]
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def write_text(group: h5py.Group, name: str, values: Sequence[str]) -> None:
+    """Write UTF-8 strings; HDF5 cannot hold NUL, which becomes a backslash 0.
+
+    Of fixed length, which alone HDF5 can check when they are read, unless that would waste memory.
+    """
+    width = max([1, *(len(value.encode()) for value in values)])
+    if width * len(values) > MOST_PADDED:
+        storable = [value.replace("\0", "\\0") for value in values]
+        group.create_dataset(name, data=np.array(storable, dtype=object), dtype=TEXT)
+    else:
+        write_numbers(group, name, fixed_texts(values))
+
+
+def create_numbers(
+    group: h5py.Group, name: str, shape: tuple[int, ...], dtype: Any
+) -> h5py.Dataset:
+    """An array to be filled: compressed, checksummed, in chunks of whole rows near CHUNK_BYTES."""
+    return h5py.Dataset(_create(group, name, shape, np.dtype(dtype)))
+
+
+def write_numbers(group: h5py.Group, name: str, values: NDArray[Any]) -> None:
+    """Write a whole array."""
+    dataset = _create(group, name, values.shape, values.dtype)
+    if values.size:
+        dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ascontiguousarray(values))
+
+
+def _create(
+    group: h5py.Group, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> h5py.h5d.DatasetID:
+    """As `h5py.Group.create_dataset`, in a third of the time: stores have many small arrays."""
+    properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    properties.set_obj_track_times(False)
+    if 0 not in shape:
+        row = int(np.prod(shape[1:])) * dtype.itemsize
+        rows = min(shape[0], max(1, CHUNK_BYTES // row))
+        properties.set_chunk((rows, *shape[1:]))
+        properties.set_shuffle()
+        properties.set_deflate(1)
+        properties.set_fletcher32()
+    kind, space = h5py.h5t.py_create(dtype, logical=True), h5py.h5s.create_simple(shape)
+    return h5py.h5d.create(group.id, name.encode(), kind, space, properties)
+
+
+def write_table(group: h5py.Group, table: pa.Table) -> None:
+    """Write an Arrow table as a group of columns: texts, numbers, true and false.
+
+    A missing text becomes "", a missing number or truth NaN, in a column of float64 then: exact up
+    to 2**53, beyond which pyarrow.ArrowInvalid is raised. Raises UserError for other types.
+    """
+    set_text(group, "columns", table.column_names)
+    for name in table.column_names:
+        column = table[name]
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            write_text(group, name, column.fill_null("").to_pylist())
+        else:
+            write_numbers(group, name, _numbers(name, column))
+
+
+def _numbers(name: str, column: pa.ChunkedArray) -> NDArray[Any]:
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        kind = pa.uint8()
+    elif pa.types.is_null(kind):
+        kind = pa.float64()
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        raise UserError(f"column {name}: {kind} cannot be stored; legal: text, numbers, booleans")
+    if column.null_count and not pa.types.is_floating(kind):
+        kind = pa.float64()
+        column = column.cast(pa.int64())
+    return np.asarray(column.cast(kind).to_numpy())
+
+
+def read_column(group: h5py.Group, name: str, rows: slice = slice(None)) -> NDArray[Any]:
+    """A column (or these rows of it) as numbers, or as objects of type str."""
+    dataset = group[name]
+    if h5py.check_string_dtype(dataset.dtype) is None:
+        return np.asarray(dataset[rows])
+    return np.asarray(dataset.asstr()[rows], dtype=object)
+
+
+def read_coded(file: h5py.File, name: str) -> tuple[NDArray[Any], NDArray[np.object_]]:
+    """A coded column of /runs: integers, and the texts they stand for."""
+    if name == "engine" and int(file.attrs["schema_version"]) < FIRST_WITH_ENGINE:
+        return np.zeros(len(file["runs/run_id"]), np.int32), np.array([""], object)
+    return file["runs"][name][()], read_column(file["labels"], name)
+
+
+def absent_curve(file: h5py.File, name: str) -> bool:
+    """Whether the store is older than this curve, which then reads as NaN."""
+    return name == "test_error" and int(file.attrs["schema_version"]) < FIRST_WITH_TEST_ERROR
+
+
+def read_curve(file: h5py.File, name: str, start: int = 0, stop: int | None = None) -> Any:
+    """An array of /curves, or these elements of it, float32."""
+    stop = int(file["curves/test_loss"].shape[0]) if stop is None else stop
+    if absent_curve(file, name):
+        return np.full(stop - start, np.nan, np.float32)
+    return read_span(file, f"curves/{name}", start, stop)
+
+
+def read_span(file: h5py.File, path: str, start: int, stop: int) -> NDArray[Any]:
+    """Elements of a 1-D array; texts as bytes. A few of them in half the time of h5py's slices."""
+    dataset = h5py.h5d.open(file.id, path.encode())
+    place = dataset.get_space()
+    if not 0 <= start <= stop <= place.shape[0]:
+        raise IndexError(f"{path}: no elements {start} to {stop}")
+    found = np.empty(stop - start, dataset.dtype)
+    if stop > start:
+        place.select_hyperslab((start,), found.shape)
+        dataset.read(h5py.h5s.create_simple(found.shape), place, found)
+    return found
+
+
+def checksums(file: h5py.File, progress: Callable[[int], None] | None = None) -> dict[str, int]:
+    """CRC-32 of every array and attribute (`path@name`), but for CHECKSUMS and SEAL themselves.
+
+    `progress` is told how many bytes were looked at. Raises OSError or RuntimeError that begins
+    with the path of what cannot be read.
+    """
+    found, done = {}, 0
+    for path, item in _objects(file):
+        for name in sorted(item.attrs):
+            if name != SEAL:
+                found[f"{path}@{name}"] = zlib.crc32(_bytes(item.attrs[name]))
+        if isinstance(item, h5py.Dataset) and path != CHECKSUMS:
+            crc = zlib.crc32(f"{item.dtype} {item.shape}".encode())
+            try:
+                for block in _blocks_of(item):
+                    crc = zlib.crc32(_bytes(block), crc)
+            except (OSError, RuntimeError) as error:
+                reason = (str(error).splitlines() or ["?"])[0]
+                raise type(error)(f"/{path}: cannot be read: {reason}") from error
+            found[path] = crc
+            done += item.nbytes
+            if progress is not None:
+                progress(done)
+    return found
+
+
+def written_checksums(file: h5py.File) -> dict[str, int] | None:
+    """The checksums that were written with the file; None in files of before there were any."""
+    if CHECKSUMS not in file:
+        return None
+    found: dict[str, int] = json.loads(file[CHECKSUMS].asstr()[()])
+    return found
+
+
+def is_sealed(file: h5py.File) -> bool | None:
+    """Whether the seal of an older file is right; None in files that have none.
+
+    It is the CRC-32 of what HDF5 itself does not check when it is read: attributes, texts of
+    varying length and arrays that are not in chunks.
+    """
+    if SEAL not in file.attrs:
+        return None
+    crc = 0
+    for path, item in _objects(file):
+        for name in sorted(item.attrs):
+            if name != SEAL:
+                crc = _add(crc, f"{path}@{name}", item.attrs[name])
+        if isinstance(item, h5py.Dataset) and not item.fletcher32:
+            crc = _add(crc, path, item[()])
+    return int(file.attrs[SEAL]) == crc
+
+
+def oversized(file: h5py.File) -> Iterator[tuple[str, str]]:
+    """Arrays that claim more than what is stored can be: reading them takes all memory."""
+    for path, item in _objects(file):
+        if isinstance(item, h5py.Dataset):
+            stored = item.id.get_storage_size()
+            chunk = int(np.prod(item.chunks or (1,))) * item.dtype.itemsize
+            if item.nbytes > MOST_COMPRESSED * stored + BLOCK_BYTES or chunk > LONGEST_CHUNK:
+                yield path, f"claims {item.nbytes} bytes, of which {stored} are there"
+
+
+def _objects(file: h5py.File) -> Iterator[tuple[str, h5py.HLObject]]:
+    """Every group and array by its path; the root is "/"."""
+    paths: list[str] = ["/"]
+    file.visit(paths.append)
+    return ((path, file[path]) for path in sorted(paths))
+
+
+def _add(crc: int, name: str, value: object) -> int:
+    data = _bytes(value)
+    return zlib.crc32(b"%s %d:%s" % (name.encode(), len(data), data), crc)
+
+
+def _bytes(value: object) -> bytes:
+    array = np.asarray(value)
+    if array.dtype.kind != "O":
+        return array.tobytes()
+    texts = [each if isinstance(each, bytes) else str(each).encode() for each in array.flat]
+    return b"".join(b"%d:%s" % (len(text), text) for text in texts)
+
+
+def _blocks_of(array: h5py.Dataset) -> Iterator[Any]:
+    """Its values, a stretch of rows at a time."""
+    if not array.shape:
+        yield array[()]
+        return
+    row = int(np.prod(array.shape[1:])) * array.dtype.itemsize
+    rows = max(1, BLOCK_BYTES // max(1, row))
+    if array.chunks:
+        rows = -(-rows // array.chunks[0]) * array.chunks[0]
+    for first in range(0, array.shape[0], rows):
+        yield array[first : first + rows]

@@ -1,0 +1,219 @@
+"""Files of results to a results store."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anynet_study.errors import UserError
+from anynet_study.files import replacing
+from anynet_study.provenance import code_version
+from anynet_study.store.deduplicate import Arranged, arrange, split
+from anynet_study.store.exporting import checked_bundle
+from anynet_study.store.hdf5 import creating
+from anynet_study.store.importing.columns import ImportOptions
+from anynet_study.store.importing.datasets import Known, dataset_table
+from anynet_study.store.importing.files import ImportedFile, stored_file
+from anynet_study.store.importing.models import merged_models
+from anynet_study.store.importing.predictions import predictions_file
+from anynet_study.store.importing.table import table_file
+from anynet_study.store.opening import open_store
+from anynet_study.store.predictions import Truth
+from anynet_study.store.records import joined
+from anynet_study.store.results import ResultStore
+from anynet_study.store.run_arrays import RunArrays
+from anynet_study.store.write import Study, write_store
+
+STORES = (".h5", ".hdf5")
+
+
+@dataclass(frozen=True)
+class Files:
+    """What is imported."""
+
+    #: Tables of errors or accuracies, and results stores.
+    tables: Sequence[Path] = ()
+    #: Dataset and file of predictions on it.
+    predictions: Sequence[tuple[str, Path]] = ()
+    #: By dataset: file of its true classes.
+    labels: Mapping[str, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What an import made."""
+
+    models: int
+    datasets: int
+    runs: int
+    #: Cells of models x datasets without an error of the main recipe.
+    gaps: int
+    #: Columns that describe the models.
+    described: tuple[str, ...]
+    #: Median of these errors on each dataset that has any, in percent.
+    medians: Mapping[str, float]
+    #: Whether values were taken for errors because nothing says what they are.
+    assumed: bool
+
+
+def import_results(files: Files, out: Path, options: ImportOptions, known: Known) -> ImportReport:
+    """Make the results store `out` of files; `known` is what is said of the datasets.
+
+    A store at `out` is replaced if it was imported too, which is also how one is extended: by
+    importing it with more files. Raises UserError for whatever is unclear or wrong in the files,
+    or where they contradict each other, OSError where the store cannot be written; then nothing is
+    changed.
+    """
+    if not files.tables and not files.predictions:
+        raise UserError("nothing to import: name at least one file")
+    if idle := set(files.labels) - {dataset for dataset, _ in files.predictions}:
+        raise UserError(f"--labels: no --predictions on {min(idle)}")
+    _check_target(out)
+    with replacing(out) as temporary, RunArrays(out) as arrays:
+        found = list(_read(files, options, known, arrays))
+        study, records = _put_together(found, known)
+        with creating(temporary, out) as file:
+            write_store(file, study, records, arrays)
+    return report_of(out, any(one.assumed for one in found))
+
+
+def report_of(store: Path, assumed: bool = False) -> ImportReport:
+    """What is in a store that was just made."""
+    with ResultStore(store) as opened:
+        errors, runs = opened.errors(), opened.runs(["run_id"])
+        described = tuple(opened.columns("architectures")[1:])
+    return ImportReport(
+        models=len(errors),
+        datasets=len(errors.columns),
+        runs=len(runs),
+        gaps=int(errors.isna().sum().sum()),
+        described=described,
+        medians=errors.median().dropna().to_dict(),
+        assumed=assumed,
+    )
+
+
+def _read(
+    files: Files, options: ImportOptions, known: Known, arrays: RunArrays
+) -> Iterator[ImportedFile]:
+    paths = [*files.tables, *(path for _, path in files.predictions)]
+    labels = _journal_names(paths)
+    for path in files.tables:
+        source = checked_bundle(path) if path.is_dir() else path
+        if source.suffix.lower() in STORES:
+            with open_store(source) as file:
+                yield stored_file(source, file, arrays)
+        else:
+            yield table_file(source, labels[path], options, known, arrays)
+    for dataset, path in files.predictions:
+        truth = files.labels.get(dataset)
+        yield predictions_file(path, dataset, labels[path], truth, options.recipe, known, arrays)
+
+
+def _journal_names(paths: Sequence[Path]) -> dict[Path, str]:
+    """What the store calls its files: their names, or paths where names are the same."""
+    for path in paths:
+        if paths.count(path) > 1:
+            raise UserError(f"{path}: given twice")
+    names = [path.name for path in paths]
+    return {path: path.name if names.count(path.name) == 1 else str(path) for path in paths}
+
+
+def _check_target(out: Path) -> None:
+    """Raise UserError for a file that is no store, and for one that a study made."""
+    if out.exists() and "import" not in ResultStore(out).provenance:
+        raise UserError(f"{out}: holds results of a study, not imported ones; give another -o")
+
+
+def _put_together(found: Sequence[ImportedFile], known: Known) -> tuple[Study, Arranged]:
+    """All records in the order of a store. Raises UserError where files contradict each other."""
+    architectures = merged_models([(one.name, one.architectures) for one in found])
+    journals = [row for one in found for row in one.journals.to_pylist()]
+    rows = {row["journal"]: row for row in journals}
+    first = {
+        "architecture": architectures["architecture"].to_pylist(),
+        "dataset": [name for one in found for name in one.datasets["dataset"].to_pylist()],
+        "recipe": [name for one in found for name in one.recipes],
+        "journal": list(rows),
+        "evaluation": [name for one in found for name in one.evaluations],
+    }
+    every = joined([one.records for one in found])
+    planned = np.concatenate([one.planned for one in found])
+    tables = [
+        part.append_column("planned", pa.array(planned[part["row"].to_numpy()]))
+        for part in split(every)
+    ]
+    records = arrange(tables[0], tables[1], first)
+    _refuse_repeats(records, found)
+    study = Study(
+        architectures=architectures,
+        datasets=dataset_table(known, [one.datasets for one in found], _metrics(records)),
+        journals=pa.Table.from_pylist(list(rows.values()), found[0].journals.schema),
+        provenance={
+            "import": json.dumps([one.provenance for one in found]),
+            "code_version": code_version(),
+        },
+        truths=_truths(found),
+    )
+    return study, records
+
+
+def _refuse_repeats(records: Arranged, found: Sequence[ImportedFile]) -> None:
+    """The same cell in two files, among runs that are analysed; or the same run_id."""
+    runs = records.runs
+    names = ("architecture", "dataset", "recipe")
+    keys = [records.codes(runs, name) for name in names] + [runs["replicate"].to_numpy()]
+    planned = np.asarray(runs["planned"])
+    same = planned[1:] & planned[:-1]
+    for key in keys:
+        same &= key[1:] == key[:-1]
+    twins = np.flatnonzero(same)
+    pair = (int(twins[0]), int(twins[0]) + 1) if twins.size else _same_run(runs)
+    if pair is None:
+        return
+    counts = np.cumsum([len(one.records) for one in found])
+    rows = runs["row"].to_numpy()[list(pair)]
+    files = dict.fromkeys(found[place].name for place in np.searchsorted(counts, rows, "right"))
+    model, dataset = (runs[name][pair[0]].as_py() for name in names[:2])
+    raise UserError(f"{model} on {dataset} is there twice, in {' and in '.join(files)}")
+
+
+def _same_run(runs: pa.Table) -> tuple[int, int] | None:
+    """Two rows of one run_id; None if there are none."""
+    ids: NDArray[np.int32] = runs["run_id"].combine_chunks().dictionary_encode().indices.to_numpy()
+    order = np.argsort(ids, kind="stable")
+    alike = np.flatnonzero(ids[order][1:] == ids[order][:-1])
+    return (int(order[alike[0]]), int(order[alike[0] + 1])) if alike.size else None
+
+
+def _metrics(records: Arranged) -> dict[str, str]:
+    """The metric of every dataset's runs. Raises UserError where they differ."""
+    found: dict[str, str] = {}
+    codes = [records.codes(records.runs, name) for name in ("dataset", "metric")]
+    for dataset, metric in np.unique(np.stack(codes), axis=1).T.tolist():
+        name, said = records.labels["dataset"][dataset], records.labels["metric"][metric]
+        if found.setdefault(name, said) != said:
+            raise UserError(f"dataset {name}: some errors are on {found[name]}, some on {said}")
+    return found
+
+
+def _truths(files: Sequence[ImportedFile]) -> dict[str, Truth]:
+    """The labels of every dataset with predictions. Raises UserError where two files differ."""
+    found: dict[str, Truth] = {}
+    for one in files:
+        for dataset, truth in one.truths.items():
+            known = found.setdefault(dataset, truth)
+            if known.labels is None:
+                found[dataset] = truth
+            elif truth.kind != known.kind:
+                raise UserError(
+                    f"{one.name}: predictions on {dataset}: classes in one file, only whether "
+                    f"they are correct in another"
+                )
+            elif truth.labels is not None and not np.array_equal(truth.labels, known.labels):
+                raise UserError(f"{one.name}: other labels on {dataset} than in an earlier file")
+    return found

@@ -1,0 +1,302 @@
+"""Predictions on one dataset, example by example: classes, or whether they are correct."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anynet_study.errors import UserError
+from anynet_study.store.importing.cells import repeated
+from anynet_study.store.importing.datasets import Known
+from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
+from anynet_study.store.importing.sheet import Sheet, load_json, read_sheet
+from anynet_study.store.predictions import Truth
+from anynet_study.store.records import NO_PREDICTION
+from anynet_study.store.run_arrays import RunArrays
+
+#: Names of columns, keys and arrays that hold true classes.
+LABELS = ("label", "labels", "target", "targets", "true", "truth")
+#: Names of a column that numbers the examples.
+EXAMPLES = ("example", "image", "index", "id", "example_id", "image_id")
+ENDINGS = (".npy", ".npz", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+
+Classes = NDArray[np.uint16]
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What models predicted of the same examples, in one order."""
+
+    models: list[str]
+    #: (models, examples); 1 and 0 where only correctness is known; NO_PREDICTION: none.
+    classes: Classes
+    #: (examples,); None where the file has none.
+    labels: Classes | None
+    #: Whether `classes` are 1 for correct and 0 for wrong.
+    correctness: bool
+
+
+def predictions_file(
+    path: Path,
+    dataset: str,
+    label: str,
+    labels: Path | None,
+    recipe: str,
+    known: Known,
+    arrays: RunArrays,
+) -> ImportedFile:
+    """Read predictions on `dataset`; `label` is the file's name in the store.
+
+    `labels` is a file of true classes, where `path` has none. Raises UserError where they are
+    missing or do not fit.
+    """
+    predicted = read_predictions(path)
+    truth = _truth(path, predicted, read_labels(labels) if labels else None)
+    classes = predicted.classes
+    _check(path, dataset, predicted, truth, known.get(dataset, {}))
+    count, examples = classes.shape
+    columns = {
+        "architecture": pa.array(predicted.models, pa.string()),
+        "dataset": dataset,
+        "recipe": recipe,
+        "metric": "top1",
+        "journal": label,
+        "error": 100.0 * (classes != truth).sum(axis=1) / examples,
+    }
+    about = {"dataset": dataset, "test_images": examples}
+    if not predicted.correctness:
+        about["chance"] = 100.0 * (1.0 - np.bincount(truth).max() / examples)
+    told = {"predictions": dataset, **({"labels": labels.name} if labels else {})}
+    return ImportedFile(
+        name=str(path),
+        records=named_records(columns, arrays, classes),
+        planned=np.ones(count, np.bool_),
+        architectures=pa.table({"architecture": pa.array(predicted.models, pa.string())}),
+        datasets=pa.Table.from_pylist([about]),
+        journals=journal_row(label, count, path),
+        provenance=entry(path, told) | ({"labels": entry(labels, {})} if labels else {}),
+        recipes=[recipe],
+        truths={dataset: Truth("correct" if predicted.correctness else "class", truth)},
+    )
+
+
+def _truth(path: Path, predicted: Predicted, given: Classes | None) -> Classes:
+    """The labels, from the file itself or a file of labels; all 1 where predictions are correct."""
+    own = predicted.labels
+    if predicted.correctness:
+        if given is not None:
+            raise UserError(f"{path}: says which predictions are correct, so --labels are idle")
+        return np.ones(predicted.classes.shape[1], np.uint16)
+    if own is None and given is None:
+        raise UserError(f"{path}: has no labels; give the true classes with --labels DATASET=FILE")
+    if own is not None and given is not None and not np.array_equal(own, given):
+        raise UserError(f"{path}: its labels differ from those of --labels")
+    truth = given if own is None else own
+    assert truth is not None
+    if len(truth) != predicted.classes.shape[1]:
+        raise UserError(
+            f"{path}: predictions on {predicted.classes.shape[1]} examples, but {len(truth)} labels"
+        )
+    return truth
+
+
+def _check(
+    path: Path, dataset: str, predicted: Predicted, truth: Classes, known: dict[str, object]
+) -> None:
+    names = [*predicted.models, "the labels"]
+    for name, classes in zip(names, [*predicted.classes, truth], strict=True):
+        gaps = np.flatnonzero(classes == NO_PREDICTION)
+        if gaps.size:
+            raise UserError(f"{path}: {name}: nothing for example {gaps[0]} (counted from 0)")
+        count = known.get("classes")
+        if isinstance(count, float) and not predicted.correctness and classes.max() >= count:
+            raise UserError(
+                f"{path}: {name}: class {classes.max()}, but {dataset} has {count:g} classes "
+                f"(counted from 0)"
+            )
+    said = known.get("test_images", len(truth))
+    if said != len(truth):
+        raise UserError(f"{path}: {len(truth)} examples, but {dataset} has {said} test images")
+
+
+def read_predictions(path: Path) -> Predicted:
+    """Read a file of predictions.
+
+    NPZ: an array (examples,) a model, by name, and maybe `labels`. NPY: one such array, of the
+    model that the file is named after. JSON: the same as a mapping to lists, with the models
+    at the top or in `predictions`. Tables: a column a model, a row an example, and maybe a column
+    `label`; or the columns model, example, `prediction` or `correct`, and maybe label. Booleans,
+    and a column `correct`, say whether a prediction is correct. Raises UserError for others.
+    """
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    ending = path.suffix.lower()
+    if ending in (".npy", ".npz"):
+        return _of_arrays(path, load_arrays(path))
+    if ending not in ENDINGS:
+        raise UserError(f"{path}: ending {ending or '(none)'}; legal: {', '.join(ENDINGS)}")
+    if ending == ".json" and isinstance(content := load_json(path), Mapping):
+        return _of_arrays(path, _flat(path, content))
+    sheet = read_sheet(path)
+    if not len(sheet):
+        raise UserError(f"{path}: the table has no rows")
+    long = "model" in sheet.columns and bool({"prediction", "correct"} & set(sheet.columns))
+    return _of_long(sheet) if long else _of_arrays(path, _columns(sheet))
+
+
+def read_labels(path: Path) -> Classes:
+    """True classes from an NPY, a JSON list, a text of one a line, or a table's column label."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    ending = path.suffix.lower()
+    if ending in (".npy", ".npz"):
+        arrays = load_arrays(path)
+    elif ending == ".json" and isinstance(content := load_json(path), list):
+        arrays = {"labels": content}
+    elif ending == ".txt":
+        arrays = {"labels": path.read_text(encoding="utf-8-sig", errors="replace").split()}
+    else:
+        arrays = _columns(read_sheet(path))
+    name = next((name for name in arrays if name in LABELS), None)
+    name = next(iter(arrays)) if name is None and len(arrays) == 1 else name
+    if name is None:
+        raise UserError(f"{path}: no column or array named label; there: {', '.join(arrays)}")
+    return as_classes(f"{path}: {name}", arrays[name])[0]
+
+
+def as_classes(where: str, values: Any) -> tuple[Classes, bool]:
+    """(examples,) uint16 of values that are classes or booleans, and whether they are booleans."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        array = np.empty((0, 0))
+    if array.ndim != 1 or not array.size:
+        raise UserError(f"{where}: shape {array.shape}; needed: one value an example")
+    if array.dtype == bool:
+        return array.astype(np.uint16), True
+    try:
+        numbers = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise UserError(f"{where}: {_odd(array)!r} is not a class number") from None
+    missing = np.isnan(numbers)
+    bad = ~missing & ((numbers % 1 != 0) | (numbers < 0) | (numbers >= NO_PREDICTION))
+    if bad.any():
+        raise UserError(
+            f"{where}: {numbers[bad][0]:g} (example {int(np.flatnonzero(bad)[0])}) is not a class; "
+            f"legal: whole numbers from 0 to {NO_PREDICTION - 1}"
+        )
+    return np.where(missing, NO_PREDICTION, numbers).astype(np.uint16), False
+
+
+def load_arrays(path: Path) -> dict[str, Any]:
+    """The arrays of an NPY (named after the file) or NPZ; nothing in them is ever run."""
+    try:
+        held = np.load(path, mmap_mode="r", allow_pickle=False)
+        if isinstance(held, np.ndarray):
+            return {path.stem: held}
+        with held:
+            return {name: held[name] for name in held.files}
+    except (ValueError, OSError, EOFError, BadZipFile) as error:
+        raise UserError(f"{path}: not a readable array file ({error})") from None
+
+
+def _odd(array: NDArray[Any]) -> Any:
+    def is_number(value: Any) -> bool:
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return False
+        return True
+
+    return next((value for value in array.tolist() if not is_number(value)), None)
+
+
+def _flat(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
+    """The lists of a JSON mapping, those in `predictions` brought to the top."""
+    inner = content.get("predictions")
+    flat = {name: value for name, value in content.items() if name != "predictions"}
+    if isinstance(inner, Mapping):
+        flat.update(inner)
+    elif inner is not None:
+        flat["predictions"] = inner
+    for name, value in flat.items():
+        if not isinstance(value, list):
+            raise UserError(f"{path}: {name}: not a list of classes, one an example")
+    return flat
+
+
+def _columns(sheet: Sheet) -> dict[str, Any]:
+    """The columns of a wide table as arrays; a column that numbers the examples is left out."""
+    arrays: dict[str, Any] = {}
+    for name, column in sheet.columns.items():
+        if name in EXAMPLES or not name:
+            continue
+        words = {str(cell).lower() for cell in column.unique().to_pylist()}
+        if words <= {"true", "false"}:
+            arrays[name] = np.array([str(cell).lower() == "true" for cell in column.to_pylist()])
+        else:
+            arrays[name] = sheet.numbers(name)
+    return arrays
+
+
+def _of_arrays(path: Path, arrays: Mapping[str, Any]) -> Predicted:
+    labels = None
+    models: dict[str, Classes] = {}
+    kinds: dict[str, bool] = {}
+    for name, values in arrays.items():
+        classes, correctness = as_classes(f"{path}: {name}", values)
+        if name in LABELS:
+            labels = classes
+        else:
+            models[name], kinds[name] = classes, correctness
+    if not models:
+        raise UserError(f"{path}: holds no predictions of any model")
+    sizes = {name: len(classes) for name, classes in models.items()}
+    if labels is not None:
+        sizes["the labels"] = len(labels)
+    first = next(iter(sizes))
+    for name, size in sizes.items():
+        if size != sizes[first]:
+            raise UserError(f"{path}: {first} has {sizes[first]} examples, {name} {size}")
+    if len(set(kinds.values())) > 1:
+        raise UserError(f"{path}: classes of some models, only correctness of others")
+    return Predicted(list(models), np.stack(list(models.values())), labels, any(kinds.values()))
+
+
+def _of_long(sheet: Sheet) -> Predicted:
+    """Examples are in the order of their first row; one that a model lacks has no prediction."""
+    path = sheet.path
+    example = next((name for name in EXAMPLES if name in sheet.columns), None)
+    if example is None:
+        raise UserError(f"{path}: needs a column example that says which prediction is of which")
+    models, examples = sheet.names("model"), sheet.names(example)
+    model, place = np.asarray(models.indices), np.asarray(examples.indices)
+    twins = repeated(place, model)
+    if twins is not None:
+        row = sheet.first_row + max(twins)
+        raise UserError(f"{path}: row {row}: a second prediction of one model on one example")
+    name = "prediction" if "prediction" in sheet.columns else "correct"
+    label = next((one for one in LABELS if one in sheet.columns), None)
+    read = [column for column in (name, label) if column is not None]
+    columns = _columns(sheet.only(read))
+    values, correctness = as_classes(f"{path}: {name}", columns[name])
+    if name == "correct" and values.max() > 1:
+        raise UserError(f"{path}: correct: legal are true and false, or 1 and 0")
+    classes = np.full((len(models.dictionary), len(examples.dictionary)), NO_PREDICTION, np.uint16)
+    classes[model, place] = values
+    labels = None
+    if label is not None:
+        given, _ = as_classes(f"{path}: {label}", columns[label])
+        labels = np.full(len(examples.dictionary), NO_PREDICTION, np.uint16)
+        labels[place] = given
+        if (labels[place] != given).any():
+            row = sheet.first_row + int(np.flatnonzero(labels[place] != given)[0])
+            raise UserError(f"{path}: row {row}: another label than elsewhere of the same example")
+    return Predicted(
+        models.dictionary.to_pylist(), classes, labels, correctness or name == "correct"
+    )

@@ -1,0 +1,220 @@
+"""Whether a store is as it was written, and what its journals say: it is built again to compare."""
+
+import hashlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anynet_study.errors import UserError
+from anynet_study.progress import progress_if_long
+from anynet_study.store.collecting import Asked, Collected
+from anynet_study.store.compare import differences
+from anynet_study.store.hdf5 import (
+    checksums,
+    creating,
+    is_sealed,
+    oversized,
+    written_checksums,
+)
+from anynet_study.store.opening import DAMAGE, open_store, opened
+from anynet_study.store.predictions import truths_in
+from anynet_study.store.results import ResultStore
+from anynet_study.store.run_arrays import RunArrays
+from anynet_study.store.write import write_store
+
+#: So many names are given of what is wrong in the same way.
+EXAMPLES = 3
+#: Runs whose specifications are hashed at a time.
+TOGETHER = 1 << 13
+#: How it comes right: by building the store anew, by training what is missing, not at all (and
+#: then the store has to be kept as it is); or there is nothing to repair.
+Repair = Literal["collect", "train", "keep", "none"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is not as it should be."""
+
+    #: A file, or a place inside the store such as /runs/error.
+    where: str
+    what: str
+    repair: Repair = "collect"
+
+    @property
+    def note(self) -> bool:
+        """Worth knowing, but nothing is lost or wrong: a journal that is being written."""
+        return self.repair == "none"
+
+
+def verify(path: Path) -> list[Finding]:
+    """What of a results store is not as it was written; nothing if all is well.
+
+    Everything is read once, some dozen MB at a time, and compared with the checksums that HDF5 and
+    the store itself carry (older stores: with the seal, and what HDF5 checks). Raises UserError if
+    it is missing, no store, or a newer one; OSError if it may not be read.
+    """
+    with open_store(path):
+        pass
+    try:
+        with opened(path) as file:
+            found = [Finding(f"/{place}", what) for place, what in oversized(file)]
+            return found or list(_changed(file))
+    except DAMAGE as error:
+        place, _, reason = (str(error).splitlines() or [type(error).__name__])[0].partition(": ")
+        if place.startswith("/"):
+            return [Finding(place, reason)]
+        return [Finding("/", f"cannot be read: {error}")]
+
+
+def _changed(file: h5py.File) -> Iterator[Finding]:
+    written = written_checksums(file)
+    arrays: list[int] = []
+    file.visititems(lambda _, item: arrays.append(getattr(item, "nbytes", 0)))
+    with progress_if_long("reading (MB)", sum(arrays) >> 20) as report:
+        found = checksums(file, lambda done: report(done >> 20))
+    if written is None:
+        if is_sealed(file) is False:
+            yield Finding("/", "attributes or texts were changed: the seal does not fit")
+        return
+    for place in sorted(written.keys() - found.keys()):
+        yield Finding(f"/{place}", "is missing")
+    for place in sorted(found.keys() - written.keys()):
+        yield Finding(f"/{place}", "was added to the store")
+    for place in sorted(found.keys() & written.keys()):
+        if found[place] != written[place]:
+            yield Finding(f"/{place}".replace("//", "/"), "is not what was written")
+
+
+def verify_journals(folder: Path, store: Path | None) -> list[Finding]:
+    """What is wrong with the journals of a study, and where the store is not what they say.
+
+    The store is built again from the journals, with its own tables of architectures and datasets,
+    and compared. `store` None: there is none yet, or it is damaged. Raises UserError or OSError as
+    `collect`.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        again = Path(name) / "again.h5"
+        with RunArrays(again) as arrays:
+            found = _collected(folder, store, arrays)
+            findings = [*_files(found), *_duplicates(found.records)]
+            findings += _specifications(found, arrays)
+            if store is None:
+                return findings
+            try:
+                with open_store(store) as file:
+                    study = replace(found.study({}), truths=truths_in(file))
+                with creating(again, again) as file:
+                    write_store(file, study, found.arranged, arrays)
+                return findings + list(_apart(store, again))
+            except (UserError, *DAMAGE) as error:
+                what = f"cannot be compared with the journals: {error}"
+                return [*findings, Finding(store.name, what)]
+
+
+def _collected(folder: Path, store: Path | None, arrays: RunArrays) -> Collected:
+    """The records of the journals, called and ordered as in the store."""
+    nothing = pa.table({name: pa.array([], pa.string()) for name in ("architecture", "dataset")})
+    if store is None:
+        return Collected(folder, Asked(None), nothing, nothing, {}, arrays)
+    try:
+        with ResultStore(store) as there:
+            names = ("run_id", "dataset", "recipe", "replicate")
+            runs = there.table("runs", [*names, "planned"])
+            rows = zip(*(runs[name].to_pylist() for name in names), strict=True)
+            called = {run_id: (dataset, recipe, n) for run_id, dataset, recipe, n in rows}
+            evaluations = there.table("evaluations", ["evaluation_id", "evaluation"])
+            pairs = (evaluations[name].to_pylist() for name in evaluations.column_names)
+            asked = Asked(called, there.recipes, dict(zip(*pairs, strict=True)))
+            tables = there.table("architectures"), there.table("datasets")
+    except UserError:
+        return Collected(folder, Asked(None), nothing, nothing, {}, arrays)
+    return Collected(folder, asked, *tables, {}, arrays)
+
+
+def _files(found: Collected) -> Iterator[Finding]:
+    for name, problem in found.problems.items():
+        where = f"{found.folder.name}/{name}"
+        for line in problem.split("; "):
+            torn = "ends inside a record" in line
+            yield Finding(where, line, "none" if torn else "train")
+    for path in found.strangers():
+        yield Finding(f"{found.folder.name}/{path.name}", "is no journal; ignored", "none")
+
+
+def _duplicates(records: pa.Table) -> Iterator[Finding]:
+    """Runs that were recorded twice and did not end the same."""
+    done = records.filter(pc.is_in(records["status"].cast(pa.string()), _DONE))
+    ends = done.group_by("run_id").aggregate([("error", "min"), ("error", "max")])
+    other = ends.filter(pc.not_equal(ends["error_min"], ends["error_max"]))["run_id"].to_pylist()
+    if other:
+        said = "were recorded twice with different errors; the first of each counts"
+        yield Finding("journals", f"runs {some(sorted(other))} {said}", "none")
+
+
+_DONE = pa.array(["completed", "diverged"])
+
+
+def _specifications(found: Collected, arrays: RunArrays) -> Iterator[Finding]:
+    """Records whose run_id is not the hash of their specification."""
+    runs, wrong = found.arranged.runs, []
+    ids, rows = runs["run_id"].to_pylist(), runs["row"].to_numpy()
+    for first in range(0, len(ids), TOGETHER):
+        some_rows = rows[first : first + TOGETHER]
+        text, ends = arrays.read("spec", some_rows), np.cumsum(arrays.lengths("spec", some_rows))
+        specs = np.split(text, ends[:-1])
+        for run_id, spec in zip(ids[first : first + TOGETHER], specs, strict=True):
+            if run_id not in _run_ids_of(spec.tobytes()):
+                wrong.append(run_id)
+    if wrong:
+        what = f"the run_id is not the hash of the spec of runs {some(sorted(wrong))}"
+        yield Finding("journals", what, "train")
+
+
+def _run_ids_of(spec: bytes) -> tuple[str, str]:
+    """The id of a run that was trained, and of one that was imported by its names."""
+    trained = hashlib.sha256(spec).hexdigest()[:16]
+    return trained, hashlib.blake2b(spec, digest_size=8).hexdigest()
+
+
+#: Tables that are compared, by what names their rows.
+_TABLES = {
+    "architecture": "architectures",
+    "dataset": "datasets",
+    "run_id": "runs",
+    "evaluation of": "evaluations",
+}
+
+
+def _apart(store: Path, again: Path) -> Iterator[Finding]:
+    """Where a store is not the one that its journals give."""
+    alone: dict[tuple[str, str], list[str]] = {}
+    unlike: dict[tuple[str, str], list[str]] = {}
+    # Journals may be gone that had another record; what is planned is the sweep's.
+    for found in differences(ResultStore(store), ResultStore(again), ("journal", "planned")):
+        table = _TABLES.get(found.key, "columns")
+        if found.column:
+            unlike.setdefault((table, found.column), []).append(found.name)
+        else:
+            alone.setdefault((table, found.what), []).append(found.name)
+    for (table, what), names in alone.items():
+        if what == "only in the first":
+            yield Finding(store.name, f"has {table} that are in no journal: {some(names)}", "keep")
+        else:
+            yield Finding(store.name, f"lacks {table} of the journals: {some(names)}")
+    for (table, column), names in unlike.items():
+        what = f"is not what the journals say of {table} {some(names)}"
+        yield Finding(f"/{table}/{column}", what)
+
+
+def some(names: Sequence[Any]) -> str:
+    """A number of things and the first of them: `12 (a, b, c, ...)`."""
+    first = ", ".join(str(name) for name in names[:EXAMPLES])
+    more = ", ..." if len(names) > EXAMPLES else ""
+    return f"{len(names)} ({first}{more})"

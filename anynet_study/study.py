@@ -1,0 +1,500 @@
+"""A loaded study: what is known of it, and the tables and figures of its analyses.
+
+`anynet_study.load` makes one from a study, a results store or a table of errors. `Analysis` and
+`StudyFigure` are what the modules of `anynet_study.analyses` declare; this module knows none of
+them: `load` hands them over.
+"""
+
+import html
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from anynet_study.apr import Roles, correctness, effective_size, weights_of
+from anynet_study.apr.options import Method, check_level
+from anynet_study.apr.population import aligned_weights
+from anynet_study.errors import UserError
+from anynet_study.metrics import SHOWN
+from anynet_study.plots import wording
+from anynet_study.progress import progress_if_long
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from anynet_study.store import ResultStore
+
+NO_ROLES = "no source dataset with targets is known"
+NO_POPULATION = "the parameters of the architectures are not known"
+NO_REPLICATES = "no architecture was trained more than once on any dataset"
+NO_STORE_REPLICATES = "replicates are only in a results store"
+NO_CURVES = "no learning curves are stored"
+ONE_RECIPE = "all runs have the same recipe"
+NO_TEST_SETS = "no runs were evaluated on further test sets"
+NO_PREDICTIONS = "predictions are only in a results store"
+
+Replicates = Literal["mean", "first"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which runs count, and how correlations and their intervals are computed."""
+
+    method: Method = "spearman"
+    #: Of the intervals, between 0 and 1.
+    level: float = 0.95
+    #: Of the bootstrap; statistics that need fewer take fewer.
+    resamples: int = 10_000
+    seed: int = 0
+    #: Of a store: None is the main recipe.
+    recipe: str | None = None
+    #: Of a store: one of `metrics.SHOWN`; None is each dataset's own.
+    metric: str | None = None
+    #: Of a store: the mean over the replicates, or the first one.
+    replicates: Replicates = "mean"
+    #: Ignore the weights of a population that was drawn with unequal probability.
+    unweighted: bool = False
+
+    def __post_init__(self) -> None:
+        if self.method not in get_args(Method):
+            legal = ", ".join(get_args(Method))
+            raise UserError(f"--method: no {self.method!r}; legal: {legal}")
+        if self.metric not in (None, *SHOWN):
+            raise UserError(f"--metric: no {self.metric!r}; legal: {', '.join(SHOWN)}")
+        if self.replicates not in get_args(Replicates):
+            legal = ", ".join(get_args(Replicates))
+            raise UserError(f"--replicates: no {self.replicates!r}; legal: {legal}")
+        if self.seed < 0:
+            raise UserError(f"--seed: {self.seed} is negative; legal: 0, 1, 2, ...")
+        check_level(self.level, self.resamples)
+
+    @property
+    def intervals(self) -> dict[str, Any]:
+        """The arguments of every statistic with bootstrap intervals."""
+        return {"resamples": self.resamples, "seed": self.seed, "level": self.level}
+
+    @property
+    def correlating(self) -> dict[str, Any]:
+        """The arguments of every correlation, but for weights."""
+        return {"method": self.method, **self.intervals}
+
+    def __str__(self) -> str:
+        return (
+            f"{self.method.capitalize()}, {100 * self.level:g}% intervals from "
+            f"{self.resamples:,} resamples (seed {self.seed})"
+        )
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What architectures took the images of one test set for."""
+
+    architectures: list[str]
+    #: (architectures, images) class numbers.
+    classes: NDArray[np.uint16]
+    #: (images,) true ones; 65535 where unknown.
+    labels: NDArray[np.uint16]
+    #: Names of the classes by number; empty where they are not known.
+    names: tuple[str, ...] = ()
+
+    def correct(self) -> pd.DataFrame:
+        """Which images are classified rightly: bool, architectures x images."""
+        return correctness(self.classes, self.labels, self.architectures)
+
+
+#: What analyses are of: a loaded study, or design spaces that are compared.
+S = TypeVar("S", bound="Analysed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyFigure(Generic[S]):
+    """A figure of an analysis. `data` and `draw` raise UserError with the reason for no figure."""
+
+    name: str
+    #: Its heading on a page.
+    title: str
+    #: {level}, {rho}, {correlation} and {architectures} stand for what its table says of itself.
+    caption: str
+    #: Draws the data.
+    draw: Callable[[S, pd.DataFrame], "Figure"]
+    #: What is drawn, and is written beside the picture; None: the analysis' table.
+    data: Callable[[S], pd.DataFrame] | None = None
+    #: A column of the analysis' table without a number in which there is nothing to draw.
+    column: str = ""
+    #: Further tables that it draws on.
+    needs: tuple[str, ...] = ()
+    #: Whether a page says why it is absent.
+    expected: bool = False
+    #: Names that are still understood.
+    older_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analysis(Generic[S]):
+    """One question: its statistic, its figures, its sentences, and how a page shows them."""
+
+    name: str
+    title: str
+    #: Raises UserError with the reason where there is none; None: figures only.
+    table: Callable[[S], pd.DataFrame] | None
+    #: Properties of the study that have to be there, such as "roles" and "population".
+    needs: tuple[str, ...] = ()
+    #: Headings of columns that their names do not explain; "" for those that people are spared.
+    headings: Mapping[str, str] = field(default_factory=dict)
+    #: The table for people, where that has other rows or columns.
+    arrange: Callable[[pd.DataFrame], pd.DataFrame] = lambda table: table
+    figures: tuple[StudyFigure[S], ...] = ()
+    #: What is found, in sentences under a topic of the answer.
+    say: Callable[[S, pd.DataFrame], list[str]] | None = None
+    topic: str = ""
+    #: Names that are still understood.
+    older_names: tuple[str, ...] = ()
+    #: Where a page has it: the id of a section; a heading and a paragraph above it.
+    section: str = ""
+    heading: str = ""
+    lead: str = ""
+    #: The table on a page: "open" before the figures, "folded" after them, or "" for none.
+    shown: str = ""
+    #: Title of a folded table.
+    caption: str = ""
+    #: Small print with the table.
+    note: str = ""
+    #: Whether a page says why the table is absent.
+    expected: bool = False
+
+
+class Analysed:
+    """What analyses are made of: each table is computed when it is first asked for, and once."""
+
+    def __init__(self, name: str, options: Options, analyses: Mapping[str, Analysis[Any]]) -> None:
+        self.name, self.options, self.analyses = name, options, analyses
+        #: The tables that were made.
+        self.tables: dict[str, pd.DataFrame] = {}
+        #: Why those that were asked for could not be made.
+        self.left_out: dict[str, str] = {}
+        #: An analysis calls this with the share of its work that is done.
+        self.progress: Callable[[float], None] = lambda share: None
+
+    def table(self, name: str) -> pd.DataFrame:
+        """The table of an analysis; its `attrs` say how it was computed.
+
+        Raises UserError with the reason where it cannot be made, and for an unknown name.
+        """
+        analysis = self.analysis(name)
+        name = analysis.name
+        if name not in self.tables:
+            if name in self.left_out:
+                raise UserError(self.left_out[name])
+            try:
+                self.tables[name] = self._made(analysis)
+            except UserError as error:
+                self.left_out[name] = str(error)
+                raise
+        return self.tables[name]
+
+    def get(self, name: str) -> pd.DataFrame | None:
+        """The same; None where it cannot be made."""
+        with suppress(UserError):
+            return self.table(name)
+        return None
+
+    def make(self, names: Collection[str]) -> dict[str, pd.DataFrame]:
+        """Those of these tables that can be made, with progress; `left_out` says why no others."""
+        with progress_if_long("analysing (%)", 100) as report:
+            for done, name in enumerate(names):
+
+                def on_share(share: float, name: str = name, done: int = done) -> None:
+                    report(int(100 * (done + share) / len(names)), name)
+
+                self.progress = on_share
+                on_share(0)
+                self.get(name)
+            report(100)
+        self.progress = lambda share: None
+        return {name: self.tables[name] for name in names if name in self.tables}
+
+    def figure(self, name: str) -> "Figure":
+        """A figure, drawn anew; UserError with the reason where there is none."""
+        figure = self.study_figure(name)
+        return figure.draw(self, self.figure_data(name))
+
+    def figure_data(self, name: str) -> pd.DataFrame:
+        """What a figure draws."""
+        figure = self.study_figure(name)
+        analysis = self.analysis_of(figure)
+        table = self.table(analysis.name) if analysis.table else pd.DataFrame()
+        for need in analysis.needs:
+            getattr(self, need)
+        check_known(table, figure.column)
+        return table if figure.data is None else figure.data(self)
+
+    def caption(self, name: str) -> str:
+        """What a figure shows, with the level and the coefficient that its table has."""
+        figure = self.study_figure(name)
+        analysis = self.analysis_of(figure)
+        table = self.get(analysis.name) if analysis.table else None
+        told = vars(self.options) | (table.attrs if table is not None else {})
+        return figure.caption.format(
+            level=wording.percent(told["level"]),
+            rho=wording.symbol(told["method"]),
+            correlation=wording.correlation_name(told["method"]),
+        )
+
+    def analysis(self, name: str) -> Analysis[Any]:
+        """Look up an analysis that has a table; UserError lists the legal names."""
+        for analysis in self.analyses.values():
+            if analysis.table and name in (analysis.name, *analysis.older_names):
+                return analysis
+        legal = [each.name for each in self.analyses.values() if each.table]
+        raise UserError(f"no table {name!r}; legal: {', '.join(legal)}")
+
+    def study_figure(self, name: str) -> StudyFigure[Any]:
+        """Look up a figure; UserError lists the legal names."""
+        figures = [figure for each in self.analyses.values() for figure in each.figures]
+        for figure in figures:
+            if name in (figure.name, *figure.older_names):
+                return figure
+        legal = ", ".join(figure.name for figure in figures)
+        raise UserError(f"no figure {name!r}; legal: {legal}")
+
+    def analysis_of(self, figure: StudyFigure[Any]) -> Analysis[Any]:
+        """The analysis that a figure shows."""
+        return next(each for each in self.analyses.values() if figure in each.figures)
+
+    def _made(self, analysis: Analysis[Any]) -> pd.DataFrame:
+        for need in analysis.needs:
+            getattr(self, need)
+        assert analysis.table is not None
+        table = analysis.table(self)
+        for name in ("method", "level", "resamples", "seed"):
+            table.attrs.setdefault(name, getattr(self.options, name))
+        return table
+
+
+def check_known(table: pd.DataFrame, column: str = "estimate") -> None:
+    """Raise UserError for a column without any number."""
+    if column in table and table[column].isna().all():
+        what = "correlation" if column == "estimate" else column
+        raise UserError(f"every {what} is undefined: too few, or constant, errors")
+
+
+class Study(Analysed):
+    """What is known of a study; each property is read when it is first asked for, and once.
+
+    A property raises UserError with the reason where the study has nothing of the kind; `known`
+    gives None instead.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        readers: Mapping[str, Callable[[], Any]],
+        options: Options,
+        analyses: Mapping[str, Analysis["Study"]],
+        store: "ResultStore | None" = None,
+    ) -> None:
+        """`readers` read the properties, by name, None for what is not there; "errors" always."""
+        super().__init__(name, options, analyses)
+        self.store = store
+        self._readers = readers
+        self._read: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        """Read one and the same state of the store, though it is collected anew meanwhile."""
+        if self.store is not None:
+            self.store.__enter__()
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        if self.store is not None:
+            self.store.__exit__(*raised)
+
+    def known(self, name: str) -> Any:
+        """A property; None where the study has nothing of the kind."""
+        with suppress(UserError):
+            return getattr(self, name)
+        return None
+
+    @property
+    def errors(self) -> pd.DataFrame:
+        """Architectures x datasets, percent, NaN = missing."""
+        return self._get("errors", "no run has an error")
+
+    @property
+    def architectures(self) -> pd.DataFrame:
+        """What is known of each architecture: `architecture`, and d1, w1, ..., flops or such."""
+        table: pd.DataFrame = self._get("architectures", NO_POPULATION)
+        if self.options.unweighted:
+            return table.drop(columns="weight", errors="ignore")
+        return table
+
+    @property
+    def population(self) -> pd.DataFrame:
+        """`architectures` where the parameters of their stages are known."""
+        table = self.architectures
+        if table.empty or "d1" not in table:
+            raise UserError(NO_POPULATION)
+        return table
+
+    @property
+    def weights(self) -> "pd.Series[float] | None":
+        """By architecture; None where all were drawn with equal probability."""
+        table = self.known("architectures")
+        return None if table is None else weights_of(table)
+
+    @property
+    def effective(self) -> float | None:
+        """Kish's effective number of architectures; None where they have no (legal) weights."""
+        try:
+            weights = aligned_weights(self.weights, self.errors)
+        except UserError:  # the analyses that it keeps from being made say so
+            return None
+        return None if weights is None else effective_size(weights)
+
+    @property
+    def weighted(self) -> dict[str, Any]:
+        """The arguments of every correlation that takes weights."""
+        return self.options.correlating | {"weights": self.weights}
+
+    @property
+    def roles(self) -> Roles:
+        """Source, family and targets."""
+        roles: Roles = self._get("roles", NO_ROLES)
+        return roles
+
+    @property
+    def replicates(self) -> pd.DataFrame:
+        """Long: architecture, dataset, replicate, error; some architecture was trained twice."""
+        table: pd.DataFrame = self._get("replicates", NO_STORE_REPLICATES)
+        if not table.duplicated(["architecture", "dataset"]).any():
+            raise UserError(NO_REPLICATES)
+        return table
+
+    @property
+    def curves(self) -> pd.DataFrame:
+        """Long: dataset, architecture, epoch, error; of the first replicates, on test images."""
+        table: pd.DataFrame = self._get("curves", NO_CURVES)
+        if not table["error"].notna().any():
+            raise UserError(NO_CURVES)
+        return table
+
+    @property
+    def datasets(self) -> pd.DataFrame:
+        """As `ResultStore.datasets()`."""
+        return self._get("datasets", "datasets are described only in a results store")
+
+    @property
+    def metrics(self) -> dict[str, str]:
+        """Of each dataset, such as "top1"; none where they are not known."""
+        return self._get("metrics") or {}
+
+    @property
+    def training_errors(self) -> pd.DataFrame:
+        """Architectures x datasets: top-1 error on the training images in the last epoch."""
+        return self._get("training_errors", "no training errors are stored")
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """Mean seconds of a run on each dataset, where they were measured."""
+        costs: dict[str, float] = self._get("costs") or {}
+        return costs
+
+    @property
+    def recipes(self) -> dict[str, pd.DataFrame]:
+        """Errors under the other recipes, by name."""
+        recipes: dict[str, pd.DataFrame] = self._get("recipes", ONE_RECIPE)
+        return recipes
+
+    @property
+    def by_metric(self) -> dict[str, pd.DataFrame]:
+        """Errors on "top1" and "top5", of the datasets for which both are known."""
+        reason = "top-5 errors on datasets of more than five classes are not known"
+        tables: dict[str, pd.DataFrame] = self._get("by_metric", reason)
+        return tables
+
+    @property
+    def test_sets(self) -> dict[str, pd.DataFrame]:
+        """By dataset, the errors of its runs: architectures x test sets, its own first ("test").
+
+        In a table of errors, targets with as many classes as the source are its test sets.
+        """
+        found: dict[str, pd.DataFrame] | None = self._get("test_sets")
+        roles: Roles | None = self._get("roles")
+        if not found and roles is not None and self._get("datasets") is None:
+            classes = roles.family[roles.source]
+            same = [name for name, count in roles.targets.items() if count == classes]
+            if same and set(same) <= set(self.errors):
+                table = self.errors[[roles.source, *same]]
+                found = {roles.source: table.rename(columns={roles.source: "test"})}
+        if not found:
+            raise UserError(NO_TEST_SETS)
+        return found
+
+    @property
+    def accuracies(self) -> dict[str, pd.DataFrame]:
+        """As `test_sets`, the accuracies in percent."""
+        return {name: 100 - errors for name, errors in self.test_sets.items()}
+
+    @property
+    def images(self) -> dict[str, dict[str, int]]:
+        """Of a dataset, its test sets' numbers of images, where they are known."""
+        return self._get("images") or {}
+
+    @property
+    def choices(self) -> dict[str, dict[str, int]]:
+        """Of a dataset, the test sets in which networks chose among fewer classes: how many."""
+        return self._get("choices") or {}
+
+    @property
+    def predicted(self) -> Callable[[str, str, list[str]], Predicted]:
+        """(dataset, test set, architectures) -> what those took its images for."""
+        predicted: Callable[[str, str, list[str]], Predicted] = self._get(
+            "predicted", NO_PREDICTIONS
+        )
+        return predicted
+
+    def read_all(self) -> None:
+        """Read all properties now, before the store is closed or processes part."""
+        for name in self._readers:
+            self._get(name)
+
+    def best(self, dataset: str, count: int) -> list[str]:
+        """The architectures of the lowest errors on a dataset, the best first."""
+        return list(self.errors[dataset].dropna().sort_values(kind="stable").index[:count])
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.errors)} architectures x {len(self.errors.columns)} datasets"
+        return f"<Study {self.name}: {counts}; {self.options}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what the study is, and which tables it has."""
+        roles: Roles | None = self.known("roles")
+        facts = {
+            "architectures": len(self.errors),
+            "datasets": ", ".join(map(str, self.errors.columns)),
+            "source": roles.source if roles else "not known",
+            "targets": ", ".join(roles.targets) if roles else "not known",
+            "computed with": str(self.options),
+            "tables made": ", ".join(self.tables) or "none yet",
+        }
+        if self.effective is not None:
+            facts["weighted: worth"] = f"{self.effective:.1f} architectures of equal weight"
+        rows = "".join(
+            f"<tr><th>{name}</th><td style='text-align:left'>{html.escape(str(fact))}</td></tr>"
+            for name, fact in facts.items()
+        )
+        return f"<table><caption>Study {html.escape(self.name)}</caption>{rows}</table>"
+
+    def _get(self, name: str, reason: str = "") -> Any:
+        """What a reader reads, once; with a reason UserError where there is nothing of it."""
+        if name not in self._read:
+            self._read[name] = self._readers[name]() if name in self._readers else None
+        found = self._read[name]
+        empty = found is None or (isinstance(found, dict) and not found)
+        if reason and empty:
+            raise UserError(reason)
+        return found

@@ -1,0 +1,143 @@
+"""Tables of single images: predictions on own and changed test images, and fewer classes."""
+
+import json
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from small_study import run_records, small_study
+
+from anynet_study import apr
+from anynet_study.analyses import load
+from anynet_study.report import draw_figures
+from anynet_study.store import (
+    EvaluationRecord,
+    EvaluationWriter,
+    JournalWriter,
+    collect,
+)
+from anynet_study.study import Study
+
+IMAGES = 200
+LABELS = np.arange(IMAGES, dtype=np.uint16) % 10
+CONTENT = "ab" * 8
+#: What determines the evaluations: turned own images, fewer own classes, and other images.
+OWN = {
+    "turned": {"content_hash": CONTENT, "transform": {"name": "rotation"}},
+    "five": {"content_hash": CONTENT, "classes": [*"abcde"]},
+    "elsewhere": {"content_hash": "cd" * 8},
+}
+NAMES = ("significance", "order-changes", "rank-changes", "label-sets", "sampling-gaps", "shifts")
+
+
+def guesses(number: int, wrong: int) -> np.ndarray:
+    """Predictions of run `number`, so many of them the next class."""
+    guessed = LABELS.copy()
+    places = np.random.default_rng([number, wrong]).permutation(IMAGES)[:wrong]
+    guessed[places] = (guessed[places] + 1) % 10
+    return guessed
+
+
+def evaluation(run_id: str, number: int, name: str) -> EvaluationRecord:
+    identity = json.dumps(OWN[name])
+    return EvaluationRecord(
+        run_id=run_id,
+        evaluation=name,
+        evaluation_id=sha256(identity.encode()).hexdigest()[:16],
+        identity=identity,
+        images=IMAGES // 2 if name == "five" else IMAGES,
+        loss=1.0,
+        top1=(160 - 12 * number) / 2,
+        top5=5.0,
+        predictions=guesses(number, 160 - 12 * number)
+        if name == "turned"
+        else np.empty(0, np.uint16),
+        seconds=1.0,
+        started=1e9,
+        host="",
+    )
+
+
+@pytest.fixture(scope="module")
+def analysis(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """The better an architecture is on its own images, the worse it is on turned ones."""
+    folder, study = tmp_path_factory.mktemp("images"), small_study(12, replicates=1)
+    (folder / "journals").mkdir()
+    writer = JournalWriter(folder / "journals" / "a.arrow")
+    records = [each for each in run_records(study) if each.dataset == "base"]
+    with EvaluationWriter(folder / "journals" / "a.evaluations.arrow") as journal:
+        for number, record in enumerate(records):
+            guessed = guesses(number, 10 + 10 * number)
+            error = 100 * float((guessed != LABELS).mean())
+            writer.append(replace(record, predictions=guessed, error=error))
+            for name in OWN:
+                journal.append(evaluation(record.run_id, number, name))
+    writer.close()
+    datasets = study.datasets.assign(test_images=IMAGES)
+    collect(
+        folder / "journals",
+        folder / "results.h5",
+        study.population,
+        pa.Table.from_pandas(datasets, preserve_index=False),
+        {record.run_id for record in records},
+        {"sweep": "name: images\n"},
+        truths={"base": LABELS},
+    )
+    with load(folder / "results.h5", resamples=200) as loaded:
+        loaded.make(NAMES)
+        loaded.read_all()
+    return loaded
+
+
+def test_pairs_that_change_their_order(analysis: Study) -> None:
+    table = analysis.table("order-changes")
+    known = table[table["note"] == ""]
+    assert set(known["new"]) == {"turned"}
+    assert len(known) == 45
+    sure = known[known["order"] == "changed, significant"]
+    assert len(sure)
+    assert (sure[["original_p", "new_p"]] < 0.05).all(axis=None)
+    assert (known["original_difference"] >= 0).all()  # the better one is named first
+    assert (known["new_difference"] <= 0).all()
+    notes = table.loc[table["new"] == "elsewhere", "note"]
+    assert notes.str.contains("their true classes are not stored").all()
+
+
+def test_ranks_are_turned_round(analysis: Study) -> None:
+    table = analysis.table("rank-changes")
+    known = table[(table["note"] == "") & (table["new"] == "turned")]
+    assert list(known["original_rank"]) == [*range(1, 13)]
+    assert list(known["new_rank"]) == [*range(12, 0, -1)]
+    assert (known["rank_change_low"] <= known["rank_change"]).all()
+
+
+def test_label_sets_of_both_kinds(analysis: Study) -> None:
+    table = analysis.table("label-sets").dropna(subset="accuracy")
+    assert set(table["dataset"]) == {"base"}
+    every = table[table["chosen_among"] == "all classes"]
+    assert list(dict.fromkeys(every["classes"])) == [10, 5, 2]
+    best = every["architecture"].iloc[0]
+    whole = every[(every["architecture"] == best) & (every["classes"] == 10)].iloc[0]
+    assert whole["accuracy"] == pytest.approx(100 - analysis.errors.loc[best, "base"])
+    fewer = table[table["chosen_among"] == "the set"]
+    assert set(fewer["label_set"]) == {"five"}
+    assert set(fewer["images"]) == {IMAGES // 2}
+    assert fewer["accuracy"].iloc[0] == pytest.approx(20)
+    low, high = apr.binomial_interval(80.0, IMAGES // 2)
+    assert tuple(fewer[["low", "high"]].iloc[0]) == pytest.approx((100 - high, 100 - low))
+
+
+def test_a_drop_beyond_sampling_error(analysis: Study) -> None:
+    table = analysis.table("sampling-gaps")
+    assert set(table["test_set"]) == set(OWN)
+    zero = (table["rest_low"] <= 0) & (table["rest_high"] >= 0)
+    assert (table["beyond"] != zero).all()
+    assert table["beyond"].any()
+
+
+def test_the_figure_of_label_sets(analysis: Study, tmp_path: Path) -> None:
+    drawn = draw_figures(analysis, tmp_path, ("label-sets",), ("png",))
+    assert [figure.left_out for figure in drawn] == [""]

@@ -1,0 +1,139 @@
+"""Further test sets and predictions of a study: its tables, figures, sections and sentences."""
+
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from small_study import SmallStudy, run_records, small_study
+
+from anynet_study import apr
+from anynet_study.analyses import findings, load
+from anynet_study.report import draw_figures
+from anynet_study.store import (
+    EvaluationRecord,
+    EvaluationWriter,
+    JournalWriter,
+    ResultStore,
+    collect,
+)
+from anynet_study.study import Study
+
+IMAGES = 60
+LABELS = np.arange(IMAGES, dtype=np.uint16) % 10
+NONE = np.empty(0, np.uint16)
+SHIFTS = {"blur": 5.0, "new": 12.0}
+
+
+def predictions(number: int) -> np.ndarray:
+    """Of run `number`: the more of its images wrong the higher its number."""
+    guessed = LABELS.copy()
+    wrong = np.random.default_rng(number).permutation(IMAGES)[: 5 + number]
+    guessed[wrong] = (guessed[wrong] + 1) % 10
+    return guessed
+
+
+def evaluated(study: SmallStudy, folder: Path) -> ResultStore:
+    """A store whose runs on `base` have predictions and two further test sets."""
+    (folder / "journals").mkdir()
+    records = run_records(study)
+    records = [
+        replace(record, predictions=predictions(i) if record.dataset == "base" else NONE)
+        for i, record in enumerate(records)
+    ]
+    with EvaluationWriter(folder / "journals" / "a.evaluations.arrow") as journal:
+        for record in records:
+            for name, harder in SHIFTS.items() if record.dataset == "base" else ():
+                journal.append(evaluation(record.run_id, name, record.error + harder))
+    writer = JournalWriter(folder / "journals" / "a.arrow")
+    for record in records:
+        writer.append(record)
+    writer.close()
+    collect(
+        folder / "journals",
+        folder / "results.h5",
+        study.population,
+        pa.Table.from_pandas(study.datasets.assign(test_images=IMAGES), preserve_index=False),
+        {record.run_id for record in records},
+        {"sweep": "name: shifted\n"},
+        truths={"base": LABELS},
+    )
+    return ResultStore(folder / "results.h5")
+
+
+def evaluation(run_id: str, name: str, error: float) -> EvaluationRecord:
+    identity = f'{{"transform":"{name}"}}'
+    return EvaluationRecord(
+        run_id=run_id,
+        evaluation=name,
+        evaluation_id=sha256(identity.encode()).hexdigest()[:16],
+        identity=identity,
+        images=IMAGES,
+        loss=1.0,
+        top1=error,
+        top5=error / 2,
+        predictions=NONE,
+        seconds=1.0,
+        started=1e9,
+        host="",
+    )
+
+
+@pytest.fixture(scope="module")
+def analysis(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    store = evaluated(small_study(14, replicates=1), tmp_path_factory.mktemp("shifts"))
+    names = ("shifts", "shift-agreement", "gaps", "shift-ranks", "average-robustness")
+    with load(store, resamples=200) as loaded:
+        loaded.make((*names, "effective-robustness", "significance"))
+        loaded.read_all()
+    return loaded
+
+
+def test_the_line_of_a_constant_drop(analysis: Study) -> None:
+    lines = analysis.table("shifts")
+    assert list(lines["dataset"].unique()) == ["base"]
+    for name, harder in SHIFTS.items():
+        row = lines[(lines["test_set"] == name) & (lines["scale"] == "linear")].iloc[0]
+        assert row["slope"] == pytest.approx(1)
+        assert row["intercept"] == pytest.approx(-harder)
+        assert row["drop"] == pytest.approx(harder)
+    said = [sentence for finding in findings(analysis) for sentence in finding.sentences]
+    assert any(s.startswith("On new, networks trained on base lose 12.00 points") for s in said)
+    assert any("and the ranking holds (ρ = 1.00" in s for s in said)
+
+
+def test_further_tables_are_those_of_apr(analysis: Study) -> None:
+    errors = analysis.test_sets["base"]
+    assert list(errors.columns) == ["test", *SHIFTS]
+    found = analysis.table("average-robustness").drop(columns="dataset")
+    pd.testing.assert_frame_equal(found, apr.average_robustness(100 - errors, "test"))
+    assert (analysis.table("gaps")["gap"] > 0).all()
+    assert {*analysis.table("shift-ranks")["architecture"]} == set(errors.index)
+    assert (analysis.table("shift-agreement")["estimate"] == 1).all()
+
+
+def test_the_best_are_compared_image_by_image(analysis: Study) -> None:
+    table = analysis.table("significance")
+    known = table[table["note"] == ""]
+    assert len(known) == 45
+    best = analysis.errors["base"].sort_values(kind="stable").index[:10]
+    ids = list(analysis.errors.index)
+    numbers = [ids.index(name) for name in best]  # on base, the runs' numbers are in this order
+    right = pd.DataFrame([predictions(n) == LABELS for n in numbers], index=list(best))
+    truth = apr.mcnemar(right)
+    for name in ("a", "b", "only_a", "only_b"):
+        assert list(known[name]) == list(truth[name])
+    refused = table[table["note"] != ""]
+    assert set(refused["note"]) == {
+        f"no predictions on {name} are stored" for name in ("base-5", "base-2", "target-0")
+    }
+
+
+def test_its_figures_are_drawn(analysis: Study, tmp_path: Path) -> None:
+    drawn = draw_figures(
+        analysis, tmp_path, ("shifts", "effective-robustness", "shift-ranks"), ("svg",)
+    )
+    assert [figure.left_out for figure in drawn] == ["", "", ""]

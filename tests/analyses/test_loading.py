@@ -1,0 +1,194 @@
+"""Reading errors: studies, stores, CSV and Parquet, and every bad file in one line."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic_study import (
+    ROLES,
+    STAGE_COLUMNS,
+    population,
+    staged_population,
+    true_errors,
+    write_study,
+)
+
+from anynet_study.analyses import load
+from anynet_study.analyses.arguments import parse_roles
+from anynet_study.apr import Roles
+from anynet_study.errors import UserError
+
+GOOD = "model,one,two\nx,10,20\ny,30,\n01,5.5,NA\nz,7,8\n"
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("work") / "studies" / "toy"
+    write_study(folder)
+    return folder
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "errors.csv"
+    path.write_text(text)
+    return path
+
+
+def test_a_study_is_found_by_file_folder_and_name(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(study.parents[1])
+    tables = [load(Path(where)) for where in (study / "results.h5", study, "toy")]
+    for read in tables:
+        assert read.name == "toy"
+        assert read.roles == ROLES
+        assert read.errors.shape == (16, 4)
+        assert read.known("architectures") is not None
+        assert list(read.architectures["architecture"]) == list(read.errors.index)
+        assert read.known("replicates") is not None
+        assert len(read.replicates) == 16 * 4 + 4 * 4 - 1
+        assert np.isnan(read.errors.loc[read.errors.index[-1], "lines"])
+
+
+def test_a_store_that_is_no_study_is_called_by_its_file(study: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "testbed.h5"
+    copy.write_bytes((study / "results.h5").read_bytes())
+    assert load(copy).name == "testbed"
+
+
+def test_options_replace_what_a_store_says(study: Path) -> None:
+    roles = Roles("pets", {"pets": 9}, {"lines": 2})
+    assert load(study, roles).roles == roles
+    with pytest.raises(UserError, match="--accuracy and --fraction are for CSV"):
+        load(study, accuracy=True)
+
+
+def test_csv_cells_stay_where_they_are(tmp_path: Path) -> None:
+    read = load(write(tmp_path, GOOD))
+    assert list(read.errors.index) == ["x", "y", "01", "z"]
+    assert read.errors.loc["01", "one"] == 5.5
+    assert read.errors["two"].isna().tolist() == [False, True, True, False]
+    nothing = [read.known(name) for name in ("architectures", "roles", "replicates")]
+    assert (*nothing, read.store) == (None,) * 4
+
+
+def test_columns_of_the_design_space_are_the_population(tmp_path: Path) -> None:
+    architectures = population(6)
+    architectures["stem"] = "cifar"
+    table = architectures.merge(true_errors(architectures).reset_index())
+    table.to_csv(tmp_path / "all.csv", index=False)
+    table.to_parquet(tmp_path / "all.parquet")
+    for name in ("all.csv", "all.parquet"):
+        read = load(tmp_path / name)
+        assert list(read.errors.columns) == ["big", "big-2", "pets", "lines"]
+        assert read.known("architectures") is not None
+        assert list(read.architectures.columns) == ["architecture", *STAGE_COLUMNS, "stem"]
+        assert (read.architectures[STAGE_COLUMNS] == architectures[STAGE_COLUMNS]).all(axis=None)
+
+
+@pytest.mark.parametrize(("fewest", "most"), [(3, 3), (2, 5)])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_what_describes_architectures_is_no_dataset(
+    tmp_path: Path, fewest: int, most: int, suffix: str
+) -> None:
+    architectures = staged_population(8, fewest, most)
+    described = architectures.assign(
+        **{"s1": 2, "stem": "simple", "block": "basic", "se_ratio": 0.25, "weight": 1.5}
+    )
+    values = np.random.default_rng(0).uniform(10, 60, (8, 2))
+    table = described.join(pd.DataFrame(values, columns=["s", "d1000"]))
+    path = tmp_path / f"all.{suffix}"
+    table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
+    read = load(path)
+    assert list(read.errors.columns) == ["s", "d1000"]
+    assert read.known("population") is not None
+    assert read.known("architectures") is not None
+    pd.testing.assert_frame_equal(
+        read.architectures[described.columns], described, check_dtype=False, check_names=False
+    )
+
+
+def test_some_columns_describe_architectures_without_their_stages(tmp_path: Path) -> None:
+    read = load(write(tmp_path, "model,one,weight,flops\nx,10,2,3e8\ny,20,0.5,4e8\n"))
+    assert list(read.errors.columns) == ["one"]
+    assert read.known("population") is None
+    assert read.known("architectures") is not None
+    assert read.architectures["flops"].tolist() == [3e8, 4e8]
+
+
+def test_a_dataset_may_be_called_like_one_column_of_a_stage(tmp_path: Path) -> None:
+    read = load(write(tmp_path, "model,d1,d2\nx,10,2\ny,20,5\n"))
+    assert list(read.errors.columns) == ["d1", "d2"]
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("model,one,d1,w1,b1,g1,d3", "no column d2, w2, w3, b2, b3, g2, g3; needed"),
+        ("model,one,d1,d2,w1,w2", "no column b1, b2, g1, g2; needed"),
+    ],
+)
+def test_stages_with_gaps_are_refused(tmp_path: Path, header: str, message: str) -> None:
+    row = ",".join(["x", "10", *["4"] * (header.count(",") - 1)])
+    with pytest.raises(UserError, match=message):
+        load(write(tmp_path, f"{header}\n{row}\n"))
+
+
+def test_parquet_may_have_the_architectures_as_index(tmp_path: Path) -> None:
+    errors = true_errors(population(5))
+    errors.to_parquet(tmp_path / "errors.parquet")
+    pd.testing.assert_frame_equal(
+        load(tmp_path / "errors.parquet").errors, errors, check_index_type=False
+    )
+
+
+def test_accuracies_and_fractions_are_converted(tmp_path: Path) -> None:
+    path = write(tmp_path, "model,one\nx,0.9\ny,0.25\n")
+    read = load(path, accuracy=True, fraction=True)
+    assert read.errors["one"].tolist() == pytest.approx([10.0, 75.0])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "0 columns; needed"),
+        ("model;one\nx;1\n", "1 columns; needed"),
+        ("model,one\nx,10\ny,1,2\n", "row 'y' has 3 cells, the header has 2"),
+        ("model,one\nx,10\n,12\n", "no architecture name"),
+        ("model,one,one\nx,10,11\n", "dataset one is there more than once"),
+        ("model,one\nx,10\nx,11\n", "architecture x is there more than once"),
+        ("model,one\nx,ten\n", "'ten' is not a number"),
+        ("model,one\nx,inf\n", "infinite error"),
+        ("model,one\nx,0.1\ny,0.2\n", "pass --fraction"),
+        ("model,one\nx,120\n", "120 is outside 0 to 100"),
+        ('model,one\n"x,10\n', "not a readable CSV"),
+    ],
+)
+def test_bad_tables_are_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        load(write(tmp_path, text))
+    assert str(caught.value).startswith(str(tmp_path / "errors.csv"))
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_are_no_tables_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "latin.csv").write_bytes("model,é\nx,3\n".encode("latin1"))
+    (tmp_path / "bad.parquet").write_bytes(b"nothing")
+    for name in ("latin.csv", "bad.parquet"):
+        with pytest.raises(UserError, match="not a readable"):
+            load(tmp_path / name)
+    with pytest.raises(UserError, match="no such file"):
+        load(tmp_path / "none.csv")
+    with pytest.raises(UserError, match="no such"):
+        load(tmp_path / "no-study")
+
+
+def test_roles_from_options() -> None:
+    roles = parse_roles("A", ["A=1000,A-10=10", "A-2=2"], ["pets=9"])
+    assert roles == Roles("A", {"A": 1000, "A-10": 10, "A-2": 2}, {"pets": 9})
+    assert parse_roles("", [], []) is None
+    with pytest.raises(UserError, match="--source: name the source"):
+        parse_roles("", ["A=3"], [])
+    with pytest.raises(UserError, match="--targets: 'pets' is not NAME=CLASSES"):
+        parse_roles("A", ["A=3"], ["pets"])

@@ -1,0 +1,191 @@
+"""The scripts of `analysis/` on a store and on tables, in this process: they are quick."""
+
+import runpy
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from command import ROOT
+from small_study import SmallStudy, run_records, small_study
+
+from anynet_study import load
+from anynet_study.plots import saving
+from anynet_study.store import JournalWriter, collect
+
+ROLES = "--source base --family base=10,base-5=5 --targets target-0=4"
+
+
+@pytest.fixture(autouse=True)
+def nothing_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How the figures look is tested with them; to draw them takes most of a script's time."""
+    for suffix in ("png", "pdf"):
+        monkeypatch.setitem(saving.WRITERS, suffix, lambda _, path: path.touch())
+
+
+@pytest.fixture(scope="module")
+def study() -> SmallStudy:
+    return small_study(24)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, study: SmallStudy) -> Path:
+    """errors.csv with parameters, accuracies.csv of test sets, and results.h5 of two recipes.
+
+    The store has predictions with their true classes, and curves of training errors.
+    """
+    path = tmp_path_factory.mktemp("scripts")
+    (path / "journals").mkdir()
+    (100 - study.errors).rename(columns={"base": "test"}).to_csv(path / "accuracies.csv")
+    parameters = study.parameters.set_index("architecture")
+    columns = [f"{prefix}{stage}" for prefix in "dwbg" for stage in range(1, 5)]
+    study.errors.join(parameters[columns]).to_csv(path / "errors.csv")
+    generator = np.random.default_rng(0)
+    truth = generator.integers(0, 10, 60).astype(np.uint16)
+    records = run_records(study)
+    writer = JournalWriter(path / "journals" / "a.arrow")
+    for number, record in enumerate(records):
+        wrong = generator.random(60) < record.error / 100
+        seen = np.where(wrong, (truth + 1) % 10, truth).astype(np.uint16)
+        curves = record.curves | {"train_top1": np.asarray(record.curves["test_top1"]) / 3}
+        writer.append(replace(record, predictions=seen, curves=curves))
+        again = f"{number + len(records):016x}"
+        writer.append(replace(record, run_id=again, recipe="long", error=record.error - 2))
+    writer.close()
+    tables = study.population, pa.Table.from_pandas(study.datasets, preserve_index=False)
+    truths = dict.fromkeys(study.datasets["dataset"], truth)
+    collect(path / "journals", path / "results.h5", *tables, None, {}, truths=truths)
+    return path
+
+
+def run_script(name: str, *arguments: str) -> int:
+    """Run analysis/NAME.py here; its exit code."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [name, *arguments])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(ROOT / "analysis" / f"{name}.py"), run_name="__main__")
+    return int(ended.value.code or 0)
+
+
+#: Script, input, further arguments, and the figures that it writes.
+DRAWING = [
+    ("figure3", "errors.csv", ROLES, "figure3"),
+    ("figure4", "results.h5", "", "figure4"),
+    ("figure5", "errors.csv", ROLES, "figure5"),
+    (
+        "figure6",
+        "errors.csv",
+        "--source base --fewer-images base-5 --fewer-classes base-2 --targets target-0",
+        "figure6 figure6-gains",
+    ),
+    ("figure7", "results.h5", "", "figure7a figure7b"),
+    ("figure_a1", "results.h5", "--dataset base-2 --proxies base,base-5", "figure_a1"),
+    ("figure_a2", "results.h5", "--keep 0.9", "figure_a2 figure_a2-ranks"),
+    ("figure_a3", "results.h5", "", "figure_a3"),
+    ("figure_a4", "results.h5", "", "figure_a4a figure_a4b"),
+    ("figure_a5", "errors.csv", "--pairs base=base-5", "figure_a5"),
+    ("figure_a6", "results.h5", "--source base --recipe long", "figure_a6"),
+    ("figure_a7", "results.h5", "", "figure_a7"),
+    ("figure_a8", "errors.csv", "", "figure_a8"),
+    ("stage_drivers", "results.h5", "", "stage_drivers stage_drivers-partial"),
+    ("importance", "errors.csv", "--trees 30", "importance"),
+    ("pareto", "errors.csv", f"--costs base=9,base-5=1 {ROLES}", "pareto"),
+    ("regret", "errors.csv", ROLES, "regret"),
+    ("sample_size", "errors.csv", "--source base --target base-5", "sample_size"),
+    ("rank_preservation", "results.h5", "", "rank_preservation"),
+    ("best_of_bins", "results.h5", "parameters --top 3", "best_of_bins"),
+    ("label_sets", "results.h5", "base --sizes 2,10", "label_sets"),
+    (
+        "new_test_set",
+        "accuracies.csv",
+        "test base-5 --images test=200,base-5=200 --accuracy",
+        "new_test_set gaps",
+    ),
+    ("transfer", "accuracies.csv", "--above 80 --spline --accuracy", "transfer"),
+    ("other_targets", "accuracies.csv", "--accuracy", "other_targets"),
+    ("improvement", "accuracies.csv", "FIRST --accuracy", "improvement"),
+    ("transforms", "accuracies.csv", "--accuracy", "transforms"),
+    ("robustness", "accuracies.csv", "--accuracy", "robustness"),
+    ("edf", "errors.csv", "", "edf"),
+]
+
+
+@pytest.mark.parametrize(("name", "source", "arguments", "stems"), DRAWING)
+def test_figures_are_written_with_what_they_show(
+    name: str,
+    source: str,
+    arguments: str,
+    stems: str,
+    folder: Path,
+    study: SmallStudy,
+    tmp_path: Path,
+) -> None:
+    told = arguments.replace("FIRST", str(study.errors.index[0])).split()
+    how = ["-o", str(tmp_path), "--resamples", "200"]
+    assert run_script(name, str(folder / source), *told, *how) == 0
+    expected = {f"{stem}.{suffix}" for stem in stems.split() for suffix in ("png", "pdf", "csv")}
+    assert {path.name for path in tmp_path.iterdir()} == expected
+    for path in tmp_path.glob("*.csv"):
+        assert len(pd.read_csv(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "table"), [("table3", "match"), ("table4", "drivers"), ("proxies", "proxies")]
+)
+def test_tables_are_those_of_the_study(
+    name: str, table: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = folder / "results.h5"
+    assert run_script(name, str(store), "--resamples", "200", "--seed", "3") == 0
+    truth = load(store, resamples=200, seed=3).table(table)
+    said = capsys.readouterr().out
+    assert truth.to_string(index=False, float_format="{:.3f}".format) in said
+
+
+def test_a_script_has_the_numbers_of_the_study(folder: Path, tmp_path: Path) -> None:
+    store = folder / "results.h5"
+    for name in ("regret", "importance"):
+        assert run_script(name, str(store), "-o", str(tmp_path), "--resamples", "200") == 0
+        truth = load(store, resamples=200).table(name)
+        pd.testing.assert_frame_equal(pd.read_csv(tmp_path / f"{name}.csv"), truth)
+
+
+def test_predictions_are_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_script("mcnemar", str(folder / "results.h5"), "base", "--top", "4") == 0
+    assert "McNemar" in capsys.readouterr().out
+    assert run_script("noise_ceiling", str(folder / "results.h5"), "--resamples", "200") == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "arguments", "problem"),
+    [
+        ("figure4", "errors.csv", "", "no source dataset with targets is known"),
+        ("figure_a1", "errors.csv", "--dataset base --proxies base", "the same recipe"),
+        ("figure_a2", "errors.csv", "", "no learning curves are stored"),
+        ("figure_a3", "errors.csv", "", "only in a results store"),
+        ("figure_a4", "errors.csv", "", "top-5 errors"),
+        ("figure_a5", "errors.csv", "--pairs base=cats", "no dataset cats"),
+        ("figure_a6", "errors.csv", "--source base", "say --recipe NAME"),
+        ("pareto", "errors.csv", f"--costs base=dear {ROLES}", "is not NAME=SECONDS"),
+        ("mcnemar", "accuracies.csv", "test --accuracy", "predictions are only in a results"),
+        ("new_test_set", "accuracies.csv", "test base-5 --accuracy --images 200", "NAME=COUNT"),
+        ("transforms", "results.h5", "", "say which --dataset"),
+        ("transforms", "results.h5", "--dataset base", "1 evaluations"),
+        ("figure3", "nothing", "", "no such"),
+    ],
+)
+def test_what_is_lacking_is_one_line(
+    name: str,
+    source: str,
+    arguments: str,
+    problem: str,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_script(name, str(folder / source), *arguments.split()) == 2
+    said = capsys.readouterr().err
+    assert problem in said
+    assert said.count("\n") == 1

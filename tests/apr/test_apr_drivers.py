@@ -1,0 +1,213 @@
+"""Drivers: raw and partial correlations with the parameters, and their importance."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from synthetic_study import noisy, population, staged_population, true_errors
+
+from anynet_study.apr import cumulative, drivers, importance, stage_drivers
+from anynet_study.errors import UserError
+
+STAGE_COLUMNS = [f"{prefix}{stage}" for prefix in "dwbg" for stage in (1, 2, 3, 4)]
+
+
+@pytest.fixture(scope="module")
+def architectures() -> pd.DataFrame:
+    table = population(300)
+    generator = np.random.default_rng(5)
+    table["flops"] = 360 + 40 * generator.random(300).round(2)
+    table["parameters"] = table[["w3", "w4"]].sum(axis=1) + generator.integers(0, 40, 300)
+    return table
+
+
+@pytest.fixture(scope="module")
+def errors(architectures: pd.DataFrame) -> pd.DataFrame:
+    return noisy(true_errors(architectures), seed=1)
+
+
+def residuals(values: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """What is left of ranks after a linear fit on other ranks."""
+    design = np.column_stack([np.ones(len(values)), stats.rankdata(given, axis=0)])
+    ranks = stats.rankdata(values)
+    return ranks - design @ np.linalg.lstsq(design, ranks, rcond=None)[0]
+
+
+@given(seed=st.integers(0, 999), gaps=st.integers(0, 6))
+@settings(deadline=None, max_examples=15)
+def test_raw_and_partial_are_those_of_ranks_and_residuals(seed: int, gaps: int) -> None:
+    generator = np.random.default_rng(seed)
+    table = population(30, seed)
+    table["flops"] = generator.integers(0, 8, 30) + table["d1"]
+    table["parameters"] = generator.integers(0, 8, 30) + table["w2"]
+    errors = pd.DataFrame(
+        {"set": generator.integers(0, 9, 30).astype(float)}, table["architecture"]
+    )
+    errors.iloc[:gaps] = np.nan
+    found = stage_drivers(errors, table, resamples=40).set_index("parameter")
+    known = table.iloc[gaps:]
+    given_columns, y = known[["flops", "parameters"]].to_numpy(), errors["set"].to_numpy()[gaps:]
+    for parameter in ("d1", "w2", "g4"):
+        x, row = known[parameter].to_numpy(), found.loc[parameter]
+        raw = stats.spearmanr(x, y)
+        np.testing.assert_allclose(row[["estimate", "p"]].astype(float), raw, atol=1e-9)
+        left = stats.pearsonr(residuals(x, given_columns), residuals(y, given_columns)).statistic
+        assert row["partial"] == pytest.approx(left, abs=1e-9)
+        t = left * np.sqrt((30 - gaps - 4) / (1 - left**2))
+        assert row["partial_p"] == pytest.approx(2 * stats.t.sf(abs(t), 30 - gaps - 4))
+        assert row["n"] == 30 - gaps
+
+
+def test_stage_drivers_are_recovered_and_flips_marked(
+    errors: pd.DataFrame, architectures: pd.DataFrame
+) -> None:
+    both = errors[["big", "lines"]].assign(mirrored=-errors["lines"])
+    table = stage_drivers(both, architectures, resamples=200).set_index(["dataset", "parameter"])
+    assert list(table.loc["big"].index[:2]) == ["d1", "d2"]
+    assert len(table) == 3 * 18
+    for stage in (1, 2, 3, 4):
+        assert table.loc[("big", f"w{stage}"), "high"] < 0
+        assert table.loc[("lines", f"d{stage}"), "low"] > 0
+        assert table.loc[("lines", f"d{stage}"), ["flips", "partial_flips"]].all()
+        assert table.loc[("mirrored", f"d{stage}"), "flips"]
+        assert not table.loc[("big", f"d{stage}"), "flips"]
+    assert not table.loc[pd.IndexSlice[:, ["b1", "g1", "w1"]], "flips"].any()
+    # The parameter count follows the last stages' widths: at equal size these matter less.
+    assert abs(table.loc[("big", "w4"), "partial"]) < abs(table.loc[("big", "w4"), "estimate"])
+    assert set(table["given"]) == {"flops, parameters"}
+
+
+def test_what_has_no_partial_correlation_is_nan(errors: pd.DataFrame) -> None:
+    staged = staged_population(300, 2, 4)
+    staged["architecture"] = errors.index
+    staged["flops"] = np.nan  # known of none
+    table = stage_drivers(errors[["big"]], staged, resamples=40).set_index("parameter")
+    assert table["partial"].isna().all()
+    assert np.isfinite(table["estimate"]).all()
+    assert table.loc["d4", "n"] == staged["d4"].notna().sum() < table.loc["d1", "n"] == 300
+    staged["flops"] = staged["d1"] * 2  # determines d1
+    table = stage_drivers(errors[["big"]], staged, ["flops"], resamples=40).set_index("parameter")
+    assert np.isnan(table.loc["d1", ["partial", "partial_low", "partial_p"]].astype(float)).all()
+    assert np.isfinite(table.loc["d2", "partial"])
+
+
+def test_bad_stage_driver_input_is_refused(
+    errors: pd.DataFrame, architectures: pd.DataFrame
+) -> None:
+    with pytest.raises(UserError, match="no column macs"):
+        stage_drivers(errors, architectures, ["macs"])
+    with pytest.raises(UserError, match="legal: spearman, pearson"):
+        stage_drivers(errors, architectures, method="kendall")
+    with pytest.raises(UserError, match="infinite value in flops"):
+        stage_drivers(errors, architectures.assign(flops=np.inf), ["flops"])
+
+
+def test_importance_finds_the_drivers(errors: pd.DataFrame, architectures: pd.DataFrame) -> None:
+    chosen = errors[["big", "lines"]].assign(few=errors["big"].where(np.arange(300) < 12))
+    table = importance(chosen, architectures, trees=30, repeats=2)
+    best = table.groupby("dataset", sort=False).head(4).groupby("dataset")["parameter"].agg(set)
+    assert best["big"] == {"w1", "w2", "w3", "w4"}
+    assert best["lines"] == {"d1", "d2", "d3", "d4"}
+    quality = table.groupby("dataset")[["r2", "r2_oob", "n"]].first()
+    assert (quality.loc[["big", "lines"], ["r2", "r2_oob"]] > 0.1).all(axis=None)
+    assert quality.loc["few", "n"] == 12
+    assert table.loc[table["dataset"] == "few", ["importance", "r2"]].isna().all(axis=None)
+    assert (table["low"].dropna() <= table["importance"].dropna()).all()
+    again = importance(chosen[["big"]], architectures, trees=30, repeats=2)
+    pd.testing.assert_frame_equal(again, table[table["dataset"] == "big"])
+
+
+def test_too_small_forests_are_refused(errors: pd.DataFrame, architectures: pd.DataFrame) -> None:
+    with pytest.raises(UserError, match="trees: 5"):
+        importance(errors, architectures, trees=5)
+
+
+def errors_of(architectures: pd.DataFrame) -> pd.DataFrame:
+    generator = np.random.default_rng(1)
+    values = generator.uniform(10, 60, (len(architectures), 2))
+    return pd.DataFrame(values, pd.Index(architectures["architecture"]), columns=["one", "two"])
+
+
+def plain_stages(row: pd.Series) -> list[int]:
+    """The stages that an architecture has, read cell by cell."""
+    return [stage for stage in range(1, 9) if pd.notna(row.get(f"d{stage}"))]
+
+
+@given(most=st.integers(1, 8), fewest=st.integers(1, 8), seed=st.integers(0, 99))
+def test_sums_are_over_the_stages_that_there_are(most: int, fewest: int, seed: int) -> None:
+    architectures = staged_population(12, min(fewest, most), most, seed)
+    sums = cumulative(architectures.set_index("architecture"))
+    for _, row in architectures.iterrows():
+        for name, prefix in (("depth", "d"), ("width", "w")):
+            truth = sum(row[f"{prefix}{stage}"] for stage in plain_stages(row))
+            assert sums.loc[row["architecture"], f"cumulative {name}"] == truth
+
+
+@pytest.mark.parametrize(("fewest", "most"), [(3, 3), (5, 5), (2, 6)])
+def test_drivers_of_any_number_of_stages(fewest: int, most: int) -> None:
+    architectures = staged_population(40, fewest, most)
+    errors = errors_of(architectures).sample(frac=1, random_state=0)
+    table = drivers(errors, architectures, resamples=60).set_index(["dataset", "parameter"])
+    rows = architectures.set_index("architecture").loc[errors.index]
+    depth = [sum(row[f"d{stage}"] for stage in plain_stages(row)) for _, row in rows.iterrows()]
+    truth = stats.spearmanr(errors["two"], depth)
+    row = table.loc[("two", "cumulative depth")]
+    np.testing.assert_allclose([row["estimate"], row["p"]], truth)
+
+
+@pytest.fixture
+def sixty() -> pd.DataFrame:
+    generator = np.random.default_rng(0)
+    parameters = pd.DataFrame(generator.integers(1, 17, size=(60, 16)), columns=STAGE_COLUMNS)
+    parameters.insert(0, "architecture", [f"net-{i:02}" for i in range(60)])
+    return parameters
+
+
+@pytest.fixture
+def deep_and_narrow(sixty: pd.DataFrame) -> pd.DataFrame:
+    """`deep` errs with depth, `narrow` errs less with width; rows in another order."""
+    sums = cumulative(sixty.set_index("architecture"))
+    noise = np.random.default_rng(1).normal(size=(60, 2))
+    table = pd.DataFrame(
+        {
+            "deep": sums["cumulative depth"] + noise[:, 0],
+            "narrow": 90 - sums["cumulative width"] + 20 * noise[:, 1],
+        }
+    )
+    return table.sample(frac=1, random_state=0)
+
+
+def test_drivers_of_the_errors_are_recovered(
+    deep_and_narrow: pd.DataFrame, sixty: pd.DataFrame
+) -> None:
+    table = drivers(deep_and_narrow, sixty, resamples=500)
+    assert list(table["parameter"]) == ["cumulative depth", "cumulative width"] * 2
+    found = table.set_index(["dataset", "parameter"])
+    assert found.loc[("deep", "cumulative depth"), "low"] > 0.95
+    assert found.loc[("narrow", "cumulative width"), "high"] < -0.1
+    depth = sixty.set_index("architecture").loc[deep_and_narrow.index, ["d1", "d2", "d3", "d4"]]
+    truth = stats.spearmanr(deep_and_narrow["narrow"], depth.sum(axis=1))
+    row = found.loc[("narrow", "cumulative depth")]
+    np.testing.assert_allclose([row["estimate"], row["p"]], truth)
+
+
+def test_drivers_without_variation_are_nan(
+    deep_and_narrow: pd.DataFrame, sixty: pd.DataFrame
+) -> None:
+    sixty[["d1", "d2", "d3", "d4"]] = 2
+    table = drivers(deep_and_narrow, sixty, resamples=40).set_index("parameter")
+    assert table.loc["cumulative depth", "estimate"].isna().all()
+    assert table.loc["cumulative width", "estimate"].notna().all()
+
+
+def test_populations_that_do_not_fit_are_refused(
+    deep_and_narrow: pd.DataFrame, sixty: pd.DataFrame
+) -> None:
+    with pytest.raises(UserError, match="no column w4"):
+        drivers(deep_and_narrow, sixty.drop(columns="w4"))
+    with pytest.raises(UserError, match="2 architectures of the errors are not in it"):
+        drivers(deep_and_narrow, sixty.iloc[2:])
+    with pytest.raises(UserError, match="architecture net-00 is there more than once"):
+        drivers(deep_and_narrow, pd.concat([sixty, sixty.iloc[:1]]))

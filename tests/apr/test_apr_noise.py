@@ -1,0 +1,201 @@
+"""Training noise: variance components, the noise ceiling, and correlations freed from it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from synthetic_study import NOISE, noisy, population, true_errors
+
+from anynet_study import apr
+from anynet_study.apr import corrected_correlations, correlations, disattenuate, noise_ceiling
+from anynet_study.errors import UserError
+
+COUNT = 500
+
+
+def simulate(
+    generator: np.random.Generator, sizes: list[int], between: float, within: float
+) -> pd.DataFrame:
+    """Long table of architectures with so many runs each."""
+    effects = generator.normal(40, between, size=len(sizes))
+    rows = [
+        (f"net-{index}", "set", replicate, effects[index] + generator.normal(0, within))
+        for index, size in enumerate(sizes)
+        for replicate in range(size)
+    ]
+    return pd.DataFrame(rows, columns=["architecture", "dataset", "replicate", "error"])
+
+
+def test_balanced_estimates_equal_the_textbook() -> None:
+    long = simulate(np.random.default_rng(0), [4] * 12, 3.0, 1.0)
+    row = noise_ceiling(long).iloc[0]
+    groups = [part["error"].to_numpy() for _, part in long.groupby("architecture")]
+    f = stats.f_oneway(*groups).statistic
+    within = np.mean([np.var(group, ddof=1) for group in groups])
+    assert (row["architectures"], row["replicates"]) == (12, 48)
+    np.testing.assert_allclose(row["within_std"], np.sqrt(within))
+    np.testing.assert_allclose(row["icc"], (f - 1) / (f + 3))
+    np.testing.assert_allclose(row["between_std"], np.sqrt((f - 1) * within / 4))
+    ends = f / stats.f.ppf([0.975, 0.025], 11, 36)
+    np.testing.assert_allclose([row["icc_low"], row["icc_high"]], (ends - 1) / (ends + 3))
+    np.testing.assert_allclose(row["ceiling"], np.sqrt(row["icc"]))
+
+
+@pytest.mark.slow
+def test_intervals_cover_with_few_replicated_architectures() -> None:
+    generator = np.random.default_rng(1)
+    covered = []
+    for _ in range(300):
+        row = noise_ceiling(simulate(generator, [3] * 4 + [1] * 12, 2.0, 1.0)).iloc[0]
+        covered.append(row["icc_low"] <= 0.8 <= row["icc_high"])
+    assert 0.92 <= np.mean(covered) <= 0.98
+
+
+def test_noise_alone_has_a_ceiling_near_zero() -> None:
+    rows = [noise_ceiling(simulate(np.random.default_rng(s), [2] * 50, 0.0, 1.0)) for s in range(9)]
+    table = pd.concat(rows)
+    assert (table["icc"] < 0.3).all()
+    assert (table.loc[table["icc"] <= 0, ["ceiling", "between_std"]] == 0).all(axis=None)
+    assert (table["icc_low"] < 0).any()
+
+
+def test_runs_without_noise_have_a_ceiling_of_one() -> None:
+    row = noise_ceiling(simulate(np.random.default_rng(0), [3] * 5, 2.0, 0.0)).iloc[0]
+    assert list(row[["icc", "icc_low", "icc_high", "ceiling"]]) == [1, 1, 1, 1]
+
+
+def test_errors_that_never_differ_are_documented_nan() -> None:
+    long = simulate(np.random.default_rng(0), [3] * 5, 2.0, 0.0)
+    row = noise_ceiling(long.assign(error=10.0)).iloc[0]
+    assert row[["icc", "icc_low", "icc_high", "ceiling"]].isna().all()
+
+
+def test_datasets_without_replicates_have_no_row() -> None:
+    long = simulate(np.random.default_rng(0), [1] * 6, 2.0, 1.0)
+    assert noise_ceiling(long).empty
+    lonely = simulate(np.random.default_rng(0), [5], 2.0, 1.0)
+    assert noise_ceiling(lonely).empty
+
+
+def test_failed_runs_are_left_out() -> None:
+    long = simulate(np.random.default_rng(0), [2] * 6, 2.0, 1.0)
+    long.loc[0, "error"] = np.nan
+    row = noise_ceiling(long).iloc[0]
+    assert (row["architectures"], row["replicates"]) == (6, 11)
+
+
+def test_bad_replicate_tables_are_refused() -> None:
+    long = simulate(np.random.default_rng(0), [2] * 6, 2.0, 1.0)
+    with pytest.raises(UserError, match="no column error"):
+        noise_ceiling(long.drop(columns="error"))
+    with pytest.raises(UserError, match="replicate set, net-0, 0 is there more than once"):
+        noise_ceiling(pd.concat([long, long.iloc[:1]]))
+    with pytest.raises(UserError, match="infinite error"):
+        noise_ceiling(long.replace({"error": {long["error"].iloc[0]: np.inf}}))
+    with pytest.raises(UserError, match="level: 95"):
+        noise_ceiling(long, level=95)
+
+
+def test_disattenuation_recovers_the_noiseless_correlation() -> None:
+    generator = np.random.default_rng(0)
+    truth = generator.normal(size=(2000, 2)) @ [[1.0, 0.8], [0.0, 0.6]]
+    noisy = pd.DataFrame(
+        truth + generator.normal(size=truth.shape) * [0.5, 1.0], columns=["a", "b"]
+    )
+    table = correlations(noisy, method="pearson", resamples=40)
+    corrected = disattenuate(table, {"a": 1 / 1.25, "b": 1 / 2}).iloc[0]
+    assert abs(corrected["estimate"] - 0.8) > 0.2
+    assert abs(corrected["corrected"] - 0.8) < 0.05
+    assert np.isnan(disattenuate(table, {"a": 0.9, "b": -0.1})["corrected"].iloc[0])
+
+
+def runs(truth: pd.DataFrame, sizes: list[int]) -> pd.DataFrame:
+    """Replicates of the first so many architectures each, as a long table."""
+    parts = [
+        noisy(truth, seed)
+        .iloc[:size]
+        .reset_index()
+        .melt("architecture", None, "dataset", "error")
+        .assign(replicate=seed)
+        for seed, size in enumerate(sizes)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_the_parts_are_those_of_the_other_functions() -> None:
+    truth = true_errors(population(60))[["big", "pets", "lines"]]
+    long = runs(truth, [60, 20, 7])
+    long.loc[::17, "error"] = np.nan
+    table = corrected_correlations(long.sample(frac=1, random_state=0), resamples=200)
+    noise = noise_ceiling(long).set_index("dataset")["icc"]
+    first = long.dropna().sort_values("replicate").groupby(["architecture", "dataset"])["error"]
+    single = correlations(first.first().unstack(), resamples=200)
+    single = single.set_index(["source", "target"])
+    assert len(table) == 3
+    for row in table.itertuples():
+        assert row.icc_source == pytest.approx(noise[row.source])
+        assert row.icc_target == pytest.approx(noise[row.target])
+        ours = single["estimate"].get((row.source, row.target))
+        ours = single.loc[(row.target, row.source), "estimate"] if ours is None else ours
+        assert row.estimate == pytest.approx(ours)
+        assert row.corrected == pytest.approx(ours / np.sqrt(row.icc_source * row.icc_target))
+        assert row.corrected_low < row.corrected < row.corrected_high
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_correlation_without_noise() -> None:
+    held = []
+    for sample in range(25):
+        generator = np.random.default_rng(sample)
+        pair = generator.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 80)
+        truth = pd.DataFrame(5 * pair, columns=["x", "y"]).rename_axis("architecture")
+        long = pd.concat(
+            [
+                (truth.iloc[:size] + 2 * generator.normal(size=(size, 2)))
+                .reset_index()
+                .melt("architecture", None, "dataset", "error")
+                .assign(replicate=replicate)
+                for replicate, size in enumerate((80, 20))
+            ]
+        )
+        row = corrected_correlations(long, "pearson", resamples=200).iloc[0]
+        held.append(row["corrected_low"] <= 0.8 <= row["corrected_high"])
+    assert sum(held) >= 21  # 24 of 25 are expected
+
+
+def test_what_cannot_be_corrected_is_left_out_or_nan() -> None:
+    truth = true_errors(population(12))[["big", "pets"]]
+    assert corrected_correlations(runs(truth, [12])).empty
+    once = runs(truth, [12, 1])  # one architecture twice: without it there is no noise to be seen
+    table = corrected_correlations(once, resamples=100)
+    assert table["replicated"].tolist() == [1]
+    assert table[["corrected_low", "corrected_high"]].isna().all(axis=None)
+    assert table[["estimate", "low", "high"]].notna().all(axis=None)
+    with pytest.raises(UserError, match="no column error"):
+        corrected_correlations(once.drop(columns="error"))
+
+
+@pytest.fixture(scope="module")
+def architectures() -> pd.DataFrame:
+    return population(COUNT)
+
+
+def test_noise_is_recovered(architectures: pd.DataFrame) -> None:
+    truth = true_errors(architectures)
+    runs = [
+        noisy(truth, seed).reset_index().melt("architecture", None, "dataset", "error")
+        for seed in (1, 2)
+    ]
+    long = pd.concat([run.assign(replicate=i) for i, run in enumerate(runs)])
+    table = apr.noise_ceiling(long)
+    assert list(table["dataset"]) == list(truth.columns)
+    np.testing.assert_allclose(table["within_std"], 5 * NOISE, rtol=0.1)
+    icc = truth.var() / (truth.var() + (5 * NOISE) ** 2)
+    assert ((table["icc_low"] < icc.to_numpy()) & (icc.to_numpy() < table["icc_high"])).all()
+    noisy_pairs = apr.correlations(noisy(truth, 1), method="pearson", resamples=40)
+    corrected = apr.disattenuate(noisy_pairs, dict(zip(table.dataset, table.icc, strict=True)))
+    np.testing.assert_allclose(corrected["corrected"], true_pearson(truth), atol=0.03)
+
+
+def true_pearson(truth: pd.DataFrame) -> np.ndarray:
+    return truth.corr().to_numpy()[np.triu_indices(len(truth.columns), 1)]

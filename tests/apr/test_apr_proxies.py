@@ -1,0 +1,240 @@
+"""Matching and proxies: Table 3's rules, paired intervals, costs, class count against size."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from synthetic_study import ROLES as STUDY
+from synthetic_study import noisy, population, true_correlation, true_errors
+
+from anynet_study.apr import Roles, best_proxies, class_or_size, match_family, proxy_costs
+from anynet_study.apr.bootstrap import draw
+from anynet_study.apr.proxies import _on_front
+from anynet_study.errors import UserError
+
+ROLES = Roles("big", {"big": 1000, "ten": 10, "two": 2}, {"pets": 9, "lines": 2, "bugs": 291})
+
+
+@pytest.fixture
+def errors() -> pd.DataFrame:
+    """40 architectures: `pets` follows ten, `lines` opposes big, `bugs` follows big."""
+    generator = np.random.default_rng(0)
+    big, ten, two = generator.normal(size=(3, 40))
+    noise = generator.normal(size=(3, 40)) * 0.3
+    columns = {"big": big, "ten": ten, "two": two}
+    columns |= {"pets": ten + noise[0], "lines": two - big + noise[1], "bugs": big + noise[2]}
+    return pd.DataFrame(columns, index=[f"net-{i:02}" for i in range(40)]) * 5 + 50
+
+
+def test_members_are_the_closest_in_class_count(errors: pd.DataFrame) -> None:
+    table = match_family(errors, ROLES, resamples=40)
+    assert list(table["target"]) == ["pets", "lines", "bugs", "average"]
+    assert list(table["member"]) == ["ten", "two", "ten", ""]
+    assert list(table["member_classes"][:3]) == [10, 2, 10]
+    assert table["classes"].isna().tolist() == [False, False, False, True]
+
+
+def test_of_two_equally_near_members_the_smaller_is_taken() -> None:
+    assert ROLES.closest_member(6) == "two"
+    assert ROLES.closest_member(505) == "ten"
+    assert ROLES.closest_member(506) == "big"
+
+
+def test_correlations_and_differences_are_those_of_scipy(errors: pd.DataFrame) -> None:
+    table = match_family(errors, ROLES, resamples=40).set_index("target")
+    for target in ROLES.targets:
+        row = table.loc[target]
+        source = stats.spearmanr(errors["big"], errors[target]).statistic
+        member = stats.spearmanr(errors[row["member"]], errors[target]).statistic
+        np.testing.assert_allclose([row["rho_source"], row["rho_member"]], [source, member])
+        np.testing.assert_allclose(row["difference"], member - source)
+    for column in ("rho_source", "rho_member", "difference"):
+        np.testing.assert_allclose(table.loc["average", column], table[column].iloc[:3].mean())
+
+
+def test_differences_are_paired(errors: pd.DataFrame) -> None:
+    """Two proxies that are nearly one have a difference far surer than either correlation."""
+    errors["ten"] = errors["big"] + np.random.default_rng(1).normal(size=40) * 0.01
+    row = match_family(errors, ROLES, resamples=1000).set_index("target").loc["pets"]
+    assert row["difference_high"] - row["difference_low"] < 0.05
+    assert row["rho_source_high"] - row["rho_source_low"] > 0.3
+
+
+def test_compared_correlations_rest_on_the_same_architectures(errors: pd.DataFrame) -> None:
+    errors.iloc[:5, errors.columns.get_loc("ten")] = np.nan
+    row = match_family(errors, ROLES, resamples=40).iloc[0]
+    assert row["n"] == 35
+    truth = stats.spearmanr(errors["big"][5:], errors["pets"][5:]).statistic
+    np.testing.assert_allclose(row["rho_source"], truth)
+
+
+def test_the_average_leaves_out_targets_without_a_correlation(errors: pd.DataFrame) -> None:
+    errors["pets"] = 12.0
+    table = match_family(errors, ROLES, resamples=100).set_index("target")
+    assert np.isnan(table.loc["pets", "rho_source"])
+    np.testing.assert_allclose(
+        table.loc["average", "rho_source"], table["rho_source"].iloc[1:3].mean()
+    )
+    assert table.loc["average", ["difference_low", "difference_high"]].notna().all()
+
+
+def test_the_source_as_its_own_closest_member_differs_by_nothing(errors: pd.DataFrame) -> None:
+    roles = Roles("big", {"big": 1000, "two": 2}, {"bugs": 900})
+    row = match_family(errors, roles, resamples=100).iloc[0]
+    assert row["member"] == "big"
+    assert list(row[["difference", "difference_low", "difference_high"]]) == [0, 0, 0]
+
+
+def test_best_proxies_are_found(errors: pd.DataFrame) -> None:
+    table = best_proxies(errors, ROLES, resamples=1000)
+    best = table.groupby("target", sort=False).first()
+    assert best["proxy"].to_dict() == {"pets": "ten", "lines": "two", "bugs": "big"}
+    assert (best["probability_best"] > 0.99).all()
+    sums = table.groupby("target")["probability_best"].sum()
+    np.testing.assert_allclose(sums, 1.0)
+    estimates = table.groupby("target")["estimate"]
+    assert estimates.apply(lambda column: column.is_monotonic_decreasing).all()
+
+
+def test_probability_best_equals_counting_by_hand(errors: pd.DataFrame) -> None:
+    errors["ten"] = errors["big"] + errors["ten"] / 10
+    table = best_proxies(errors, ROLES, resamples=200, seed=4)
+    wins = dict.fromkeys(ROLES.family, 0.0)
+    for counts in draw(40, 200, 4, 0):
+        sample = errors.loc[np.repeat(errors.index, counts)]
+        rho = {
+            name: round(stats.spearmanr(sample[name], sample["bugs"]).statistic, 12)
+            for name in ROLES.family
+        }
+        best = [name for name in rho if rho[name] == max(rho.values())]
+        for name in best:
+            wins[name] += 1 / len(best)
+    bugs = table[table["target"] == "bugs"].set_index("proxy")["probability_best"]
+    for name, count in wins.items():
+        np.testing.assert_allclose(bugs[name], count / 200)
+
+
+def test_equal_proxies_share_the_probability(errors: pd.DataFrame) -> None:
+    errors["ten"] = errors["big"]
+    table = best_proxies(errors, ROLES, resamples=100)
+    bugs = table[table["target"] == "bugs"].set_index("proxy")["probability_best"]
+    assert bugs["ten"] == bugs["big"] == 0.5
+
+
+def test_a_proxy_that_ranks_nothing_keeps_its_row(errors: pd.DataFrame) -> None:
+    errors["two"] = 50.0
+    table = best_proxies(errors, ROLES, resamples=100)
+    empty = table[table["proxy"] == "two"]
+    assert empty[["estimate", "low", "high", "probability_best"]].isna().all(axis=None)
+    assert (empty["n"] == 40).all()
+    np.testing.assert_allclose(table.groupby("target")["probability_best"].sum(), 1.0)
+
+
+def test_a_member_without_any_value_costs_no_architectures(errors: pd.DataFrame) -> None:
+    errors["two"] = np.nan
+    table = best_proxies(errors, ROLES, resamples=100)
+    assert set(table.loc[table["proxy"] != "two", "n"]) == {40}
+    assert set(table.loc[table["proxy"] == "two", "n"]) == {0}
+
+
+def test_roles_come_from_the_datasets_table() -> None:
+    datasets = pd.DataFrame(
+        {
+            "dataset": ["big", "ten", "pets", "other"],
+            "role": ["source", "family", "target", "extra"],
+            "classes": [1000, 10, 9, 5],
+        }
+    )
+    roles = Roles.from_datasets(datasets)
+    assert roles == Roles("big", {"big": 1000, "ten": 10}, {"pets": 9})
+    with pytest.raises(UserError, match="0 have the role source"):
+        Roles.from_datasets(datasets.iloc[1:])
+
+
+def test_roles_that_cannot_be_are_refused(errors: pd.DataFrame) -> None:
+    with pytest.raises(UserError, match="source big has to be one of its members"):
+        Roles("big", {"ten": 10}, {"pets": 9})
+    with pytest.raises(UserError, match="targets: ten is of the source's family"):
+        Roles("big", {"big": 1000, "ten": 10}, {"ten": 10})
+    with pytest.raises(UserError, match="at least one dataset outside"):
+        Roles("big", {"big": 1000}, {})
+    with pytest.raises(UserError, match="classes of pets: 0"):
+        Roles("big", {"big": 1000}, {"pets": 0})
+    with pytest.raises(UserError, match="no column cats; the datasets are big, ten"):
+        match_family(errors, Roles("big", {"big": 1000}, {"cats": 2}))
+
+
+@pytest.fixture(scope="module")
+def study() -> pd.DataFrame:
+    return noisy(true_errors(population(200)), 1)
+
+
+def test_the_front_is_that_of_brute_force() -> None:
+    generator = np.random.default_rng(0)
+    estimates = generator.integers(0, 4, (5, 200)) / 4
+    estimates[0, :20] = np.nan
+    cost = np.array([1.0, 2.0, 2.0, 3.0, 9.0])
+    front = _on_front(estimates, cost)
+    for resample in range(200):
+        for own in range(5):
+            beaten = any(
+                cost[other] <= cost[own] and estimates[other, resample] > estimates[own, resample]
+                for other in range(5)
+            )
+            known = np.isfinite(estimates[own, resample])
+            assert front[own, resample] == (known and not beaten)
+
+
+def test_a_dear_proxy_that_is_no_better_is_off_the_front(study: pd.DataFrame) -> None:
+    costs = {"big": 100.0, "big-2": 3.0}
+    table = proxy_costs(study, STUDY, costs, resamples=500)
+    assert list(table["proxy"]) == ["big-2", "big"] * 2
+    found = table.set_index(["target", "proxy"])
+    assert found.loc[("pets", "big"), ["on_front", "probability_on_front"]].tolist() == [True, 1]
+    assert found.loc[("lines", "big"), ["on_front", "probability_on_front"]].tolist() == [False, 0]
+    same = best_proxies(study, STUDY, resamples=500).set_index(["target", "proxy"])
+    columns = ["estimate", "low", "high", "n"]
+    pd.testing.assert_frame_equal(found[columns], same.loc[found.index, columns])
+
+
+def test_undefined_proxies_are_on_no_front(study: pd.DataFrame) -> None:
+    roles = Roles("big", {"big": 9, "flat": 2}, {"pets": 9})
+    table = proxy_costs(study.assign(flat=1.0), roles, {"big": 2, "flat": 1}, resamples=40)
+    flat = table.set_index("proxy").loc["flat"]
+    assert not flat["on_front"]
+    assert np.isnan(flat["probability_on_front"])
+    with pytest.raises(UserError, match="costs: none for big-2"):
+        proxy_costs(study, STUDY, {"big": 1.0})
+    with pytest.raises(UserError, match="at least 0"):
+        proxy_costs(study, STUDY, {"big": 1.0, "big-2": -1.0})
+
+
+@pytest.fixture(scope="module")
+def truth() -> pd.DataFrame:
+    return true_errors(population(300))
+
+
+def test_class_count_and_size_are_told_apart() -> None:
+    truth = true_errors(population(400))
+    errors = pd.DataFrame(
+        {
+            "full": noisy(truth, 1)["big"],
+            "few-images": noisy(truth, 2)["big"],
+            "few-classes": noisy(truth, 3)["lines"],
+            **noisy(truth, 4)[["lines", "pets"]],
+        }
+    )
+    names = ("full", "few-images", "few-classes")
+    table = class_or_size(errors, *names, ["lines", "pets"], resamples=500).set_index("target")
+    rho = 6 / np.pi * np.arcsin(true_correlation("lines", "lines") / 2)
+    lines = table.loc["lines"]
+    assert lines["rho_classes_low"] < rho < lines["rho_classes_high"]
+    assert lines["by_images_low"] < 0 < lines["by_images_high"]
+    assert lines["by_classes_low"] > 0.6
+    assert table.loc["pets", "by_classes_high"] < -0.6
+    assert table.loc["average", "by_classes"] == pytest.approx(table["by_classes"].iloc[:2].mean())
+    constant = errors.assign(lines=1.0)
+    table = class_or_size(constant, *names, ["lines"], resamples=40)
+    assert table["rho_source"].isna().all()
+    with pytest.raises(UserError, match="no column cats"):
+        class_or_size(errors, *names, ["cats"])

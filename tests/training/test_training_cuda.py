@@ -1,0 +1,309 @@
+"""Recording, taking turns and computing twice: nothing of it changes a run."""
+
+import copy
+import dataclasses
+import gc
+import weakref
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from training_runs import CPU, NETWORK, same, spec
+
+from anynet_study.data import DatasetView
+from anynet_study.models import AnyNet, build
+from anynet_study.training import Checkpoint, DeviceImages, Options, Outcome, train, train_together
+from anynet_study.training.cuda import graphs, together
+from anynet_study.training.cuda.graphs import LEAD, WARM_UP, Paced, Program
+from anynet_study.training.cuda.recompute import recompute_stages
+from anynet_study.training.engine import make_trainer, steps
+from anynet_study.training.trainer import PassResult
+
+PLAIN = Options(rewrites=False)
+
+
+# Graphs.
+
+
+class FakeGraph:
+    """Replays by calling the procedure: what a CUDA graph does, if the procedure allows it."""
+
+    def __init__(self, body: Callable[[], None], pool: Any, said: list[str]) -> None:
+        self.body, self.said = body, said
+        said.append(f"record in {pool or 'new memory'}")
+
+    def replay(self) -> None:
+        self.said.append("replay")
+        self.body()
+
+    def pool(self) -> str:
+        return "the memory of the first"
+
+
+def test_a_program_warms_up_leaves_no_trace_records_once_and_replays() -> None:
+    said: list[str] = []
+    counter, table = torch.zeros(1, dtype=torch.int64), torch.tensor([5.0, 7.0])
+    total = torch.zeros(1)
+
+    def body() -> None:
+        said.append(f"body at {int(counter)}, {float(total)}")
+        total.add_(table.index_select(0, counter))  # past its end this fails
+        counter.add_(1)
+
+    def record(body: Callable[[], None], pool: Any) -> FakeGraph:
+        return FakeGraph(body, pool, said)
+
+    program = Program(graph=True, record=record)
+    beside = Program(graph=True, share_memory_with=program, record=record)
+    program(body, lambda: [counter, total])
+    warm = ["body at 0, 0.0"] * WARM_UP
+    assert said == [*warm, "record in new memory", "replay", "body at 0, 0.0"]
+    program(body, lambda: [])
+    assert said[-2:] == ["replay", "body at 1, 5.0"]
+    assert (int(counter), float(total)) == (2, 12.0)
+    counter.zero_()
+    beside(body, lambda: [counter, total])
+    assert "record in the memory of the first" in said
+
+
+def test_without_a_graph_the_procedure_is_called_as_it_is() -> None:
+    calls: list[int] = []
+    program = Program(graph=False, record=lambda *_: pytest.fail("recorded"))
+    for number in range(3):
+        program(lambda number=number: calls.append(number), lambda: pytest.fail("asked"))
+    assert calls == [0, 1, 2]
+
+
+def test_the_host_is_only_so_far_ahead_of_the_device() -> None:
+    told: list[int] = []
+    waited: list[int] = []
+
+    class Event:
+        at = 0
+
+        def record(self) -> None:
+            self.at = len(told)
+
+        def synchronize(self) -> None:
+            waited.append(self.at)
+
+    class Counted(FakeGraph):
+        def replay(self) -> None:
+            told.append(len(waited))
+
+    paced = Paced(Counted(lambda: None, None, []), Event)
+    for _ in range(20):
+        paced.replay()
+    assert told == [max(0, number - LEAD + 1) for number in range(20)]
+    assert waited == list(range(1, 20 - LEAD + 1))
+
+
+@pytest.mark.parametrize("recipe", [{}, {"optimizer": "adamw"}])
+def test_a_run_of_programs_is_the_run(
+    view: DatasetView, recipe: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Graphs of training and test steps change nothing: all that they change is put back."""
+    said: list[str] = []
+    monkeypatch.setattr(graphs, "cuda_graph", lambda body, pool: FakeGraph(body, pool, said))
+    run = spec(view, epochs=1, **recipe)
+    results = []
+    for as_graph in (False, True):
+        trainer = make_trainer(run, view, DeviceImages(CPU), "fast", PLAIN)
+        trainer.program._wanted = trainer.tests.program._wanted = as_graph  # type: ignore[attr-defined]
+        trainer.begin_epoch(0, steps_done=3)  # with fewer steps left than the warm-up has
+        for _ in range(2):
+            trainer.step()
+        tested, trained = passed(trainer), trainer.trained()
+        weights = [value.clone() for value in trainer.model.state_dict().values()]
+        results.append((tested.values, trained, weights))
+    assert said.count("replay") == 2 + 1  # two steps, and a batch of test images
+    (first, second) = results
+    assert first[:2] == second[:2]
+    assert all(map(torch.equal, first[2], second[2]))
+
+
+def passed(trainer: Any) -> PassResult:
+    turns = trainer.test()
+    while True:
+        try:
+            next(turns)
+        except StopIteration as end:
+            result: PassResult = end.value
+            return result
+
+
+@pytest.mark.parametrize("options", [Options(), Options(recompute=True), Options(resident=False)])
+def test_a_run_that_is_over_frees_its_memory_at_once(view: DatasetView, options: Options) -> None:
+    """Without a collection of garbage: a GPU's memory must not wait for one."""
+
+    def begun() -> Any:
+        trainer = make_trainer(spec(view), view, DeviceImages(CPU), "fast", options)
+        trainer.begin_epoch(0)
+        trainer.step()
+        passed(trainer)
+        return trainer
+
+    begun()  # imports on the way hold on to frames
+    gc.collect()
+    gc.disable()
+    try:
+        trainer = begun()
+        gone = weakref.ref(trainer), weakref.ref(trainer.model), weakref.ref(trainer.model.head)
+        del trainer
+        assert [reference() for reference in gone] == [None] * 3
+    finally:
+        gc.enable()
+
+
+# Turns: each run gives what it gives alone, and ends for itself.
+
+
+@pytest.mark.parametrize("resident", [True, False])
+def test_interleaved_runs_are_what_they_are_alone(view: DatasetView, resident: bool) -> None:
+    options = dataclasses.replace(PLAIN, resident=resident)
+    runs = [spec(view, epochs=epochs, lr=lr) for epochs, lr in ((1, 0.05), (2, 0.02), (1, 1e30))]
+    images = DeviceImages(CPU)
+
+    def start(number: int) -> together.Turns[Outcome]:
+        trainer = make_trainer(runs[number], view, images, "fast", options)
+        saved = Checkpoint(None, runs[number].run_id, "fast")
+        return steps(trainer, runs[number], view, saved)
+
+    starts = [partial(start, number) for number in range(3)]
+    results = {ended.number: ended.result for ended in train_together(starts, CPU)}
+    for number, run in enumerate(runs):
+        result = results[number]
+        assert isinstance(result, Outcome)
+        alone = train(run, view, CPU, options=options)
+        assert (result.status, result.error) == (alone.status, alone.error)
+        assert number == 2 or same(result, alone)
+    assert results[2].status == "diverged"  # type: ignore[union-attr]
+    if not resident:  # 5 steps a pass of training, 1 of the test images
+        streams = {key[1]: stream.reads for key, stream in images._streams.items()}
+        assert streams == {"train": 2 * 5, "test": 1}
+
+
+gone: list[weakref.ref[torch.Tensor]] = []
+
+
+def counting(turns: int, fail: bool = False) -> Generator[None, None, str]:
+    held = torch.zeros(4)
+    gone.append(weakref.ref(held))
+    for _ in range(turns):
+        yield
+    if fail:
+        try:
+            raise RuntimeError("first")
+        except RuntimeError:
+            raise ValueError("no more") from None
+    return "done"
+
+
+def cannot_begin() -> Generator[None, None, str]:
+    raise MemoryError("no room")
+    yield
+
+
+def test_an_exception_ends_its_own_run_and_lets_go_of_what_it_held() -> None:
+    gone.clear()
+    starts = [partial(counting, 2), partial(counting, 1, fail=True), cannot_begin]
+    seen, kept = [], []
+    for ended in train_together([*starts, partial(counting, 4)], CPU):
+        seen.append((ended.number, str(ended.result)))
+        kept.append(ended.result)
+    assert seen == [(2, "no room"), (1, "no more"), (0, "done"), (3, "done")]
+    assert isinstance(kept[0], MemoryError)
+    assert isinstance(kept[1], ValueError)
+    assert kept[1].__traceback__ is not None  # where it was is still told
+    assert [reference() for reference in gone] == [None] * 3
+
+
+def test_the_time_of_a_round_is_shared_by_those_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+
+    def busy(lengths: list[float]) -> Generator[None, None, None]:
+        nonlocal now
+        for length in lengths[:-1]:
+            now += length
+            yield
+        now += lengths[-1]
+
+    monkeypatch.setattr(together.time, "perf_counter", lambda: now)
+    lengths = [[1.0], [2.0, 4.0], [3.0, 5.0, 7.0]]
+    seconds = {}
+    for ended in train_together([partial(busy, each) for each in lengths], CPU):
+        seconds[ended.number] = ended.seconds
+        now += 100  # what is done with a result is no run's time
+    rounds = [6.0 / 3, 9.0 / 2, 7.0]
+    assert seconds == {0: rounds[0], 1: rounds[0] + rounds[1], 2: sum(rounds)}
+
+
+# Activations computed twice: less is kept between the passes, and nothing else is different.
+
+
+@pytest.fixture
+def pair() -> tuple[AnyNet, AnyNet]:
+    network = build(NETWORK, 6, generator=torch.Generator().manual_seed(0))
+    recomputed = copy.deepcopy(network)
+    recompute_stages(recomputed)
+    return network, recomputed
+
+
+def batch() -> Tensor:
+    return torch.randn(16, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+
+
+def kept_by(network: nn.Module) -> int:
+    """Bytes that the forward pass keeps for the backward pass, parameters aside."""
+    mine = {value.data_ptr() for value in network.state_dict().values()}
+    kept: dict[int, int] = {}
+
+    def pack(tensor: Tensor) -> Tensor:
+        if tensor.data_ptr() not in mine:
+            kept[tensor.data_ptr()] = tensor.nbytes
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        loss = network(batch()).square().sum()
+    total = sum(kept.values())
+    loss.backward()
+    return total
+
+
+def test_gradients_and_running_statistics_are_the_same_bits(pair: tuple[AnyNet, AnyNet]) -> None:
+    losses = []
+    for network in pair:
+        for _ in range(2):
+            loss = network(batch()).square().sum()
+            loss.backward()
+        losses.append(loss)
+    assert torch.equal(*losses)
+    names, gradients, states = [], [], []
+    for network in pair:
+        names.append([*dict(network.named_parameters()), *network.state_dict()])
+        gradients.append([weights.grad for weights in network.parameters()])
+        states.append(list(network.state_dict().values()))
+    assert names[0] == names[1]
+    assert all(map(torch.equal, *gradients))
+    assert all(map(torch.equal, *states))
+    counted = [value for name, value in pair[1].state_dict().items() if name.endswith("tracked")]
+    assert {int(value) for value in counted} == {2}
+
+
+def test_less_is_kept_between_the_passes(pair: tuple[AnyNet, AnyNet]) -> None:
+    network, recomputed = pair
+    assert kept_by(recomputed) < 0.5 * kept_by(network)
+
+
+def test_a_linear_probe_and_a_test_pass_need_no_gradients(pair: tuple[AnyNet, AnyNet]) -> None:
+    results = []
+    for network in pair:
+        network.requires_grad_(False).eval()
+        network.head.requires_grad_(True)
+        network(batch()).sum().backward()
+        with torch.no_grad():
+            results.append((network.head.weight.grad, network(batch())))
+    assert all(map(torch.equal, *results))

@@ -1,0 +1,203 @@
+"""The step of a GPU on tensors that only claim to be there: what would break a recording fails."""
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from cells import cells
+from fake_gpu import GPU, FakeGpu, RecordingError
+from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
+from training_runs import NETWORK, spec
+
+from anynet_study.data import DatasetView, Variant, make_view
+from anynet_study.design_space import Architecture
+from anynet_study.training import RunSpec, fast, feeds, metrics
+from anynet_study.training.checkpoint import Checkpoint
+from anynet_study.training.cuda import graphs, together
+from anynet_study.training.cuda import layer_timing as measure
+from anynet_study.training.cuda.graphs import Body
+from anynet_study.training.cuda.layer_formats import FORMATS
+from anynet_study.training.cuda.together import Turns, train_together
+from anynet_study.training.engine import Outcome, make_trainer, steps
+from anynet_study.training.evaluation import EvaluationSpec, make_evaluation_set
+from anynet_study.training.evaluation_pass import evaluate
+from anynet_study.training.feeds import DeviceImages
+from anynet_study.training.metrics import training_loss
+from anynet_study.training.network import Weights, initial_network
+from anynet_study.training.optimizers import Update
+from anynet_study.training.options import Options
+
+#: Bytes of it for datasets.
+BUDGET = 1 << 30
+RECIPES: dict[str, dict[str, object]] = {
+    "SGD": {"nesterov": True, "flip": True},
+    "SGD without momentum, in parts": {"momentum": 0.0, "accumulation": 4},
+    "AdamW, smoothed": {"optimizer": "adamw", "label_smoothing": 0.1, "accumulation": 2},
+    "resized crops, AUROC": {"crop": "resized", "resolution": 6, "flip": True, "metric": "auroc"},
+    "whole images, a pass cut short": {"crop": "none", "padding": 0, "steps": 3},
+}
+SHORT: dict[str, object] = {"accumulation": 2, "steps": 2}
+PLAIN_BLOCKS = [
+    Architecture((1, 1), (8, 16), strides=(1, 2), stem="simple", block=block)
+    for block in ("basic", "vanilla")
+]
+#: Options, recipe and network.
+CASES: dict[str, tuple[Options, dict[str, object], Architecture]] = {
+    **{name: (Options(), recipe, NETWORK) for name, recipe in RECIPES.items()},
+    "streamed": (Options(resident=False), SHORT, NETWORK),
+    "computed twice": (Options(recompute=True), SHORT, NETWORK),
+    "float32": (Options(measured=False), SHORT, NETWORK),
+    "torch's own": (Options(measured=False, rewrites=False, recompute=True), SHORT, NETWORK),
+    "without a graph": (Options(graph=False), SHORT, NETWORK),
+    "pool, excitation": (Options(), SHORT, replace(NETWORK, stem="imagenet", se_ratio=0.25)),
+    "basic": (Options(recompute=True), SHORT, PLAIN_BLOCKS[0]),
+    "vanilla": (Options(recompute=True), SHORT, PLAIN_BLOCKS[1]),
+}
+BY_DEFAULT = ("SGD", "float32", "vanilla")
+#: Operators for which a GPU's host waits.
+WAITING = {
+    f"aten::{name}"
+    for name in ("_local_scalar_dense", "is_nonzero", "nonzero", "masked_select", "equal", "unique")
+}
+FAULTS: dict[str, Callable[[Tensor], object]] = {
+    "a number read": lambda loss: loss.item(),
+    "a choice by a number": lambda loss: loss * 2 if loss > 1 else loss,
+    "a copy to the host": lambda loss: loss.cpu(),
+    "a copy from the host": lambda loss: torch.tensor([1.0], device=loss.device),
+    "a tensor on the host": lambda loss: loss + torch.ones(()),
+    "as many as there are": lambda loss: loss.reshape(1).nonzero(),
+    "something drawn": torch.rand_like,
+}
+
+
+@pytest.fixture
+def gpu(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Iterator[FakeGpu]:
+    """A GPU that takes any time for a layer, so that all formats are met."""
+    gpu, times = FakeGpu(), iter(range(1, 1 << 30))
+
+    def seconds_of(body: Body, _: torch.device) -> float:
+        gpu.record(body)
+        return float(next(times) * 7919 % 101 + 1)
+
+    monkeypatch.setattr(graphs, "cuda_graph", gpu.record)
+    monkeypatch.setattr(graphs, "WARM_UP", 1)
+    monkeypatch.setattr(together, "_stream", lambda _: nullcontext)
+    monkeypatch.setattr(measure, "seconds_of", seconds_of)
+    monkeypatch.setattr(measure, "candidates", lambda _: FORMATS)
+    monkeypatch.setattr(measure, "identity", lambda _: "none")
+    monkeypatch.setattr(measure, "_aside", lambda _: nullcontext())
+    monkeypatch.setattr(measure, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(metrics, "auroc", lambda *_: 0.5)  # after a pass: it may wait
+    # No memory either from which a GPU copies by itself.
+    made = feeds.BatchStream
+    monkeypatch.setattr(feeds, "BatchStream", lambda images, pinned: made(images, not pinned))
+    with gpu:
+        yield gpu
+    assert "could not be measured" not in capsys.readouterr().err
+
+
+def trained(
+    view: DatasetView, options: Options, *runs: RunSpec, weights: Weights | None = None
+) -> None:
+    """Bring runs to their end, all at the same time; nobody knows what they have learnt."""
+    images = DeviceImages(GPU, BUDGET)
+
+    def start(run: RunSpec) -> Turns[Outcome]:
+        trainer = make_trainer(run, view, images, "fast", options, weights)
+        return (yield from steps(trainer, run, view, Checkpoint(None, run.run_id, "fast")))
+
+    for ended in train_together([partial(start, run) for run in runs], GPU):
+        if isinstance(ended.result, Exception):
+            raise ended.result
+        assert ended.result.status == "completed"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name not in BY_DEFAULT)) for name in CASES],
+)
+def test_steps_and_tests_can_be_recorded(view: DatasetView, gpu: FakeGpu, case: str) -> None:
+    options, recipe, architecture = CASES[case]
+    trained(view, options, replace(spec(view, **recipe), architecture=architecture))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", ["macro_f1", "auroc"])
+def test_so_they_can_of_images_with_several_classes(
+    tmp_path: Path, gpu: FakeGpu, metric: str
+) -> None:
+    view = make_view(cells(tmp_path / "cells"), Variant(base="cells"))
+    trained(view, Options(), spec(view, **SHORT, metric=metric))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["head", "all"])
+def test_so_they_can_from_the_weights_of_another(
+    view: DatasetView, gpu: FakeGpu, part: str
+) -> None:
+    first = spec(view)
+    weights = initial_network(first, len(view.classes)).state_dict()
+    run = replace(spec(view, trained=part), pretrained=first)
+    trained(view, Options(recompute=True), run, weights=weights)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("resident", [True, False])
+def test_so_they_can_of_several_at_the_same_time(
+    view: DatasetView, gpu: FakeGpu, resident: bool
+) -> None:
+    options = Options(measured=False, resident=resident)
+    trained(view, options, *(replace(spec(view), seed=seed) for seed in range(3)))
+
+
+@pytest.mark.slow
+def test_further_evaluations_keep_to_the_gpu(view: DatasetView, gpu: FakeGpu) -> None:
+    trainer = make_trainer(spec(view), view, DeviceImages(GPU, BUDGET))
+    for transform in ("identity", "colour_jitter", "blur", "perspective"):
+        chosen = make_evaluation_set(EvaluationSpec(transform=transform, classes=4), view)
+        result = evaluate(trainer.model, trainer.preprocess, chosen, GPU)  # type: ignore[attr-defined]
+        assert result.images == len(chosen.index)
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_nor_do_functions_of_torch_wait_that_nobody_watches(
+    view: DatasetView, monkeypatch: pytest.MonkeyPatch, recipe: dict[str, object]
+) -> None:
+    """Some take another way where their operators are seen one by one, as by a fake GPU."""
+    host = DeviceImages(torch.device("cpu"))
+    trainer = make_trainer(spec(view, **recipe), view, host, options=Options(rewrites=False))
+    trainer.begin_epoch(0)
+    # On a CPU this reads its rate; a fake GPU checks what is given to that of a GPU.
+    monkeypatch.setattr(Update, "step", lambda _: None)
+    trainer.tests.graph = True  # type: ignore[attr-defined]
+    trainer.tests.feed.begin(trainer.tests.rows)  # type: ignore[attr-defined]
+    with profile(activities=[ProfilerActivity.CPU]) as seen:
+        trainer.step()
+        trainer.tests._step()  # type: ignore[attr-defined]
+    names = {event.name for event in seen.events() or []}
+    assert names >= {"aten::convolution", "aten::topk"}
+    assert sorted(names & WAITING) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_what_cannot_be_recorded_is_noticed(
+    view: DatasetView,
+    gpu: FakeGpu,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Callable[[Tensor], object],
+) -> None:
+    def faulty(*given: object) -> Tensor:
+        loss = training_loss(*given)  # type: ignore[arg-type]
+        fault(loss)
+        return loss
+
+    monkeypatch.setattr(fast, "training_loss", faulty)
+    with pytest.raises((RecordingError, NotImplementedError)):
+        trained(view, Options(measured=False), spec(view))

@@ -1,0 +1,112 @@
+"""What is given up when memory is short or a device cannot do what it is asked to."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anynet_study.training.cuda.failures import device_is_lost, is_out_of_memory
+from anynet_study.training.options import SAID, Options, step_down
+
+GPU = torch.device("cuda")
+SHORT = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+CANNOT = RuntimeError("CUDA error: operation not permitted when stream is capturing")
+NO_ENGINE = RuntimeError("GET was unable to find an engine to execute this computation")
+
+LADDERS = {
+    "a GPU's memory": (
+        SHORT,
+        "cuda",
+        ["4 at a time", "2 at a time", "1 at a time", SAID["resident"], SAID["recompute"]],
+    ),
+    "a machine's memory": (MemoryError(), "cpu", [SAID["recompute"]]),
+    "what a GPU cannot": (CANNOT, "cuda", [SAID["graph"], SAID["measured"], SAID["rewrites"]]),
+    "a GPU's memory, perhaps": (
+        NO_ENGINE,
+        "cuda",
+        [
+            *("4 at a time", "2 at a time", "1 at a time", SAID["resident"], SAID["recompute"]),
+            *(SAID["graph"], SAID["measured"], SAID["rewrites"]),
+        ],
+    ),
+    "what a CPU cannot": (CANNOT, "cpu", []),
+    "damaged data": (ValueError("damaged dataset"), "cuda", []),
+}
+
+
+@pytest.mark.parametrize(("error", "device", "said"), LADDERS.values(), ids=LADDERS)
+def test_each_step_gives_up_the_next(error: Exception, device: str, said: list[str]) -> None:
+    options, told = Options(at_once=8), []
+    while (slower := step_down(options, error, device)) is not None:
+        options = slower[0]
+        told.append(slower[1])
+    assert told == said
+
+
+ERRORS = [SHORT, CANNOT, NO_ENGINE, MemoryError()]
+
+
+@given(
+    st.builds(Options, at_once=st.integers(1, 64), graph=st.booleans(), resident=st.booleans()),
+    st.lists(st.sampled_from(ERRORS), min_size=30),
+)
+def test_it_always_ends_and_never_tries_the_same_again(
+    options: Options, errors: list[Exception]
+) -> None:
+    tried = [options]
+    for error in errors:
+        slower = step_down(options, error, "cuda")
+        if slower is not None:
+            options = slower[0]
+            tried.append(options)
+    assert len(set(tried)) == len(tried) <= 1 + 6 + 5
+    assert step_down(options, errors[-1], "cuda") is None or len(errors) < 12
+
+
+def broken_off() -> Exception:
+    """As when a recording meets the end of the memory, and then cannot be ended."""
+    try:
+        try:
+            raise SHORT
+        finally:
+            raise RuntimeError("CUDA error: operation failed due to a previous error")
+    except RuntimeError as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SHORT,
+        MemoryError(),
+        broken_off(),
+        OSError(12, "Cannot allocate memory"),
+        RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"),
+        RuntimeError("CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+        RuntimeError("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED"),
+    ],
+)
+def test_memory_is_short_in_many_words(error: Exception) -> None:
+    assert is_out_of_memory(error)
+
+
+def test_what_torch_itself_says_of_memory_is_understood() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(1 << 50, dtype=torch.uint8)
+    assert is_out_of_memory(caught.value)
+    assert not is_out_of_memory(CANNOT)
+    assert not is_out_of_memory(ValueError("memory-mapped"))
+
+
+@pytest.mark.parametrize(("tells", "lost"), [(0, False), (1, False), (2, True), (99, True)])
+def test_a_device_is_lost_that_tells_its_error_again_and_again(tells: int, lost: bool) -> None:
+    left = tells
+
+    def synchronize(device: torch.device) -> None:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
+
+    assert device_is_lost(GPU, synchronize) == lost
+    assert not device_is_lost(torch.device("cpu"), synchronize)
