@@ -143,9 +143,6 @@ def test_what_has_no_fit(x: object, y: object, says: str) -> None:
     [
         ({"scale": "log"}, "scale"),
         ({"method": "magic"}, "method"),
-        ({"level": 1.0}, "level"),
-        ({"resamples": 3}, "resamples"),
-        ({"seed": -1}, "seed"),
         ({"scale": "logit", "images": 0}, "images"),
     ],
 )
