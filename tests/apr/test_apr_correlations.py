@@ -126,6 +126,7 @@ def test_exclusions_name_what_has_no_correlation() -> None:
 
 
 @given(p=p_values)
+@settings(deadline=None, max_examples=50)
 def test_adjusted_p_values_are_those_of_the_definitions(p: list[float]) -> None:
     known = np.array([each for each in p if not np.isnan(each)])
     m = len(known)
