@@ -14,9 +14,9 @@ from command import command
 from fake_slurm import FakeSlurm
 from tiny_study import RUNS, TINY, Type, typing_in
 
-from anynet_study.dispatch.jobs import ledger
-from anynet_study.dispatch.jobs.submissions import submissions
-from anynet_study.dispatch.slurm.job_array import JobArray, array_file
+from anynet_study.dispatch import ledger
+from anynet_study.dispatch.job import JobArray, array_file
+from anynet_study.dispatch.ledger import submissions
 from anynet_study.study_folder import StudyFolder
 
 #: A job a run.

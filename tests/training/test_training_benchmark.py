@@ -113,7 +113,7 @@ def test_an_unfair_one_is_refused(bench: Any, fast: dict[str, Any], says: str) -
 def test_a_task_is_planned_as_it_says(bench: Any, tmp_path: Path) -> None:
     task = bench.task.Task(tmp_path / "task", "cpu", runs=2, epochs=1, steps=1, test_images=20)
     task.prepare()
-    runs = bench.__dict__["__main__"].opened(task).planned
+    runs = bench.__dict__["__main__"].opened(task).plan
     assert [run.dataset for run in runs] == ["images", "images"]
     assert (runs[0].spec.recipe.batch_size, runs[0].spec.recipe.resolution) == (128, 32)
     assert len({run.run_id for run in runs}) == 2
