@@ -1,17 +1,21 @@
-"""The stages after training that need several rooms: collect a study, and say if it is current."""
+"""The stages of a study that need several rooms: run all of it, and collect what is recorded."""
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from anynet_study.data import DatasetView
-from anynet_study.design_space import Population
-from anynet_study.dispatch.plan import evaluations_by_dataset, resolve_on
-from anynet_study.dispatch.planned import PlannedRun
+from anynet_study.dispatch import (
+    JournalReader,
+    OpenStudy,
+    evaluations_by_dataset,
+    resolve_on,
+    train_all,
+)
 from anynet_study.files import write_text
 from anynet_study.metrics import chance_error
 from anynet_study.provenance import code_version
@@ -22,7 +26,7 @@ from anynet_study.training.recipe import epoch_lengths, steps_per_epoch
 
 
 def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
-    """One row a dataset of the sweep, as the results store keeps it (`store.layout`)."""
+    """One row per dataset of the sweep, as the results store keeps it (`store.layout`)."""
     main = next(iter(sweep.recipes.values()))
     rows: list[dict[str, Any]] = []
     for label, view in views.items():
@@ -49,15 +53,50 @@ def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def collect_study(
-    study: StudyFolder,
-    sweep: Sweep,
-    population: Population,
-    views: Mapping[str, DatasetView],
-    planned: Sequence[PlannedRun],
-    anew: bool = False,
-) -> CollectReport:
+def run_study(
+    study: OpenStudy, resamples: int, retry_failed: bool, tell: Callable[[str], None]
+) -> bool:
+    """Train here what is missing of a study, collect it and write its report; False if all is done.
+
+    `resamples`: of the report's bootstrap. `tell` gets lines for people. Raises UserError where
+    another process is at the study, and as `dispatch.local.train_all`.
+    """
+    folder = study.folder
+    with folder.locked():
+        folder.begin(study.sweep, study.population)
+        if not retry_failed and _report_is_current(folder, fingerprint(study, resamples)):
+            return False
+        left = study.calibrated(JournalReader(folder.journals)).plan
+        train_all(folder, study.sweep, left, retry_failed)
+        for line in collect_warnings(collect_study(study)):
+            tell(line)
+        tell("writing the report")
+        _write_report(folder, resamples)
+        write_text(_mark_file(folder), fingerprint(study, resamples))
+    return True
+
+
+def _write_report(folder: StudyFolder, resamples: int) -> None:
+    from anynet_study.analyses import load
+    from anynet_study.report import write_report
+
+    write_report(load(folder.results, resamples=resamples), folder.report.parent)
+
+
+def collect_warnings(made: CollectReport) -> list[str]:
+    """Lines for people: damaged journals, and runs that are not of the sweep."""
+    lines = [f"warning: {problem}" for problem in made.problems]
+    if made.unplanned:
+        lines.append(
+            f"note: {made.unplanned} recorded runs are not of this sweep as it is now (other data, "
+            "recipe or seeds): kept, not analysed"
+        )
+    return lines
+
+
+def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
     """Build `results.h5` from the journals and swap it in; `anew`: reading all of them again."""
+    sweep, population, views = study.sweep, study.population, study.views
     provenance = {
         "sweep": sweep.to_yaml(),
         "question": sweep.question,
@@ -65,11 +104,11 @@ def collect_study(
         "code_version": code_version(),
     }
     return collect(
-        study.journals,
-        study.results,
+        study.folder.journals,
+        study.folder.results,
         population.table,
         dataset_table(sweep, views),
-        {run.run_id: (run.dataset, run.recipe, run.replicate) for run in planned},
+        {run.run_id: (run.dataset, run.recipe, run.replicate) for run in study.plan},
         provenance,
         recipes=list(sweep.recipes),
         anew=anew,
@@ -89,27 +128,20 @@ def _evaluation_names(sweep: Sweep, views: Mapping[str, DatasetView]) -> dict[st
     }
 
 
-def fingerprint(
-    study: StudyFolder, sweep: Sweep, planned: Sequence[PlannedRun], resamples: int
-) -> str:
+def fingerprint(study: OpenStudy, resamples: int) -> str:
     """Changes whenever the report of a study would; `resamples`: of its bootstrap."""
-    journals = [(path.name, path.stat().st_size) for path in sorted(study.journals.glob("*.arrow"))]
-    runs = [run.run_id for run in planned]
-    parts = [code_version(), sweep.to_yaml(), runs, journals, resamples]
+    paths = sorted(study.folder.journals.glob("*.arrow"))
+    journals = [(path.name, path.stat().st_size) for path in paths]
+    parts = [code_version(), study.sweep.to_yaml(), study.plan.ids(), journals, resamples]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def report_is_current(study: StudyFolder, mark: str) -> bool:
+def _report_is_current(folder: StudyFolder, mark: str) -> bool:
     """Whether store and report were made from what `mark` is the fingerprint of."""
-    made_from = _mark_file(study)
-    made = study.results.exists() and study.report.exists() and made_from.exists()
+    made_from = _mark_file(folder)
+    made = folder.results.exists() and folder.report.exists() and made_from.exists()
     return made and made_from.read_text(encoding="utf-8") == mark
 
 
-def mark_report(study: StudyFolder, mark: str) -> None:
-    """Remember that store and report are made."""
-    write_text(_mark_file(study), mark)
-
-
-def _mark_file(study: StudyFolder) -> Path:
-    return study.report.parent / ".made_from"
+def _mark_file(folder: StudyFolder) -> Path:
+    return folder.report.parent / ".made_from"

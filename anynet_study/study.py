@@ -20,6 +20,7 @@ from anynet_study.apr.options import Method, check_level
 from anynet_study.apr.population import aligned_weights
 from anynet_study.errors import UserError
 from anynet_study.metrics import SHOWN
+from anynet_study.plots import wording
 from anynet_study.progress import progress_if_long
 
 if TYPE_CHECKING:
@@ -37,13 +38,6 @@ NO_TEST_SETS = "no runs were evaluated on further test sets"
 NO_PREDICTIONS = "predictions are only in a results store"
 
 Replicates = Literal["mean", "first"]
-
-#: By method: its symbol, and its name in a sentence.
-COEFFICIENTS = {
-    "spearman": ("ρ", "Spearman's rank correlation"),
-    "pearson": ("r", "Pearson's correlation"),
-    "kendall": ("τ", "Kendall's rank correlation"),
-}
 
 
 @dataclass(frozen=True)
@@ -244,9 +238,11 @@ class Analysed:
         analysis = self.analysis_of(figure)
         table = self.get(analysis.name) if analysis.table else None
         told = vars(self.options) | (table.attrs if table is not None else {})
-        symbol, correlation = COEFFICIENTS[told["method"]]
-        level = f"{100 * told['level']:g}%"
-        return figure.caption.format(level=level, rho=symbol, correlation=correlation)
+        return figure.caption.format(
+            level=wording.percent(told["level"]),
+            rho=wording.symbol(told["method"]),
+            correlation=wording.correlation_name(told["method"]),
+        )
 
     def analysis(self, name: str) -> Analysis[Any]:
         """Look up an analysis that has a table; UserError lists the legal names."""

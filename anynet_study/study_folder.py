@@ -5,10 +5,12 @@ import shutil
 import socket
 import time
 from collections.abc import Collection, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from anynet_study.design_space import Population
 from anynet_study.errors import UserError
@@ -92,6 +94,18 @@ class StudyFolder:
     def of(cls, sweep: Sweep) -> "StudyFolder":
         """Where the study of `sweep` is, or will be."""
         return cls(STUDIES / sweep.name)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Refuse to begin where another process is at this study; a courtesy, not for safety."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(self.folder / ".lock", timeout=0):
+                yield
+        except Timeout:
+            raise UserError(
+                f"{self.folder}: another process is running this study; wait for it or stop it"
+            ) from None
 
     def begin(self, sweep: Sweep, population: Population) -> None:
         """Begin this study, or go on with it: write its sweep and population.

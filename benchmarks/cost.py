@@ -2,10 +2,10 @@
 
     python -m benchmarks.cost studies/quickstart studies/cifar10-mini --memory
 
-For each study the median relative error of predicted seconds: by the built-in prices; fitted to
-the first runs of the plan, tested on the others; fitted without a dataset, tested on it; and of
-further evaluations by the prices of training and fitted to the first of them. Then the prices that
-fit all the studies best, ready to be pasted into `dispatch.cost`. With --memory some runs are
+For each study the median relative error of predicted seconds: by the built-in prices; times the
+factor of the first runs of the plan, tested on the others; times the factor of all datasets but
+one, tested on that. Then the prices that fit all the studies best, ready to be pasted into
+`dispatch.cost.prices`. With --memory some runs are
 trained for an epoch, each in a process of its own, and their peaks compared.
 """
 
@@ -17,16 +17,16 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 
 import numpy as np
+from scipy.optimize import nnls
 
-from anynet_study.cli.prepared import Prepared, reopen
 from anynet_study.design_space.population_table import groups_of
-from anynet_study.dispatch.cost.features import Features, FloatArray, Workload
-from anynet_study.dispatch.cost.fit import fit_cost
-from anynet_study.dispatch.cost.learned import features_of, measured_evaluations
-from anynet_study.dispatch.cost.measured import measured_runs, measured_tests
+from anynet_study.dispatch.calibration import latest_runs
+from anynet_study.dispatch.cost.features import Features, FloatArray, Workload, run_features
 from anynet_study.dispatch.cost.memory import CPU_MEMORY, MIB, run_bytes, shared_bytes
-from anynet_study.dispatch.cost.model import CostModel, built_in_cost
-from anynet_study.dispatch.planned import PlannedRun
+from anynet_study.dispatch.cost.prices import built_in_cost
+from anynet_study.dispatch.launch import OpenStudy, open_study
+from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.recorded import JournalReader
 
 FIRST = (1, 3, 5, 10, 20)
 ALL = 1_000_000
@@ -55,90 +55,74 @@ def main() -> None:
     arguments = parser.parse_args()
     finished = []
     for name in arguments.studies:
-        prepared = reopen(name)
-        finished.append(_finished(prepared))
+        study = open_study(name)
+        finished.append(_finished(study))
         _print_errors(name, finished[-1])
-        _print_evaluations(prepared, finished[-1])
     _print_prices(finished)
     if arguments.memory:
         for name in arguments.studies:
-            _print_memory(name, reopen(name))
+            _print_memory(name, open_study(name))
 
 
-def _finished(prepared: Prepared) -> Finished:
-    measured = {run.run_id: run for run in measured_runs(prepared.study.journals, ALL)}
-    done = [run for run in prepared.planned if run.run_id in measured]
-    if not done:
-        raise SystemExit(f"{prepared.sweep.name}: no planned run has been completed")
-    device = measured[done[-1].run_id].device
-    done = [run for run in done if measured[run.run_id].device == device]
-    features = features_of(done, prepared.views)
-    features[:, Features._fields.index("starts")] = [measured[r.run_id].first for r in done]
-    seconds = np.array([measured[run.run_id].seconds for run in done])
-    return Finished(features, seconds, np.array([run.dataset for run in done]), device)
+def _finished(study: OpenStudy) -> Finished:
+    reader = JournalReader(study.folder.journals)
+    reader.read()
+    runs = latest_runs(study.plan, reader.timings(), ALL).sort_values("place")
+    if not len(runs):
+        raise SystemExit(f"{study.sweep.name}: no planned run has been completed")
+    features, datasets = np.empty((len(runs), len(Features._fields))), []
+    works, settings = study.plan.workloads(study.views), study.plan.settings
+    for number, place in enumerate(runs["place"]):
+        row, column = divmod(int(place), len(settings))
+        architecture = study.population[int(study.plan.rows[row, 0])]
+        features[number] = run_features(groups_of([architecture]), works[column])[0]
+        datasets.append(settings[column].dataset)
+    features[:, Features._fields.index("starts")] = runs["first"]
+    device = str(runs["device"].iloc[-1])
+    return Finished(features, runs["seconds"].to_numpy(), np.array(datasets), device)
 
 
-def _error(cost: CostModel, runs: Finished) -> float:
-    """Median relative error in percent."""
-    return 100 * float(np.median(np.abs(cost.seconds(runs.features) / runs.seconds - 1)))
+def _error(runs: Finished, factor: float = 1.0) -> float:
+    """Median relative error of the built-in prices times `factor`, in percent."""
+    predicted = factor * built_in_cost(runs.device).seconds(runs.features)
+    return 100 * float(np.median(np.abs(predicted / runs.seconds - 1)))
 
 
-def _fitted(runs: Finished) -> CostModel:
-    return fit_cost(runs.features, runs.seconds, built_in_cost(runs.device))
+def _factor(runs: Finished) -> float:
+    """The median of measured over predicted seconds, as `dispatch.calibration` has it."""
+    return float(np.median(runs.seconds / built_in_cost(runs.device).seconds(runs.features)))
 
 
 def _print_errors(name: str, runs: Finished) -> None:
     count = len(runs.seconds)
     print(f"{name}: {count} runs of {runs.seconds.sum():.0f} s on {runs.device}; median error")
-    print(f"  built-in prices             {_error(built_in_cost(runs.device), runs):4.0f}%")
+    print(f"  built-in prices             {_error(runs):4.0f}%")
     for first in (first for first in FIRST if first < count):
         begun = np.arange(count) < first
-        error = _error(_fitted(runs.part(begun)), runs.part(~begun))
+        error = _error(runs.part(~begun), _factor(runs.part(begun)))
         print(f"  after the first {first:3} runs      {error:4.0f}%")
     for dataset in dict.fromkeys(runs.datasets.tolist()):
         this = runs.datasets == dataset
         if not this.all():
-            error = _error(_fitted(runs.part(~this)), runs.part(this))
+            error = _error(runs.part(this), _factor(runs.part(~this)))
             print(f"  without {dataset:19} {error:4.0f}%")
 
 
-def _print_evaluations(prepared: Prepared, runs: Finished) -> None:
-    """Of the study's further evaluations, if it has any, with prices of its runs before them."""
-    planned, journals = prepared.planned, prepared.study.journals
-    by_id = {run.run_id: run for run in planned}
-    features, seconds = measured_evaluations(by_id, planned, measured_tests(journals, ALL))
-    if not len(seconds):
-        return
-    spent = 100 * seconds.sum() / (runs.seconds.sum() + seconds.sum())
-    print(
-        f"  {len(seconds)} further evaluations of {seconds.sum():.0f} s, {spent:.0f}% of the time"
-    )
-    cost = _fitted(runs)
-    off = 100 * np.median(np.abs(cost.seconds(features) / seconds - 1))
-    print(f"    prices of its runs        {off:4.0f}%")
-    for first in (first for first in FIRST if first < len(seconds)):
-        fitted = fit_cost(features[:first], seconds[:first], cost)
-        off = 100 * np.median(np.abs(fitted.seconds(features[first:]) / seconds[first:] - 1))
-        print(f"    after the first {first:3}       {off:4.0f}%")
-
-
 def _print_prices(studies: Sequence[Finished]) -> None:
-    """All runs of the first study's device, each study counting the same however long it is."""
+    """All runs of the first study's device: non-negative least squares of relative errors."""
     same = [runs for runs in studies if runs.device == studies[0].device]
-    together = Finished(
-        np.concatenate([runs.features for runs in same]),
-        np.concatenate([runs.seconds for runs in same]),
-        np.concatenate([runs.datasets for runs in same]),
-        same[0].device,
-    )
-    fitted = _fitted(together)
-    print(f"best prices for these {fitted.runs} runs ({_error(fitted, together):.0f}% off):")
-    for feature, price in zip(Features._fields, fitted.prices, strict=True):
+    features = np.concatenate([runs.features for runs in same])
+    seconds = np.concatenate([runs.seconds for runs in same])
+    prior = np.asarray(built_in_cost(same[0].device).prices, dtype=float)
+    factors, _ = nnls(features * prior / seconds[:, None], np.ones(len(seconds)))
+    off = 100 * np.median(np.abs(features @ (prior * factors) / seconds - 1))
+    print(f"best prices for these {len(seconds)} runs ({off:.0f}% off):")
+    for feature, price in zip(Features._fields, prior * factors, strict=True):
         print(f"        {feature}={price:.2g},")
 
 
-def _print_memory(name: str, prepared: Prepared) -> None:
-    runs = prepared.planned
+def _print_memory(name: str, prepared: OpenStudy) -> None:
+    runs = prepared.plan
     predicted = np.array([_predicted_peak(prepared, run) for run in runs])
     chosen = predicted.argsort(kind="stable")[[0, len(runs) // 2, -1]]
     print(f"{name}: peak memory in MiB, predicted and measured (resident set)")
@@ -152,7 +136,7 @@ def _print_memory(name: str, prepared: Prepared) -> None:
         )
 
 
-def _predicted_peak(prepared: Prepared, run: PlannedRun) -> int:
+def _predicted_peak(prepared: OpenStudy, run: PlannedRun) -> int:
     view = prepared.views[run.dataset]
     train, test = len(view.train_index), len(view.test_index)
     work = Workload.of(run.spec.recipe, train, test, view.size, len(view.classes))
@@ -164,13 +148,13 @@ def _measured_peak(name: str, run_id: str) -> int:
     """Train an epoch as a worker does; the most bytes that this process has had resident."""
     import torch
 
-    from anynet_study.dispatch.worker.process import keep_freed_memory
+    from anynet_study.dispatch.process import keep_freed_memory
     from anynet_study.training.engine import train
 
     keep_freed_memory()
     torch.set_num_threads(1)
-    prepared = reopen(name)
-    run = next(run for run in prepared.planned if run.run_id == run_id)
+    prepared = open_study(name)
+    run = next(run for run in prepared.plan if run.run_id == run_id)
     recipe = run.spec.recipe.model_copy(update={"epochs": 1, "warmup_epochs": 0.0, "steps": None})
     spec = replace(run.spec, recipe=recipe, pretrained=None)
     train(spec, prepared.views[run.dataset], torch.device("cpu"))

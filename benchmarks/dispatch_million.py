@@ -33,10 +33,10 @@ from typing import BinaryIO
 
 import numpy as np
 
-from anynet_study.cli.prepared import prepare
-from anynet_study.dispatch.endings.retries import retries
-from anynet_study.dispatch.journal_reader import JournalReader
+from anynet_study.dispatch.failures import retries
+from anynet_study.dispatch.launch import open_sweep
 from anynet_study.dispatch.pack import pack_by_length
+from anynet_study.dispatch.recorded import JournalReader
 from anynet_study.metrics import CURVES
 from anynet_study.store.frames import checksum_places, encode
 from anynet_study.store.records import RUN, RunRecord
@@ -153,12 +153,13 @@ def launch() -> None:
     """What the login node does, in the folder of a sweep; jobs go to a file instead of Slurm."""
     clock = time.process_time
     times = [clock()]
-    prepared = prepare(Path(SWEEP_FILE), [])
+    prepared = open_sweep(Path(SWEEP_FILE), [])
     times.append(clock())
-    recorded = JournalReader(prepared.study.journals).read()
+    reader = JournalReader(prepared.folder.journals)
+    recorded = reader.read()
     times.append(clock())
-    known = prepared.learned(recorded)
-    todo = recorded.todo(known.planned, retries(recorded, ATTEMPTS))
+    known = prepared.calibrated(reader)
+    todo = recorded.todo(known.plan, retries(recorded, ATTEMPTS))
     count = 0
     with Path(JOBS_FILE).open("w", encoding="ascii") as file:
         for job in pack_by_length(todo, 60 * prepared.sweep.launch.job_minutes):
@@ -168,7 +169,7 @@ def launch() -> None:
     seconds = [f"{b - a:.1f} s" for a, b in itertools.pairwise(times)]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
-        f"{len(todo)} of {len(prepared.planned)} runs in {count} jobs; planned in {seconds[0]}, "
+        f"{len(todo)} of {len(prepared.plan)} runs in {count} jobs; planned in {seconds[0]}, "
         f"journals read in {seconds[1]}, packed in {seconds[2]}; peak {peak:.0f} MiB"
     )
 

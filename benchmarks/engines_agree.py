@@ -22,7 +22,7 @@ import yaml
 from numpy.typing import NDArray
 from scipy import stats
 
-from anynet_study.cli.prepared import prepare
+from anynet_study.dispatch.launch import open_sweep
 from anynet_study.dispatch.local import train_all
 from anynet_study.store import read_journal
 from anynet_study.study_folder import StudyFolder
@@ -54,15 +54,15 @@ def final_errors(sweep_file: Path, architectures: int, folder: Path) -> Floats:
     of_engines = []
     for engine in ENGINES:
         overrides = [f"launch.engine={engine}", f"population.count={architectures}"]
-        prepared = prepare(sweep_file, overrides)
+        prepared = open_sweep(sweep_file, overrides)
         study = StudyFolder(folder / engine)
         study.begin(prepared.sweep, prepared.population)
-        train_all(study, prepared.sweep, prepared.planned)
+        train_all(study, prepared.sweep, prepared.plan)
         journals = [read_journal(path).records for path in study.journals.glob("*.arrow")]
         errors = {record.run_id: record.error for records in journals for record in records}
         of_engines.append(
             [
-                [errors[run.run_id] for run in prepared.planned if run.replicate == seed]
+                [errors[run.run_id] for run in prepared.plan if run.replicate == seed]
                 for seed in range(prepared.sweep.replicates.count)
             ]
         )

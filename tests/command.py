@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 
 from anynet_study.cli import main
-from anynet_study.dispatch.jobs import ledger
+from anynet_study.dispatch import ledger
 from anynet_study.study_folder import StudyFolder
 
 ROOT = Path(__file__).parents[1]

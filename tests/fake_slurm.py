@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from anynet_study.dispatch.jobs.ledger import SubmittedJob
+from anynet_study.dispatch.ledger import SubmittedJob
 
 SBATCH = r"""#!/bin/sh
 script=$(realpath "$1")

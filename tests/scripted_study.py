@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from tiny_study import TINY
 
-from anynet_study.cli.prepared import Prepared, prepare
-from anynet_study.dispatch.jobs.submissions import intend, settle
+from anynet_study.dispatch.launch import OpenStudy, open_sweep
+from anynet_study.dispatch.ledger import intend, settle
 
 START = "submitit INFO (2026-11-22 03:19:25,012) - Starting with X(job_id=7, hostname={})\n"
 LIMIT = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-22T04:19:25 DUE TO TIME LIMIT ***"
 
 
-def begun(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Prepared:
+def begun(folder: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStudy:
     """A study of 12 runs that has begun in `folder`, which becomes the current one.
 
     Slurm has no jobs of it, and sacct is off.
@@ -24,9 +24,9 @@ def begun(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Prepared:
     monkeypatch.setenv("COLUMNS", "80")
     (folder / "tiny.yaml").write_text(TINY)
     (folder / "bin").mkdir()
-    prepared = prepare(folder / "tiny.yaml", ["launch.cluster=slurm"])
-    prepared.study.begin(prepared.sweep, prepared.population)
-    prepared.study.logs.mkdir()
+    prepared = open_sweep(folder / "tiny.yaml", ["launch.cluster=slurm"])
+    prepared.folder.begin(prepared.sweep, prepared.population)
+    prepared.folder.logs.mkdir()
     command("squeue", "true")
     command("sacct", "exit 1")
     return prepared
@@ -39,18 +39,18 @@ def command(name: str, script: str) -> None:
     path.chmod(0o755)
 
 
-def submitted(tiny: Prepared, *tasks: slice) -> str:
+def submitted(tiny: OpenStudy, *tasks: slice) -> str:
     """An array in the ledger, a task for each part of the plan; its id."""
-    runs = [" ".join(tiny.planned[part].ids()) for part in tasks]
-    token = intend(tiny.study.jobs, runs)
-    settle(tiny.study.jobs, token, "7")
+    runs = [" ".join(tiny.plan[part].ids()) for part in tasks]
+    token = intend(tiny.folder.jobs, runs)
+    settle(tiny.folder.jobs, token, "7")
     return token
 
 
-def killed_at(tiny: Prepared, job: str, run: int, err: str = "", host: str = "n1") -> str:
+def killed_at(tiny: OpenStudy, job: str, run: int, err: str = "", host: str = "n1") -> str:
     """Write the logs of a worker that was killed at a run; the run's id."""
-    run_id = tiny.planned[run].run_id
+    run_id = tiny.plan[run].run_id
     out = START.format(host) + f"{run_id} digits a begins\n"
-    (tiny.study.logs / f"{job}_0_log.out").write_text(out)
-    (tiny.study.logs / f"{job}_0_log.err").write_text(err)
+    (tiny.folder.logs / f"{job}_0_log.out").write_text(out)
+    (tiny.folder.logs / f"{job}_0_log.err").write_text(err)
     return run_id

@@ -20,7 +20,7 @@ from filelock import FileLock
 
 from anynet_study import ResultStore, Sweep, apr, plots
 from anynet_study.design_space import Population
-from anynet_study.dispatch.jobs import ledger
+from anynet_study.dispatch import ledger
 from anynet_study.errors import counted
 from anynet_study.store import JournalWriter, finished_runs, read_journal
 from anynet_study.study_folder import StudyFolder
@@ -85,7 +85,7 @@ class Home:
 
     def jobs(self, name: str) -> list[ledger.SubmittedJob]:
         """Every job that the study ever had."""
-        return list(ledger.read(self.study(name).jobs))
+        return list(ledger.submitted_jobs(self.study(name).jobs))
 
     def status(self, name: str) -> dict[str, Any]:
         told: dict[str, Any] = json.loads(

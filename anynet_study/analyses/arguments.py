@@ -12,8 +12,12 @@ import typer
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from anynet_study.apr import Roles
     from anynet_study.study import Study
+
+FIGURE_SUFFIXES = (".png", ".pdf", ".svg")
 
 
 def _enough(resamples: int) -> int:
@@ -161,3 +165,16 @@ def parse_counts(
             raise UserError(f"{option}: {value!r} is not {legal}")
         counts[name] = int(count)
     return counts
+
+
+def check_figure(option: str, path: Path | None) -> None:
+    """Refuse, before any work, a file that a figure cannot be written to."""
+    if path is not None and path.suffix not in FIGURE_SUFFIXES:
+        raise UserError(f"{option}: {path} must end in {', '.join(FIGURE_SUFFIXES)}")
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write the figure in the format that the suffix says."""
+    from anynet_study.plots import save
+
+    save(figure, path.with_suffix(""), [path.suffix[1:]])

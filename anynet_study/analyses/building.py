@@ -6,7 +6,6 @@ import pandas as pd
 
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
-from anynet_study.study import COEFFICIENTS
 
 #: Tables by what tells them apart, each made when it is its turn.
 Parts = dict[tuple[str, ...], Callable[[], pd.DataFrame]]
@@ -89,13 +88,12 @@ def in_resamples(share: float) -> str:
     return f"in {100 * share:.0f}% of resamples"
 
 
-def symbol(table: pd.DataFrame) -> str:
-    """ρ, r or τ: the coefficient of a table's correlations."""
-    return COEFFICIENTS[table.attrs.get("method", "spearman")][0]
+def with_interval(row: pd.Series, name: str = "estimate") -> str:
+    """`0.81 [0.62, 0.91]`: a number of a row with its interval.
 
-
-def with_interval(row: pd.Series, name: str = "") -> str:
-    """`0.81 [0.62, 0.91]`: a number of a row with its interval; `name` is "" for the estimate."""
-    low, high = (row[f"{name}_{end}" if name else end] for end in ("low", "high"))
+    Its ends are in x_low and x_high of a number x, or else in low and high.
+    """
+    before = f"{name}_" if f"{name}_low" in row else ""
+    low, high = row[f"{before}low"], row[f"{before}high"]
     ends = wording.interval(low, high) if pd.notna(low) else "(no interval)"
-    return f"{wording.number(row[name or 'estimate'])} {ends}"
+    return f"{wording.number(row[name])} {ends}"

@@ -252,7 +252,8 @@ class StoreReading:
             raise UserError(f"predictions on {named} are stored of {len(first)} architectures")
         places = np.sort(first.index.to_numpy())
         known = list(runs["architecture"].iloc[places])
-        return Predicted(known, predictions[places], labels)
+        names = json.loads(self._row(dataset).get("class_names") or "[]")
+        return Predicted(known, predictions[places], labels, tuple(map(str, names)))
 
     def _labels(self, dataset: str) -> NDArray[np.uint16]:
         try:

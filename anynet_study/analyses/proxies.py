@@ -14,7 +14,6 @@ from anynet_study.analyses.building import (
     in_resamples,
     listed,
     some,
-    symbol,
     with_interval,
 )
 from anynet_study.errors import UserError
@@ -208,7 +207,7 @@ def best_proxy(rows: pd.DataFrame) -> str:
     if known.empty:
         return f"For {target} no proxy can be named: too few or constant errors."
     best = known.iloc[0]
-    value = f"{symbol(rows)} = {with_interval(best)}"
+    value = f"{wording.letter(rows)} = {with_interval(best)}"
     chance = best["probability_best"]
     if best["high"] < 0:
         return f"For {target} no member is a useful proxy: the best, {best['proxy']}, has {value}."

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from anynet_study.analyses import (
+    class_accuracy,
     configurations,
     correlations,
     drivers,
@@ -61,6 +62,7 @@ ANALYSES: dict[str, Analysis[Study]] = {
         images.ORDER_CHANGES,
         images.RANK_CHANGES,
         images.LABEL_SETS,
+        class_accuracy.CLASS_ACCURACY,
         configurations.POPULATION,
     )
 }
@@ -126,6 +128,7 @@ TOPICS = {
     "Training": "training",
     "Training noise": "noise",
     "Further test sets": "shifts",
+    "Classes": "images",
     "How sure": "proxies",
 }
 

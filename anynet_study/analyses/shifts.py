@@ -13,7 +13,6 @@ from anynet_study.analyses.building import (
     Parts,
     check_room,
     stacked,
-    symbol,
     with_interval,
 )
 from anynet_study.errors import UserError
@@ -107,7 +106,7 @@ def _holds(agreement: pd.DataFrame | None, dataset: str, name: str) -> str:
         return ""
     row = rows.iloc[0]
     holds = "holds" if row["low"] > 0 else "may not hold"
-    return f", and the ranking {holds} ({symbol(agreement)} = {with_interval(row)})"
+    return f", and the ranking {holds} ({wording.letter(agreement)} = {with_interval(row)})"
 
 
 def draw_shifts(study: Study, _: pd.DataFrame) -> "Figure":

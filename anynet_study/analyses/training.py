@@ -15,7 +15,6 @@ from anynet_study.analyses.building import (
     listed,
     some,
     stacked,
-    symbol,
     with_interval,
 )
 from anynet_study.errors import UserError
@@ -110,7 +109,7 @@ def shortest(budget: pd.DataFrame) -> list[str]:
     known = budget.dropna(subset="estimate")
     if known.empty:
         return []
-    longest, rho = known.loc[known["share"].idxmax()], symbol(budget)
+    longest, rho = known.loc[known["share"].idxmax()], wording.letter(budget)
     keep = wording.number(longest["keep"])
     most = "" if len(known) == 1 else f" on all {len(known)} datasets"
     if longest["epoch"] == longest["epochs"]:
@@ -164,7 +163,7 @@ def other_recipes(recipes: pd.DataFrame) -> list[str]:
         gains = f"; it errs less on {listed(better)}" if better else ""
         said.append(
             f"Under the recipe {name} the ranking agrees least with the main one's on "
-            f"{least['dataset']} ({symbol(recipes)} = {with_interval(least)}){gains}."
+            f"{least['dataset']} ({wording.letter(recipes)} = {with_interval(least)}){gains}."
         )
     return said
 

@@ -12,8 +12,8 @@ from anynet_study.analyses import ANALYSES, TABLES
 from anynet_study.apr import as_matrix, exclusions
 from anynet_study.cli.tables import number, print_table, short_name, table_text
 from anynet_study.errors import UserError
-from anynet_study.report.grid import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats, plain_grid
-from anynet_study.study import NO_POPULATION, NO_ROLES, Study
+from anynet_study.report.grid import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats
+from anynet_study.study import NO_POPULATION, NO_ROLES, Analysis, Study
 
 SUFFIXES = {"text": ".txt", "csv": ".csv", "json": ".json", "latex": ".tex"}
 #: Rows of a table that all tables together still show.
@@ -109,7 +109,7 @@ def print_tables(study: Study, names: list[str], whole: bool) -> None:
     for name in names:
         table = study.tables[name]
         if len(table) <= MANY_ROWS or whole or name == "configurations":
-            print_analysis(console, name, table)
+            print_analysis(console, ANALYSES[name], table)
         else:
             console.print(f"\n{ANALYSES[name].title}", style="bold")
             if name == "correlations":
@@ -126,21 +126,21 @@ def print_summary(study: Study) -> None:
     matrix, proxies = study.table("correlations"), study.table("proxies")
     console.print(_heading(study))
     _print_matrix(console, matrix)
-    print_analysis(console, "proxies", proxies.groupby("target", sort=False).head(1))
+    print_analysis(console, ANALYSES["proxies"], proxies.groupby("target", sort=False).head(1))
     _print_left_out(console, study)
 
 
-def print_analysis(console: Console, name: str, table: pd.DataFrame) -> None:
-    """A table under its title: that of the analysis of this name, or the name itself."""
-    analysis = ANALYSES.get(name)
-    console.print(f"\n{analysis.title if analysis else name}", style="bold")
+def print_analysis(console: Console, analysis: Analysis[Any], table: pd.DataFrame) -> None:
+    """A table under the title of its analysis."""
+    name = analysis.name
+    console.print(f"\n{analysis.title}", style="bold")
     if table.empty:
         console.print("nothing to show")
         return
     if name == "correlations":
         _print_matrix(console, table)
         console.print()
-    grid = _typed(grid_of(table, analysis) if analysis else plain_grid(table))
+    grid = _typed(grid_of(table, analysis))
     if name == "configurations":  # too wide with a column of datasets
         for dataset in dict.fromkeys(row[0] for row in grid.rows):
             console.print(dataset, style="bold")

@@ -10,11 +10,10 @@ from anynet_study.cli.doctor import doctor
 from anynet_study.cli.exporting import export
 from anynet_study.cli.importing import import_
 from anynet_study.cli.jobs import cancel, logs
-from anynet_study.cli.launch import launch
+from anynet_study.cli.launch import launch, retry
 from anynet_study.cli.plot import ListsFigures, plot
 from anynet_study.cli.query import query
 from anynet_study.cli.report import report
-from anynet_study.cli.retry import retry
 from anynet_study.cli.sample import sample
 from anynet_study.cli.status import status
 from anynet_study.cli.study import collect, run

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.analyses.arguments import StudyOptions, with_study_options
-from anynet_study.cli.figure_file import check_figure
+from anynet_study.analyses.arguments import (
+    StudyOptions,
+    check_figure,
+    save_figure,
+    with_study_options,
+)
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from anynet_study.cli.compare_sources import Spaces
-    from anynet_study.cli.compare_tables import Bootstrap, Comparison
+    from anynet_study.analyses.design_spaces import Spaces
 
 TABLES = ("summary", "pairs", "edf", "search", "ranges")
-COMPLEXITIES = ("flops", "parameters", "activations")
 
 
 @with_study_options
@@ -80,41 +80,37 @@ def compare(
       anynet-study compare X=regnetx Y=regnety --dataset cifar10 --weigh flops
       anynet-study compare errors.csv --group "ResNet=resnet*" --group "VGG=vgg*"
     """
-    from anynet_study.cli.compare_groups import split_by, split_by_name
-    from anynet_study.cli.compare_sources import read_spaces
-    from anynet_study.cli.compare_sources import weigh as weighed
-    from anynet_study.cli.compare_tables import Bootstrap, draw, make_comparison
+    from anynet_study.analyses import design_spaces
 
     _check(sources, by, group, weigh, csv, as_json)
     check_figure("--figure", figure)
     check_figure("--search-figure", search_figure)
-    spaces = read_spaces(sources, dataset, options)
+    spaces = design_spaces.read_spaces(sources, dataset, options)
     if by:
-        spaces = split_by(spaces, by, parts)
+        spaces = design_spaces.split_by(spaces, by, parts)
     if group:
-        spaces = split_by_name(spaces, group)
-    spaces = weighed(spaces, weigh, bins)
-    how = Bootstrap(options.resamples, options.seed, options.level)
-    level = options.level
-    made = make_comparison(spaces, how)
-    if csv and getattr(made, csv).empty:
-        lacking = "two design spaces" if csv == "pairs" else "numbers that describe the models"
-        raise UserError(f"--csv {csv}: needs {lacking}")
-    for kind, path in (("edf", figure), ("search", search_figure)):
+        spaces = design_spaces.split_by_name(spaces, group)
+    spaces = design_spaces.weigh(spaces, weigh, bins)
+    found = spaces.make(TABLES)
+    if csv in spaces.left_out:
+        raise UserError(f"--csv {csv}: {spaces.left_out[csv]}")
+    for name, path in (("edf", figure), ("search", search_figure)):
         if path is not None:
-            draw(spaces, made, level, kind, path)
+            save_figure(spaces.figure(name), path)
             typer.echo(path, err=True)
     if csv:
-        print(getattr(made, csv).to_csv(index=False), end="")
+        print(found[csv].to_csv(index=False), end="")
     elif as_json:
-        print(_json(spaces, made, how, weigh))
+        print(_json(spaces, weigh))
     else:
-        _print(spaces, made, how, weigh)
+        _print(spaces, weigh)
 
 
 def _check(
     sources: list[str], by: str, group: list[str] | None, weigh: str, csv: str, as_json: bool
 ) -> None:
+    from anynet_study.analyses.design_spaces import COMPLEXITIES
+
     if (by or group) and len(sources) > 1:
         raise UserError(f"{'--by' if by else '--group'} splits one input; there are {len(sources)}")
     if by and group:
@@ -127,59 +123,37 @@ def _check(
         raise UserError("--csv and --json: give one of them")
 
 
-def _print(spaces: "Spaces", made: "Comparison", how: "Bootstrap", weigh: str) -> None:
+def _print(spaces: "Spaces", weigh: str) -> None:
     from rich.console import Console
 
-    from anynet_study.cli import compare_text as text
-
-    console = Console()
-    for line in _heading(spaces, how, weigh):
-        console.print(line, highlight=False, markup=False)
-    text.print_summary_table(console, made.summary, spaces.weights is not None)
-    if len(made.pairs):
-        text.print_pairs(console, made.pairs)
-    text.print_search(console, made.search)
-    if len(made.summary) == 1 and len(made.ranges):
-        text.print_ranges(console, made.ranges, next(iter(spaces.models.values())))
-    for line in _notes(spaces, made):
-        console.print(f"\n{line}", highlight=False, markup=False, end="")
-    if _notes(spaces, made):
-        console.print()
-
-
-def _heading(spaces: "Spaces", how: "Bootstrap", weigh: str) -> list[str]:
+    from anynet_study.cli.analysis_output import print_analysis
     from anynet_study.plots.wording import metric_name
 
+    console = Console(highlight=False, markup=False)
     on = f" on {spaces.dataset}" if spaces.dataset else ""
-    count = len(spaces.errors)
-    return [
+    count, options = len(spaces.errors), spaces.options
+    console.print(
         f"{metric_name(spaces.metric)}errors{on}: {count} design space{'s' * (count != 1)}"
-        + (f", at equal {weigh}" if weigh else ""),
-        f"{100 * how.level:g}% intervals from {how.resamples:,} resamples (seed {how.seed})",
-    ]
+        + (f", at equal {weigh}" if weigh else "")
+        + f"\n{100 * options.level:g}% intervals from {options.resamples:,} resamples "
+        f"(seed {options.seed})"
+    )
+    for name, table in spaces.tables.items():
+        if name != "edf" and (name != "ranges" or count == 1):
+            analysis = spaces.analysis(name)
+            if len(analysis.arrange(table)):
+                print_analysis(console, analysis, table)
+                console.print(analysis.note, end="\n" if analysis.note else "")
+    if spaces.all_notes:
+        console.print("\n" + "\n".join(spaces.all_notes))
 
 
-def _notes(spaces: "Spaces", made: "Comparison") -> list[str]:
-    """What the tables leave out, or do not say."""
-    notes = list(spaces.notes)
-    for row in made.summary.to_dict("records"):
-        outside = len(spaces.errors[row["space"]]) - row["n"] - row["missing"]
-        if outside:
-            notes.append(
-                f"{row['space']}: {outside} of its models weigh nothing, without a counterpart in "
-                "another space"
-            )
-    return notes
+def _json(spaces: "Spaces", weigh: str) -> str:
+    from anynet_study.cli.analysis_output import records
 
-
-def _json(spaces: "Spaces", made: "Comparison", how: "Bootstrap", weigh: str) -> str:
-    tables = {name: _records(getattr(made, name)) for name in TABLES}
-    told = {"dataset": spaces.dataset, "metric": spaces.metric, "weigh": weigh, **vars(how)}
-    return json.dumps({**told, "notes": _notes(spaces, made), **tables}, indent=2)
-
-
-def _records(table: "pd.DataFrame") -> list[dict[str, object]]:
-    """Rows as JSON objects; null where a value is undefined."""
-    values = table.astype(object)
-    records: list[dict[str, object]] = values.where(table.notna(), None).to_dict("records")
-    return records
+    tables = {
+        name: records(spaces.tables[name]) if name in spaces.tables else [] for name in TABLES
+    }
+    how = {name: getattr(spaces.options, name) for name in ("resamples", "seed", "level")}
+    told = {"dataset": spaces.dataset, "metric": spaces.metric, "weigh": weigh, **how}
+    return json.dumps({**told, "notes": spaces.all_notes, **tables}, indent=2)

@@ -3,14 +3,11 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from anynet_study.cli.study import AsJson
-
-if TYPE_CHECKING:
-    from anynet_study.dispatch.doctor import Finding
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Where studies lie, or a study.")]
 STYLES = {"ok": "", "note": "yellow", "problem": "red"}
@@ -28,17 +25,29 @@ def doctor(folder: Folder = Path(), as_json: AsJson = False) -> None:
       anynet-study doctor
       anynet-study doctor paper --json
     """
-    from anynet_study.dispatch.doctor import examine
+    from rich.console import Console
 
-    findings = examine(_place(folder))
+    from anynet_study.cli.tables import rich_table
+    from anynet_study.dispatch import examine
+
+    results = examine(_place(folder))
     if as_json:
-        print(json.dumps([asdict(finding) for finding in findings], indent=2))
-    else:
-        _print(findings)
+        print(json.dumps([asdict(result) for result in results], indent=2))
+        return
+    table = rich_table(
+        ["check", "found", "advice"],
+        [(result.check, result.found, result.advice) for result in results],
+        left=3,
+    )
+    for column, width in zip(table.columns, (17, 25), strict=False):
+        column.max_width = width
+    for row, result in zip(table.rows, results, strict=True):
+        row.style = STYLES[result.level]
+    Console().print(table)
 
 
 def _place(folder: Path) -> Path:
-    """The folder, or that of the study so called."""
+    """The folder, or that of the study of this name."""
     from anynet_study.errors import UserError
     from anynet_study.study_folder import StudyFolder
 
@@ -48,15 +57,3 @@ def _place(folder: Path) -> Path:
         return StudyFolder.open(folder).folder
     except UserError:
         return folder
-
-
-def _print(findings: "list[Finding]") -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table()
-    for column, width in (("check", 17), ("found", 25), ("advice", None)):
-        table.add_column(column, max_width=width, overflow="fold")
-    for it in findings:
-        table.add_row(it.check, it.found, it.advice, style=STYLES[it.level])
-    Console().print(table)

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from anynet_study.cli.tables import print_table
+
 
 def export(
     store: Annotated[
@@ -31,6 +33,5 @@ def export(
     if as_json:
         print(json.dumps({"folder": str(report.folder), "files": report.files}))
         return
-    for name, size in report.files.items():
-        print(f"{size:>14,}  {name}")
+    print_table((), [(f"{size:,}", name) for name, size in report.files.items()], left={1})
     print(report.folder)

@@ -64,9 +64,9 @@ def import_(
 ) -> None:
     """Make a results store of other results: of any models, on any datasets.
 
-    A table is wide (a row a model, a column a dataset) or long (columns model, dataset, and error
-    or accuracy); empty cells stay gaps. What is unclear is refused, never guessed. Values are
-    errors in percent, if no option or column name says otherwise.
+    A table is wide (one row per model, one column per dataset) or long (columns model, dataset,
+    and error or accuracy); empty cells stay gaps. What is unclear is refused, never guessed.
+    Values are errors in percent, if no option or column name says otherwise.
 
     \b
     Examples:

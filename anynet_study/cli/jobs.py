@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anynet_study.cli.study import AsJson, StudyName
+from anynet_study.cli.tables import print_table
 from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
-    from anynet_study.dispatch.jobs.listing import ListedJob
     from anynet_study.study_folder import StudyFolder
 
 Name = Annotated[
@@ -29,12 +29,11 @@ def cancel(study_name: StudyName) -> None:
     Example:
       anynet-study cancel paper
     """
-    from anynet_study.cli.alone import alone
-    from anynet_study.dispatch.jobs.cancel import cancel_jobs
+    from anynet_study.dispatch import cancel_jobs
     from anynet_study.study_folder import StudyFolder
 
     study = StudyFolder.open(study_name)
-    with alone(study):
+    with study.locked():
         told = cancel_jobs(study)
     if told.running or told.queued:
         print(f"cancelled: {told.running} jobs that ran, {told.queued} that waited")
@@ -61,8 +60,7 @@ def logs(
       anynet-study logs paper 12345_7 --err
       anynet-study logs paper 9457b0
     """
-    from anynet_study.dispatch.jobs import ledger
-    from anynet_study.dispatch.jobs.logs import find_log
+    from anynet_study.dispatch import find_log, submitted_jobs
     from anynet_study.study_folder import StudyFolder
 
     if lines < 1:
@@ -71,7 +69,7 @@ def logs(
     if name is None:
         _list(study, lines, as_json)
         return
-    log = find_log(study, list(ledger.read(study.jobs)), name)
+    log = find_log(study, list(submitted_jobs(study.jobs)), name)
     file = log.err if err else log.out
     if path:
         print(file)
@@ -85,35 +83,25 @@ def logs(
 
 
 def _list(study: "StudyFolder", most: int, as_json: bool) -> None:
-    from anynet_study.dispatch.jobs import ledger
-    from anynet_study.dispatch.jobs.listing import list_jobs
-    from anynet_study.dispatch.recorded import Recorded
+    from anynet_study.dispatch import Recorded, list_jobs, live_jobs, submitted_jobs
 
-    jobs = list(ledger.read(study.jobs))
+    jobs = list(submitted_jobs(study.jobs))
     recorded = Recorded.read(study.journals)
     try:
-        live = ledger.live_jobs(study.jobs)
+        live = live_jobs(study.jobs)
     except WorkFailedError as error:
         live = None
         print(error, file=sys.stderr)
-    rows = list_jobs(study, jobs if as_json else jobs[-most:], live, recorded)
+    listed = list_jobs(study, jobs if as_json else jobs[-most:], live, recorded)
     if as_json:
-        print(json.dumps([asdict(row) for row in rows], indent=2))
-    elif not rows:
+        print(json.dumps([asdict(job) for job in listed], indent=2))
+    elif not listed:
         print(f"no job of {study.folder} was ever submitted")
     else:
-        _print_jobs(rows)
-        if len(rows) < len(jobs):
-            print(f"the latest {len(rows)} of {len(jobs)} jobs; more with --lines")
-
-
-def _print_jobs(rows: "list[ListedJob]") -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table()
-    for column in ("job", "state", "recorded", "host", "note"):
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(row.job, row.state, f"{row.recorded} of {row.runs}", row.host, row.note)
-    Console().print(table)
+        cells = [
+            [job.job, job.state, f"{job.recorded} of {job.runs}", job.host, job.note]
+            for job in listed
+        ]
+        print_table(["job", "state", "recorded", "host", "note"], cells, left=5)
+        if len(listed) < len(jobs):
+            print(f"the latest {len(listed)} of {len(jobs)} jobs; more with --lines")

@@ -1,29 +1,32 @@
-"""The command that submits what is missing of a study."""
+"""The commands that submit runs of a study: launch what is missing, retry what failed."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.cli.alone import alone
-from anynet_study.cli.study import AsJson, DryRun, Overrides, SweepFile
+from anynet_study.cli.study import AsJson, DryRun, Overrides, StudyName, SweepFile
 from anynet_study.errors import UserError, counted
 
 if TYPE_CHECKING:
-    from anynet_study.cli.prepared import Prepared
+    from anynet_study.dispatch import LaunchReport
+    from anynet_study.study_folder import StudyFolder
+
+Cluster = Annotated[str, typer.Option(help="local or slurm; default: as the sweep says.")]
+Only = Annotated[
+    str, typer.Option("--only", help="Failures of these kinds alone: oom,data,timeout,node,code.")
+]
 
 
 def launch(
     sweep_file: SweepFile,
     overrides: Overrides = None,
-    cluster: Annotated[str, typer.Option(help="local or slurm; default: as the sweep says.")] = "",
+    cluster: Cluster = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Submit the runs that are missing, and return at once.
 
-    Runs that are queued or under way are not submitted again: repeat it whenever you like, also
+    Runs that are in a job already are not submitted again: repeat it whenever you like, also
     after it was killed. Runs that failed for want of memory or time, or with their node, are tried
     again up to launch.attempts times; for others see anynet-study retry. --dry-run shows what
     sbatch would get, needs neither Slurm nor data, and takes --json.
@@ -34,119 +37,74 @@ def launch(
         launch.slurm.partition=gpu launch.slurm.gpus_per_node=1
       anynet-study launch sweeps/paper.yaml --dry-run launch.slurm.array_parallelism=50
     """
-    from anynet_study.cli.prepared import prepare
-    from anynet_study.dispatch.endings.retries import PASSING_KINDS
-
-    changes = [*(overrides or []), *([f"launch.cluster={cluster}"] if cluster else [])]
+    changes = _changes(overrides, cluster)
     if dry_run:
-        from anynet_study.cli.price import print_dry_run
+        from anynet_study.cli.dry_run import print_dry_run
 
         print_dry_run(sweep_file, changes, as_json)
         return
-    prepared = prepare(sweep_file, changes)
-    check_cluster(prepared)
-    with alone(prepared.study):
-        told = submit_missing(prepared, PASSING_KINDS)
-    print_launched(prepared, told, as_json)
+    from anynet_study.dispatch import launch_missing, open_sweep
+
+    study = open_sweep(sweep_file, changes)
+    _print_launched(study.folder, launch_missing(study), as_json)
 
 
-@dataclass(frozen=True)
-class Launched:
-    """What became of a study's runs, and of how many jobs."""
+def retry(
+    study_name: StudyName,
+    overrides: Overrides = None,
+    only: Only = "",
+    cluster: Annotated[str, typer.Option(help="local or slurm; default: as launched.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Submit failed runs of a study once more, and return at once.
 
-    runs: int
-    recorded: int
-    under_way: int
-    submitted: int
-    jobs: int
-    #: Failed runs that are tried again, of those submitted; and those that stay as they are.
-    retried: int
-    failed: int
-    #: Runs and jobs that Slurm has no room for now, and why.
-    runs_left: int = 0
-    jobs_left: int = 0
-    reason: str = ""
+    Whatever their failure was, and however often they were tried: launch and run by themselves
+    only retry oom, timeout and node, launch.attempts times. Runs that were short of memory get
+    less work at a time. Without --only, what is missing is submitted, too. The sweep is the
+    study's own; launch.* may be changed.
 
-
-def check_cluster(prepared: "Prepared") -> None:
-    """Refuse what cannot be submitted, before anything is written."""
-    from anynet_study.dispatch.slurm.submission import check_slurm
-
-    if prepared.sweep.launch.cluster == "slurm":
-        check_slurm(prepared.study, prepared.sweep)
-
-
-def submit_missing(
-    prepared: "Prepared",
-    kinds: Collection[str],
-    limited: bool = True,
-    only_failed: bool = False,
-) -> Launched:
-    """Submit what is not recorded, or failed and is tried again, and not under way; while alone.
-
-    Tried again are failures of some `kinds`, if `limited` up to `launch.attempts` times.
+    \b
+    Examples:
+      anynet-study retry paper
+      anynet-study retry paper --only oom launch.slurm.mem_gb=64
+      anynet-study retry paper --only node,timeout launch.slurm.exclude=node7
     """
-    from anynet_study.dispatch.endings.attempts import next_attempts
-    from anynet_study.dispatch.jobs.ledger import adopt, live_jobs
-    from anynet_study.dispatch.jobs.under_way import tried_again, under_way
-    from anynet_study.dispatch.journal_reader import JournalReader
-    from anynet_study.dispatch.slurm.submission import submit_to_slurm
-    from anynet_study.dispatch.submit import submit_locally
+    from anynet_study.dispatch import EVERY_KIND, launch_missing, open_study
 
-    study, sweep = prepared.study, prepared.sweep
-    reader = JournalReader(study.journals)
-    ended = reader.read().ended(prepared.planned)
-    adopt(study.jobs)
-    alive = live_jobs(study.jobs, ended)
-    tries = next_attempts(study, sweep, prepared.planned, reader, alive, kinds, limited)
-    recorded, again = tries.recorded, tries.again
-    todo = recorded.todo(prepared.learned(recorded).planned, again)
-    if only_failed:
-        todo = todo.where(lambda run_id, _: recorded.runs.get(run_id) == "failed")
-    new = todo.without(under_way(todo, recorded, alive))
-    is_local = sweep.launch.cluster == "local"
-    if is_local and alive and len(new):
-        raise UserError(
-            f"{len(alive)} jobs are still at study {sweep.name}; wait for them to end "
-            f"(anynet-study status {sweep.name})"
-        )
-    study.begin(sweep, prepared.population)
-    if not alive:
-        study.remove_litter(ended)
-    told = len(prepared.planned), len(prepared.planned) - len(todo), len(todo) - len(new)
-    failed = prepared.planned.find(recorded.failed())
-    retried = len(new) - len(new.without(failed))
-    kept = len(failed.without(todo).without(failed.find(tried_again(recorded, alive))))
-    if is_local:
-        workers = submit_locally(study, sweep, list(new), attached=False, retries=again)
-        return Launched(*told, len(new), len(workers), retried, kept)
-    queued = submit_to_slurm(study, sweep, new, again, tries.avoid)
-    left_over = queued.runs_left, queued.jobs_left, queued.reason
-    return Launched(*told, queued.runs, queued.jobs, retried, kept, *left_over)
+    kinds = {kind.strip() for kind in only.split(",")} if only else EVERY_KIND
+    if unknown := sorted(kinds - EVERY_KIND):
+        raise UserError(f"--only: no {unknown[0]!r}; legal: {', '.join(sorted(EVERY_KIND))}")
+    study = open_study(study_name, _changes(overrides, cluster))
+    told = launch_missing(study, kinds, limited=False, only_failed=bool(only))
+    _print_launched(study.folder, told, as_json)
 
 
-def print_launched(prepared: "Prepared", told: Launched, as_json: bool) -> None:
+def _changes(overrides: list[str] | None, cluster: str) -> list[str]:
+    return [*(overrides or []), *([f"launch.cluster={cluster}"] if cluster else [])]
+
+
+def _print_launched(folder: "StudyFolder", report: "LaunchReport", as_json: bool) -> None:
     """Print what was submitted, and what is for a later launch."""
     if as_json:
         import json
         from dataclasses import asdict
 
-        print(json.dumps(asdict(told), indent=2))
+        print(json.dumps(asdict(report), indent=2))
         return
     print(
-        f"{told.runs} runs: {told.recorded} recorded, {told.under_way} under way, "
-        f"{told.submitted} submitted in {counted(told.jobs, 'job')}; "
-        f"see: anynet-study status {prepared.study.folder}"
+        f"{report.runs} runs: {report.recorded} recorded, {report.under_way} under way, "
+        f"{report.submitted} submitted in {counted(report.jobs, 'job')}; "
+        f"see: anynet-study status {folder}"
     )
-    if told.retried:
-        print(f"failed before and tried again: {told.retried}")
-    if told.failed:
+    if report.retried:
+        print(f"failed before and tried again: {report.retried}")
+    if report.failed:
         print(
-            f"failed and not tried again: {told.failed}; for another try: anynet-study retry "
-            f"{prepared.study.folder}"
+            f"failed and not tried again: {report.failed}; for another try: anynet-study retry "
+            f"{folder}"
         )
-    if told.jobs_left:
+    if report.jobs_left:
         print(
-            f"{told.jobs_left} jobs ({told.runs_left} runs) are left, for Slurm takes no more now "
-            f"({told.reason}): launch again later, or make jobs longer (launch.job_minutes)"
+            f"{report.jobs_left} jobs ({report.runs_left} runs) are left, for Slurm takes no more "
+            f"now ({report.reason}): launch again later, or make jobs longer (launch.job_minutes)"
         )

@@ -65,9 +65,8 @@ def _stages(population: Population) -> dict[str, list[dict[str, float]]]:
         found[name] = []
         for values in _columns(population, field):
             there = values[~np.isnan(values)]
-            common, count = min(
-                Counter(there.tolist()).items(), key=lambda pair: (-pair[1], pair[0])
-            )
+            # Sorted: of equally frequent values the smallest.
+            common, count = Counter(sorted(there.tolist())).most_common(1)[0]
             found[name].append(
                 {
                     "lowest": there.min(),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anynet_study.cli.figure_file import check_figure, save_figure
+from anynet_study.analyses.arguments import check_figure, save_figure
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.cli.study import AsJson, StudyName
-from anynet_study.errors import UserError, WorkFailedError
+from anynet_study.cli.study import AsJson, StudyName, by_kind
+from anynet_study.errors import UserError, counted
+from anynet_study.progress import duration
 
 if TYPE_CHECKING:
-    from anynet_study.cli.prepared import Prepared
-    from anynet_study.dispatch.journal_reader import JournalReader
-    from anynet_study.dispatch.progress.status import Status
+    from rich.console import Group
 
-Watch = Annotated[bool, typer.Option("--watch", help="Look again until no job is left.")]
-Every = Annotated[float, typer.Option("--every", help="With --watch: seconds between two looks.")]
+    from anynet_study.dispatch import Status
 
 SHORTEST_WAIT = 1.0
 
@@ -34,7 +32,7 @@ def status(
 
     Reads the study's own files, and asks squeue once if it has jobs in Slurm; sacct is not needed.
     With --watch it looks again until no job of the study runs or waits: in place on a terminal,
-    otherwise a line a look (with --json, of JSON). Ctrl-C ends the watching, and no job.
+    otherwise one line per look (with --json, of JSON). Ctrl-C ends the watching, and no job.
 
     \b
     Examples:
@@ -42,51 +40,30 @@ def status(
       anynet-study status paper --watch --every 30
       anynet-study status paper --json
     """
-    from anynet_study.cli.prepared import reopen
-    from anynet_study.dispatch.journal_reader import JournalReader
+    from rich.console import Console
+
+    from anynet_study.dispatch import JournalReader, current_status, open_study
 
     if every < SHORTEST_WAIT:
         raise UserError(f"--every: {every:g} s is too often; legal: {SHORTEST_WAIT:g} or more")
-    prepared = reopen(study_name)
-    reader = JournalReader(prepared.study.journals)
+    study = open_study(study_name)
+    reader = JournalReader(study.folder.journals)
 
     def look() -> "Status":
-        return current_status(prepared, reader)
+        return current_status(study, reader)
 
     if watch:
-        _watch(prepared.sweep.name, look, every, as_json)
+        _watch(study.sweep.name, look, every, as_json)
     elif as_json:
         print(json.dumps(asdict(look()), indent=2))
     else:
-        from rich.console import Console
-
-        from anynet_study.cli.status_text import status_text
-
-        Console().print(status_text(prepared.sweep.name, look()))
-
-
-def current_status(prepared: "Prepared", reader: "JournalReader") -> "Status":
-    """A study's status now. That squeue does not answer is part of it."""
-    from anynet_study.dispatch.jobs import ledger
-    from anynet_study.dispatch.progress.status import Jobs, study_status
-
-    study, recorded = prepared.study, reader.read()
-    ended = recorded.ended(prepared.planned)
-    submitted = ledger.read(study.jobs)
-    try:
-        jobs = Jobs(ledger.live_jobs(study.jobs, ended), submitted)
-    except WorkFailedError as error:
-        jobs = Jobs(unknown=str(error))
-    learned = prepared.learned(recorded) if jobs.live else None
-    return study_status(prepared.planned, recorded, jobs, reader.pace(), time.time(), learned)
+        Console().print(status_text(study.sweep.name, look()))
 
 
 def _watch(name: str, look: "Callable[[], Status]", every: float, as_json: bool) -> None:
-    """Show one status after the other until nothing is under way, or Ctrl-C."""
+    """Show one status after the other until nothing can change any more, or Ctrl-C."""
     from rich.console import Console
     from rich.live import Live
-
-    from anynet_study.cli.status_text import status_line, status_text
 
     console = Console()
     try:
@@ -106,6 +83,102 @@ def _looks(look: "Callable[[], Status]", every: float) -> "Iterator[Status]":
     while True:
         now = look()
         yield now
-        if not now.under_way:
+        if not now.is_active:
             return
         time.sleep(every)
+
+
+def status_text(name: str, status: "Status") -> "Group":
+    """Counts by dataset, and what is queued and left."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from anynet_study.cli.tables import rich_table
+
+    rows = [(dataset, *counts) for dataset, counts in status.datasets.items()]
+    table = rich_table(["dataset", "recorded", "planned"], rows, title=f"study {name}")
+    return Group(table, *(Text(line, overflow="fold") for line in _lines(status) if line))
+
+
+def status_line(status: "Status") -> str:
+    """The time, and the counts that change."""
+    parts = [
+        f"{time.strftime('%H:%M:%S')}  {status.planned - status.missing}/{status.planned} recorded",
+        f"{status.failed} failed" if status.failed else "",
+        status.jobs_unknown or f"jobs: {status.jobs_running} running, {status.jobs_queued} waiting",
+        f"ETA {duration(status.eta_seconds)}" if status.eta_seconds is not None else "",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _lines(status: "Status") -> list[str]:
+    """What there is to say; empty where there is nothing."""
+    kinds = f" ({by_kind(status.failures)})" if status.failures else ""
+    evaluations = f"{status.evaluations} of {status.evaluations_planned}"
+    return [
+        f"runs: {status.completed} completed, {status.diverged} diverged, {status.failed} failed"
+        f"{kinds}, {status.missing} missing of {status.planned}",
+        f"further evaluations: {evaluations}" if status.evaluations_planned else "",
+        f"architectures with all their runs: {status.rows_complete} of {status.rows}",
+        _jobs(status),
+        _held(status),
+        _left(status),
+        _throughput(status),
+        _eta(status),
+    ]
+
+
+def _jobs(status: "Status") -> str:
+    if status.jobs_unknown:
+        return f"jobs: {status.jobs_unknown}"
+    if not status.jobs:
+        return "jobs: none"
+    parts = []
+    if status.jobs_running:
+        parts.append(f"{status.jobs_running} running ({counted(status.running, 'run')})")
+    if status.jobs_queued:
+        why = f"; {status.queue_reason}" if status.queue_reason else ""
+        parts.append(f"{status.jobs_queued} waiting ({counted(status.queued, 'run')}{why})")
+    return f"jobs: {', '.join(parts)}"
+
+
+def _held(status: "Status") -> str:
+    if not status.jobs_held:
+        return ""
+    first, more = " ".join(status.jobs_held[:3]), " ..." if len(status.jobs_held) > 3 else ""
+    held = counted(len(status.jobs_held), "job")
+    return f"held by Slurm: {held}; to let them go on: scontrol release {first}{more}"
+
+
+def _left(status: "Status") -> str:
+    """What no job has, where that is known."""
+    if status.jobs_unknown or not status.unassigned:
+        return ""
+    lost = f"; {counted(status.jobs_lost, 'job')} ended early" if status.jobs_lost else ""
+    return f"in no job: {counted(status.unassigned, 'run')}{lost}; launch (or run) again to go on"
+
+
+def _throughput(status: "Status") -> str:
+    if status.runs_per_hour is None:
+        return ""
+    spent = [
+        f"{_number(hours)} {'core-hours' if device == 'cpu' else f'GPU-hours ({device})'}"
+        for device, hours in status.hours.items()
+    ]
+    return (
+        f"pace: {_number(status.runs_per_hour)} runs an hour; "
+        f"cost so far: {', '.join(spent) or 'none'}"
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}" if value < 100 else f"{value:.0f}"
+
+
+def _eta(status: "Status") -> str:
+    if not status.eta_assumes:
+        return ""
+    if status.eta_seconds is None:
+        return "ETA: not known before a job runs"
+    when = duration(status.eta_seconds)
+    return f"ETA: {when}, if {status.eta_assumes}; predicted by: {status.eta_basis}"

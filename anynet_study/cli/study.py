@@ -1,4 +1,4 @@
-"""The commands that make a study: run, collect."""
+"""The commands that make a study: run, collect; and the arguments that several commands share."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anynet_study.analyses.arguments import Resamples
-from anynet_study.cli.alone import alone
 from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
-    from anynet_study.cli.prepared import Prepared
-    from anynet_study.store import CollectReport
+    from anynet_study.dispatch import OpenStudy
     from anynet_study.study_folder import StudyFolder
 
 SweepFile = Annotated[
@@ -52,32 +50,25 @@ def run(
       anynet-study run sweeps/quickstart.yaml
       anynet-study run sweeps/quickstart.yaml name=more population.count=24
     """
-    from anynet_study.cli.prepared import prepare
-    from anynet_study.dispatch.local import train_all
-    from anynet_study.dispatch.recorded import Recorded
-    from anynet_study.stages import fingerprint, mark_report, report_is_current
-
     if dry_run:
-        from anynet_study.cli.price import print_dry_run
+        from anynet_study.cli.dry_run import print_dry_run
 
         print_dry_run(sweep_file, overrides or [], as_json)
         return
-    prepared = prepare(sweep_file, overrides or [])
-    study, sweep, planned = prepared.study, prepared.sweep, prepared.planned
-    with alone(study):
-        study.begin(sweep, prepared.population)
-        mark = fingerprint(study, sweep, planned, resamples)
-        if report_is_current(study, mark) and not retry_failed:
-            print(f"nothing to do: all {len(planned)} runs are recorded; report: {study.report}")
-            _fail_if_runs_failed(prepared)
-            return
-        left = prepared.learned(Recorded.read(study.journals)).planned
-        train_all(study, sweep, left, retry_failed)
-        _collect(prepared)
-        _report(study, resamples)
-        mark_report(study, fingerprint(study, sweep, planned, resamples))
-    _print_summary(study, resamples)
-    _fail_if_runs_failed(prepared)
+    from anynet_study.dispatch import open_sweep
+    from anynet_study.stages import run_study
+
+    study = open_sweep(sweep_file, overrides or [])
+    if run_study(study, resamples, retry_failed, lambda line: typer.echo(line, err=True)):
+        _print_summary(study.folder, resamples)
+    else:
+        runs, report = len(study.plan), study.folder.report
+        print(f"nothing to do: all {runs} runs are recorded; report: {report}")
+    if kinds := _failed(study):
+        raise WorkFailedError(
+            f"{kinds.total()} of {len(study.plan)} runs failed ({by_kind(kinds)}; the report says "
+            "why); train them again with --retry-failed"
+        )
 
 
 def collect(
@@ -92,67 +83,34 @@ def collect(
     Example:
       anynet-study collect quickstart
     """
-    from anynet_study.cli.prepared import reopen
+    from anynet_study.dispatch import open_study
+    from anynet_study.stages import collect_study, collect_warnings
 
-    prepared = reopen(study_name)
-    made = _collect(prepared, anew)
+    study = open_study(study_name)
+    made = collect_study(study, anew)
+    for line in collect_warnings(made):
+        typer.echo(line, err=True)
+    failed = f"{made.failed} failed" + (f" ({by_kind(_failed(study))})" if made.failed else "")
     asked = made.runs - made.unplanned
-    print(
-        f"{prepared.study.results}: {asked} of {len(prepared.planned)} planned runs, "
-        f"{made.failed} failed" + (f" ({by_kind(_failed(prepared))})" if made.failed else "")
-    )
+    print(f"{study.folder.results}: {asked} of {len(study.plan)} planned runs, {failed}")
 
 
-def _collect(prepared: "Prepared", anew: bool = False) -> "CollectReport":
-    from anynet_study.stages import collect_study
-
-    made = collect_study(
-        prepared.study, prepared.sweep, prepared.population, prepared.views, prepared.planned, anew
-    )
-    for problem in made.problems:
-        typer.echo(f"warning: {problem}", err=True)
-    if made.unplanned:
-        typer.echo(
-            f"note: {made.unplanned} recorded runs are not of this sweep as it is now (other data, "
-            "recipe or seeds): kept, not analysed",
-            err=True,
-        )
-    return made
-
-
-def _report(study: "StudyFolder", resamples: int) -> None:
-    from anynet_study.analyses import load
-    from anynet_study.report import write_report
-
-    typer.echo("writing the report", err=True)
-    write_report(load(study.results, resamples=resamples), study.report.parent)
-
-
-def _print_summary(study: "StudyFolder", resamples: int) -> None:
+def _print_summary(folder: "StudyFolder", resamples: int) -> None:
     from anynet_study.analyses import load
     from anynet_study.cli.analysis_output import print_summary
 
     try:
-        print_summary(load(study.results, resamples=resamples))
+        print_summary(load(folder.results, resamples=resamples))
     except UserError as error:  # the runs are there, only too few or too odd to be compared
         print(f"no correlations: {error}")
-    print(f"report: {study.report}")
+    print(f"report: {folder.report}")
 
 
-def _fail_if_runs_failed(prepared: "Prepared") -> None:
-    kinds = _failed(prepared)
-    if kinds:
-        raise WorkFailedError(
-            f"{kinds.total()} of {len(prepared.planned)} runs failed ({by_kind(kinds)}; the report "
-            "says why); train them again with --retry-failed"
-        )
+def _failed(study: "OpenStudy") -> Counter[str]:
+    """How many of the planned runs failed, by kind."""
+    from anynet_study.dispatch import Recorded
 
-
-def _failed(prepared: "Prepared") -> Counter[str]:
-    """The planned runs that failed, by kind."""
-    from anynet_study.dispatch.recorded import Recorded
-
-    return Recorded.read(prepared.study.journals).failed_kinds(prepared.planned)
+    return Recorded.read(study.folder.journals).failed_kinds(study.plan)
 
 
 def by_kind(kinds: Mapping[str, int]) -> str:

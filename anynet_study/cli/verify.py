@@ -39,7 +39,7 @@ def verify(
         found += verify_journals(study.journals, None if found else results)
     wrong = [finding for finding in found if not finding.note]
     if as_json:
-        rows = [asdict(each) | {"remedy": _remedy(each, store, study)} for each in found]
+        rows = [asdict(finding) | {"remedy": _remedy(finding, store, study)} for finding in found]
         print(json.dumps({"fine": not wrong, "findings": rows}, indent=2))
     else:
         _print(found, store, study)

@@ -34,12 +34,6 @@ class Distribution:
     #: not settle it.
     guide: FloatArray
 
-    @property
-    def probabilities(self) -> FloatArray:
-        """The probability of each value, shape (m,); sums to one."""
-        ends = self.last_words.astype(np.float64) + 1
-        return np.diff(ends / 2.0**WORD_BITS, prepend=0.0)
-
     def draw(self, words: npt.NDArray[np.int64]) -> FloatArray:
         """Return the value that each word (0 to 2^32 - 1) draws, in the shape of `words`."""
         # One look-up settles nearly all words; bisection the few whose cell holds a boundary.

@@ -91,7 +91,7 @@ def saved_tensors_by_part(
     """Bytes saved for the backward pass of the stem (a number), the stages (S, n), the head (n,).
 
     For `batch` images, float32: the images, each convolution's output (batch norm's input) with
-    batch norm's two statistics a channel, each nonlinearity's output (in place of its input), max
+    batch norm's two statistics per channel, each nonlinearity's output (in place of its input), max
     pool's output and indices (64 bits), squeeze-and-excitation's means and products, the linear
     layer's input, the log-probabilities, the labels (64 bits), and the loss's total weight.
     Parameters and buffers, which the graph holds on to as well, are not counted.

@@ -117,21 +117,10 @@ class Population:
             raise UserError("concatenate: costs are counted at different places; use `at` first")
         if any("weight" in population.table.column_names for population in populations):
             raise UserError("concatenate: weights of different samples do not compare")
-        ends = [0, *accumulate(map(len, populations))]
-        groups = [
-            Group(rows + begin, networks)
-            for begin, population in zip(ends, populations, strict=False)
-            for rows, networks in population.groups
-        ]
-        resolution, classes = places.pop()
-        record = {"resolution": resolution, "classes": classes, "count": ends[-1]}
-        table = tabulate(groups, resolution, classes, record)
-        _check_different(table["architecture"].to_pylist())
-        return cls(
-            _extended(
-                table, "concatenate", {"of": [population.sampling for population in populations]}
-            )
-        )
+        architectures = [architecture for population in populations for architecture in population]
+        whole = cls.from_architectures(architectures, *places.pop())
+        records = [population.sampling for population in populations]
+        return cls(_extended(whole.table, "concatenate", {"of": records}), architectures)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -301,12 +290,12 @@ class Population:
         naming file, row and column.
         """
         population = cls(*read_population(Path(path), resolution, classes))
-        if resolution is None and classes is None:
-            return population
-        place = (resolution or population.resolution, classes or population.classes)
-        if place == (population.resolution, population.classes):
-            return population
-        return population.at(*place)
+        place = (
+            population.resolution if resolution is None else resolution,
+            population.classes if classes is None else classes,
+        )
+        here = (population.resolution, population.classes)
+        return population if place == here else population.at(*place)
 
     def _part(self, rows: IntArray, step: str, **arguments: Any) -> "Population":
         if not len(rows):

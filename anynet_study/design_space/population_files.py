@@ -2,7 +2,7 @@
 
 Parquet has the table with its record; CSV the table alone, and JSON the architectures alone:
 neither tells how they were drawn. Files that someone made are CSV or Parquet tables with columns
-d1, w1, ... (`_from_columns`), CSV with a column `architecture` alone, or JSON lists.
+d1, w1, ... (`_from_cells`), CSV with a column `architecture` alone, or JSON lists.
 """
 
 import csv
@@ -10,10 +10,9 @@ import difflib
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -43,20 +42,18 @@ MISSING = {"", "na", "n/a", "nan", "null", "none"}
 STAGE = re.compile(rf"[{''.join(LETTERS.values())}][1-{MAX_STAGES}]")
 OTHERS = ("architecture", *SKELETON_COLUMNS, "weight", *MEASURES)
 LEGAL = f"d1 to d{MAX_STAGES}, w1 ..., b1 ..., g1 ..., s1 ..., {', '.join(OTHERS)}"
-Columns = Mapping[str, Sequence[Any]]
 Contents = tuple[pa.Table, list[Architecture]]
 
 
-@dataclass(frozen=True)
-class ChosenRows:
-    """Architectures with what else a file that someone made says of them; one entry per row."""
+class ChosenRow(NamedTuple):
+    """One row of a file that someone made."""
 
-    architectures: list[Architecture]
-    #: Where each row is, for messages.
-    name_of: Callable[[int], str]
-    #: Ids as the file has them, to be compared with those of the architectures; "" where left out.
-    ids: Sequence[str] | None = None
-    weights: list[float] | None = None
+    #: File and line, row or entry, for messages.
+    where: str
+    architecture: Architecture
+    #: As the file has it, to be compared with that of the architecture; "" where it is left out.
+    id: str = ""
+    weight: float | None = None
 
 
 def check_suffix(path: Path) -> None:
@@ -92,20 +89,23 @@ def read_population(path: Path, resolution: int | None, classes: int | None) -> 
     Raises UserError for what is no population, and for ids that are not those of the networks.
     """
     if path.suffix.lower() == ".csv":
-        chosen = _read_csv(path)
+        rows = _read_csv(path)
     elif path.suffix.lower() == ".json":
-        chosen = _read_json(path)
+        rows = _read_json(path)
     else:
         table = _read_parquet(path)
         if METADATA_KEY in (table.schema.metadata or {}):
             return table, _checked_architectures(table, path)
         if "d1" not in table.column_names:
             raise UserError(f"{path}: a Parquet file, but not a population")
-        if not table.num_rows:
-            raise UserError(f"{path}: there is no architecture in it")
-        columns = table.to_pydict()
-        chosen = _from_columns(columns, str(path), lambda row: f"{path}: row {row + 1}")
-    return _tabulated(chosen, path, *checked(resolution or 224, classes or 1000))
+        stages = _stages_in(table.column_names, path)
+        numbered = enumerate(table.to_pylist(), 1)
+        rows = [_from_cells(cells, stages, f"{path}: row {row}") for row, cells in numbered]
+    if not rows:
+        raise UserError(f"{path}: there is no architecture in it")
+    resolution = 224 if resolution is None else resolution
+    classes = 1000 if classes is None else classes
+    return _tabulated(rows, path, *checked(resolution, classes))
 
 
 def _read_parquet(path: Path) -> pa.Table:
@@ -139,31 +139,31 @@ def _checked_architectures(table: pa.Table, path: Path) -> list[Architecture]:
     return architectures
 
 
-def _tabulated(chosen: ChosenRows, path: Path, resolution: int, classes: int) -> Contents:
+def _tabulated(rows: list[ChosenRow], path: Path, resolution: int, classes: int) -> Contents:
+    architectures = [row.architecture for row in rows]
     record = {
         "resolution": resolution,
         "classes": classes,
-        "count": len(chosen.architectures),
+        "count": len(rows),
         "file": path.name,
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
     }
-    groups = groups_of(chosen.architectures)
-    table = tabulate(groups, resolution, classes, record, chosen.weights)
-    ids = table["architecture"].to_pylist()
-    first: dict[str, int] = {}
-    for row, (is_id, told) in enumerate(zip(ids, chosen.ids or ids, strict=True)):
-        if told and told != is_id:
+    weights = None if rows[0].weight is None else [row.weight for row in rows]
+    table = tabulate(groups_of(architectures), resolution, classes, record, weights)
+    first: dict[str, str] = {}
+    for row, is_id in zip(rows, table["architecture"].to_pylist(), strict=True):
+        if row.id and row.id != is_id:
             raise UserError(
-                f"{chosen.name_of(row)}, column architecture: {told!r} is not the id of this "
+                f"{row.where}, column architecture: {row.id!r} is not the id of this "
                 f"network, which is {is_id}; leave the column out, or the cell empty"
             )
-        if first.setdefault(is_id, row) != row:
-            before = chosen.name_of(first[is_id]).rpartition(": ")[2]
-            raise UserError(f"{chosen.name_of(row)}: the same network as {before}")
-    return table, chosen.architectures
+        if first.setdefault(is_id, row.where) != row.where:
+            before = first[is_id].rpartition(": ")[2]
+            raise UserError(f"{row.where}: the same network as {before}")
+    return table, architectures
 
 
-def _read_json(path: Path) -> ChosenRows:
+def _read_json(path: Path) -> list[ChosenRow]:
     """Read a list of `Architecture.to_dict` mappings and published networks' names."""
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
@@ -175,72 +175,62 @@ def _read_json(path: Path) -> ChosenRows:
         raise UserError(f"{path}: not a readable JSON file ({error})") from None
     if not isinstance(entries, list) or not entries:
         raise UserError(f"{path}: not a list of architectures")
-    return _from_entries(entries, lambda row: f"{path}: entry {row + 1}")
+    return [_from_entry(entry, f"{path}: entry {n}") for n, entry in enumerate(entries, 1)]
 
 
-def _from_entries(entries: Sequence[Any], name_of: Callable[[int], str]) -> ChosenRows:
-    """The networks of names and mappings."""
-    architectures = []
-    for row, entry in enumerate(entries):
-        try:
-            named = isinstance(entry, str)
-            architectures.append(reference(entry) if named else Architecture.from_dict(entry))
-        except UserError as error:
-            raise UserError(f"{name_of(row)}: {error}") from None
-    return ChosenRows(architectures, name_of)
+def _from_entry(entry: Any, where: str) -> ChosenRow:
+    """The network of a name or of a mapping."""
+    try:
+        named = isinstance(entry, str)
+        return ChosenRow(where, reference(entry) if named else Architecture.from_dict(entry))
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
 
 
-def _read_csv(path: Path) -> ChosenRows:
+def _read_csv(path: Path) -> list[ChosenRow]:
     """Read columns d1, w1, ..., or a column `architecture` alone.
 
     The latter names published networks, or holds the fields of an `Architecture` as JSON.
     """
-    header, rows, lines = _cells(path)
+    header, lines = _csv_lines(path)
     if not header:
         raise UserError(f"{path}: the file is empty")
     for name in header:
         if header.count(name) > 1:
             raise UserError(f"{path}: column {name!r} is there twice")
-    if not rows:
-        raise UserError(f"{path}: there is no architecture in it, only a header")
-
-    def name_of(row: int) -> str:
-        return f"{path}: line {lines[row]}"
-
-    columns = dict(zip(header, zip(*rows, strict=True), strict=True))
     if header == ["architecture"]:
-        return _from_entries([_entry(cell) for cell in columns["architecture"]], name_of)
-    if "d1" not in columns:
+        return [_from_entry(_entry(cell), f"{path}: line {n}") for n, [cell] in lines]
+    if "d1" not in header:
         raise UserError(
             f"{path}: there is no column d1; needed: d1, w1, d2, w2, ..., separated by commas, or "
             "nothing but a column architecture that names published networks"
         )
-    return _from_columns(columns, str(path), name_of)
+    stages = _stages_in(header, path)
+    return [
+        _from_cells(dict(zip(header, cells, strict=True)), stages, f"{path}: line {n}")
+        for n, cells in lines
+    ]
 
 
-def _cells(path: Path) -> tuple[list[str], list[list[str]], Sequence[int]]:
-    """Return the header, the rows, and the line that each row ends on."""
-    rows, lines = [], []
+def _csv_lines(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Return the header, and each row with the number of the line that it ends on."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file, strict=True)
-            for row in reader:
-                if any(cell.strip() for cell in row):
-                    rows.append(row)
-                    lines.append(reader.line_num)
+            lines = [(reader.line_num, row) for row in reader if any(map(str.strip, row))]
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such population file") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path}: not a readable CSV table ({error})") from None
-    header = [name.strip() for name in rows[0]] if rows else []
-    for row, line in zip(rows, lines, strict=True):
+    header = [name.strip() for name in lines[0][1]] if lines else []
+    for number, row in lines:
         if len(row) != len(header):
             raise UserError(
-                f"{path}: line {line} has {len(row)} cells, the header has {len(header)}"
+                f"{path}: line {number} has {len(row)} cells, the header has {len(header)}"
             )
-    return header, rows[1:], lines[1:]
+    return header, lines[1:]
 
 
 def _entry(cell: str) -> object:
@@ -253,45 +243,37 @@ def _entry(cell: str) -> object:
         return cell
 
 
-def _from_columns(columns: Columns, where: str, name_of: Callable[[int], str]) -> ChosenRows:
-    """Build from cells, texts or numbers, by column; `where` names the file, `name_of` a row.
-
-    Needed are d1 .. dS and w1 .. wS. Left out, or left empty, the others are as in `Architecture`:
-    ratios 1, one group, the imagenet stem of width 32, bottleneck blocks without
-    squeeze-and-excitation; strides are 1, then 2. Complexity is not read, it is counted anew.
-    """
-    stages = _checked_stages(columns, where)
-    architectures, weights = [], []
-    for row in range(len(columns["d1"])):
-        given = {name: values[row] for name, values in columns.items()}
-        cells = {name: value for name, value in given.items() if not _is_missing(value)}
-        try:
-            architectures.append(_architecture_of(cells, stages, "s1" in columns))
-            weights.append(_weight(cells) if "weight" in columns else 1.0)
-        except UserError as error:
-            reason = str(error).removeprefix("architecture: ")
-            separator = ", " if reason.startswith("column ") else ": "
-            raise UserError(f"{name_of(row)}{separator}{reason}") from None
-    ids = columns.get("architecture")
-    told = None if ids is None else ["" if _is_missing(i) else str(i).strip() for i in ids]
-    return ChosenRows(architectures, name_of, told, weights if "weight" in columns else None)
-
-
-def _checked_stages(columns: Columns, where: str) -> int:
+def _stages_in(columns: Sequence[str], path: Path) -> int:
     """Check the names of the columns, and return how many stages there are columns for."""
     for name in columns:
         if name not in OTHERS and not STAGE.fullmatch(name):
             near = difflib.get_close_matches(name, [*OTHERS, "d1", "w1"], n=1)
             guess = f" (did you mean {near[0]}?)" if near else ""
-            raise UserError(f"{where}: column {name!r} is unknown{guess}; legal: {LEGAL}")
+            raise UserError(f"{path}: column {name!r} is unknown{guess}; legal: {LEGAL}")
     last = max((int(name[1]) for name in columns if STAGE.fullmatch(name)), default=1)
     for number in range(1, last + 1):
         for letter in "dw":
             if f"{letter}{number}" not in columns:
-                raise UserError(
-                    f"{where}: there is no column {letter}{number}; needed: d1, w1, ..."
-                )
+                raise UserError(f"{path}: there is no column {letter}{number}; needed: d1, w1, ...")
     return last
+
+
+def _from_cells(given: Mapping[str, Any], stages: int, where: str) -> ChosenRow:
+    """Build from the cells of a row, texts or numbers, by column.
+
+    Needed are d1 .. dS and w1 .. wS. Left out, or left empty, the others are as in `Architecture`:
+    ratios 1, one group, the imagenet stem of width 32, bottleneck blocks without
+    squeeze-and-excitation; strides are 1, then 2. Complexity is not read, it is counted anew.
+    """
+    cells = {name: value for name, value in given.items() if not _is_missing(value)}
+    try:
+        architecture = _architecture_of(cells, stages, "s1" in given)
+        weight = _weight(cells) if "weight" in given else None
+    except UserError as error:
+        reason = str(error).removeprefix("architecture: ")
+        separator = ", " if reason.startswith("column ") else ": "
+        raise UserError(f"{where}{separator}{reason}") from None
+    return ChosenRow(where, architecture, str(cells.get("architecture", "")).strip(), weight)
 
 
 def _architecture_of(cells: Mapping[str, Any], stages: int, has_strides: bool) -> Architecture:

@@ -1,162 +1,221 @@
-"""Training a whole plan on this machine, watched to its end."""
+"""Training on this machine: workers started through submitit, and a plan watched to its end."""
 
+import os
 import time
-from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 
-from anynet_study.dispatch.endings.deaths import (
+import psutil
+import submitit
+
+from anynet_study.dispatch import ledger
+from anynet_study.dispatch.cost.devices import gpus_here
+from anynet_study.dispatch.endings import disk_is_full, ending, why_workers_ended
+from anynet_study.dispatch.failures import (
+    EVERY_KIND,
     Death,
     deaths_in,
-    fatal,
+    fatal_deaths,
     out_of_memory_kills,
     record_deaths,
+    retries,
 )
-from anynet_study.dispatch.endings.last_words import disk_is_full, last_words
-from anynet_study.dispatch.endings.logs import ending
-from anynet_study.dispatch.endings.retries import EVERY_KIND, retries
-from anynet_study.dispatch.jobs import ledger
-from anynet_study.dispatch.journal_reader import JournalReader
-from anynet_study.dispatch.planned import Plan, PlannedRun
-from anynet_study.dispatch.recorded import Recorded, Retries
-from anynet_study.dispatch.submit import LocalWorker, start_worker, submit_locally
+from anynet_study.dispatch.job import Job
+from anynet_study.dispatch.pack import pack_for_workers
+from anynet_study.dispatch.plan import Plan, PlannedRun
+from anynet_study.dispatch.process import huge_pages, ignoring_the_terminal, without_streams
+from anynet_study.dispatch.recorded import NO_RETRIES, JournalReader, Recorded, Retries, Retry
+from anynet_study.dispatch.snapshot import Snapshot, take
 from anynet_study.errors import WorkFailedError
+from anynet_study.files import naming
 from anynet_study.progress import Report, progress
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
-#: Longest share of the time spent on looking at the journals.
+FOREVER_MIN = 60 * 24 * 365
+#: Longest share of the time spent on reading journals, and seconds between two looks at them.
 LOOK_SHARE = 0.02
-SHORTEST_LOOK = 0.5
-#: Between two looks at whether a worker has ended, which costs nothing.
+LOOK_SECONDS = 0.5
+#: Between two looks at whether a worker has ended, which costs nothing, in seconds.
 TICK = 0.1
 
 
-def train_all(study: StudyFolder, sweep: Sweep, planned: Plan, retry_failed: bool = False) -> None:
+def local_workers(sweep: Sweep) -> int:
+    """Workers that this machine carries: one per GPU, or without GPUs per core."""
+    most = len(gpus_here()) or len(psutil.Process().cpu_affinity())
+    return min(sweep.launch.workers or most, most)
+
+
+@dataclass(frozen=True, eq=False)
+class LocalWorker:
+    """A worker of this machine, and what it was given to do."""
+
+    job: "submitit.Job[int]"
+    runs: list[PlannedRun]
+    #: Its place among this machine's workers: which GPU it has.
+    number: int
+    #: What it imports.
+    code: Snapshot
+
+
+def submit_locally(
+    study: StudyFolder,
+    sweep: Sweep,
+    runs: Sequence[PlannedRun],
+    attached: bool,
+    retries: Retries = NO_RETRIES,
+) -> list[LocalWorker]:
+    """Start this machine's workers; attached ones end with this process, others outlive it."""
+    packed, code = pack_for_workers(runs, local_workers(sweep)), take(study.code)
+    return [
+        start_worker(study, sweep, code, part, number, attached, retries)
+        for number, part in enumerate(packed)
+    ]
+
+
+def start_worker(
+    study: StudyFolder,
+    sweep: Sweep,
+    code: Snapshot,
+    runs: list[PlannedRun],
+    number: int,
+    attached: bool,
+    retries: Retries = NO_RETRIES,
+) -> LocalWorker:
+    """Start one worker of this machine, on its `number`-th GPU if it has GPUs, with `code`."""
+    gpus = gpus_here()
+    executor = submitit.LocalExecutor(folder=study.logs)
+    executor.update_parameters(timeout_min=FOREVER_MIN)
+    launcher = os.getpid() if attached else None
+    # Not by submitit, which hides all GPUs then: it knows them by number alone.
+    gpu = gpus[number % len(gpus)] if gpus else ""
+    work = replace(Job.of(study, sweep, retries, runs, launcher), gpu=gpu)
+    apart = nullcontext() if attached else ignoring_the_terminal()
+    with naming(study.logs), without_streams(), huge_pages(), code.imported(), apart:
+        job = executor.submit(work)
+    ids = [run.run_id for run in runs]
+    ledger.append(study.jobs, [ledger.local_job(job.job_id, ids)])
+    return LocalWorker(job, runs, number, code)
+
+
+def train_all(study: StudyFolder, sweep: Sweep, plan: Plan, retry_failed: bool = False) -> None:
     """Train what is missing with local workers, after following those that are at it already.
 
     A worker that ends early is replaced, unless it got nowhere; runs that failed in a way that
-    another try may not meet are tried again, `launch.attempts` times in all. Raises
+    another attempt may not meet are tried again, `launch.attempts` times in all. Raises
     WorkFailedError with what is known of the reason where runs are left. On Ctrl-C the workers are
     ended.
     """
     began = time.time()
-    here = _Here(study, sweep, planned, JournalReader(study.journals))
-    recorded = here.reader.read()
-    here.again = retries(recorded, None, EVERY_KIND) if retry_failed else here.another_try(recorded)
-    todo = recorded.todo(planned, here.again)
+    training = _LocalTraining(study, sweep, plan)
+    recorded = training.reader.read()
+    training.retries = (
+        retries(recorded, None, EVERY_KIND) if retry_failed else training.retries_of(recorded)
+    )
+    todo = recorded.todo(plan, training.retries)
     alive = ledger.live_jobs(study.jobs)
     if not alive:  # of this sweep's runs, and those of an earlier form of it
-        study.remove_litter(recorded.ended(planned))
+        study.remove_litter(recorded.ended(plan))
     if not todo:
         return
-    with progress("training", len(planned), start=len(planned) - len(todo)) as report:
+    with progress("training", len(plan), start=len(plan) - len(todo)) as training.report:
         if alive:
-            _follow_others(here, report)
-            todo = here.reader.read().todo(planned, here.again)
-        _in_rounds(here, todo, report)
-    left = here.reader.read().todo(planned)
+            training.follow_others()
+            todo = training.reader.read().todo(plan, training.retries)
+        training.in_rounds(todo)
+    left = training.reader.read().todo(plan)
     if left:
         raise WorkFailedError(
-            f"{len(left)} of {len(planned)} runs did not finish and none more do: "
-            f"{last_words(study, began)}"
+            f"{len(left)} of {len(plan)} runs did not finish and none more do: "
+            f"{why_workers_ended(study, began)}"
         )
 
 
-@dataclass
-class _Here:
+class _LocalTraining:
     """A plan that is trained on this machine."""
 
-    study: StudyFolder
-    sweep: Sweep
-    planned: Plan
-    reader: JournalReader
-    #: Failed runs that are being tried again.
-    again: Retries = field(default_factory=dict)
-    deaths: list[Death] = field(default_factory=list)
-    #: Processes that this machine had killed for want of memory, when that was last looked at.
-    killed: int = field(default_factory=out_of_memory_kills)
-    #: Seconds that the last look at the journals took.
-    looked: float = 0.0
+    def __init__(self, study: StudyFolder, sweep: Sweep, plan: Plan) -> None:
+        self.study, self.sweep, self.plan = study, sweep, plan
+        self.reader = JournalReader(study.journals)
+        #: Failed runs that are being tried again.
+        self.retries: Retries = {}
+        self.report: Report = lambda done, note="": None
+        self._deaths: list[Death] = []
+        #: Processes that this machine had killed for want of memory, when that was last looked at.
+        self._killed = out_of_memory_kills()
 
-    def another_try(self, recorded: Recorded) -> Retries:
-        return retries(recorded, self.sweep.launch.attempts, deaths=self.deaths)
+    def retries_of(self, recorded: Recorded) -> dict[str, Retry]:
+        """The failed runs that are to be tried again now."""
+        return retries(recorded, self.sweep.launch.attempts, deaths=self._deaths)
 
-    def with_less_memory(self) -> Retries:
-        """What is tried again, and the runs at which a worker was killed with less memory."""
-        died = self.another_try(self.reader.read()).items()
-        self.again = {**self.again, **{run_id: it for run_id, it in died if not it.failures}}
-        return self.again
+    def in_rounds(self, todo: Plan) -> None:
+        """Train, and then once more what failed in a way that may pass, while records are made."""
+        while todo:
+            known = self.reader.records
+            self._train(todo)
+            recorded = self.reader.read()
+            if self.reader.records == known:
+                return
+            self.retries = self.retries_of(recorded)
+            todo = recorded.todo(self.plan, self.retries)
 
+    def follow_others(self) -> None:
+        """Wait until other jobs of the study have ended."""
+        while ledger.live_jobs(self.study.jobs):
+            self._look()
+            _wait()
 
-def _in_rounds(here: _Here, todo: Plan, report: Report) -> None:
-    """Train, and then once more what failed in a way that may pass, as long as that leads on."""
-    while todo:
-        known = here.reader.records
-        _train(here, todo, lambda: _look(here, report))
-        recorded = here.reader.read()
-        if here.reader.records == known:
-            return
-        here.again = here.another_try(recorded)
-        todo = recorded.todo(here.planned, here.again)
+    def _train(self, todo: Plan) -> None:
+        """Keep this machine's workers at `todo` until it is done or those left get nowhere."""
+        study, sweep = self.study, self.sweep
+        workers = submit_locally(study, sweep, todo, attached=True, retries=self.retries)
+        try:
+            while workers:
+                self._look()
+                _wait(workers)
+                for worker in [worker for worker in workers if worker.job.done()]:
+                    workers.remove(worker)
+                    if left := self._left_by(worker):
+                        self._give_less_memory()
+                        code, number, again = worker.code, worker.number, self.retries
+                        workers.append(start_worker(study, sweep, code, left, number, True, again))
+        finally:
+            for worker in workers:
+                worker.job.cancel(check=False)
+        self.reader.read()
+        self._look()
 
+    def _give_less_memory(self) -> None:
+        """To the runs at which a worker was killed, of which nothing is recorded."""
+        died = self.retries_of(self.reader.read()).items()
+        less = {run_id: retry for run_id, retry in died if not retry.failures}
+        self.retries = {**self.retries, **less}
 
-def _train(here: _Here, todo: Plan, look: Callable[[], float]) -> None:
-    """Keep this machine's workers at `todo` until it is done or those left get nowhere."""
-    study, sweep = here.study, here.sweep
-    crew = deque(submit_locally(study, sweep, todo, attached=True, retries=here.again))
-    try:
-        while crew:
-            _wait(look(), crew)
-            for worker in [worker for worker in crew if worker.job.done()]:
-                crew.remove(worker)
-                if left := _left_by(worker, here):
-                    again = here.with_less_memory()
-                    code, number = worker.code, worker.number
-                    crew.append(start_worker(study, sweep, code, left, number, True, again))
-    finally:
-        for worker in crew:
-            worker.job.cancel(check=False)
-    look()
+    def _left_by(self, worker: LocalWorker) -> list[PlannedRun]:
+        """What another worker should go on with; where workers die at a run, that is recorded."""
+        left = self.reader.read().left(worker.runs, self.retries)
+        end = ending(self.study.logs, worker.job.job_id)
+        if end is None or not end.runs or not end.kind or disk_is_full(self.study):
+            return left if len(left) < len(worker.runs) else []
+        killed, self._killed = self._killed, out_of_memory_kills()
+        if self._killed > killed:
+            end = replace(end, kind="oom", words="killed for want of memory")
+        self._deaths += deaths_in(self.study, [replace(end, attached=False)])
+        failed = fatal_deaths(self._deaths, self.reader.read().failures)
+        record_deaths(self.study, self.plan, failed)
+        return self.reader.read().left(left, self.retries)
 
-
-def _left_by(worker: LocalWorker, here: _Here) -> list[PlannedRun]:
-    """What another worker should go on with; a run at which workers die is recorded as failed."""
-    study = here.study
-    left = here.reader.read().left(worker.runs, here.again)
-    end = ending(study.logs, worker.job.job_id)
-    if end is None or not end.runs or not end.kind or disk_is_full(study):
-        return left if len(left) < len(worker.runs) else []
-    killed, here.killed = here.killed, out_of_memory_kills()
-    if here.killed > killed:
-        end = replace(end, kind="oom", words="killed for want of memory")
-    here.deaths += deaths_in(study, [replace(end, attached=False)])
-    record_deaths(study, here.planned, fatal(here.deaths, here.reader.read().failures))
-    return here.reader.read().left(left, here.again)
-
-
-def _follow_others(here: _Here, report: Report) -> None:
-    while ledger.live_jobs(here.study.jobs):
-        _wait(_look(here, report))
-
-
-def _look(here: _Here, report: Report) -> float:
-    """Report how far it is; seconds to the next look.
-
-    A failed run that is to be tried again is not done.
-    """
-    began = time.monotonic()
-    recorded = here.reader.read()
-    failed = recorded.failed_kinds(here.planned).total()
-    done = len(here.planned) - len(recorded.todo(here.planned, here.again))
-    report(done, note=f"{failed} failed" if failed else "")
-    # The quicker of two: the first that finds a journal also imports what reads it.
-    last, here.looked = here.looked, time.monotonic() - began
-    return max(SHORTEST_LOOK, min(last, here.looked) / LOOK_SHARE)
+    def _look(self) -> None:
+        """Report how far it is. A failed run that is to be tried again is not done."""
+        recorded = self.reader.look(LOOK_SHARE)
+        failed = recorded.failed_kinds(self.plan).total()
+        done = len(self.plan) - len(recorded.todo(self.plan, self.retries))
+        self.report(done, note=f"{failed} failed" if failed else "")
 
 
-def _wait(seconds: float, crew: Iterable[LocalWorker] = ()) -> None:
-    """Wait so long, or until one of `crew` has ended."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until and not any(worker.job.done() for worker in crew):
+def _wait(workers: Iterable[LocalWorker] = ()) -> None:
+    """Wait until the next look, or until one of the workers has ended."""
+    until = time.monotonic() + LOOK_SECONDS
+    while time.monotonic() < until and not any(worker.job.done() for worker in workers):
         time.sleep(TICK)

@@ -1,16 +1,33 @@
-"""What the journals of a study hold already, and so what is left to do."""
+"""What the journals of a study hold: which runs are recorded, how they ended and how fast."""
 
+import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from sys import intern
+from typing import TYPE_CHECKING
 
-from anynet_study.dispatch.planned import Plan, PlannedRun
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anynet_study.dispatch.plan import Plan, PlannedRun
+from anynet_study.store import read_journals
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What is kept of each record, to tell how fast runs end and to predict the length of others.
+TIMINGS = (
+    *("record_kind", "run_id", "status", "evaluation_id"),
+    *("device", "engine", "journal", "seconds", "started"),
+)
+HOUR = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One try of a run that was recorded as failed."""
+    """One attempt at a run that was recorded as failed."""
 
     #: oom, data, timeout, node or code.
     kind: str
@@ -20,16 +37,17 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Retry:
     """That a run is to be tried once more, in spite of what was known when that was asked for."""
 
-    #: Its recorded failures then: with one more the try is over.
+    #: Its recorded failures then: with one more the retry is over.
     failures: int = 0
-    #: How often it was short of memory: it is trained in so many steps less of it.
+    #: How often it ran out of memory: it is trained in so many steps less of it.
     smaller: int = 0
 
 
-Retries = Mapping[str, Again]
+#: By run id.
+Retries = Mapping[str, Retry]
 NO_RETRIES: Retries = {}
 
 
@@ -47,8 +65,6 @@ class Recorded:
     @classmethod
     def read(cls, journals: Path) -> "Recorded":
         """Read the journals of a study; a folder that is not there holds none."""
-        from anynet_study.dispatch.journal_reader import JournalReader
-
         return JournalReader(journals).read()
 
     def failed(self) -> dict[str, Failure]:
@@ -59,36 +75,36 @@ class Recorded:
             if self.runs[run_id] == "failed"
         }
 
-    def failed_kinds(self, planned: Plan) -> Counter[str]:
-        """The kinds of failure of a study's failed runs, each as often as there is."""
+    def failed_kinds(self, plan: Plan) -> Counter[str]:
+        """How many runs of the study failed, by kind of failure."""
         failed = self.failed()
-        return Counter(failed[run_id].kind for run_id in planned.find(failed).each_id())
+        return Counter(failed[run_id].kind for run_id in plan.find(failed).ids())
 
-    def ended(self, planned: Plan) -> list[str]:
+    def ended(self, plan: Plan) -> list[str]:
         """The recorded runs, of this plan or another, of which nothing is left to do.
 
         Without failed ones: a job that has these may be trying them again.
         """
-        left = set(self.todo(planned).where(lambda run_id, _: run_id in self.runs).each_id())
+        left = set(self.todo(plan).where(lambda run_id, _: run_id in self.runs).ids())
         return [run for run, status in self.runs.items() if status != "failed" and run not in left]
 
     def missing_evaluations(self, run_id: str, evaluations: Sequence[str]) -> list[str]:
         """Those of a run's `evaluations` (ids) without a result, which only weights can have."""
         if not evaluations or self.runs.get(run_id, "completed") != "completed":
             return []
-        return [it for it in evaluations if (run_id, it) not in self.evaluations]
+        return [
+            evaluation for evaluation in evaluations if (run_id, evaluation) not in self.evaluations
+        ]
 
-    def has(self, run: PlannedRun, retries: Retries = NO_RETRIES) -> bool:
-        """Whether nothing is left to do of `run`; failed ones count unless they are retried."""
-        return self._has(run.run_id, run.evaluations, retries)
-
-    def todo(self, planned: Plan, retries: Retries = NO_RETRIES) -> Plan:
-        """The runs of which something is left to do, in order."""
-        return planned.where(lambda run_id, it: not self._has(run_id, it.evaluations, retries))
+    def todo(self, plan: Plan, retries: Retries = NO_RETRIES) -> Plan:
+        """The runs of which something is left to do, in order; failed ones if they are retried."""
+        return plan.where(
+            lambda run_id, setting: not self._has(run_id, setting.evaluations, retries)
+        )
 
     def left(self, runs: Iterable[PlannedRun], retries: Retries = NO_RETRIES) -> list[PlannedRun]:
-        """Those of some runs of which something is left to do, in order."""
-        return [run for run in runs if not self.has(run, retries)]
+        """As `todo`, of some runs."""
+        return [run for run in runs if not self._has(run.run_id, run.evaluations, retries)]
 
     def _has(self, run_id: str, evaluations: Sequence[str], retries: Retries) -> bool:
         status = self.runs.get(run_id)
@@ -97,3 +113,108 @@ class Recorded:
         if status == "failed" and run_id in retries:
             return len(self.failures.get(run_id, ())) > retries[run_id].failures
         return not self.missing_evaluations(run_id, evaluations)
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """How fast the runs of a study end, and what they cost so far."""
+
+    #: Recorded runs per hour, over the last hour, or since the first run began if that is less;
+    #: None before any has ended.
+    runs_per_hour: float | None
+    #: Hours that recorded runs and their further evaluations took, by device: of a core (`cpu`),
+    #: or of a GPU by its name.
+    hours: dict[str, float]
+
+
+class JournalReader:
+    """What the journals in a folder hold; each look reads only what was written since the last.
+
+    Raises as `store.read_journals`.
+    """
+
+    def __init__(self, journals: Path) -> None:
+        self._folder = journals
+        #: Up to which byte each journal was read.
+        self._after: dict[str, int] = {}
+        self._runs: dict[str, str] = {}
+        self._evaluations: set[tuple[str, str]] = set()
+        self._failures: dict[str, list[Failure]] = {}
+        self._recorded = Recorded(self._runs, self._evaluations, self._failures)
+        self._tables: list[pa.Table] = []
+        self._next_look = 0.0
+        #: How many records of runs there are.
+        self.records = 0
+
+    def read(self) -> Recorded:
+        """All that is recorded by now. What an earlier call gave grows with it."""
+        new = read_journals(self._folder, self._after)
+        if len(new):
+            self._after |= zip(new["journal"].to_pylist(), new["end"].to_pylist(), strict=True)
+            is_run = pc.equal(new["record_kind"], "run")
+            self._note_runs(new.filter(is_run))
+            tests = new.filter(pc.invert(is_run)).select(["run_id", "evaluation_id"])
+            columns = (column.to_pylist() for column in tests.columns)
+            self._evaluations.update(zip(*columns, strict=True))
+            self._tables.append(new.select(TIMINGS).unify_dictionaries())
+        return self._recorded
+
+    def look(self, share: float) -> Recorded:
+        """As `read`, but nothing new where reading would take more than a `share` of the time."""
+        began = time.monotonic()
+        if began >= self._next_look:
+            self.read()
+            now = time.monotonic()
+            self._next_look = now + (now - began) / share
+        return self._recorded
+
+    def _note_runs(self, table: pa.Table) -> None:
+        names = ("run_id", "status", "failure_kind", "host", "started", "seconds")
+        for run_id, status, kind, host, started, seconds in zip(
+            *(table[name].to_pylist() for name in names), strict=True
+        ):
+            if self._runs.get(run_id, "failed") == "failed":
+                self._runs[run_id] = intern(status)  # of a million runs, a few texts
+            if status == "failed":
+                failures = self._failures.setdefault(run_id, [])
+                failures.append(Failure(kind, host, started + seconds))
+                failures.sort(key=lambda failure: failure.ended)
+        self.records += len(table)
+
+    def timings(self) -> "pd.DataFrame":
+        """One row per record that was read: TIMINGS, and when it `ended` (seconds since 1970)."""
+        import pandas as pd
+
+        if not self._tables:
+            return pd.DataFrame({name: [] for name in (*TIMINGS, "ended")})
+        table: pd.DataFrame = pa.concat_tables(self._tables).unify_dictionaries().to_pandas()
+        return table.assign(ended=table["started"] + table["seconds"])
+
+    def throughput(self, now: float) -> Throughput:
+        """How fast runs ended that were read, at `now` (seconds since 1970), and what they took.
+
+        Records of evaluations name no device: it is that of their worker's runs, or where it has
+        none, as with weights that were kept, the study's most used one.
+        """
+        table = self.timings()
+        is_run = table["record_kind"] == "run"
+        runs, tests = table[is_run], table[~is_run]
+        ended = runs[runs["seconds"] > 0]  # not those of a worker's death, recorded by others
+        rate = None
+        if len(ended):
+            hours = min(HOUR, max(1.0, now - ended["started"].min())) / HOUR
+            rate = float((ended["ended"] > now - HOUR).sum()) / hours
+        spent: Counter[str] = Counter()
+        devices: dict[str, str] = {}
+        for journal, device, seconds in runs[["journal", "device", "seconds"]].itertuples(False):
+            spent[device] += seconds
+            devices[_worker(journal)] = device
+        usual = max(spent, key=lambda device: spent[device], default="cpu")
+        for journal, seconds in tests[["journal", "seconds"]].itertuples(False):
+            spent[devices.get(_worker(journal), usual)] += seconds
+        return Throughput(rate, {device: took / HOUR for device, took in spent.items() if took})
+
+
+def _worker(journal: str) -> str:
+    """The host and process that wrote a journal, by `StudyFolder.new_journal`."""
+    return journal.rpartition("-")[0]

@@ -28,7 +28,7 @@ def accelerate(
     stay the same tensors under the same names, in the same order. The rewrites follow from shapes
     alone: what is repeatable stays so. For the CPU, maps are kept as rows of channels from the
     stem to the head, so images are best in channels-last memory; this is not for autocast. For
-    CUDA only convolutions are rewritten whose taps see padding but for one.
+    CUDA only convolutions of maps of one pixel are rewritten: all taps but one see padding.
     """
     if device_type != "cpu":
         use_middle_taps(network, resolution)

@@ -140,7 +140,7 @@ def label_set_chart(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
     return drawn.figure
 
 
-def _label_set(name: str, classes: int, images: int) -> str:
+def _label_set(name: str, classes: float, images: float) -> str:
     """Name a label set with its classes (unless they are its name) and images."""
-    counted = "" if name == f"{classes} classes" else f"{classes} classes\n"
-    return f"{wording.shorten(name, 16)}\n{counted}{images} images"
+    counted = "" if name == f"{classes:.0f} classes" else f"{classes:.0f} classes\n"
+    return f"{wording.shorten(name, 16)}\n{counted}{images:.0f} images"

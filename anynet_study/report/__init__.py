@@ -1,14 +1,36 @@
 """The report of a study: one page for people, with its figures and tables beside it.
 
-`drawing` draws the figures; `summary` says the facts; `grid`, `grids`, `brushing` and `page` make
-the HTML, from `templates/`; `writing` the whole.
+`page` makes the page from the registry of analyses; `drawing` draws the figures; `grid` lays tables
+out for people; `summary` has the facts that are no statistics; `brushing` the linked panels.
 """
 
-from anynet_study.report.drawing import DrawnFigure, draw_figures
-from anynet_study.report.writing import write_report
+from typing import TYPE_CHECKING
+
+from anynet_study.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from anynet_study.report.drawing import DrawnFigure, draw_figures
+    from anynet_study.report.grid import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats, plain_grid
+    from anynet_study.report.page import write_report
 
 __all__ = [
+    "WHY_NO_INTERVAL",
     "DrawnFigure",
+    "Grid",
     "draw_figures",
+    "grid_of",
+    "merge_repeats",
+    "plain_grid",
     "write_report",
 ]
+
+__getattr__ = on_first_use(
+    __name__,
+    {
+        **dict.fromkeys(("DrawnFigure", "draw_figures"), "drawing"),
+        **dict.fromkeys(
+            ("WHY_NO_INTERVAL", "Grid", "grid_of", "merge_repeats", "plain_grid"), "grid"
+        ),
+        "write_report": "page",
+    },
+)

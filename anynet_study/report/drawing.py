@@ -1,16 +1,26 @@
-"""Drawing a study's figures into a folder."""
+"""Drawing a study's figures into a folder, several at once where the system can fork."""
 
-from collections.abc import Sequence
+import multiprocessing
+import signal
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TypeVar
 
 from anynet_study import plots
 from anynet_study.analyses import FIGURES
 from anynet_study.apr.bootstrap import cores
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, WorkFailedError
 from anynet_study.files import write_text
-from anynet_study.report.side_by_side import side_by_side
 from anynet_study.study import Study
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+#: Fewer pieces than this are not worth a process.
+FEWEST = 4
 
 SUFFIXES = ("png", "pdf", "svg", "csv")
 
@@ -20,6 +30,7 @@ class DrawnFigure:
     """One figure of a folder: files by their ending, or the reason why it was left out."""
 
     name: str
+    title: str
     caption: str
     files: dict[str, Path]
     #: Inches.
@@ -48,19 +59,70 @@ def draw_figures(
 
 
 def _draw(study: Study, folder: Path, name: str, formats: Sequence[str], dpi: int) -> DrawnFigure:
-    caption = study.caption(name)
+    title, caption = study.study_figure(name).title, study.caption(name)
     try:
         figure, data = study.figure(name), study.figure_data(name)
     except UserError as error:
         _remove(folder, name)
-        return DrawnFigure(name, caption, {}, left_out=str(error))
+        return DrawnFigure(name, title, caption, {}, left_out=str(error))
     paths = plots.save(figure, folder / name, formats, dpi)
     write_text(folder / f"{name}.csv", data.to_csv(index=False, lineterminator="\n"))
     files = {path.suffix[1:]: path for path in paths}
-    return DrawnFigure(name, caption, files, figure.get_figwidth())
+    return DrawnFigure(name, title, caption, files, figure.get_figwidth())
 
 
 def _remove(folder: Path, name: str) -> None:
     """Remove the files of an earlier drawing that no longer applies."""
     for suffix in SUFFIXES:
         (folder / f"{name}.{suffix}").unlink(missing_ok=True)
+
+
+def side_by_side(work: Callable[[P], R], pieces: Sequence[P], processes: int) -> list[R]:
+    """The results of `work` on every piece, in order; they are pickled, the pieces are not.
+
+    The processes are forks, which have all that `work` refers to without being sent it. None
+    outlives its share of the pieces, whatever becomes of this process. What `work` raises is
+    raised here.
+
+    Raises:
+        WorkFailedError: a process was killed.
+    """
+    if processes < 2 or len(pieces) < FEWEST or sys.platform != "linux":
+        return [work(piece) for piece in pieces]
+    context = multiprocessing.get_context("fork")
+    started = []
+    try:
+        for number in range(1, processes):
+            mine, theirs = context.Pipe(duplex=False)
+            share = pieces[number::processes]
+            process = context.Process(target=_do, args=(work, share, theirs), daemon=True)
+            process.start()
+            theirs.close()
+            started.append((process, mine))
+        shares = [[work(piece) for piece in pieces[::processes]]]
+        shares += [_received(answer) for _, answer in started]
+    finally:
+        for process, answer in started:
+            answer.close()
+            process.terminate()
+            process.join()
+    return [shares[place % processes][place // processes] for place in range(len(pieces))]
+
+
+def _do(work: Callable[[P], R], share: Sequence[P], answer: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C is the first process's to tell of
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        answer.send([work(piece) for piece in share])
+    except Exception as error:
+        answer.send(error)
+
+
+def _received(answer: "Connection[None, list[R] | Exception]") -> list[R]:
+    try:
+        found = answer.recv()
+    except EOFError:
+        raise WorkFailedError("a process that drew figures was killed") from None
+    if isinstance(found, Exception):
+        raise found
+    return found

@@ -1,4 +1,4 @@
-"""A statistic as a table for people: an estimate with its interval is one cell."""
+"""Tables for people: an estimate with its interval is one cell, and facts of a study."""
 
 import math
 import re
@@ -135,3 +135,49 @@ def p_value(p: float) -> str:
     if pd.isna(p):
         return "–"
     return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def error_grid(errors: pd.DataFrame, datasets: pd.DataFrame) -> Grid:
+    """The spread of the errors on each dataset."""
+    chance = dict(zip(datasets["dataset"], datasets["chance"], strict=True))
+    rows = []
+    for name in errors.columns:
+        known = errors[name].dropna()
+        quantiles = known.quantile([0, 0.25, 0.5, 0.75, 1])
+        cells = ["–" if pd.isna(value) else f"{value:.2f}" for value in quantiles]
+        guess = f"{chance[name]:.1f}" if pd.notna(chance.get(name)) else "–"
+        rows.append([name, *cells, guess, str(len(known))])
+    headings = ["dataset", "lowest", "lower quartile", "median", "upper quartile", "highest"]
+    return Grid([*headings, "guessing", "n"], rows)
+
+
+def dataset_grid(datasets: pd.DataFrame) -> Grid:
+    """What the networks were trained and tested on."""
+    rows = [
+        [
+            row["dataset"],
+            row["role"],
+            row["base"],
+            *(_count(row[name]) for name in ("classes", "train_images", "test_images")),
+            wording.metric_name(row["metric"]).strip(),
+            _count(row["epochs"]),
+        ]
+        for _, row in datasets.iterrows()
+    ]
+    headings = ["dataset", "role", "of", "classes", "training images", "test images"]
+    return Grid([*headings, "error", "epochs"], rows, names=3)
+
+
+def _count(count: float) -> str:
+    """Of imported results not every count is known."""
+    return "–" if pd.isna(count) else f"{int(count):,}"
+
+
+def text_grid(table: pd.DataFrame, names: int = 1) -> Grid:
+    """A table of counts and texts as it is."""
+    return Grid(list(table.columns), table.astype(str).to_numpy().tolist(), names)
+
+
+def facts_grid(facts: dict[str, str]) -> Grid:
+    """Names and values, without a heading."""
+    return Grid([], [[name, value] for name, value in facts.items()], names=2)

@@ -1,63 +1,119 @@
-"""The report as one HTML page that needs nothing beside it."""
+"""The report: one HTML page that needs nothing beside it, with its figures and tables as files.
+
+A page is sections, and a section is blocks: each shows one analysis of the registry, or facts of
+the study. All of them go through one template, `section.html`; only the linked panels have markup
+of their own.
+"""
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from anynet_study.analyses import ANALYSES, findings
+from anynet_study.analyses import ANALYSES, FIGURES, SECTIONS, TABLES, findings
 from anynet_study.errors import UserError
-from anynet_study.report import grids
+from anynet_study.files import write_text
+from anynet_study.plots import wording
+from anynet_study.report import grid
 from anynet_study.report.brushing import brush_data
-from anynet_study.report.drawing import DrawnFigure
+from anynet_study.report.drawing import DrawnFigure, draw_figures
 from anynet_study.report.grid import WHY_NO_INTERVAL, Grid, grid_of
-from anynet_study.report.summary import Summary
-from anynet_study.study import Study
+from anynet_study.report.summary import Summary, summarise
+from anynet_study.study import Analysis, Study
 
 SVG_BYTES = 300_000
 """Figures are embedded as SVG up to this size, beyond it as PNG."""
-
 MOST_ROWS = 300
 """Rows of a table on the page; files have all."""
-
 SCRIPTS = ("brush_table.js", "brush_panel.js", "brush.js")
+EXPLORE_AFTER = "drivers"
+"""The section that the linked panels follow."""
+FACTS = ("datasets", "runs", "failures")
+"""Tables of facts that are written as files."""
 
 
 @dataclass(frozen=True)
-class Section:
-    """A part of the page: `templates/<id>.html`."""
+class Block:
+    """A part of a section, from top to bottom; whatever is empty is not shown."""
+
+    heading: str = ""
+    text: str = ""
+    #: Sentences that say what is not there, and why.
+    absent: Sequence[str] = ()
+    #: An open table; without headings it is one of names and facts.
+    table: Grid | None = None
+    note: str = ""
+    figures: Sequence[DrawnFigure] = ()
+    #: A table that a reader unfolds, its title, and the file that has all its rows.
+    folded: Grid | None = None
+    caption: str = ""
+    file: str = ""
+    items: Sequence[str] = ()
+    #: Text as it is typed, and the title under which it is folded.
+    code: str = ""
+    code_title: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show below the heading and the text."""
+        shown = (self.absent, self.figures, self.items, self.code)
+        return not (any(shown) or self.table or self.folded)
+
+
+@dataclass(frozen=True)
+class PageSection:
+    """A section of the page; its markup is `section.html`, or a template of its own."""
 
     id: str
+    #: In the navigation.
     title: str
-    #: Analyses of which it needs one; without, it is always there, and says why it is empty.
-    needs: tuple[str, ...] = ()
+    heading: str
+    lead: str = ""
+    blocks: Sequence[Block] = ()
+    template: str = "section.html"
 
 
-SECTIONS = (
-    Section("proxies", "Proxies"),
-    Section("pairs", "All pairs"),
-    Section("drivers", "Drivers"),
-    Section("explore", "Explore"),
-    Section("noise", "Training noise"),
-    Section("training", "Training"),
-    Section("transfer", "Transfer", ("transfer", "others", "beyond", "improvement")),
-    Section("shifts", "Further test sets", ("shifts", "shift-agreement", "average-robustness")),
-    Section("images", "Images", ("significance", "order-changes", "rank-changes", "label-sets")),
-    Section("population", "Population"),
-    Section("datasets", "Datasets"),
-    Section("left-out", "Left out"),
-    Section("provenance", "Provenance"),
-)
+def write_report(study: Study, folder: Path, figures: Sequence[str] = FIGURES) -> Path:
+    """Write `report.html`, `figures/*.png|svg|csv` and `tables/*.csv`; return the page's path.
+
+    The page holds its figures and needs no other file. Every file is replaced as a whole, the
+    page last. The same study gives the same files but for the page's time of making. What cannot
+    be computed (too few architectures, no replicates, ...) is left out, and the page says why.
+    `figures` are those to draw, by name.
+
+    Raises:
+        UserError: the study has no results store.
+    """
+    if study.store is None:
+        raise UserError(f"{study.name}: a report is of a study or its results.h5")
+    with study:  # one state of it, though it is collected anew meanwhile
+        summary = summarise(study.store)
+        study.make(TABLES)
+        study.read_all()
+    drawn = draw_figures(study, folder / "figures", figures)
+    _write_tables(study, summary, folder / "tables")
+    page = folder / "report.html"
+    write_text(page, render(study, summary, {figure.name: figure for figure in drawn}))
+    return page
 
 
-def render(
-    study: Study,
-    summary: Summary,
-    figures: Mapping[str, DrawnFigure],
-    method: Mapping[str, object],
-) -> str:
+def _write_tables(study: Study, summary: Summary, folder: Path) -> None:
+    """Write what there is in full precision, and remove what an earlier report had beyond it."""
+    facts = {name: getattr(summary, name) for name in FACTS}
+    tables = {"errors": study.errors.reset_index(), **study.tables, **facts}
+    for name in ("errors", *TABLES, *FACTS):
+        path = folder / f"{name}.csv"
+        if name in tables:
+            write_text(path, tables[name].to_csv(index=False, lineterminator="\n"))
+        else:
+            path.unlink(missing_ok=True)
+
+
+def render(study: Study, summary: Summary, figures: Mapping[str, DrawnFigure]) -> str:
     """Fill the templates; everything that came from a study is escaped."""
     environment = Environment(
         loader=PackageLoader("anynet_study.report"),
@@ -67,62 +123,34 @@ def render(
         lstrip_blocks=True,
     )
     environment.filters["embedded"] = embedded
-
-    def source(name: str) -> str:
-        """A file of the templates as it is."""
-        assert environment.loader is not None
-        return environment.loader.get_source(environment, name)[0]
-
+    try:
+        brush, no_brush = brush_data(study), ""
+    except UserError as error:
+        brush, no_brush = None, str(error)
+    options = study.options
     return environment.get_template("report.html").render(
-        style=source("report.css"),
-        scripts=[source(f"scripts/{name}") for name in SCRIPTS],
-        sections=[
-            section
-            for section in SECTIONS
-            if not section.needs or any(name in study.tables for name in section.needs)
-        ],
+        style=_source(environment, "report.css"),
+        scripts=[_source(environment, f"scripts/{name}") for name in SCRIPTS],
+        sections=sections(study, summary, figures),
         findings=findings(study),
-        grids=_grids(study, summary),
-        left_out=study.left_out,
-        reasons=_reasons(study.left_out),
-        effective=study.effective,
         summary=summary,
-        figures=figures,
-        method=method,
+        options=options,
+        rho=wording.symbol(options.method),
+        correlation=wording.correlation_name(options.method),
+        level=wording.percent(options.level),
+        effective=study.effective,
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
         most_rows=MOST_ROWS,
         why_no_interval=WHY_NO_INTERVAL,
-        **_brushing(study),
+        brush=brush,
+        no_brush=no_brush,
     )
 
 
-def _brushing(study: Study) -> dict[str, Any]:
-    """The data of the linked panels, or why there are none."""
-    try:
-        return {"brush": brush_data(study), "no_brush": ""}
-    except UserError as error:
-        return {"brush": None, "no_brush": str(error)}
-
-
-def _reasons(left_out: dict[str, str]) -> dict[str, list[str]]:
-    """The analyses that were left out, by the reason."""
-    reasons: dict[str, list[str]] = {}
-    for name, reason in left_out.items():
-        reasons.setdefault(reason, []).append(name)
-    return reasons
-
-
-def _grids(study: Study, summary: Summary) -> dict[str, Grid]:
-    """Those tables that there are."""
-    made = {name: grid_of(table, ANALYSES[name], "ρ") for name, table in study.tables.items()}
-    return made | {
-        "datasets": grids.dataset_grid(summary.datasets),
-        "runs": grids.text_grid(summary.runs),
-        "failures": grids.text_grid(summary.failures, names=3),
-        "exclusions": grids.text_grid(summary.exclusions, names=2),
-        "errors": grids.error_grid(study.errors, summary.datasets),
-        "sampling": grids.facts_grid(summary.sampling),
-        "versions": grids.facts_grid(summary.versions),
-    }
+def _source(environment: Environment, name: str) -> str:
+    """A file of the templates as it is."""
+    assert environment.loader is not None
+    return environment.loader.get_source(environment, name)[0]
 
 
 def embedded(figure: DrawnFigure) -> str:
@@ -132,3 +160,116 @@ def embedded(figure: DrawnFigure) -> str:
     if chosen.stat().st_size > SVG_BYTES:
         chosen, kind = figure.files["png"], "png"
     return f"data:image/{kind};base64,{base64.b64encode(chosen.read_bytes()).decode('ascii')}"
+
+
+def sections(
+    study: Study, summary: Summary, figures: Mapping[str, DrawnFigure]
+) -> list[PageSection]:
+    """The page from top to bottom: the registry's sections, and those of facts."""
+    made = []
+    for section in SECTIONS:
+        blocks = [
+            block
+            for analysis in ANALYSES.values()
+            if analysis.section == section.id
+            for block in [analysis_block(study, analysis, figures)]
+            if not block.is_empty
+        ]
+        if section.id == "population":
+            blocks.insert(0, Block(table=grid.facts_grid(summary.sampling)))
+        if blocks or not section.optional:
+            made.append(
+                PageSection(section.id, section.title, section.heading, section.lead, blocks)
+            )
+        if section.id == EXPLORE_AFTER:
+            heading = "The same architectures everywhere"
+            made.append(PageSection("explore", "Explore", heading, template="explore.html"))
+    return [
+        *made,
+        _datasets(study, summary),
+        _left_out(study, summary),
+        _provenance(study, summary),
+    ]
+
+
+def analysis_block(
+    study: Study, analysis: Analysis[Any], figures: Mapping[str, DrawnFigure]
+) -> Block:
+    """What the page shows of one analysis: its table, open or folded, and its figures."""
+    table = study.tables.get(analysis.name) if analysis.shown else None
+    drawn = [figures[figure.name] for figure in analysis.figures if figure.name in figures]
+    absent = [
+        f"No figure “{figure.title}”: {figure.left_out}."
+        for figure in drawn
+        if figure.left_out and study.study_figure(figure.name).expected
+    ]
+    if table is None and analysis.expected and analysis.name in study.left_out:
+        absent.insert(
+            0, f"No {analysis.caption or analysis.name}: {study.left_out[analysis.name]}."
+        )
+    shown = None if table is None else grid_of(table, analysis, wording.letter(table))
+    return Block(
+        heading=analysis.heading,
+        text=analysis.lead,
+        absent=absent,
+        table=shown if analysis.shown == "open" else None,
+        note=analysis.note if shown else "",
+        figures=[figure for figure in drawn if not figure.left_out],
+        folded=shown if analysis.shown == "folded" else None,
+        caption=analysis.caption or analysis.title,
+        file=f"tables/{analysis.name}.csv",
+    )
+
+
+def _datasets(study: Study, summary: Summary) -> PageSection:
+    errors = grid.error_grid(study.errors, summary.datasets)
+    blocks = [
+        Block(table=grid.dataset_grid(summary.datasets)),
+        Block(heading="Test errors, percent", table=errors),
+    ]
+    return PageSection("datasets", "Datasets", "The datasets and the errors on them", "", blocks)
+
+
+def _left_out(study: Study, summary: Summary) -> PageSection:
+    """Failed and missing runs, gaps, and the analyses that could not be made, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for name, reason in study.left_out.items():
+        reasons.setdefault(reason, []).append(name)
+    missing = (summary.planned or 0) - summary.recorded
+    blocks = [
+        Block(
+            absent=[f"{missing} of {summary.planned} planned runs are not recorded yet."]
+            if missing > 0
+            else [],
+            text="Failed runs have no error and are left out. Diverged runs count with the error "
+            "of guessing. An architecture without an error on a dataset is left out of what "
+            "concerns that dataset, and of nothing else.",
+            table=grid.text_grid(summary.runs),
+        ),
+        Block("Why runs failed", table=grid.text_grid(summary.failures, names=3)),
+        Block("Gaps in the analysis", table=grid.text_grid(summary.exclusions, names=2)),
+        Block(
+            "Analyses that were left out",
+            items=[f"{', '.join(names)}: {reason}" for reason, names in reasons.items()],
+        ),
+        Block("Journals that were not wholly readable", items=summary.problems),
+    ]
+    blocks = [block for block in blocks if block.items or (block.table and block.table.rows)]
+    nothing = "Nothing else: no run failed, and no analysis had a gap."
+    blocks += [Block(text=nothing, items=())] if len(blocks) < 2 else []
+    return PageSection("left-out", "Left out", "What failed or was left out", "", blocks)
+
+
+def _provenance(study: Study, summary: Summary) -> PageSection:
+    blocks = [Block(table=grid.facts_grid(summary.versions))]
+    if summary.sweep:
+        said = "Save the sweep as sweep.yaml, and run:"
+        blocks.append(Block(text=said, code="anynet-study run sweep.yaml"))
+        blocks.append(Block(code=summary.sweep, code_title="The sweep"))
+    text = (
+        "This report alone, from a store that is there: anynet-study report with the study's name "
+        f"or its results.h5. Intervals: seed {study.options.seed}. Tables in full precision: "
+        "tables/*.csv beside this page."
+    )
+    heading = "Provenance, and how to make this again"
+    return PageSection("provenance", "Provenance", heading, "", [*blocks, Block(text=text)])

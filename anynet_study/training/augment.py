@@ -11,9 +11,9 @@ from torch import Tensor
 from anynet_study.training.recipe import Recipe, ResolvedRecipe, steps_per_epoch
 from anynet_study.training.spec import RunSpec
 
-#: Boxes are drawn until one lies in the image, at most so often (as is usual for ImageNet).
+#: How often a box is drawn at most until it lies in the image (as is usual for ImageNet).
 TRIES = 10
-#: Numbers in an intermediate result that stay in a CPU's cache: images are taken so many at a time.
+#: Numbers of an intermediate result that stay in a CPU's cache: this limits the images per part.
 CACHED = 1 << 19
 CPU = torch.device("cpu")
 
@@ -30,7 +30,7 @@ class EpochTables:
 
 
 def draws_per_image(recipe: Recipe) -> int:
-    """Rows of `EpochTables.draws` of a step."""
+    """Numbers that are drawn for each image: the second size of `EpochTables.draws`."""
     return 5 if recipe.crop == "resized" else 3
 
 

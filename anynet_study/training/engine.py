@@ -32,8 +32,8 @@ class Outcome:
     #: values are running averages over the augmented batches, as the weights moved; test values
     #: are taken after the epoch.
     curves: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in CURVES})
-    #: Predicted class of each test image, (n_test,) uint16; of several an image `label_words`;
-    #: empty if diverged.
+    #: Predicted class of each test image, (n_test,) uint16; where images have
+    #: several, as `to_words` packs them; empty if diverged.
     predictions: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint16))
 
 
@@ -75,7 +75,7 @@ def steps(
             checkpoint.reached(trainer, outcome.curves, epoch, number + 1)
             yield
         done = 0
-        # Both wait for the device: not before all that it is to do has been said.
+        # Both wait for the device, so they come after the host has said all that is to be done.
         tested = yield from trainer.test()
         trained = trainer.trained()
         outcome.predictions = storable(tested.predictions)

@@ -54,7 +54,7 @@ Parameters = Mapping[str, "float | list[float]"]
 
 #: Raised whenever a transform gives other pixels than before.
 TRANSFORMS_VERSION = 1
-#: Random numbers an image, used or not.
+#: Random numbers per image, whether a transform uses them or not.
 DRAWS_PER_IMAGE = 8
 
 #: Keyword arguments of the transform's function, documented there. Ranges are drawn from
@@ -118,8 +118,8 @@ class EvaluationSet:
     dataset: PackedDataset
     #: Rows of that split, ascending.
     index: Indices
-    #: The class of each of these images, as the network numbers it; of several an image (images,
-    #: trained classes) of zeros and ones.
+    #: The class of each of these images, as the network numbers it; where images
+    #: have several, (images, trained classes) of zeros and ones.
     labels: Labels
     #: (trained classes,) whether the network may choose this class.
     allowed: NDArray[np.bool_]
@@ -170,8 +170,8 @@ def make_evaluation_set(spec: EvaluationSpec, view: DatasetView) -> EvaluationSe
             f"--size {view.size}"
         )
     index, labels = view.test_index, view.test_labels
-    if spec.test_set is not None:
-        index, labels = _matched(view, dataset)
+    if spec.test_set is not None:  # classes are matched by name, and numbered as in `view`
+        index, labels = of_classes(dataset.labels("test"), view.numbers_of(dataset.classes))
     kept = labels[:, allowed].any(axis=1) if view.multi_label else allowed[labels]
     if not kept.any():
         raise NotApplicableError(f"evaluation on {dataset.name!r}: no test image of its classes")
@@ -215,11 +215,6 @@ def evaluation_sets(spec: EvaluationSpec, views: Mapping[str, DatasetView]) -> E
     return EvaluationSets(sets, skipped)
 
 
-def _matched(view: DatasetView, dataset: PackedDataset) -> tuple[Indices, Labels]:
-    """Test images of trained classes, matched by name, and these classes as `view` numbers them."""
-    return of_classes(dataset.labels("test"), view.numbers_of(dataset.classes))
-
-
 def _identity(
     spec: EvaluationSpec, dataset: PackedDataset, classes: tuple[str, ...]
 ) -> dict[str, Any]:
@@ -227,12 +222,8 @@ def _identity(
     if set(classes) != set(dataset.classes):
         identity["classes"] = sorted(classes)
     if spec.transform not in (None, "identity"):
-        parameters = dict(TRANSFORMS[spec.transform])
-        identity["transform"] = {
-            "name": spec.transform,
-            "version": TRANSFORMS_VERSION,
-            **parameters,
-        }
+        named = {"name": spec.transform, "version": TRANSFORMS_VERSION}
+        identity["transform"] = {**named, **TRANSFORMS[spec.transform]}
     return identity
 
 

@@ -25,8 +25,8 @@ class EvaluationResult:
     #: Errors in percent; top-5 is zero with at most five classes to choose from.
     top1: float
     top5: float
-    #: (images,) uint16, the predicted class in the network's numbering; of several an image,
-    #: `label_words`.
+    #: (images,) uint16, the predicted class in the network's numbering; where images have several,
+    #: as `to_words` packs them.
     predictions: NDArray[np.uint16]
     #: In percent, on the metric asked for.
     error: float

@@ -149,7 +149,7 @@ class TestPass:
         self.graph = options.records_graphs(device.type)
         self.feed = images.feed(view, "test", self.steps, self.batch, options.resident)
         self.rows = self._filled(view.test_index, 0)
-        # Of several classes an image a number each, small as it is for all of them.
+        # Where images have several classes there is a number for each: they are kept small.
         kind = torch.int8 if view.multi_label else torch.int64
         self.labels = self._filled(view.test_labels, -1).to(device, kind)
         self.counter = torch.zeros(1, dtype=torch.int64, device=device)

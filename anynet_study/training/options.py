@@ -44,9 +44,6 @@ class Options:
         return self.channels_last if device_type == "cpu" else self.measured
 
 
-#: Equal to the reference engine bit for bit, on a CPU.
-EXACT = Options(rewrites=False, channels_last=False)
-
 #: How torch says that cuDNN can compute a layer in no way: one that works elsewhere is mostly short
 #: of memory for its workspace, of which cuDNN's own complaint is swallowed.
 NO_WAY = "unable to find an engine"
@@ -84,9 +81,10 @@ def step_down(options: Options, error: Exception, device_type: str) -> tuple[Opt
 
 
 def with_less_memory(options: Options, steps: int) -> Options:
-    """What to begin with after a run was killed for want of memory so many times.
+    """Return what to begin with after a run was killed `steps` times for want of memory.
 
-    One run at a time at first, then datasets streamed and activations computed twice as well.
+    After the first time one run is trained at a time; from the second on, datasets are also
+    streamed and activations computed twice.
     """
     if steps:
         options = dataclasses.replace(options, at_once=1)

@@ -31,9 +31,9 @@ def _ascending(milestones: tuple[float, ...]) -> tuple[float, ...]:
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Ratio = Annotated[float, Field(gt=0)]
-#: Keys that came after the first runs, and the crop with which alone they mean something.
+#: Keys that were added after the first runs; they mean something for resized crops alone.
 OF_RESIZED_CROPS = ("crop_area", "crop_ratio")
-#: Metrics that say nothing of images with several classes.
+#: Metrics that make no sense where images have several classes.
 OF_ONE_CLASS = ("balanced_accuracy", "quadratic_kappa")
 
 
@@ -52,15 +52,16 @@ class Recipe(BaseModel):
     epochs: int | None = Field(20, ge=1)
     #: Optimiser steps of a run, instead of `epochs`; the last pass may be cut short.
     steps: int | None = Field(None, ge=1)
-    #: Images a step. The last, smaller batch of an epoch is dropped, unless it is the only one.
+    #: Images per step. The last, smaller batch of an epoch is dropped, unless it is the only one.
     batch_size: int = Field(128, ge=2)
-    #: A step's batch in so many equal parts, one after the other, to save memory: gradients are
-    #: averaged over them. Batch norm sees a part at a time, so this changes the result.
+    #: The number of equal parts into which a step's batch is cut, to save memory: they follow each
+    #: other, and gradients are averaged over them. Batch norm sees one part at a time, so this
+    #: changes the result.
     accumulation: int = Field(1, ge=1)
     optimizer: Literal["sgd", "adamw"] = "sgd"
     #: Learning rate after the warm-up, at any batch size: it is not rescaled.
     lr: float = Field(0.1, gt=0)
-    #: Of SGD.
+    #: Of SGD alone.
     momentum: float = Field(0.9, ge=0, lt=1)
     #: Of SGD: Nesterov's form of the momentum.
     nesterov: bool = False
@@ -71,9 +72,9 @@ class Recipe(BaseModel):
     )
     #: On every parameter, batch norm and biases included: L2 penalty (SGD), decoupled (AdamW).
     weight_decay: float = Field(5e-5, ge=0)
-    #: Shape of the learning rate after the warm-up, a step at a time, ending at zero for cosine.
+    #: Shape of the learning rate after the warm-up, step by step; cosine ends at zero.
     schedule: Literal["cosine", "multistep", "constant"] = "cosine"
-    #: Of multistep: after which shares of the run the learning rate is multiplied by `gamma`.
+    #: For multistep: the shares of the run after which the learning rate is multiplied by `gamma`.
     milestones: Annotated[tuple[Fraction, ...], AfterValidator(_ascending)] = (0.5, 0.75)
     gamma: float = Field(0.1, gt=0, le=1)
     #: Epochs of linear rise from a tenth of `lr`; fractions are allowed.
@@ -93,8 +94,9 @@ class Recipe(BaseModel):
     crop_ratio: tuple[Ratio, Ratio] = (3 / 4, 4 / 3)
     #: Side of the network's input in pixels; None: the size at which the dataset is packed.
     resolution: int | None = Field(None, ge=4)
-    #: What *the* error of a run is of, such as top1, macro_f1 or auroc; None: what is usual for the
-    #: dataset, else top5 with 100 classes or more, macro_f1 with several an image, or top1.
+    #: The metric of *the* error of a run, such as top1 or auroc. None: the dataset's usual one, if
+    #: it has one; else macro_f1 where images have several classes, top5 with 100 classes or more,
+    #: and top1 otherwise.
     metric: Metric | None = None
     #: What is trained: all layers, or only the last one (a linear probe of pretrained weights).
     trained: Literal["all", "head"] = "all"
@@ -175,7 +177,7 @@ class ResolvedRecipe(Recipe):
 
     @model_serializer(mode="wrap")
     def _of_effect(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without later keys where they mean nothing: runs of before they came keep their ids."""
+        """Leave out later keys where they mean nothing, so that earlier runs keep their ids."""
         content: dict[str, Any] = dump(self)
         unused = () if self.crop == "resized" else OF_RESIZED_CROPS
         return {key: value for key, value in content.items() if key not in unused}

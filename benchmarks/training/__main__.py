@@ -27,7 +27,7 @@ from pathlib import Path
 
 import torch
 
-from anynet_study.cli.prepared import Prepared, prepare
+from anynet_study.dispatch.launch import OpenStudy, open_sweep
 from anynet_study.models import compiled_kernels
 
 from .checks import STEP_TOLERANCE, first_step, violations
@@ -53,7 +53,7 @@ def tasks(options: argparse.Namespace, folder: Path) -> list[Task]:
     return [Task(**{**asdict(task), **given}) for task in found]
 
 
-def compare(task: Task, prepared: Prepared, rounds: int) -> dict[str, list[Measured]]:
+def compare(task: Task, prepared: OpenStudy, rounds: int) -> dict[str, list[Measured]]:
     """Measure every way in every round: in turns on a CPU, on a GPU one after the other.
 
     What is on its way to a GPU is not stopped with a process.
@@ -67,28 +67,28 @@ def compare(task: Task, prepared: Prepared, rounds: int) -> dict[str, list[Measu
             titles = ", ".join(way.name for way in group)
             print(f"round {number + 1} of {rounds}: {titles}", file=sys.stderr)
             out = task.folder / f"{group[0].name}-{number}"
-            for name, one in measure(group, task, out, prepared.planned).items():
+            for name, one in measure(group, task, out, prepared.plan).items():
                 measured[name].append(one)
     return measured
 
 
-def opened(task: Task) -> Prepared:
+def opened(task: Task) -> OpenStudy:
     """The task's sweep, its data and the runs planned."""
     with task.data():
-        return prepare(task.sweep_file, [])
+        return open_sweep(task.sweep_file, [])
 
 
-def unfair(task: Task, prepared: Prepared, rounds: dict[str, list[Measured]]) -> list[str]:
+def unfair(task: Task, prepared: OpenStudy, rounds: dict[str, list[Measured]]) -> list[str]:
     steps = task.epochs * task.steps
-    work = {run.run_id: (steps, steps * task.batch) for run in prepared.planned}
+    work = {run.run_id: (steps, steps * task.batch) for run in prepared.plan}
     found = violations(rounds, work, test_images(prepared), task.device)
-    off = first_step(prepared.planned[0].spec, prepared.views["images"], torch.device(task.device))
+    off = first_step(prepared.plan[0].spec, prepared.views["images"], torch.device(task.device))
     if not off <= STEP_TOLERANCE[task.device]:
         found.append(f"the engines' losses in the first step differ by {100 * off:.2g}%")
     return found
 
 
-def test_images(prepared: Prepared) -> int:
+def test_images(prepared: OpenStudy) -> int:
     return len(prepared.views["images"].test_index)
 
 

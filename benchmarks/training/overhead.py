@@ -7,9 +7,9 @@ from statistics import median
 
 import numpy as np
 
-from anynet_study.cli.prepared import prepare
+from anynet_study.dispatch.launch import open_sweep
 from anynet_study.dispatch.local import train_all
-from anynet_study.dispatch.plan import plan
+from anynet_study.dispatch.plan import make_plan
 from anynet_study.store import read_journal
 from anynet_study.study_folder import StudyFolder
 
@@ -41,12 +41,12 @@ class Overhead:
 def overhead(folder: Path) -> Overhead:
     """Measure it in the new folder `folder`, on the smallest network of the quickstart."""
     with data_in(str(folder / "data")):
-        prepared = prepare(QUICKSTART, ONE_STEP)
+        prepared = open_sweep(QUICKSTART, ONE_STEP)
         flops = prepared.population.table["flops"].to_numpy()
         smallest = prepared.population.select([prepared.population.ids[int(np.argmin(flops))]])
         study = StudyFolder(folder / "study")
         study.begin(prepared.sweep, smallest)
-        train_all(study, prepared.sweep, plan(prepared.sweep, smallest, prepared.views))
+        train_all(study, prepared.sweep, make_plan(prepared.sweep, smallest, prepared.views))
     (journal,) = study.journals.glob("*.arrow")
     starts = sorted(record.started for record in read_journal(journal).records)
     assert len(starts) == RUNS

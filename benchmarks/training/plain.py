@@ -19,8 +19,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from anynet_study.cli.prepared import prepare
 from anynet_study.data import DatasetView
+from anynet_study.dispatch.launch import open_sweep
 from anynet_study.training import RunSpec
 from anynet_study.training.engine import train
 from anynet_study.training.network import initial_network
@@ -34,15 +34,15 @@ def main(sweep: Path, out: Path, kind: str, threads: int, part: int, parts: int)
     if threads:
         torch.set_num_threads(threads)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    prepared = prepare(sweep, [])
+    prepared = open_sweep(sweep, [])
     batches = (
         None
         if kind == "reference"
         else LOADERS.get(kind, Resident)(
-            prepared.views["images"], prepared.planned[0].spec.recipe, device
+            prepared.views["images"], prepared.plan[0].spec.recipe, device
         )
     )
-    for run in prepared.planned[part::parts]:
+    for run in prepared.plan[part::parts]:
         view = prepared.views[run.dataset]
         if batches is None:
             result = by_reference(run.spec, view, device)

@@ -9,16 +9,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from anynet_study.cli.prepared import prepare
+from anynet_study.dispatch.launch import open_sweep
 from anynet_study.dispatch.local import train_all
 from anynet_study.study_folder import StudyFolder
 
 
 def main(sweep_file: Path, out: Path, overrides: Sequence[str]) -> None:
-    prepared = prepare(sweep_file, overrides)
+    prepared = open_sweep(sweep_file, overrides)
     study = StudyFolder(out)
     study.begin(prepared.sweep, prepared.population)
-    train_all(study, prepared.sweep, prepared.planned)
+    train_all(study, prepared.sweep, prepared.plan)
 
 
 if __name__ == "__main__":

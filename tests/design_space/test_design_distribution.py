@@ -14,6 +14,12 @@ from anynet_study.design_space.distribution import (
 )
 
 
+def probabilities(distribution: Distribution) -> np.ndarray:
+    """The probability of each value."""
+    ends = distribution.last_words.astype(np.float64) + 1
+    return np.diff(ends / 2.0**32, prepend=0.0)
+
+
 @st.composite
 def distributions(draw: st.DrawFn) -> Distribution:
     if draw(st.booleans()):
@@ -29,14 +35,14 @@ def test_log_uniform_has_the_documented_mass_function(low: int, high: int, step:
     x = np.arange(low, high + 1, step)
     mass = np.log((x + step / 2) / (x - step / 2))
     assert distribution.values.tolist() == x.tolist()
-    np.testing.assert_allclose(distribution.probabilities, mass / mass.sum(), rtol=0, atol=3e-10)
-    assert distribution.probabilities.sum() == 1
+    np.testing.assert_allclose(probabilities(distribution), mass / mass.sum(), rtol=0, atol=3e-10)
+    assert probabilities(distribution).sum() == 1
 
 
 def test_uniform_gives_all_values_the_same_mass() -> None:
     distribution = uniform([4, 1, 2])
     assert distribution.values.tolist() == [1, 2, 4]
-    np.testing.assert_allclose(distribution.probabilities, 1 / 3, rtol=0, atol=3e-10)
+    np.testing.assert_allclose(probabilities(distribution), 1 / 3, rtol=0, atol=3e-10)
 
 
 @given(distributions(), st.lists(st.integers(0, 2**32 - 1)))
@@ -59,7 +65,7 @@ def test_draws_keep_the_shape_of_the_words() -> None:
 
 def test_ranges_by_the_name_of_their_distribution() -> None:
     assert ranged("uniform", 4, 12, 4).values.tolist() == [4, 8, 12]
-    assert ranged("uniform", 4, 12, 4).probabilities == pytest.approx([1 / 3] * 3, abs=3e-10)
+    assert probabilities(ranged("uniform", 4, 12, 4)) == pytest.approx([1 / 3] * 3, abs=3e-10)
     log = ranged("log_uniform", 4, 12, 4)
     assert log.last_words.tolist() == log_uniform(4, 12, 4).last_words.tolist()
 

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 from tiny_study import TINY
 
-from anynet_study.cli.prepared import prepare
-from anynet_study.dispatch import submit
+from anynet_study.dispatch import local
 from anynet_study.dispatch.cost.devices import gpu_here, gpus_here
-from anynet_study.dispatch.submit import start_worker
-from anynet_study.dispatch.worker import job as job_module
-from anynet_study.dispatch.worker.job import Job
+from anynet_study.dispatch.job import Job
+from anynet_study.dispatch.launch import open_sweep
+from anynet_study.dispatch.local import start_worker
 
 NO_LIBRARY = "there-is-no-such-library.so"
 #: What the driver's library answers on a machine with two GPUs.
@@ -85,7 +84,7 @@ def test_each_worker_gets_a_gpu_whatever_its_name(
     monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-8c9f,MIG-12ab")
     (tmp_path / "sweep.yaml").write_text(TINY)
-    prepared = prepare(tmp_path / "sweep.yaml", [])
+    prepared = open_sweep(tmp_path / "sweep.yaml", [])
     given: list[Job] = []
 
     class Executor:
@@ -98,17 +97,17 @@ def test_each_worker_gets_a_gpu_whatever_its_name(
             given.append(work)
             return type("Started", (), {"job_id": str(len(given))})()
 
-    monkeypatch.setattr(submit.submitit, "LocalExecutor", Executor)
-    code = submit.take(prepared.study.code)
+    monkeypatch.setattr(local.submitit, "LocalExecutor", Executor)
+    code = local.take(prepared.folder.code)
     for number in range(2):
-        start_worker(prepared.study, prepared.sweep, code, [], number, attached=False)
+        start_worker(prepared.folder, prepared.sweep, code, [], number, attached=False)
     seen: list[str] = []
 
     def look(*_: object) -> int:
         seen.append(os.environ["CUDA_VISIBLE_DEVICES"])
         return 0
 
-    monkeypatch.setattr(job_module, "work", look)
+    monkeypatch.setattr("anynet_study.dispatch.worker.train_runs", look)
     for work in given:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # as submitit leaves it
         work()

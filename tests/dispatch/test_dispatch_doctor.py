@@ -15,10 +15,11 @@ import torch
 from scripted_study import command
 from tiny_study import typing_in
 
-from anynet_study.dispatch.doctor import Finding, examination, examine, files, machine
-from anynet_study.dispatch.doctor.mounts import mount_of
-from anynet_study.dispatch.doctor.slurm import PROBES
-from anynet_study.dispatch.slurm.ask import ask
+from anynet_study.dispatch import doctor
+from anynet_study.dispatch.doctor import ProbeResult, examine, machine
+from anynet_study.dispatch.doctor.machine import mount_of
+from anynet_study.dispatch.doctor.slurm_site import PROBES
+from anynet_study.dispatch.slurm.commands import ask
 from anynet_study.models.kernels import kernel
 
 CONFIG = """
@@ -63,7 +64,7 @@ def says(name: str, text: str, when: str = "") -> None:
     command(name, f'case "$*" in *{when}*) {told};; esac' if when else told)
 
 
-def found(folder: Path) -> dict[str, Finding]:
+def found(folder: Path) -> dict[str, ProbeResult]:
     return {finding.check: finding for finding in examine(folder)}
 
 
@@ -115,7 +116,7 @@ def test_without_slurm_the_rest_is_probed(site: Path) -> None:
     told = found(site)
     assert told["Slurm"].found == "none here: no such service"
     assert not {"MaxArraySize", "sacct", "partitions"} & set(told)
-    assert {"this machine", "GPUs here", "file system", *files.FILE_PROBES} <= set(told)
+    assert {"this machine", "GPUs here", "file system", *machine.FILE_PROBES} <= set(told)
 
 
 @pytest.mark.parametrize("name", ["norm.c", "_kernels.of_another_machine.so"])
@@ -164,15 +165,15 @@ def test_a_folder_without_locks_or_room(site: Path, monkeypatch: pytest.MonkeyPa
 
 def test_the_file_system_s_clock_may_be_wrong(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time()
-    monkeypatch.setattr(files.time, "time", lambda: now + 100)
-    told = files.clock(site)
+    monkeypatch.setattr(machine.time, "time", lambda: now + 100)
+    told = machine.clock(site)
     assert told.level == "problem"
     assert "differs by 9" in told.found
 
 
 def test_a_quota_that_is_exceeded(site: Path) -> None:
     says("quota", "Disk quotas for user me:\n   /home  3 GiB* 2 GiB 2 GiB 6days 10 0 0\n")
-    told = files.quota(site)
+    told = machine.quota(site)
     assert (told.level, told.found) == ("problem", "/home 3 GiB* 2 GiB 2 GiB 6days 10 0 0")
 
 
@@ -182,7 +183,7 @@ def test_a_folder_that_cannot_be_written_is_told_and_not_raised(site: Path) -> N
     assert "fsync" not in missing
     broken = {"fsync": lambda _: 1 / 0}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(examination, "FILE_PROBES", broken)
+        patch.setattr(doctor, "FILE_PROBES", broken)
         assert found(site)["fsync"].found == "could not be told: division by zero"
 
 
@@ -205,13 +206,13 @@ def test_requeueing_preemption_is_fine(site: Path, setting: str) -> None:
 
 
 def test_no_probe_of_slurm_minds_an_empty_configuration() -> None:
-    assert all(isinstance(probe({}), Finding) for probe in PROBES)
+    assert all(isinstance(probe({}), ProbeResult) for probe in PROBES)
 
 
 def test_a_command_that_is_slow_or_missing_is_an_answer(
     site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anynet_study.dispatch.slurm.ask.PATIENCE", 0.2)
+    monkeypatch.setattr("anynet_study.dispatch.slurm.commands.PATIENCE", 0.2)
     command("slow", "sleep 5")
     assert ask("slow").error == "slow does not answer"
     assert ask("no-such-command").error == "there is no no-such-command"

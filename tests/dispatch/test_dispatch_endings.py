@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from anynet_study.dispatch.endings.logs import Ending, ending
+from anynet_study.dispatch.endings import Ending, ending
 
 START = (
     "submitit INFO (2026-11-22 03:19:25,012) - Starting with JobEnvironment(job_id=5, "

@@ -10,12 +10,10 @@ import pytest
 import torch
 import yaml
 
-from anynet_study.dispatch.planned import PlannedRun
-from anynet_study.dispatch.worker import bench as work
-from anynet_study.dispatch.worker.bench import Bench
-from anynet_study.dispatch.worker.job import assignment
-from anynet_study.dispatch.worker.journals import Journals
-from anynet_study.dispatch.worker.record import Trained, turns
+from anynet_study.dispatch import worker as work
+from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.run_records import Trained, WorkerJournals, training_steps
+from anynet_study.dispatch.worker import Assignment, Worker
 from anynet_study.store import RunRecord, read_journal
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
@@ -57,11 +55,11 @@ class Place:
             StudyFolder(self.folder / name),
         )
         study.begin(sweep, sample(sweep.population))
-        given = assignment(study, sweep, torch.device("cpu"))
-        self.patch.setattr(work, "turns", self.faulty(fault))
+        given = Assignment.of(study, sweep, torch.device("cpu"))
+        self.patch.setattr(work, "training_steps", self.faulty(fault))
         self.patch.setattr(work, "step_down", lambda o, e, _: options.step_down(o, e, "cuda"))
-        with Journals(study) as journals:
-            bench, runs = Bench(given, BEGIN, journals), given.planned
+        with WorkerJournals(study) as journals:
+            bench, runs = Worker(given, BEGIN, journals), given.plan
             for dataset in dict.fromkeys(run.dataset for run in runs):
                 bench.train(run for run in runs if run.dataset == dataset)
         (path,) = study.journals.glob("*.arrow")
@@ -72,7 +70,7 @@ class Place:
         def watched(run: PlannedRun, *rest: object) -> Turns[Trained]:
             options = next(one for one in rest if isinstance(one, Options))
             self.tried.append(options)
-            trained, step = turns(run, *rest), 0  # type: ignore[arg-type]
+            trained, step = training_steps(run, *rest), 0  # type: ignore[arg-type]
             while True:
                 if (error := fault(run, options, step)) is not None:
                     raise error
@@ -178,13 +176,13 @@ def test_what_an_evaluation_lacks_memory_for_is_done_from_the_checkpoint(
 ) -> None:
     calls = 0
 
-    def evaluate(self: Bench, run: PlannedRun, network: torch.nn.Module) -> None:
+    def evaluate(self: Worker, run: PlannedRun, network: torch.nn.Module) -> None:
         nonlocal calls
         calls += 1
         if calls == 2:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
-    place.patch.setattr(Bench, "_evaluate", evaluate)
+    place.patch.setattr(Worker, "_evaluate", evaluate)
     assert numbers(place.work("disturbed")) == undisturbed
     assert calls == 6
 
@@ -227,12 +225,12 @@ def test_a_full_disk_ends_the_worker_and_is_no_failure_of_the_run(place: Place) 
 def test_an_evaluation_that_raises_is_a_failure_of_its_run_alone(place: Place) -> None:
     seen: list[str] = []
 
-    def evaluate(self: Bench, run: PlannedRun, network: torch.nn.Module) -> None:
+    def evaluate(self: Worker, run: PlannedRun, network: torch.nn.Module) -> None:
         seen.append(run.run_id)
         if run.run_id == seen[0]:
             raise KeyError("no such class")
 
-    place.patch.setattr(Bench, "_evaluate", evaluate)
+    place.patch.setattr(Worker, "_evaluate", evaluate)
     rows = place.work("evaluations")
     failed = [row for row in rows if row.status == "failed"]
     assert [(row.run_id, row.failure_kind) for row in failed] == [(seen[0], "code")]

@@ -14,22 +14,22 @@ from scripted_study import LIMIT, begun, command, killed_at, submitted
 from test_dispatch_recorded import row
 from tiny_study import Type, typing_in
 
-from anynet_study.cli.prepared import Prepared
-from anynet_study.dispatch.jobs import ledger
+from anynet_study.dispatch import ledger
+from anynet_study.dispatch.launch import OpenStudy
 from anynet_study.store import JournalWriter
 
 
 @pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prepared:
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStudy:
     return begun(tmp_path, monkeypatch)
 
 
 @pytest.fixture
-def type_(tiny: Prepared, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Type:
+def type_(tiny: OpenStudy, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Type:
     return typing_in(Path.cwd(), monkeypatch, capsys)
 
 
-def test_cancel_ends_the_jobs_that_bear_the_study_s_mark(tiny: Prepared, type_: Type) -> None:
+def test_cancel_ends_the_jobs_that_bear_the_study_s_mark(tiny: OpenStudy, type_: Type) -> None:
     token = submitted(tiny, slice(0, 6), slice(6, 12))
     mark = f"anynet-study:{token}"
     command(
@@ -46,7 +46,7 @@ def test_cancel_ends_the_jobs_that_bear_the_study_s_mark(tiny: Prepared, type_: 
     assert Path("cancelled").read_text().split() == ["7"]
 
 
-def test_cancel_leaves_an_id_that_is_another_s_by_now(tiny: Prepared, type_: Type) -> None:
+def test_cancel_leaves_an_id_that_is_another_s_by_now(tiny: OpenStudy, type_: Type) -> None:
     submitted(tiny, slice(0, 6))
     command("squeue", "echo '7_0|RUNNING|100|n1|None|anynet-study:0123456789ab'")
     command("scancel", "touch cancelled")
@@ -54,7 +54,7 @@ def test_cancel_leaves_an_id_that_is_another_s_by_now(tiny: Prepared, type_: Typ
     assert not Path("cancelled").exists()
 
 
-def test_cancel_says_in_a_line_that_scancel_failed(tiny: Prepared, type_: Type) -> None:
+def test_cancel_says_in_a_line_that_scancel_failed(tiny: OpenStudy, type_: Type) -> None:
     token = submitted(tiny, slice(0, 6))
     command("squeue", f"echo '7_0|RUNNING|100|n1|None|anynet-study:{token}'")
     command("scancel", "echo 'scancel: error: slurmctld is away' >&2; exit 1")
@@ -72,22 +72,22 @@ def worker() -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def test_cancel_waits_for_workers_of_this_machine(
-    tiny: Prepared, type_: Type, worker: "subprocess.Popen[bytes]"
+    tiny: OpenStudy, type_: Type, worker: "subprocess.Popen[bytes]"
 ) -> None:
-    entry = ledger.local_job(str(worker.pid), tiny.planned[:3].ids())
-    ledger.append(tiny.study.jobs, [entry])
+    entry = ledger.local_job(str(worker.pid), tiny.plan[:3].ids())
+    ledger.append(tiny.folder.jobs, [entry])
     assert type_("cancel", "tiny").out == "cancelled: 1 jobs that ran, 0 that waited\n"
     assert not psutil.pid_exists(worker.pid) or worker.wait(60)
     assert type_("cancel", "tiny").out.startswith("no job")
 
 
-def test_logs_finds_the_latest_job_that_was_at_a_run(tiny: Prepared, type_: Type) -> None:
+def test_logs_finds_the_latest_job_that_was_at_a_run(tiny: OpenStudy, type_: Type) -> None:
     submitted(tiny, slice(0, 6), slice(6, 12))
     run = killed_at(tiny, "7_0", 2, err="a warning\n")
     first = type_("logs", "tiny", run[:6])
     assert first.out == f"{run} digits a begins\n"
     assert first.err.endswith("7_0_0_log.err\n")
-    ledger.append(tiny.study.jobs, [slurm_job("9", [run])])
+    ledger.append(tiny.folder.jobs, [slurm_job("9", [run])])
     assert "7_0" in type_("logs", "tiny", run, "--path").out  # 9 has not begun
     killed_at(tiny, "9", 2, host="n5")
     assert type_("logs", "tiny", run, "--path").out == "studies/tiny/logs/9_0_log.out\n"
@@ -96,9 +96,9 @@ def test_logs_finds_the_latest_job_that_was_at_a_run(tiny: Prepared, type_: Type
     assert type_("logs", "tiny", "7_0", "--err").out == "a warning\n"
 
 
-def test_logs_refuses_what_is_no_job_or_run_in_a_line(tiny: Prepared, type_: Type) -> None:
+def test_logs_refuses_what_is_no_job_or_run_in_a_line(tiny: OpenStudy, type_: Type) -> None:
     submitted(tiny, slice(0, 6))
-    for name in ("zzzz", tiny.planned[0].run_id[:3], ""):
+    for name in ("zzzz", tiny.plan[0].run_id[:3], ""):
         told = type_("logs", "tiny", name)
         assert told.code == 2
         assert "no job or run of studies/tiny" in told.line
@@ -107,10 +107,10 @@ def test_logs_refuses_what_is_no_job_or_run_in_a_line(tiny: Prepared, type_: Typ
     assert "has not begun" in told.line
 
 
-def test_logs_lists_jobs_and_how_they_ended(tiny: Prepared, type_: Type) -> None:
+def test_logs_lists_jobs_and_how_they_ended(tiny: OpenStudy, type_: Type) -> None:
     submitted(tiny, slice(0, 1), slice(1, 3), slice(3, 5), slice(5, 7), slice(7, 9))
-    with JournalWriter(tiny.study.new_journal()) as writer:
-        writer.append(row(**tiny.planned[0].named()))
+    with JournalWriter(tiny.folder.new_journal()) as writer:
+        writer.append(row(**tiny.plan[0].named()))
     killed_at(tiny, "7_1", 1, err=LIMIT)
     command("squeue", "echo '7_2|RUNNING|100|n3|None|'; echo '7_3|PENDING|N/A||Priority|'")
     rows = json.loads(type_("logs", "tiny", "--json").out)

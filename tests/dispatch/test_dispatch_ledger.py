@@ -9,7 +9,7 @@ import psutil
 import pytest
 from fake_slurm import slurm_job
 
-from anynet_study.dispatch.jobs import ledger, submissions
+from anynet_study.dispatch import ledger
 from anynet_study.errors import WorkFailedError
 
 
@@ -45,7 +45,7 @@ def test_torn_lines_are_skipped(tmp_path: Path, sleeper: subprocess.Popen[bytes]
     job = ledger.local_job(str(sleeper.pid), ["a"])
     ledger.append(path, [job])
     (path / "0-elsewhere-7.jsonl").write_text('\n3\n{"job": 3, "runs": 1}\n{"job": "1", "clu')
-    assert list(ledger.read(path)) == [job]
+    assert list(ledger.submitted_jobs(path)) == [job]
 
 
 def test_no_ledger_no_jobs(tmp_path: Path) -> None:
@@ -91,9 +91,9 @@ def test_slurm_jobs_are_those_squeue_lists(tmp_path: Path, squeue: Squeue) -> No
 
 def test_tasks_of_an_array_have_its_id(tmp_path: Path, squeue: Squeue) -> None:
     path = tmp_path / "jobs"
-    token = submissions.intend(path, ["a b", "c", "d e f"])
-    submissions.settle(path, token, "12")
-    assert [job.job_id for job in ledger.read(path)] == ["12_0", "12_1", "12_2"]
+    token = ledger.intend(path, ["a b", "c", "d e f"])
+    ledger.settle(path, token, "12")
+    assert [job.job_id for job in ledger.submitted_jobs(path)] == ["12_0", "12_1", "12_2"]
     squeue("12_2|PENDING|N/A||Priority|", "12_0|RUNNING|7|n1|None|", "13_1|RUNNING|7|n1|None|")
     assert ids(ledger.live_jobs(path)) == [("12_2", ("d", "e", "f")), ("12_0", ("a", "b"))]
     assert ids(ledger.live_jobs(path, recorded=["a", "b", "e"])) == [("12_2", ("d", "e", "f"))]
@@ -104,37 +104,37 @@ def test_an_intention_whose_launcher_was_killed_is_found_by_its_token(
     tmp_path: Path, squeue: Squeue, is_array: bool
 ) -> None:
     path = tmp_path / "jobs"
-    submitted = submissions.intend(path, ["a b"], is_array)
-    submissions.intend(path, ["c"], is_array)  # its launcher died before sbatch
+    submitted = ledger.intend(path, ["a b"], is_array)
+    ledger.intend(path, ["c"], is_array)  # its launcher died before sbatch
     job_id = "5_0" if is_array else "5"
     squeue(f"{job_id}|PENDING|N/A||Priority|mine, anynet-study:{submitted}")
-    assert list(ledger.read(path)) == []
+    assert list(ledger.submitted_jobs(path)) == []
     assert ids(ledger.live_jobs(path)) == [(job_id, ("a", "b"))]
     ledger.adopt(path)
-    assert [job.job_id for job in ledger.read(path)] == [job_id]
+    assert [job.job_id for job in ledger.submitted_jobs(path)] == [job_id]
     squeue()
     assert ledger.live_jobs(path) == []
 
 
 def test_what_slurm_refused_is_no_job(tmp_path: Path, squeue: Squeue) -> None:
     path = tmp_path / "jobs"
-    token = submissions.intend(path, ["a"])
-    submissions.settle(path, token, "")
-    assert list(submissions.submissions(path)) == []
+    token = ledger.intend(path, ["a"])
+    ledger.settle(path, token, "")
+    assert list(ledger.submissions(path)) == []
 
 
 def test_launchers_at_the_same_time_write_files_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "jobs"
     script = (
-        "import sys; from pathlib import Path; from anynet_study.dispatch.jobs import submissions\n"
+        "import sys; from pathlib import Path; from anynet_study.dispatch import ledger\n"
         "for n in range(50):\n"
         "    run = f'{sys.argv[1]}-{n}'\n"
-        "    token = submissions.intend(Path(sys.argv[2]), [run] * 200)\n"
-        "    submissions.settle(Path(sys.argv[2]), token, run)\n"
+        "    token = ledger.intend(Path(sys.argv[2]), [run] * 200)\n"
+        "    ledger.settle(Path(sys.argv[2]), token, run)\n"
     )
     both = [subprocess.Popen([sys.executable, "-c", script, name, path]) for name in "xy"]
     assert [each.wait(300) for each in both] == [0, 0]
-    told = {entry.job_id: entry.tasks for entry in submissions.submissions(path)}
+    told = {entry.job_id: entry.tasks for entry in ledger.submissions(path)}
     assert told == {f"{name}-{n}": (f"{name}-{n}",) * 200 for name in "xy" for n in range(50)}
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from anynet_study.dispatch.journal_reader import JournalReader
-from anynet_study.dispatch.recorded import Again, Recorded
+from anynet_study.dispatch.recorded import JournalReader, Recorded, Retry
 from anynet_study.store import (
     EvaluationRecord,
     EvaluationWriter,
@@ -37,6 +36,21 @@ def row(run_id: str, status: str = "completed", **changes: Any) -> RunRecord:
     return RunRecord(run_id=run_id, status=status, **fields | changes)  # type: ignore[arg-type]
 
 
+def evaluation_row(run_id: str, evaluation_id: str, **changes: Any) -> EvaluationRecord:
+    fields: dict[str, Any] = {
+        "evaluation": "blurred",
+        "identity": "{}",
+        "images": 1,
+        "loss": 1.0,
+        "top1": 0.0,
+        "top5": 0.0,
+        "seconds": 4.0,
+        "started": 1.0,
+        "host": "n1",
+    }
+    return EvaluationRecord(run_id=run_id, evaluation_id=evaluation_id, **fields | changes)
+
+
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterator[JournalWriter]:
     with JournalWriter(tmp_path / "one.arrow") as journal:
@@ -56,58 +70,45 @@ def test_a_reader_follows_journals_as_they_grow(tmp_path: Path, writer: JournalW
     assert recorded.runs == finished_runs(tmp_path)
     assert list(recorded.failures) == ["b", "c"]
     assert {run: failure.kind for run, failure in recorded.failed().items()} == {"c": "oom"}
-    assert reader.spent == {"cpu": 6.0, "H200": 2.0}
-    assert sorted(reader.ended) == [102.0, 102.0, 102.0, 202.0]
+    assert reader.records == 4
+    assert reader.throughput(202.0).hours == {"cpu": 6.0 / 3600, "H200": 2.0 / 3600}
+    assert sorted(reader.timings()["ended"]) == [102.0, 102.0, 102.0, 202.0]
 
 
 def test_further_evaluations_cost_time_of_the_device_that_made_them(tmp_path: Path) -> None:
-    def evaluation(number: int) -> EvaluationRecord:
-        return EvaluationRecord(
-            run_id="a",
-            evaluation="blurred",
-            evaluation_id=f"{number:016x}",
-            identity="{}",
-            images=1,
-            loss=1.0,
-            top1=0.0,
-            top5=0.0,
-            seconds=4.0,
-            started=1.0,
-            host="n1",
-        )
-
     reader = JournalReader(tmp_path)
     for number, (worker, device) in enumerate([("n1-7", "H200"), ("n2-7", "cpu"), ("n3-9", "")]):
         if device:
             with JournalWriter(tmp_path / f"{worker}-{number}.arrow") as runs:
                 runs.append(row(f"r{number}", device=device, seconds=20.0 - number))
         with EvaluationWriter(tmp_path / f"{worker}-{number + 5}.evaluations.arrow") as tests:
-            tests.append(evaluation(2 * number))
-            tests.append(evaluation(2 * number + 1))
+            tests.append(evaluation_row("a", f"{2 * number:016x}"))
+            tests.append(evaluation_row("a", f"{2 * number + 1:016x}"))
         reader.read()
-    assert reader.pace().spent == {"H200": 20.0 + 8.0 + 8.0, "cpu": 19.0 + 8.0}
+    hours = reader.throughput(0.0).hours
+    assert hours == pytest.approx({"H200": 36.0 / 3600, "cpu": 27.0 / 3600})
 
 
 def test_a_look_reads_only_what_is_new(
     tmp_path: Path, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anynet_study.dispatch import journal_reader
+    from anynet_study.dispatch import recorded
 
     seen: list[int] = []
 
-    def counting(*arguments: Any) -> Iterator[Any]:
-        for frames, columns in blocks(*arguments):
-            seen.append(len(columns))
-            yield frames, columns
+    def counting(*arguments: Any) -> Any:
+        table = read_journals(*arguments)
+        seen.append(len(table))
+        return table
 
-    blocks = journal_reader.journal_blocks
-    monkeypatch.setattr(journal_reader, "journal_blocks", counting)
+    read_journals = recorded.read_journals
+    monkeypatch.setattr(recorded, "read_journals", counting)
     reader = JournalReader(tmp_path)
     for number in range(5):
         writer.append(row(f"r{number}"))
         reader.read()
         reader.read()
-    assert seen == [1] * 5
+    assert seen == [1, 0] * 5
 
 
 def test_a_torn_tail_is_read_once_it_is_whole(tmp_path: Path) -> None:
@@ -134,7 +135,10 @@ def test_failures_are_in_the_order_in_which_they_ended(
         other.append(row("a", "failed", started=900.0, failure_kind="oom", host="n9"))
     writer.append(row("a", "failed", started=100.0))
     recorded = Recorded.read(tmp_path)
-    assert [(it.kind, it.host) for it in recorded.failures["a"]] == [("node", "n1"), ("oom", "n9")]
+    assert [(failure.kind, failure.host) for failure in recorded.failures["a"]] == [
+        ("node", "n1"),
+        ("oom", "n9"),
+    ]
 
 
 @pytest.mark.parametrize(("known", "over"), [(0, True), (1, False), (2, False)])
@@ -143,6 +147,26 @@ def test_a_retry_is_over_with_one_more_failure(
 ) -> None:
     writer.append(row("a", "failed"))
     recorded = Recorded.read(tmp_path)
-    assert recorded._has("a", (), {"a": Again(known)}) is over
-    assert recorded._has("a", (), {"b": Again(known)})
+    assert recorded._has("a", (), {"a": Retry(known)}) is over
+    assert recorded._has("a", (), {"b": Retry(known)})
     assert not recorded._has("b", (), {})
+
+
+@pytest.mark.parametrize(
+    ("runs", "rate"),
+    [
+        ([], None),
+        ([(1000, 8000), (9890, 10)], 2.0),
+        ([(0, 100)], 0.0),
+        ([(9100, 300), (9690, 10)], 8.0),
+        ([(9100, 300), (9690, 10), (9999, 0)], 8.0),  # the last is a worker's death
+    ],
+)
+def test_the_pace_is_that_of_the_last_hour_or_less(
+    tmp_path: Path, writer: JournalWriter, runs: list[tuple[int, int]], rate: float | None
+) -> None:
+    for number, (started, seconds) in enumerate(runs):
+        writer.append(row(f"r{number}", started=float(started), seconds=float(seconds)))
+    reader = JournalReader(tmp_path)
+    reader.read()
+    assert reader.throughput(10_000.0).runs_per_hour == rate

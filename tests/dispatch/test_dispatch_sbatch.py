@@ -1,4 +1,4 @@
-"""The call of sbatch: what its refusals mean, and what it does not inherit."""
+"""The call of sbatch, its refusals and what it inherits; and what a site tells of itself."""
 
 import time
 from pathlib import Path
@@ -12,6 +12,7 @@ from anynet_study.dispatch.slurm.sbatch import (
     sbatch,
     submission_environment,
 )
+from anynet_study.dispatch.slurm.site import Site
 
 
 @pytest.fixture
@@ -93,5 +94,30 @@ def test_what_a_job_s_shell_holds_is_left_out() -> None:
     }
     kept = {"SLURM_CONF": "/etc/slurm.conf", "PATH": "/bin", "SBATCH_QOS": "long"}
     clean = submission_environment({**inherited, **kept, "GLIBC_TUNABLES": "a=1"}, ["time"])
-    assert clean == {**kept, "GLIBC_TUNABLES": "a=1:glibc.malloc.hugetlb=1"}
+    assert clean == {**kept, "GLIBC_TUNABLES": "a=1"}
     assert "SBATCH_QOS" not in submission_environment(kept, ["qos"])
+
+
+def program(path: Path, *lines: str) -> None:
+    told = path.with_suffix(".txt")
+    told.write_text("".join(f"{line}\n" for line in lines))
+    path.write_text(f"#!/bin/sh\ncat {told}\n")
+    path.chmod(0o755)
+
+
+def test_limits_are_the_site_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    program(tmp_path / "scontrol", "MaxArraySize            = 11", "MaxDBDMsgs = 20012")
+    partitions = ("main*|1-12:00:00", "short|30:00", "free|infinite", "long|10-00:00:00")
+    program(tmp_path / "sinfo", *partitions, "tiny|2:30:00")
+    site = Site.ask()
+    assert site.array_size == 11
+    asked = ("", "main", "short", "free", "long", "tiny", "short,tiny", "short,free", "unknown")
+    limits = [site.longest(partition) for partition in asked]
+    assert limits == [2160, 2160, 30, None, 14400, 150, 150, None, None]
+
+
+def test_without_a_slurm_they_are_the_usual_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert Site.ask() == Site()
+    assert Site().array_size == 1001

@@ -1,57 +1,58 @@
-"""How far a study is: counts against records and jobs written by hand."""
+"""How far a study is, and when it will be done: against records and jobs written by hand."""
 
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_slurm import slurm_job
+from hypothesis import given
+from hypothesis import strategies as st
 from test_dispatch_recorded import row
 from tiny_study import TINY, Type, typing_in
 
-from anynet_study.cli.prepared import Prepared, prepare
-from anynet_study.dispatch.jobs import ledger
-from anynet_study.dispatch.jobs.ledger import LiveJob, SubmittedJob
-from anynet_study.dispatch.journal_reader import JournalReader
-from anynet_study.dispatch.progress.status import Jobs, Status, study_status
-from anynet_study.dispatch.progress.throughput import Pace
+from anynet_study.dispatch import ledger
+from anynet_study.dispatch.launch import OpenStudy, open_sweep
+from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
+from anynet_study.dispatch.recorded import JournalReader
+from anynet_study.dispatch.status import Jobs, Left, Status, eta, study_status
 from anynet_study.store import JournalWriter
 
 NOW = 10_000.0
 
 
 @pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prepared:
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStudy:
     """A study of 4 architectures on 3 datasets that has begun."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
     (tmp_path / "tiny.yaml").write_text(TINY)
-    prepared = prepare(tmp_path / "tiny.yaml", [])
-    prepared.study.begin(prepared.sweep, prepared.population)
+    prepared = open_sweep(tmp_path / "tiny.yaml", [])
+    prepared.folder.begin(prepared.sweep, prepared.population)
     return prepared
 
 
-def journal(tiny: Prepared, runs: Iterable[int], status: str = "completed", **more: Any) -> None:
+def journal(tiny: OpenStudy, runs: Iterable[int], status: str = "completed", **more: Any) -> None:
     """Record the runs at these places of the plan."""
-    with JournalWriter(tiny.study.new_journal()) as writer:
+    with JournalWriter(tiny.folder.new_journal()) as writer:
         for number in runs:
-            writer.append(row(**tiny.planned[number].named() | {"status": status} | more))
+            writer.append(row(**tiny.plan[number].named() | {"status": status} | more))
 
 
-def job(tiny: Prepared, number: int, runs: Iterable[int], at: float = 9000.0) -> SubmittedJob:
-    ids = " ".join(tiny.planned[place].run_id for place in runs)
+def job(tiny: OpenStudy, number: int, runs: Iterable[int], at: float = 9000.0) -> SubmittedJob:
+    ids = " ".join(tiny.plan[place].run_id for place in runs)
     return SubmittedJob(f"7_{number}", "slurm", "login", at, ids)
 
 
-def status(tiny: Prepared, jobs: Jobs = Jobs()) -> Status:  # noqa: B008
-    reader = JournalReader(tiny.study.journals)
-    return study_status(tiny.planned, reader.read(), jobs, reader.pace(), NOW)
+def status(tiny: OpenStudy, jobs: Jobs = Jobs()) -> Status:  # noqa: B008
+    reader = JournalReader(tiny.folder.journals)
+    return study_status(tiny.plan, reader.read(), jobs, reader.throughput(NOW), NOW)
 
 
-def test_runs_by_how_they_ended_and_failures_by_kind(tiny: Prepared) -> None:
+def test_runs_by_how_they_ended_and_failures_by_kind(tiny: OpenStudy) -> None:
     journal(tiny, [0, 1, 2, 3])
     journal(tiny, [4], "diverged", error=90.0)
     journal(tiny, [5, 6], "failed", failure_kind="oom")
@@ -62,10 +63,10 @@ def test_runs_by_how_they_ended_and_failures_by_kind(tiny: Prepared) -> None:
     assert now.failures == {"oom": 2, "node": 1}
     assert (now.rows_complete, now.rows) == (2, 4)
     assert now.datasets == {"digits": (3, 4), "digits-2": (3, 4), "blobs": (2, 4)}
-    assert (now.jobs, now.unassigned, now.under_way) == (0, 4, False)
+    assert (now.jobs, now.unassigned, now.is_active) == (0, 4, False)
 
 
-def test_runs_are_running_queued_or_in_no_job(tiny: Prepared) -> None:
+def test_runs_are_running_queued_or_in_no_job(tiny: OpenStudy) -> None:
     journal(tiny, [0])
     jobs = [job(tiny, 0, [0, 1, 2]), job(tiny, 1, [3, 4]), job(tiny, 2, [5, 6])]
     live = [LiveJob(jobs[0], "running", 9500.0, "n1"), LiveJob(jobs[1], "pending", None, "", "QOS")]
@@ -73,45 +74,35 @@ def test_runs_are_running_queued_or_in_no_job(tiny: Prepared) -> None:
     assert (now.running, now.queued, now.unassigned) == (2, 2, 7)
     assert (now.jobs, now.jobs_running, now.jobs_queued, now.queue_reason) == (2, 1, 1, "QOS")
     assert now.jobs_lost == 1
-    assert now.under_way
-    seconds = tiny.planned.seconds()
+    assert now.is_active
+    seconds = tiny.plan.seconds()
     assert now.eta_seconds is not None
     assert now.eta_seconds <= seconds[1:5].sum()
     assert now.eta_assumes == "queued jobs follow the 1 job that runs now"
 
 
-def test_a_job_is_not_lost_whose_runs_another_has(tiny: Prepared) -> None:
+def test_a_job_is_not_lost_whose_runs_another_has(tiny: OpenStudy) -> None:
     again = job(tiny, 1, [1, 2])
     now = status(tiny, Jobs([LiveJob(again, "running", 9.0)], [job(tiny, 0, [1, 2]), again]))
     assert now.jobs_lost == 0
 
 
-def test_a_failed_run_that_a_later_job_has_is_under_way(tiny: Prepared) -> None:
+def test_a_failed_run_that_a_later_job_has_is_under_way(tiny: OpenStudy) -> None:
     journal(tiny, range(12), "failed", started=5000.0)
     before, after = job(tiny, 0, [0], 4000.0), job(tiny, 1, [1], 6000.0)
-    live = [LiveJob(each, "running", 9000.0) for each in (before, after)]
+    live = [LiveJob(submitted, "running", 9000.0) for submitted in (before, after)]
     now = status(tiny, Jobs(live, [before, after]))
     assert (now.failed, now.running, now.unassigned) == (12, 1, 0)
 
 
-@pytest.mark.parametrize(
-    ("ended", "began", "rate"),
-    [([], float("inf"), None), ([9000, 9900], 1000, 2.0), ([100], 0, 0.0), ([9400, 9700], 9100, 8)],
-)
-def test_the_pace_is_that_of_the_last_hour_or_less(
-    ended: list[float], began: float, rate: float | None
-) -> None:
-    assert Pace(ended, began, {}).runs_per_hour(NOW) == rate
-
-
-def test_cost_is_by_device(tiny: Prepared) -> None:
+def test_cost_is_by_device(tiny: OpenStudy) -> None:
     journal(tiny, [0, 1], seconds=1800.0)
     journal(tiny, [2], "failed", seconds=900.0, device="NVIDIA H200")
     assert status(tiny).hours == {"cpu": 1.0, "NVIDIA H200": 0.25}
 
 
 @pytest.fixture
-def type_(tiny: Prepared, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Type:
+def type_(tiny: OpenStudy, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Type:
     monkeypatch.setenv("COLUMNS", "80")
     return typing_in(Path.cwd(), monkeypatch, capsys)
 
@@ -126,12 +117,12 @@ def squeue(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
 
 
 def test_status_shows_all_within_80_columns(
-    tiny: Prepared, type_: Type, monkeypatch: pytest.MonkeyPatch
+    tiny: OpenStudy, type_: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal(tiny, [0, 1], seconds=1800.0, started=time.time() - 2000)
     journal(tiny, [2], "failed", failure_kind="oom", started=time.time() - 1000)
-    ids = [[run.run_id for run in tiny.planned[a:b]] for a, b in ((3, 6), (6, 9))]
-    ledger.append(tiny.study.jobs, [slurm_job(f"{n}", runs) for n, runs in enumerate(ids)])
+    ids = [[run.run_id for run in tiny.plan[a:b]] for a, b in ((3, 6), (6, 9))]
+    ledger.append(tiny.folder.jobs, [slurm_job(f"{n}", runs) for n, runs in enumerate(ids)])
     squeue(monkeypatch, "echo '1|PENDING|N/A||Priority|'")
     told = type_("status", "tiny")
     assert told.code == 0
@@ -148,20 +139,20 @@ def test_status_shows_all_within_80_columns(
 
 @pytest.mark.parametrize("reason", ["JobHeldUser", "launch failed requeued held"])
 def test_jobs_that_nobody_will_start_are_named(
-    tiny: Prepared, type_: Type, monkeypatch: pytest.MonkeyPatch, reason: str
+    tiny: OpenStudy, type_: Type, monkeypatch: pytest.MonkeyPatch, reason: str
 ) -> None:
-    runs = [run.run_id for run in tiny.planned]
-    ledger.append(tiny.study.jobs, [slurm_job(f"{n}", [runs[n]]) for n in range(2)])
+    runs = [run.run_id for run in tiny.plan]
+    ledger.append(tiny.folder.jobs, [slurm_job(f"{n}", [runs[n]]) for n in range(2)])
     squeue(monkeypatch, f"echo '0|PENDING|N/A||Priority|'; echo '1|PENDING|N/A||{reason}|'")
     lines = type_("status", "tiny").out.splitlines()
     assert "held by Slurm: 1 job; to let them go on: scontrol release 1" in lines
 
 
 def test_a_silent_squeue_hides_nothing_else(
-    tiny: Prepared, type_: Type, monkeypatch: pytest.MonkeyPatch
+    tiny: OpenStudy, type_: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal(tiny, [0, 1])
-    ledger.append(tiny.study.jobs, [slurm_job("1", [tiny.planned[3].run_id])])
+    ledger.append(tiny.folder.jobs, [slurm_job("1", [tiny.plan[3].run_id])])
     squeue(monkeypatch, "echo slurmctld is away >&2; exit 1")
     told = type_("status", "tiny", "--json")
     assert told.code == 0
@@ -172,13 +163,13 @@ def test_a_silent_squeue_hides_nothing_else(
 
 
 def test_watching_ends_when_no_job_is_left(
-    tiny: Prepared, type_: Type, monkeypatch: pytest.MonkeyPatch
+    tiny: OpenStudy, type_: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger.append(tiny.study.jobs, [slurm_job("1", [tiny.planned[3].run_id])])
+    ledger.append(tiny.folder.jobs, [slurm_job("1", [tiny.plan[3].run_id])])
     squeue(monkeypatch, "test -e ran || { touch ran; echo '1|RUNNING|100|n1|None|'; }")
     looks = [
-        json.loads(it)
-        for it in type_("status", "tiny", "--watch", "--every", 1, "--json").out.splitlines()
+        json.loads(line)
+        for line in type_("status", "tiny", "--watch", "--every", 1, "--json").out.splitlines()
     ]
     assert [look["jobs_running"] for look in looks] == [1, 0]
     assert [look["jobs_lost"] for look in looks] == [0, 1]
@@ -188,10 +179,81 @@ def test_watching_ends_when_no_job_is_left(
     assert type_("status", "tiny", "--watch", "--every", 0).code == 2
 
 
-def test_collect_and_run_say_failures_by_kind(tiny: Prepared, type_: Type) -> None:
+def test_collect_and_run_say_failures_by_kind(tiny: OpenStudy, type_: Type) -> None:
     journal(tiny, range(2, 12))
     journal(tiny, [0, 1], "failed", failure_kind="code")
     assert type_("collect", "tiny").out.endswith("12 of 12 planned runs, 2 failed (code 2)\n")
     told = type_("run", "tiny.yaml", "--resamples", 100)
     assert told.code == 1
     assert "2 of 12 runs failed (code 2; the report says why)" in told.err
+
+
+def queued(number: int, runs: Sequence[str], started: float | None = None) -> LiveJob:
+    submitted = SubmittedJob(str(number), "slurm", "login", 0.0, " ".join(runs))
+    return LiveJob(submitted, "pending" if started is None else "running", started)
+
+
+def of(left: dict[str, float]) -> Left:
+    return lambda runs: [left[run_id] for run_id in runs if run_id in left]
+
+
+def seconds(jobs: Sequence[LiveJob], left: dict[str, float], now: float = 0.0) -> float | None:
+    found = eta(jobs, of(left), {}, now)
+    assert found is not None
+    return found.seconds
+
+
+def test_running_jobs_alone_end_with_the_longest() -> None:
+    left = {"a": 10.0, "b": 20.0, "c": 50.0}
+    assert seconds([queued(1, "ab", 0.0), queued(2, "c", 0.0)], left) == 50.0
+
+
+def test_the_run_under_way_has_been_at_it_since_the_last_ended() -> None:
+    left = {"b": 20.0, "c": 30.0}
+    jobs, ended = [queued(1, "abc", 1000.0)], {"a": 1009.0}
+    soon, late = eta(jobs, of(left), ended, 1014.0), eta(jobs, of(left), ended, 9999.0)
+    assert soon is not None
+    assert late is not None
+    assert soon.seconds == 20 + 30 - 5
+    assert late.seconds == 30.0  # the one under way may end at any moment, as far as is known
+
+
+def test_queued_jobs_follow_where_a_job_ends_first() -> None:
+    left = {"a": 10.0, "b": 30.0, "c": 25.0, "d": 10.0}
+    jobs = [queued(1, "a", 0.0), queued(2, "b", 0.0), queued(3, "c"), queued(4, "d")]
+    assert seconds(jobs, left) == 40.0  # c from 10 to 35, d from 30 to 40
+    found = eta(jobs, of(left), {}, 0.0)
+    assert found is not None
+    assert found.work == 75.0
+    assert found.assumes == "queued jobs follow the 2 jobs that run now"
+
+
+def test_while_none_runs_it_is_not_known_when_one_will() -> None:
+    found = eta([queued(1, "ab"), queued(2, "c")], of({"a": 1.0, "b": 2.0, "c": 3.0}), {}, 0.0)
+    assert found is not None
+    assert (found.seconds, found.work) == (None, 6.0)
+    assert eta([], of({"a": 1.0}), {}, 0.0) is None
+
+
+def test_a_job_that_is_only_about_to_exit_takes_no_time() -> None:
+    assert seconds([queued(1, "ab", 0.0)], {}) == 0.0
+
+
+@given(
+    running=st.lists(st.integers(0, 20), min_size=1, max_size=4),
+    waiting=st.lists(st.integers(0, 20), max_size=6),
+)
+def test_as_a_simulation_second_by_second(running: list[int], waiting: list[int]) -> None:
+    lengths = [*running, *waiting]
+    left = {f"r{n}": float(length) for n, length in enumerate(lengths)}
+    jobs = [queued(n, [f"r{n}"], 0.0 if n < len(running) else None) for n in range(len(lengths))]
+    slots, queue, clock = list(running), list(waiting), 0
+    while True:
+        slots = [queue.pop(0) if slot == 0 and queue else slot for slot in slots]
+        while queue and 0 in slots:
+            slots[slots.index(0)] = queue.pop(0)
+        if not any(slots):
+            break
+        slots = [max(0, slot - 1) for slot in slots]
+        clock += 1
+    assert seconds(jobs, left) == clock

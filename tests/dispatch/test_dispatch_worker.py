@@ -1,111 +1,255 @@
-"""A worker's list: what others have done by now is left out, and what was short comes last."""
+"""A worker's work: pretraining, further evaluations, what is kept, what is done again."""
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
-from test_dispatch_recorded import row
-from tiny_study import TINY
+import yaml
 
-from anynet_study.cli.prepared import Prepared, prepare
-from anynet_study.dispatch import journal_reader
-from anynet_study.dispatch.planned import PlannedRun
-from anynet_study.dispatch.recorded import Again, Recorded
-from anynet_study.dispatch.worker import job as worker
-from anynet_study.dispatch.worker.bench import Bench
-from anynet_study.dispatch.worker.job import Job
-from anynet_study.dispatch.worker.signals import Interruption
-from anynet_study.store import JournalWriter
-from anynet_study.training.options import Options, with_less_memory
+from anynet_study.dispatch import worker as worker_module
+from anynet_study.dispatch.recorded import Failure, Recorded, Retry
+from anynet_study.dispatch.run_records import WorkerJournals, evaluation_of
+from anynet_study.dispatch.worker import Assignment, Worker
+from anynet_study.store import EvaluationRecord, RunRecord, read_evaluations, read_journal
+from anynet_study.study_folder import StudyFolder, sample
+from anynet_study.sweep import Sweep
+from anynet_study.training.checkpoint import InterruptedRunError
+from anynet_study.training.network import Weights, load_weights
+from anynet_study.training.options import Options
+
+SWEEP = """
+name: work
+population:
+  space: {base: anynetx, depths: [1, 2], widths: [8, 32], stem: cifar, stem_width: 8}
+  count: 1
+  resolution: 8
+  classes: 10
+source: digits
+datasets:
+  digits: {per_class: 20}
+  digits-2: {base: digits, classes: 2, per_class: 20}
+  blobs: {per_class: 20}
+recipes:
+  scratch: {epochs: 1, batch_size: 16, crop: none, flip: false, datasets: [digits, blobs]}
+  tuned: {steps: 3, batch_size: 16, crop: none, pretrained: digits, datasets: [digits-2]}
+  probe:
+    {steps: 3, batch_size: 16, crop: none, pretrained: digits, trained: head, datasets: [blobs]}
+evaluations:
+  mirrored: {transform: horizontal_flip}
+  four: {classes: 4, datasets: [digits]}
+"""
+RUNS = [("digits", "scratch"), ("blobs", "scratch"), ("digits-2", "tuned"), ("blobs", "probe")]
 
 
 class Place:
-    """A study of 12 runs; `done` are those that a worker began, with the options it began with."""
+    """A study, worked at in this process."""
 
-    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
-        patch.chdir(folder)
-        patch.setenv("ANYNET_DATA", str(folder / "data"))
-        Path("tiny.yaml").write_text(TINY)
-        self.prepared: Prepared = prepare(Path("tiny.yaml"), [])
-        self.study = self.prepared.study
-        self.study.begin(self.prepared.sweep, self.prepared.population)
-        self.done: list[tuple[str, Options]] = []
-        self.ids = self.prepared.planned.ids()
-        train = Bench.train
+    def __init__(self, folder: Path) -> None:
+        self.study = StudyFolder(folder)
+        self.begin(yaml.safe_load(SWEEP))
 
-        def watched(bench: Bench, cohort: Iterable[PlannedRun], begin: Options | None) -> None:
-            runs = list(cohort)
-            self.done += [(run.run_id, begin or Options()) for run in runs]
-            train(bench, runs, begin)
-            self.meanwhile()
+    def begin(self, content: dict[str, object]) -> None:
+        self.sweep = Sweep.model_validate(content)
+        self.study.begin(self.sweep, sample(self.sweep.population))
 
-        patch.setattr(Bench, "train", watched)
-        patch.setattr(worker, "LOOK_SHARE", 1e9)  # looks however long that takes
+    def work(self, steps: int | None = None, stop: Callable[[], bool] | None = None) -> None:
+        """Do what is missing; `steps`: be told to stop after so many, or else by `stop`."""
+        given = Assignment.of(self.study, self.sweep, torch.device("cpu"))
+        done = 0
 
-    def meanwhile(self) -> None:
-        """What happens elsewhere while a cohort is trained."""
+        def counted() -> bool:
+            nonlocal done
+            done += 1
+            return done == steps
 
-    def work(self, ids: Iterable[str], again: dict[str, Again] | None = None) -> int:
-        text = self.prepared.sweep.to_yaml()
-        job = Job(str(self.study.folder), "data", text, tuple(ids), again or {})
-        return worker.work(job, Interruption())
+        with WorkerJournals(self.study) as journals:
+            bench = Worker(given, Options(at_once=1), journals, stop or counted)
+            for run in given.recorded.todo(given.plan):
+                bench.train([run])
 
-    def record(self, *ids: str, status: str = "completed") -> None:
-        """Another worker's records."""
-        with JournalWriter(self.study.new_journal()) as writer:
-            for run in self.prepared.planned.find(ids):
-                writer.append(row(**run.named(), status=status, started=1.0))
+    def rows(self) -> list[RunRecord]:
+        paths = sorted(self.study.journals.glob("*[0-9].arrow"))
+        return [row for path in paths for row in read_journal(path).records]
+
+    def evaluations(self) -> list[EvaluationRecord]:
+        paths = sorted(self.study.journals.glob("*.evaluations.arrow"))
+        return [row for path in paths for row in read_evaluations(path).records]
+
+    def weights(self, row: RunRecord) -> Weights | None:
+        return load_weights(self.study.weights(row.run_id), row.run_id)
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
     torch.set_num_threads(1)
-    return Place(tmp_path, monkeypatch)
+    return Place(tmp_path / "study")
 
 
-def test_what_another_worker_has_recorded_meanwhile_is_not_done_again(place: Place) -> None:
-    first, second, third, fourth = place.ids[:4]
-    place.meanwhile = lambda: place.record(second, third)  # type: ignore[method-assign]
-    assert place.work([first, second, third, fourth]) == 4
-    assert [run_id for run_id, _ in place.done] == [first, fourth]
-    assert set(Recorded.read(place.study.journals).runs) == {first, second, third, fourth}
-
-
-def test_a_look_is_left_out_where_it_would_take_long(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker, "LOOK_SHARE", 1e-9)
-    looks: list[int] = []
-    read = journal_reader.JournalReader.read
-    monkeypatch.setattr(
-        journal_reader.JournalReader, "read", lambda it: (looks.append(1), read(it))[1]
+def test_runs_that_start_from_others_come_after_them_and_from_their_weights(place: Place) -> None:
+    place.sweep = place.sweep.model_copy(
+        update={"launch": place.sweep.launch.model_copy(update={"keep": "weights"})}
     )
-    place.work(place.ids[:3])
-    assert len(looks) == 2  # at its beginning, and before the first run
-    assert len(place.done) == 3
+    place.work()
+    rows = place.rows()
+    assert [(row.dataset, row.recipe) for row in rows] == RUNS
+    assert [row.status for row in rows] == ["completed"] * 4
+    digits, _, tuned, probe = (place.weights(row) or {} for row in rows)
+    body = [name for name in digits if not name.startswith("head.")]
+    assert all(torch.equal(probe[name], digits[name]) for name in body)
+    assert not any(torch.equal(tuned[name], digits[name]) for name in body if "0.0.weight" in name)
+    assert len(rows[2].curves["test_top1"]) == 2  # 3 steps: an epoch of 2, and half of one
 
 
-def test_runs_that_were_short_of_memory_come_last_with_less_of_it(place: Place) -> None:
-    short, shorter, fine = place.ids[:3]
-    place.record(short, shorter, status="failed")
-    place.work(place.ids[:3], {shorter: Again(1, 2), short: Again(1, 1)})
-    assert [run_id for run_id, _ in place.done] == [fine, short, shorter]
-    assert [options.recompute for _, options in place.done] == [False, False, True]
-    statuses = Recorded.read(place.study.journals).runs
-    assert [statuses[run_id] for run_id in place.ids[:3]] == ["completed"] * 3
+def test_a_missing_start_is_trained_again_and_gives_the_same(place: Place) -> None:
+    place.work()
+    before = {(row.dataset, row.recipe): row for row in place.rows()}
+    kept = place.study.weights(before["digits", "scratch"].run_id)
+    assert [path.name for path in kept.parent.iterdir()] == [kept.name]  # others are not wanted
+    kept.write_bytes(b"damaged")
+    forget = [*place.study.journals.iterdir()]
+    for path in forget:
+        path.unlink()
+    place.work()
+    for row in place.rows():
+        assert np.array_equal(row.predictions, before[row.dataset, row.recipe].predictions)
 
 
-def test_a_job_that_comes_back_does_not_try_again_what_failed_in_it(place: Place) -> None:
-    run = place.ids[0]
-    place.record(run, status="failed")
-    place.record(run, status="failed")
-    assert place.work([run], {run: Again(1)}) == 0
-    assert place.done == []
+def test_evaluations_are_rows_of_the_runs_they_make_sense_for(place: Place) -> None:
+    place.work()
+    runs = {row.run_id: row for row in place.rows()}
+    rows = place.evaluations()
+    found = sorted((runs[row.run_id].dataset, row.evaluation) for row in rows)
+    mirrored = [(dataset, "mirrored") for dataset, _ in RUNS]
+    assert found == sorted([*mirrored, ("digits", "four")])
+    (four,) = [row for row in rows if row.evaluation == "four"]
+    (whole,) = [row for row in runs.values() if (row.dataset, row.recipe) == RUNS[0]]
+    assert four.images < len(whole.predictions)
+    assert len(set(four.predictions.tolist())) <= 4
+    place.work()  # nothing is left to do
+    assert len(place.evaluations()) == len(rows)
 
 
-def test_steps_of_less_memory() -> None:
-    begin = Options(at_once=4)
-    assert with_less_memory(begin, 0) == begin
-    assert with_less_memory(begin, 1) == Options(at_once=1)
-    assert with_less_memory(begin, 5) == Options(at_once=1, resident=False, recompute=True)
+@pytest.mark.parametrize("keep", ["nothing", "weights"])
+def test_an_evaluation_added_later_needs_the_weights(
+    place: Place, keep: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = yaml.safe_load(SWEEP) | {"launch": {"keep": keep}, "evaluations": {}}
+    place.begin(content)
+    place.work()
+    before = [row.run_id for row in place.rows()]
+    assert place.evaluations() == []
+    capsys.readouterr()
+    place.begin(content | {"evaluations": {"upside-down": {"transform": "vertical_flip"}}})
+    place.work()
+    trained = capsys.readouterr().out.count(" begins\n")
+    assert trained == (0 if keep == "weights" else 3)  # that of digits was kept for the others
+    assert [row.run_id for row in place.rows()] == before  # the results stay as they are
+    assert {row.run_id for row in place.evaluations()} == set(before)
+    at_once = Place(place.study.folder.parent / "at-once")
+    at_once.begin(content | {"evaluations": {"upside-down": {"transform": "vertical_flip"}}})
+    at_once.work()
+    losses = [{row.run_id: row.loss for row in there.evaluations()} for there in (place, at_once)]
+    assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize("steps", [1, 3, 12])
+def test_told_to_stop_it_saves_and_goes_on_as_if_nothing_was(place: Place, steps: int) -> None:
+    with pytest.raises(InterruptedRunError):
+        place.work(steps)
+    assert len(list(place.study.checkpoints.glob("*.pt"))) == 1
+    place.work()
+    assert list(place.study.checkpoints.iterdir()) == []
+    again = Place(place.study.folder.parent / "undisturbed")
+    again.work()
+    for row, other in zip(place.rows(), again.rows(), strict=True):
+        assert row.run_id == other.run_id
+        assert np.array_equal(row.predictions, other.predictions)
+        assert row.error == other.error
+    pairs = zip(place.evaluations(), again.evaluations(), strict=True)
+    assert all((a.loss, a.top1) == (b.loss, b.top1) for a, b in pairs)
+
+
+@pytest.mark.parametrize("at", [0, 1, 4])
+def test_told_to_stop_while_it_evaluates_it_leaves_and_evaluates_the_rest(
+    place: Place, at: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Other runs of a GPU wait meanwhile, and are to be saved in time."""
+    asked = 0
+
+    def evaluated(*given: object) -> EvaluationRecord:
+        nonlocal asked
+        asked += 1
+        return evaluation_of(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(worker_module, "evaluation_of", evaluated)
+    steps = 0
+
+    def stop() -> bool:
+        nonlocal steps
+        steps += 1
+        return asked == at and steps > 12  # once the first run is trained
+
+    with pytest.raises(InterruptedRunError):
+        place.work(stop=stop)
+    before = [(row.run_id, row.evaluation) for row in place.evaluations()]
+    assert len(before) == at
+    assert len(list(place.study.checkpoints.glob("*.pt"))) == 1
+    capsys.readouterr()
+    monkeypatch.undo()
+    monkeypatch.setenv("ANYNET_DATA", str(place.study.folder.parent / "data"))
+    place.work()
+    rows = [(row.run_id, row.evaluation) for row in place.evaluations()]
+    assert len(rows) == len(set(rows)) == 5
+    assert rows[:at] == before
+    again = Place(place.study.folder.parent / "undisturbed")
+    again.work()
+    for row, other in zip(place.rows(), again.rows(), strict=True):
+        assert (row.run_id, row.error, row.curves["test_loss"].tolist()) == (
+            other.run_id,
+            other.error,
+            other.curves["test_loss"].tolist(),
+        )
+
+
+def test_an_evaluation_that_fails_later_leaves_the_result_and_the_worker(
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = yaml.safe_load(SWEEP) | {"launch": {"keep": "weights"}, "evaluations": {}}
+    place.begin(content)
+    place.work()
+    before = [row.run_id for row in place.rows()]
+    place.begin(content | {"evaluations": {"upside-down": {"transform": "vertical_flip"}}})
+
+    def broken(*_: object) -> EvaluationRecord:
+        raise MemoryError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(worker_module, "evaluation_of", broken)
+        place.work()
+    told = capsys.readouterr()
+    assert told.err.count(": could not be evaluated further: no room") == len(RUNS)
+    assert [row.run_id for row in place.rows()] == before
+    place.work()
+    assert len(place.evaluations()) == len(RUNS)
+
+
+def test_recorded_says_what_is_left(place: Place) -> None:
+    given = Assignment.of(place.study, place.sweep, torch.device("cpu"))
+    plan, runs = given.plan, given.plan.ids()
+    ids = dict.fromkeys(runs, "completed")
+    done = frozenset((run.run_id, one) for run in plan for one in run.evaluations)
+    assert Recorded(ids, done).todo(plan).ids() == []
+    assert Recorded(ids, frozenset()).todo(plan).ids() == runs
+    failures = {runs[0]: [Failure("node", "n1", 0.0)]}
+    failed = Recorded(ids | {runs[0]: "failed"}, done, failures)
+    assert failed.todo(plan).ids() == []
+    assert failed.todo(plan, {runs[0]: Retry(1)}).ids() == runs[:1]
+    assert [run.run_id for run in failed.left(plan, {runs[0]: Retry(1)})] == runs[:1]
+    assert failed.todo(plan, {runs[0]: Retry(0)}).ids() == []  # it failed once more since
+    diverged = Recorded(dict.fromkeys(ids, "diverged"), frozenset())
+    assert diverged.todo(plan).ids() == []
+    assert dataclasses.replace(given, recorded=diverged).recorded is diverged

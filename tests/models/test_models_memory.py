@@ -44,7 +44,7 @@ def saved_storages(network: nn.Module) -> Iterator[dict[int, int]]:
     st.integers(1, 20),
     st.integers(2, 3),
 )
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=30)
 def test_what_is_saved_is_what_autograd_saves(
     a: Architecture, resolution: int, classes: int, batch: int
 ) -> None:
@@ -120,7 +120,7 @@ def recorded_peak(a: Architecture, resolution: int, classes: int, batch: int) ->
     st.sampled_from([1, 10, 300]),
     st.sampled_from([8, 64]),
 )
-@settings(derandomize=True, deadline=None, max_examples=25)
+@settings(derandomize=True, deadline=None, max_examples=5)
 def test_the_peak_of_any_network(
     a: Architecture, resolution: int, classes: int, batch: int
 ) -> None:
@@ -129,6 +129,7 @@ def test_the_peak_of_any_network(
     assert closed == pytest.approx(recorded_peak(a, resolution, classes, batch), rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", SPACES)
 def test_the_peak_of_random_members_of_a_space(base: str) -> None:
     population = DesignSpace.from_spec(base).sample(2, flops=(1e8, 4e8), seed=1)

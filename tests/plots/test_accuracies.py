@@ -106,7 +106,7 @@ def label_sets(models: int) -> pd.DataFrame:
             ends = (accuracy - 1 - place, accuracy + 2 + place)
             rows.append((f"m{model}", name, classes, images, accuracy, *ends))
     columns = ["architecture", "label_set", "classes", "images", "accuracy", "low", "high"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=columns).astype({"classes": float, "images": float})
 
 
 def test_accuracy_on_every_label_set() -> None:

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from anynet_study.errors import UserError, WorkFailedError
-from anynet_study.report.side_by_side import side_by_side
+from anynet_study.report.drawing import side_by_side
 
 
 @pytest.mark.parametrize("processes", [1, 2, 3])

@@ -25,7 +25,7 @@ def bench() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT))
         modules = [import_module(f"benchmarks.{name}") for name in names]
-        yield SimpleNamespace(**{it.__name__.rpartition(".")[2]: it for it in modules})
+        yield SimpleNamespace(**{found.__name__.rpartition(".")[2]: found for found in modules})
 
 
 def test_the_plain_pipelines_see_the_same_images(bench: Any, view: DatasetView) -> None:
@@ -55,27 +55,6 @@ def test_plain_loops_count_what_they_did(bench: Any, view: DatasetView, kind: st
     assert (result.run_id, result.steps, result.images) == (run.run_id, 10, 320)
     assert result.first_loss == pytest.approx(np.log(6), rel=0.1)
     assert 0 < result.error < 100
-
-
-def test_results_are_read_as_they_were_written(bench: Any, tmp_path: Path) -> None:
-    result = bench.results.Result("a" * 16, 10, 1280, 2.3, 60.0, 1e9, "a process")
-    result.write(tmp_path)
-    assert bench.results.read_results(tmp_path, [], 1280) == [result]
-    (written,) = bench.results.last_written(tmp_path).items()
-    assert written[0] == "a process"
-    assert written[1] > 1e9
-
-
-def test_images_a_second_are_those_of_each_process(bench: Any) -> None:
-    def result(process: str, started: float) -> Any:
-        return bench.results.Result("a" * 16, 10, 600, 2.3, 60.0, started, process)
-
-    results = [result("one", 10.0), result("one", 12.0), result("two", 11.0)]
-    turns = import_module("benchmarks.turns").Turns(
-        [], slices=[(0.0, 12.0), (20.0, 30.0)]
-    )  # what is between is another's turn
-    found = bench.ways.images_a_second(results, turns, {"one": 22.0, "two": 26.0})
-    assert found == 1200 / 4 + 600 / 7
 
 
 def measured(bench: Any, error: float = 50.0, loss: float = 2.0, **changes: Any) -> Any:
@@ -131,59 +110,16 @@ def test_an_unfair_one_is_refused(bench: Any, fast: dict[str, Any], says: str) -
     assert any(line.startswith(says) for line in found)
 
 
-def test_the_first_step_of_the_engines_is_compared(bench: Any, view: DatasetView) -> None:
-    assert 0 <= bench.checks.first_step(spec(view), view, CPU) < bench.checks.STEP_TOLERANCE["cpu"]
-
-
-def test_the_fast_engine_must_repeat_itself_on_a_cpu(bench: Any) -> None:
-    twice = {name: 2 * each for name, each in rounds(bench).items()}
-    twice["fast"] = [twice["fast"][0], measured(bench, 50.5)]
-    assert bench.checks.violations(twice, WORK, 300, "cpu") == [
-        "the fast engine does not repeat itself"
-    ]
-    assert bench.checks.violations(twice, WORK, 300, "cuda") == []
-
-
-@pytest.mark.parametrize("timm", [None, "there"])
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_ways_name_what_there_is(
-    bench: Any, device: str, timm: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bench.ways, "find_spec", lambda name: timm)
-    found = bench.ways.ways(device)
-    names = [way.name for way in found]
-    assert ("timm" in names) == (timm is not None)
-    assert {*bench.table.BASELINES, *bench.checks.SEEDS, "fast"} <= set(names)
-    for way in found:
-        for _, module, *arguments in way.processes:
-            assert (ROOT / module.replace(".", "/")).with_suffix(".py").is_file()
-            if module.endswith("plain"):
-                kind, _, part, parts = arguments[2:]
-                assert kind in {*bench.loaders.LOADERS, "reference", "timm"}
-                assert int(part) < int(parts) == len(way.processes)
-
-
-def test_a_gpu_gets_rows_at_two_sizes(bench: Any) -> None:
-    main = bench.__dict__["__main__"]
-    options = main.parser().parse_args(["--device", "cuda", "--steps", "6"])
-    small, large = main.tasks(options, Path("/nowhere"))
-    assert (small.side, large.side) == (32, 224)
-    assert (small.device, small.steps, small.images) == ("cuda", 6, 770)
-    assert "CUDA_VISIBLE_DEVICES" not in small.environment()
-    (cpu,) = main.tasks(main.parser().parse_args(["--device", "cpu"]), Path("/nowhere"))
-    assert cpu.environment()["CUDA_VISIBLE_DEVICES"] == ""
-    assert "OMP_NUM_THREADS" not in cpu.environment()
-
-
 def test_a_task_is_planned_as_it_says(bench: Any, tmp_path: Path) -> None:
     task = bench.task.Task(tmp_path / "task", "cpu", runs=2, epochs=1, steps=1, test_images=20)
     task.prepare()
-    runs = bench.__dict__["__main__"].opened(task).planned
+    runs = bench.__dict__["__main__"].opened(task).plan
     assert [run.dataset for run in runs] == ["images", "images"]
     assert (runs[0].spec.recipe.batch_size, runs[0].spec.recipe.resolution) == (128, 32)
     assert len({run.run_id for run in runs}) == 2
 
 
+@pytest.mark.slow
 def test_engines_that_agree_are_told_from_those_that_do_not(
     bench: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -101,7 +101,7 @@ def test_the_host_is_only_so_far_ahead_of_the_device() -> None:
     assert waited == list(range(1, 20 - LEAD + 1))
 
 
-@pytest.mark.parametrize("recipe", [{}, {"optimizer": "adamw", "nesterov": False}])
+@pytest.mark.parametrize("recipe", [{}, {"optimizer": "adamw"}])
 def test_a_run_of_programs_is_the_run(
     view: DatasetView, recipe: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:

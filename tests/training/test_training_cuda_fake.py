@@ -12,11 +12,11 @@ from cells import cells
 from fake_gpu import GPU, FakeGpu, RecordingError
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
-from training_runs import BASIC, NETWORK, spec
+from training_runs import NETWORK, spec
 
 from anynet_study.data import DatasetView, Variant, make_view
 from anynet_study.design_space import Architecture
-from anynet_study.training import Recipe, RunSpec, fast, feeds, metrics
+from anynet_study.training import RunSpec, fast, feeds, metrics
 from anynet_study.training.checkpoint import Checkpoint
 from anynet_study.training.cuda import graphs, together
 from anynet_study.training.cuda import layer_timing as measure
@@ -24,7 +24,7 @@ from anynet_study.training.cuda.graphs import Body
 from anynet_study.training.cuda.layer_formats import FORMATS
 from anynet_study.training.cuda.together import Turns, train_together
 from anynet_study.training.engine import Outcome, make_trainer, steps
-from anynet_study.training.evaluation import EvaluationSpec, TransformName, make_evaluation_set
+from anynet_study.training.evaluation import EvaluationSpec, make_evaluation_set
 from anynet_study.training.evaluation_pass import evaluate
 from anynet_study.training.feeds import DeviceImages
 from anynet_study.training.metrics import training_loss
@@ -37,28 +37,28 @@ BUDGET = 1 << 30
 RECIPES: dict[str, dict[str, object]] = {
     "SGD": {"nesterov": True, "flip": True},
     "SGD without momentum, in parts": {"momentum": 0.0, "accumulation": 4},
-    "AdamW, smoothed, in parts": {
-        "optimizer": "adamw",
-        "label_smoothing": 0.1,
-        "accumulation": 2,
-    },
+    "AdamW, smoothed": {"optimizer": "adamw", "label_smoothing": 0.1, "accumulation": 2},
     "resized crops, AUROC": {"crop": "resized", "resolution": 6, "flip": True, "metric": "auroc"},
     "whole images, a pass cut short": {"crop": "none", "padding": 0, "steps": 3},
 }
-OPTIONS = {
-    "streamed": Options(resident=False),
-    "computed twice": Options(recompute=True),
-    "float32": Options(measured=False),
-    "torch's own layers": Options(measured=False, rewrites=False, recompute=True),
-    "without a graph": Options(graph=False),
+SHORT: dict[str, object] = {"accumulation": 2, "steps": 2}
+PLAIN_BLOCKS = [
+    Architecture((1, 1), (8, 16), strides=(1, 2), stem="simple", block=block)
+    for block in ("basic", "vanilla")
+]
+#: Options, recipe and network.
+CASES: dict[str, tuple[Options, dict[str, object], Architecture]] = {
+    **{name: (Options(), recipe, NETWORK) for name, recipe in RECIPES.items()},
+    "streamed": (Options(resident=False), SHORT, NETWORK),
+    "computed twice": (Options(recompute=True), SHORT, NETWORK),
+    "float32": (Options(measured=False), SHORT, NETWORK),
+    "torch's own": (Options(measured=False, rewrites=False, recompute=True), SHORT, NETWORK),
+    "without a graph": (Options(graph=False), SHORT, NETWORK),
+    "pool, excitation": (Options(), SHORT, replace(NETWORK, stem="imagenet", se_ratio=0.25)),
+    "basic": (Options(recompute=True), SHORT, PLAIN_BLOCKS[0]),
+    "vanilla": (Options(recompute=True), SHORT, PLAIN_BLOCKS[1]),
 }
-ARCHITECTURES = {
-    "pool, excitation": replace(NETWORK, stem="imagenet", se_ratio=0.25),
-    **{
-        block: Architecture((1, 1), (8, 16), strides=(1, 2), stem="simple", block=block)
-        for block in ("basic", "vanilla")
-    },
-}
+BY_DEFAULT = ("SGD", "float32", "vanilla")
 #: Operators for which a GPU's host waits.
 WAITING = {
     f"aten::{name}"
@@ -79,7 +79,7 @@ FAULTS: dict[str, Callable[[Tensor], object]] = {
 def gpu(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[FakeGpu]:
-    """A GPU that takes any time for a layer, so that all arrangements are met."""
+    """A GPU that takes any time for a layer, so that all formats are met."""
     gpu, times = FakeGpu(), iter(range(1, 1 << 30))
 
     def seconds_of(body: Body, _: torch.device) -> float:
@@ -119,35 +119,25 @@ def trained(
         assert ended.result.status == "completed"
 
 
-@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
-def test_steps_and_tests_can_be_recorded(
-    view: DatasetView, gpu: FakeGpu, recipe: dict[str, object]
-) -> None:
-    trained(view, Options(), spec(view, **recipe))
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name not in BY_DEFAULT)) for name in CASES],
+)
+def test_steps_and_tests_can_be_recorded(view: DatasetView, gpu: FakeGpu, case: str) -> None:
+    options, recipe, architecture = CASES[case]
+    trained(view, options, replace(spec(view, **recipe), architecture=architecture))
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-def test_so_they_can_in_every_other_way(view: DatasetView, gpu: FakeGpu, options: Options) -> None:
-    trained(view, options, spec(view, accumulation=2, steps=2))
-
-
-@pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=ARCHITECTURES)
-def test_so_they_can_of_other_networks(
-    view: DatasetView, gpu: FakeGpu, architecture: Architecture
-) -> None:
-    trained(view, Options(recompute=True), replace(spec(view), architecture=architecture))
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["macro_f1", "auroc"])
 def test_so_they_can_of_images_with_several_classes(
     tmp_path: Path, gpu: FakeGpu, metric: str
 ) -> None:
     view = make_view(cells(tmp_path / "cells"), Variant(base="cells"))
-    keys = BASIC | {"epochs": 1, "accumulation": 2, "metric": metric}
-    recipe = Recipe(**keys).resolved(view.size, len(view.classes), view.multi_label)  # type: ignore[arg-type]
-    trained(view, Options(), RunSpec(NETWORK, view.identity, recipe))
+    trained(view, Options(), spec(view, **SHORT, metric=metric))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["head", "all"])
 def test_so_they_can_from_the_weights_of_another(
     view: DatasetView, gpu: FakeGpu, part: str
@@ -158,6 +148,7 @@ def test_so_they_can_from_the_weights_of_another(
     trained(view, Options(recompute=True), run, weights=weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resident", [True, False])
 def test_so_they_can_of_several_at_the_same_time(
     view: DatasetView, gpu: FakeGpu, resident: bool
@@ -166,25 +157,13 @@ def test_so_they_can_of_several_at_the_same_time(
     trained(view, options, *(replace(spec(view), seed=seed) for seed in range(3)))
 
 
-def test_a_run_goes_on_from_the_host(view: DatasetView, gpu: FakeGpu) -> None:
-    run = spec(view, optimizer="adamw")
-    here = make_trainer(run, view, DeviceImages(torch.device("cpu")))
-    there = make_trainer(run, view, DeviceImages(GPU, BUDGET))
-    with pytest.warns(UserWarning, match="no-op"):  # of weights without numbers
-        there.restore(here.state())
-    there.begin_epoch(1, steps_done=2)
-    there.step()
-
-
-@pytest.mark.parametrize("transform", ["identity", "colour_jitter", "blur", "perspective"])
-def test_further_evaluations_keep_to_the_gpu(
-    view: DatasetView, gpu: FakeGpu, transform: TransformName
-) -> None:
-    run = spec(view)
-    trainer = make_trainer(run, view, DeviceImages(GPU, BUDGET))
-    chosen = make_evaluation_set(EvaluationSpec(transform=transform, classes=4), view)
-    result = evaluate(trainer.model, trainer.preprocess, chosen, GPU)  # type: ignore[attr-defined]
-    assert result.images == len(chosen.index)
+@pytest.mark.slow
+def test_further_evaluations_keep_to_the_gpu(view: DatasetView, gpu: FakeGpu) -> None:
+    trainer = make_trainer(spec(view), view, DeviceImages(GPU, BUDGET))
+    for transform in ("identity", "colour_jitter", "blur", "perspective"):
+        chosen = make_evaluation_set(EvaluationSpec(transform=transform, classes=4), view)
+        result = evaluate(trainer.model, trainer.preprocess, chosen, GPU)  # type: ignore[attr-defined]
+        assert result.images == len(chosen.index)
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)

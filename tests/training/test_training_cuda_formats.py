@@ -1,4 +1,4 @@
-"""Precision and format of each layer: the cheapest way, the same network, measured and kept."""
+"""Formats of layers on a GPU: the cheapest way, the same network, measured and kept."""
 
 import functools
 import itertools
@@ -35,7 +35,6 @@ from anynet_study.training.cuda.recompute import recompute_stages
 
 CPU = torch.device("cpu")
 NHWC16 = FORMATS[3]
-SIDE = 8
 
 
 def network(**others: object) -> AnyNet:
@@ -133,7 +132,7 @@ NETWORKS = {
 
 
 @pytest.mark.parametrize("keys", NETWORKS.values(), ids=NETWORKS)
-def test_steps_are_the_convolutions_as_they_are_called(keys: dict[str, object]) -> None:
+def test_groups_are_the_convolutions_as_they_are_called(keys: dict[str, object]) -> None:
     model = network(**keys)  # type: ignore[arg-type]
     seen: dict[str, tuple[object, ...]] = {}
 
@@ -148,9 +147,9 @@ def test_steps_are_the_convolutions_as_they_are_called(keys: dict[str, object]) 
             module.register_forward_hook(watch(name.removesuffix(".0")))
     model(images())
     found = {}
-    for step in layer_groups(model, 16, 32):
-        convolutions = [name for name in step.names if name in seen]
-        for name, layer in zip(convolutions, step.layers, strict=True):
+    for group in layer_groups(model, 16, 32):
+        convolutions = [name for name in group.names if name in seen]
+        for name, layer in zip(convolutions, group.layers, strict=True):
             maps = layer.maps
             shape = (maps.images, maps.channels, maps.side, maps.side)
             found[name] = shape, layer.width, layer.kernel, layer.groups
@@ -159,55 +158,55 @@ def test_steps_are_the_convolutions_as_they_are_called(keys: dict[str, object]) 
 
 @pytest.mark.parametrize("keys", NETWORKS.values(), ids=NETWORKS)
 @pytest.mark.parametrize("how", ["plain", "mixed", "half", "rewritten"])
-def test_arranged_it_is_the_same_network(keys: dict[str, object], how: str) -> None:
-    plain, arranged = network(**keys), network(**keys)  # type: ignore[arg-type]
+def test_in_other_formats_it_is_the_same_network(keys: dict[str, object], how: str) -> None:
+    plain, formatted = network(**keys), network(**keys)  # type: ignore[arg-type]
     if how == "rewritten":
-        accelerate(arranged, 32, "cuda")
-    steps = layer_groups(arranged, 16, 32)
-    assert any(layer.middle_tap for step in steps for layer in step.layers) == (
-        how == "rewritten" and keys.get("stem") != "cifar"
-    )
-    names = [name for step in steps for name in step.names]
-    if how in ("mixed", "rewritten"):  # formats alone
-        ways = itertools.cycle(FORMATS[:2])
+        accelerate(formatted, 32, "cuda")
+    groups = layer_groups(formatted, 16, 32)
+    middle_taps = [layer.middle_tap for group in groups for layer in group.layers]
+    assert any(middle_taps) == (how == "rewritten" and keys.get("stem") != "cifar")
+    if how in ("mixed", "rewritten"):
+        formats = itertools.cycle(FORMATS[:2])
     else:
-        ways = itertools.cycle((PLAIN,) if how == "plain" else (NHWC16, FORMATS[2], PLAIN))
-    use_formats(arranged, dict(zip(names, ways)))  # noqa: B905
-    assert list(arranged.state_dict()) == list(plain.state_dict())
-    assert [name for name, _ in arranged.named_parameters()] == [
-        name for name, _ in plain.named_parameters()
-    ]
-    arranged.load_state_dict(plain.state_dict())
+        formats = itertools.cycle((PLAIN,) if how == "plain" else (NHWC16, FORMATS[2], PLAIN))
+    names = [name for group in groups for name in group.names]
+    use_formats(formatted, dict(zip(names, formats)))  # noqa: B905
+    assert list(formatted.state_dict()) == list(plain.state_dict())
+    parameters = [dict(model.named_parameters()) for model in (plain, formatted)]
+    assert list(parameters[0]) == list(parameters[1])
+    formatted.load_state_dict(plain.state_dict())
     outputs = []
-    for model in (plain, arranged):
+    for model in (plain, formatted):
         logits = model(images())
         logits.square().sum().backward()
         with torch.no_grad():
             outputs.append((logits, model.eval()(images())))
     rounding = 0.1 if how == "half" else 1e-4
-    for one, other in zip(*outputs, strict=True):
-        assert other.dtype == torch.float32
-        assert (one - other).norm() < rounding * one.norm()
-    for (name, one), two in zip(plain.named_parameters(), arranged.parameters(), strict=True):
-        assert two.dtype == two.grad.dtype == torch.float32
-        assert two.grad.stride() == two.stride() or 1 in two.shape, name
+    for expected, found in zip(*outputs, strict=True):
+        assert found.dtype == torch.float32
+        assert (expected - found).norm() < rounding * expected.norm()
+    for name, found in parameters[1].items():
+        assert found.dtype == found.grad.dtype == torch.float32
+        assert found.grad.stride() == found.stride() or 1 in found.shape, name
         if how != "half":
-            assert (one.grad - two.grad).norm() <= 0.05 * one.grad.norm() + 1e-6, name
-    assert all(torch.allclose(a, b, atol=0.05) for a, b in zip(plain.buffers(), arranged.buffers()))  # noqa: B905
+            expected = parameters[0][name].grad
+            assert (expected - found.grad).norm() <= 0.05 * expected.norm() + 1e-6, name
+    for expected, found in zip(plain.buffers(), formatted.buffers(), strict=True):
+        assert torch.allclose(expected, found, atol=0.05)
 
 
-def test_arranged_stages_can_be_recomputed() -> None:
+def test_stages_in_other_formats_can_be_recomputed() -> None:
     results = []
     for recompute in (False, True):
         model = network()
-        use_formats(
-            model, {name: NHWC16 for step in layer_groups(model, 16, 32) for name in step.names}
-        )
+        groups = layer_groups(model, 16, 32)
+        use_formats(model, {name: NHWC16 for group in groups for name in group.names})
         if recompute:
             recompute_stages(model)
         logits = model(images())
         logits.sum().backward()
-        results.append([logits, *(each.grad for each in model.parameters()), *model.buffers()])
+        gradients = [weights.grad for weights in model.parameters()]
+        results.append([logits, *gradients, *model.buffers()])
     assert all(map(torch.equal, *results))
 
 
@@ -304,7 +303,7 @@ def test_several_processes_add_to_the_file(
         known.layer_seconds(Layer(Maps(2, width, 4), 8, 1, 1, 1), PLAIN)
         known.save()
     assert len(Measured(CPU, path)._known) == 2
-    assert [each.name for each in path.parent.iterdir()] == ["layers.json"]
+    assert [found.name for found in path.parent.iterdir()] == ["layers.json"]
     nowhere = Measured(CPU, path / "not a folder" / "layers.json")
     nowhere.layer_seconds(Layer(Maps(2, 8, 4), 8, 1, 1, 1), PLAIN)
     nowhere.save()
@@ -352,9 +351,7 @@ def test_where_it_cannot_be_measured_all_is_float32_with_a_message(
 
 
 @pytest.mark.parametrize("how", FORMATS, ids=str)
-@pytest.mark.parametrize(
-    "layer",
-    [Layer(Maps(2, 8, 4), 16, 3, 2, 4), Layer(Maps(2, 8, 1), 16, 3, 1, 4, middle_tap=True)],
-)
-def test_a_timer_times_every_format(layer: Layer, how: Format) -> None:
+@pytest.mark.parametrize("middle_tap", [False, True])
+def test_a_timer_times_every_format(middle_tap: bool, how: Format) -> None:
+    layer = Layer(Maps(2, 8, 1 if middle_tap else 4), 16, 3, 1, 4, middle_tap)
     assert 0 < seconds_of(layer_body(layer, how, CPU), CPU) < 1

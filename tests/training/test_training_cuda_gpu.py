@@ -10,20 +10,17 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
-from training_runs import NETWORK, same, spec
+from training_runs import same, spec
 
 from anynet_study.data import DatasetView
-from anynet_study.dispatch.worker.bench import Bench
-from anynet_study.dispatch.worker.job import assignment
-from anynet_study.dispatch.worker.journals import Journals
-from anynet_study.models import build
+from anynet_study.dispatch.run_records import WorkerJournals
+from anynet_study.dispatch.worker import Assignment, Worker
 from anynet_study.store import RunRecord, read_journal
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
 from anynet_study.training.cuda.failures import device_is_lost
 from anynet_study.training.cuda.graphs import Program
-from anynet_study.training.cuda.layer_timing import format_layers
 from anynet_study.training.cuda.together import Turns, train_together
 from anynet_study.training.engine import Outcome, make_trainer, steps, train
 from anynet_study.training.feeds import DeviceImages
@@ -93,16 +90,7 @@ def test_measured_layers_differ_by_rounding(view: DatasetView, recipe: dict[str,
     assert measured.curves["train_loss"][0] == pytest.approx(first, rel=0.02)
 
 
-def test_layers_are_measured_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for _ in range(2):
-        format_layers(build(NETWORK, 6).to(GPU), 32, 8, GPU, tmp_path)
-        (path,) = tmp_path.iterdir()
-        written = path.stat().st_mtime_ns
-    assert path.stat().st_mtime_ns == written
-    assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize("stop", [1, 4, 5, 9, 15])
+@pytest.mark.parametrize("stop", [1, 5, 9])
 def test_a_run_stopped_at_any_step_goes_on_as_if_it_was_not(
     view: DatasetView, tmp_path: Path, stop: int
 ) -> None:
@@ -176,9 +164,9 @@ recipes:
 def worked(folder: Path, options: Options) -> list[RunRecord]:
     sweep, study = Sweep.model_validate(yaml.safe_load(SWEEP)), StudyFolder(folder)
     study.begin(sweep, sample(sweep.population))
-    given = assignment(study, sweep, GPU)
-    with Journals(study) as journals:
-        Bench(given, options, journals).train(given.planned)
+    given = Assignment.of(study, sweep, GPU)
+    with WorkerJournals(study) as journals:
+        Worker(given, options, journals).train(given.plan)
     (path,) = study.journals.glob("*.arrow")
     return sorted(read_journal(path).records, key=lambda row: row.run_id)
 

@@ -9,11 +9,10 @@ from typing import get_args
 import numpy as np
 import pytest
 import torch
-from training_runs import CPU, finished, same, spec, stopped
+from training_runs import CPU, EXACT, finished, same, spec, stopped
 
 from anynet_study.data import DatasetView
 from anynet_study.design_space import DesignSpace
-from anynet_study.metrics import Metric
 from anynet_study.training import (
     Checkpoint,
     DeviceImages,
@@ -26,7 +25,7 @@ from anynet_study.training import (
 )
 from anynet_study.training.engine import CURVES
 from anynet_study.training.optimizers import Update, make_optimizer
-from anynet_study.training.options import EXACT, Engine, Options
+from anynet_study.training.options import Engine, Options
 
 RECIPES: dict[str, dict[str, object]] = {
     "padded crops": {"flip": True},
@@ -38,12 +37,18 @@ RECIPES: dict[str, dict[str, object]] = {
     "steps": {"steps": 7, "schedule": "multistep", "momentum": 0.0},
     "one small batch": {"batch_size": 4096, "schedule": "constant"},
 }
+BY_DEFAULT = ("padded crops", "resized crops", "steps")
+#: The reference engine takes each image by itself.
+ENGINES = ["fast", pytest.param("reference", marks=pytest.mark.slow)]
 
 
-@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
-def test_the_fast_engine_is_the_reference(view: DatasetView, recipe: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name not in BY_DEFAULT)) for name in RECIPES],
+)
+def test_the_fast_engine_is_the_reference(view: DatasetView, name: str) -> None:
     """Bit for bit without rewrites, up to rounding with them."""
-    run = spec(view, **recipe)
+    run = spec(view, **RECIPES[name])
     reference = train(run, view, CPU, engine="reference")
     exact, fast = train(run, view, CPU, options=EXACT), train(run, view, CPU)
     first = reference.curves["train_loss"][0]
@@ -122,7 +127,7 @@ def test_divergence_is_an_outcome_with_the_error_of_guessing(view: DatasetView) 
 
 
 #: Steps after which a run of three epochs of 5 steps is stopped: within and between epochs.
-@pytest.mark.parametrize("engine", ["fast", "reference"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("stops", [[1], [3, 2, 4], [15]])
 def test_a_run_stopped_at_any_step_goes_on_as_if_it_was_not(
     view: DatasetView, tmp_path: Path, engine: Engine, stops: list[int]
@@ -133,18 +138,6 @@ def test_a_run_stopped_at_any_step_goes_on_as_if_it_was_not(
             stopped(run, view, tmp_path / "run.pt", stop, engine)
     resumed = train(run, view, CPU, tmp_path / "run.pt", engine=engine)
     assert same(resumed, train(run, view, CPU, engine=engine))
-
-
-@pytest.mark.parametrize("metric", get_args(Metric))
-def test_a_run_goes_on_whatever_its_metric(
-    view: DatasetView, tmp_path: Path, metric: Metric
-) -> None:
-    run, path = spec(view, metric=metric), tmp_path / "run.pt"
-    with pytest.raises(InterruptedRunError):
-        stopped(run, view, path, 12, "fast")
-    trainer, curves = make_trainer(run, view, DeviceImages(CPU)), {name: [] for name in CURVES}
-    assert Checkpoint(path, run.run_id, "fast").load(trainer, curves, [5, 5, 5]) == (2, 2)
-    assert same(train(run, view, CPU, path), train(run, view, CPU))
 
 
 def test_killed_after_the_last_test_only_the_test_is_done_again(
@@ -172,7 +165,7 @@ def test_checkpoints_are_a_configured_time_apart(view: DatasetView, tmp_path: Pa
     assert times == [(epoch, step) for epoch in range(3) for step in range(1, 6)]
 
 
-@pytest.mark.parametrize("content", [b"", b"garbage", "another run", "another engine"])
+@pytest.mark.parametrize("content", [b"garbage", "another run", "another engine"])
 def test_an_unusable_checkpoint_costs_time_only(
     view: DatasetView, tmp_path: Path, content: bytes | str
 ) -> None:
@@ -183,10 +176,11 @@ def test_an_unusable_checkpoint_costs_time_only(
         other = dataclasses.replace(run, seed=9) if content == "another run" else run
         engine: Engine = "reference" if content == "another engine" else "fast"
         train(other, view, CPU, path, checkpoint_seconds=0, engine=engine)
-    assert same(train(run, view, CPU, path), train(run, view, CPU))
+    trainer, curves = make_trainer(run, view, DeviceImages(CPU)), {name: [] for name in CURVES}
+    assert Checkpoint(path, run.run_id, "fast").load(trainer, curves, [5, 5, 5]) == (0, 0)
 
 
-@pytest.mark.parametrize("engine", ["fast", pytest.param("reference", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_checkpoint_that_cannot_be_of_this_run_costs_time_only(
     view: DatasetView, tmp_path: Path, engine: Engine
 ) -> None:
@@ -214,7 +208,7 @@ def test_a_checkpoint_that_cannot_be_of_this_run_costs_time_only(
     wrong += [{name: good[name] for name in good if name != key} for key in good]
     for content in wrong:
         torch.save(content, path)
-        trainer, curves = make_trainer(run, view, DeviceImages(CPU), engine), {}
+        trainer = make_trainer(run, view, DeviceImages(CPU), engine)
         before = [value.clone() for value in trainer.model.state_dict().values()]
         curves = {name: [] for name in CURVES}
         assert Checkpoint(path, run.run_id, engine).load(trainer, curves, [5, 5, 5]) == (0, 0)
@@ -277,6 +271,7 @@ def test_equals_torchs_fused_optimiser_to_the_bit_and_the_plain_one_closely(reci
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-7)  # rates in float32
 
 
+@pytest.mark.slow
 def test_a_worker_does_without_torchs_compiler() -> None:
     code = (
         "import sys, torch; sys.path[:0] = ['tests/training', 'tests'];"

@@ -184,7 +184,7 @@ def test_a_cpu_reads_the_file_where_it_is(view: DatasetView) -> None:
     assert isinstance(DeviceImages(CPU).feed(view, "train", 1, 4, resident=False), StreamedFeed)
 
 
-@pytest.mark.parametrize("engine", ["fast", "reference"])
+@pytest.mark.parametrize("engine", ["fast", pytest.param("reference", marks=pytest.mark.slow)])
 def test_images_that_are_decoded_as_they_are_read_give_the_same_run(
     data_home: Path, tmp_path: Path, engine: Engine
 ) -> None:

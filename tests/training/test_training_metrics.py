@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as theirs
 from torch import Tensor
-from training_runs import CPU, finished, same, spec, stopped
+from training_runs import CPU, EXACT, finished, same, spec, stopped
 
 from anynet_study.data import DatasetView, Variant, make_view
 from anynet_study.metrics import chance_error, from_words, to_words, words_an_image
@@ -26,9 +26,11 @@ from anynet_study.training import (
     train,
     trainer,
 )
-from anynet_study.training.options import EXACT, Engine
+from anynet_study.training.options import Engine
 from anynet_study.training.trainer import Trainer
 
+#: The reference engine takes each image by itself.
+ENGINES = ["fast", pytest.param("reference", marks=pytest.mark.slow)]
 OF_CLASSES = {
     "balanced_accuracy": theirs.balanced_accuracy_score,
     "macro_f1": lambda truth, guesses: theirs.f1_score(truth, guesses, average="macro"),
@@ -63,7 +65,7 @@ def logits_of(model: torch.nn.Module, run: RunSpec, view: DatasetView) -> Tensor
     return logits.double()
 
 
-@pytest.mark.parametrize("engine", ["fast", "reference"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("metric", OF_CLASSES)
 def test_errors_are_those_of_the_predictions(
     view: DatasetView, metric: str, engine: Engine
@@ -77,6 +79,7 @@ def test_errors_are_those_of_the_predictions(
     assert len(outcome.curves["test_error"]) == run.recipe.epochs
 
 
+@pytest.mark.slow
 def test_auroc_is_that_of_the_network_s_probabilities(view: DatasetView) -> None:
     run = spec(view, metric="auroc", epochs=8)
     trainer = exact(run, view)
@@ -98,6 +101,7 @@ def test_a_diverged_run_counts_as_guessing(view: DatasetView, metric: str) -> No
 # Images with several classes each.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{}, {"metric": "auroc", "accumulation": 2}])
 def test_the_engines_are_equal_bit_for_bit(
     several: DatasetView, changes: dict[str, object]
@@ -107,6 +111,7 @@ def test_the_engines_are_equal_bit_for_bit(
     assert same(train(run, several, CPU, engine="reference"), exactly)
 
 
+@pytest.mark.slow
 def test_learns_and_errs_as_its_predictions_do(several: DatasetView) -> None:
     run = spec(several, epochs=40, optimizer="adamw", lr=0.003)
     trainer = exact(run, several)
@@ -123,7 +128,7 @@ def test_learns_and_errs_as_its_predictions_do(several: DatasetView) -> None:
     assert outcome.curves["test_top1"][-1] == pytest.approx(100 * (1 - likeliest.mean()))
 
 
-@pytest.mark.parametrize("engine", ["fast", "reference"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_stopped_run_goes_on_as_if_it_was_not(
     several: DatasetView, tmp_path: Path, engine: Engine
 ) -> None:

@@ -57,8 +57,13 @@ RESIZED: list[dict[str, object]] = [{}, {"crop_area": (0.25, 1.0)}, {"crop_ratio
 
 
 def test_the_id_is_the_same_in_every_process_and_version() -> None:
-    code = "import sys; sys.path[:0] = ['tests/training']; import test_training_recipe as t;"
-    assert spec().run_id == printed(code + "print(t.spec().run_id)") == GOLDEN
+    code = (
+        "from anynet_study.training import Recipe, RunSpec;"
+        "from anynet_study.design_space import Architecture;"
+        "recipe = Recipe().resolved(32, 10);"
+        f"print(RunSpec({NETWORK!r}, {DATA!r}, recipe).run_id)"
+    )
+    assert spec().run_id == printed(code) == GOLDEN
 
 
 @pytest.mark.parametrize(

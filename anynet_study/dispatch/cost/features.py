@@ -1,11 +1,12 @@
-"""What the time of a run consists of: counts, of a whole population at once.
+"""What the time of runs and of further evaluations consists of: counts, of a whole population.
 
-A device's price of each (`cost.CostModel`) makes seconds of them. Counts of a training step are
-three forward passes: forward, backward to the inputs, backward to the weights.
+A device's price of each (`cost.prices`) makes seconds of them. Counts of a training step are three
+forward passes: forward, backward to the inputs, backward to the weights.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from anynet_study.design_space.complexity import parameters
 from anynet_study.design_space.layers import Convolution, Count, layers
 from anynet_study.design_space.networks import Counts, Networks
 from anynet_study.design_space.population_table import Group
+from anynet_study.training.evaluation import EvaluationSet, TransformName
 from anynet_study.training.recipe import Recipe, epoch_lengths, steps_per_epoch
 
 FloatArray = npt.NDArray[np.float64]
@@ -177,3 +179,79 @@ def layer_counts(networks: Networks) -> Counts:
         stages += layer.count
     counts: Counts = stem.count + stages.sum(axis=0) + 1
     return counts
+
+
+#: Time of each transform by pixel, as a share of the costliest one's; measured on a CPU.
+COST: Mapping[TransformName, float] = MappingProxyType(
+    {
+        "identity": 0.0,
+        "blur": 0.9,
+        "sharpness": 0.2,
+        "affine": 0.9,
+        "colour_jitter": 1.0,
+        "contrast": 0.12,
+        "equalise": 0.25,
+        "grayscale": 0.1,
+        "horizontal_flip": 0.01,
+        "invert": 0.005,
+        "perspective": 0.95,
+        "posterise": 0.005,
+        "resized_crop": 0.95,
+        "rotation": 0.75,
+        "sharpness_change": 0.2,
+        "solarise": 0.15,
+        "vertical_flip": 0.005,
+    }
+)
+
+
+@dataclass(frozen=True)
+class FurtherEvaluation:
+    """An evaluation of a run's final weights."""
+
+    evaluation_id: str
+    images: int
+    #: Side of the packed images in pixels, at which they are transformed.
+    side: int
+    transform: TransformName
+    #: Of the network.
+    classes: int
+
+    @classmethod
+    def of(cls, evaluation_set: EvaluationSet) -> "FurtherEvaluation":
+        """The evaluation of images that are there."""
+        return cls(
+            evaluation_set.evaluation_id,
+            len(evaluation_set.index),
+            evaluation_set.dataset.size,
+            evaluation_set.transform,
+            len(evaluation_set.allowed),
+        )
+
+
+def evaluation_features(
+    groups: Sequence[Group], tests: Sequence[FurtherEvaluation], resolution: int
+) -> FloatArray:
+    """What all `tests` of each network take together, shape (n, features); rows are the groups'.
+
+    `resolution`: of the network's input in pixels.
+    """
+    together = np.zeros((sum(len(group.rows) for group in groups), len(Features._fields)))
+    # Those alike are counted at once.
+    for images, classes in sorted({(test.images, test.classes) for test in tests}):
+        alike = [test for test in tests if (test.images, test.classes) == (images, classes)]
+        pixels = sum(COST[test.transform] * test.side**2 * images for test in alike)
+        work = Workload(
+            train_images=0,
+            test_images=images,
+            steps=0,
+            evaluations=len(alike),
+            batch_size=0,
+            parts=1,
+            training_passes=0,
+            resolution=resolution,
+            classes=classes,
+            transformed=pixels,
+        )
+        together += run_features(groups, work)
+    return together

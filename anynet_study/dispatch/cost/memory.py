@@ -1,17 +1,20 @@
 """How much memory runs take at their peak, and how many of them a device carries at once."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from anynet_study.data import DatasetView
+from anynet_study.design_space import Population
 from anynet_study.design_space.complexity import parameters
 from anynet_study.design_space.layers import layers
 from anynet_study.design_space.memory import FLOAT_BYTES, training_memory
 from anynet_study.design_space.networks import Counts, IntArray, Networks
 from anynet_study.design_space.population_table import Group
 from anynet_study.dispatch.cost.features import EVALUATION_BATCH, Workload, layer_counts
+from anynet_study.training.recipe import Recipe
 
 MIB = 1 << 20
 #: Weights, momentum and the gradients of the last step, which are kept while it is evaluated.
@@ -100,5 +103,33 @@ def _evaluation(networks: Networks, work: Workload, images: int) -> Counts:
     for layer in layers(networks, work.resolution):
         largest = np.maximum(largest, layer.width_out * layer.area * (np.asarray(layer.count) > 0))
     weights = COPIES_OF_WEIGHTS * parameters(networks, work.classes)
-    bytes_: Counts = FLOAT_BYTES * (weights + MAPS_IN_EVALUATION * images * largest.max(axis=0))
-    return bytes_
+    total: Counts = FLOAT_BYTES * (weights + MAPS_IN_EVALUATION * images * largest.max(axis=0))
+    return total
+
+
+#: More small networks at a time than this leave a GPU nothing to gain.
+MOST = 8
+
+
+def gpu_capacity(
+    settings: Collection[tuple[DatasetView, Recipe]], population: Population, free_bytes: int
+) -> int:
+    """As many runs of any of `settings` as fit by prediction, with the largest dataset; 1 to MOST.
+
+    `free_bytes`: of the GPU. What does not fit after all is noticed when it happens.
+    """
+    if not settings:
+        return 1
+    needed = [
+        run_bytes(population.groups, Workload.on(view, recipe), GPU_MEMORY)
+        for view, recipe in settings
+    ]
+    shared = shared_bytes(max(_pixels(view) for view, _ in settings), GPU_MEMORY)
+    if shared > free_bytes / 2:  # then the dataset is streamed
+        shared = shared_bytes(0, GPU_MEMORY)
+    return runs_at_once(np.max(needed, axis=0), free_bytes, shared, MOST)
+
+
+def _pixels(view: DatasetView) -> int:
+    images = len(view.dataset.labels("train")) + len(view.dataset.labels("test"))
+    return images * view.size**2

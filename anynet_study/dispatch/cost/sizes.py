@@ -1,15 +1,19 @@
-"""How large a dataset view is, before its data is there: by the packed dataset or the catalog."""
+"""How large datasets and test sets are before their data is there: by the catalog."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from anynet_study.data import DatasetView, Variant, load_dataset, make_view, present
 from anynet_study.data.builtin import BUILT_IN
 from anynet_study.data.catalog import CATALOG, CatalogEntry
+from anynet_study.dispatch.cost.features import FurtherEvaluation
 from anynet_study.errors import UserError
+from anynet_study.sweep import Sweep
+from anynet_study.training.evaluation import EvaluationSpec, NotApplicableError, make_evaluation_set
 
 
 @dataclass(frozen=True)
-class Size:
+class DatasetSize:
     """What the cost depends on, of a dataset view."""
 
     classes: int
@@ -21,7 +25,7 @@ class Size:
     known: bool
 
 
-def size_of(base: str, variant: Variant) -> Size:
+def dataset_size(base: str, variant: Variant) -> DatasetSize:
     """The size of a view: exact if its dataset is there or built in, else by the catalog."""
     if base in present() or base in BUILT_IN:
         return _size_of_view(make_view(load_dataset(base), variant))
@@ -41,7 +45,9 @@ def size_of(base: str, variant: Variant) -> Size:
     if variant.per_class is not None:
         train = min(train, variant.per_class * classes)
     train *= variant.fraction or 1.0
-    return Size(classes, round(train), round(entry.test_images * share), entry.size, known=False)
+    return DatasetSize(
+        classes, round(train), round(entry.test_images * share), entry.size, known=False
+    )
 
 
 def _classes_of(entry: CatalogEntry, variant: Variant) -> int:
@@ -55,6 +61,60 @@ def _classes_of(entry: CatalogEntry, variant: Variant) -> int:
     return entry.superclasses
 
 
-def _size_of_view(view: DatasetView) -> Size:
+def _size_of_view(view: DatasetView) -> DatasetSize:
     classes, side = len(view.classes), view.size
-    return Size(classes, len(view.train_index), len(view.test_index), side, known=True)
+    return DatasetSize(classes, len(view.train_index), len(view.test_index), side, known=True)
+
+
+def expected_evaluations(
+    sweep: Sweep, sizes: Mapping[str, DatasetSize]
+) -> dict[str, tuple[FurtherEvaluation, ...]]:
+    """The further tests of the networks trained on each dataset, in the sweep's order.
+
+    Exact where all the data is there; else by the catalog's counts, of test sets of the same size
+    in pixels. `sizes` by the sweep's labels. Raises UserError for a test set that is neither there
+    nor in the catalog, and for an evaluation that does not fit a dataset that it names.
+    """
+    views = {
+        label: make_view(load_dataset(entry.base), entry.variant)
+        for label, entry in sweep.datasets.items()
+        if sweep.evaluations and sizes[label].known
+    }
+    found: dict[str, tuple[FurtherEvaluation, ...]] = {}
+    for name, spec in sweep.evaluations.items():
+        for label in spec.datasets or sweep.datasets:
+            base = sweep.datasets[label].base
+            try:
+                test = _expected(name, spec, base, sizes[label], views.get(label))
+            except UserError as error:
+                if isinstance(error, NotApplicableError) and spec.datasets is None:
+                    continue
+                raise UserError(f"evaluations.{name}: {error}") from None
+            if test is not None:
+                found[label] = (*found.get(label, ()), test)
+    return found
+
+
+def _expected(
+    name: str, spec: EvaluationSpec, base: str, size: DatasetSize, view: DatasetView | None
+) -> FurtherEvaluation | None:
+    """The evaluation of networks trained on one dataset; None where it will not be applied."""
+    there = spec.test_set is None or spec.test_set in present() or spec.test_set in BUILT_IN
+    if view is not None and there:
+        return FurtherEvaluation.of(make_evaluation_set(spec, view))
+    images = float(size.test_images)
+    if spec.test_set is not None:
+        if spec.test_set not in CATALOG:
+            load_dataset(spec.test_set)  # raises, saying what there is and how to add it
+        entry = CATALOG[spec.test_set]
+        if entry.size != size.side:
+            return None
+        whole = CATALOG[base].classes if base in CATALOG else size.classes
+        images = entry.test_images * min(1.0, size.classes / whole)
+    if spec.classes is not None:
+        chosen = spec.classes if isinstance(spec.classes, int) else len(spec.classes)
+        if chosen > size.classes:
+            return None
+        images *= chosen / size.classes
+    transform = spec.transform or "identity"
+    return FurtherEvaluation(name, max(1, round(images)), size.side, transform, size.classes)

@@ -6,7 +6,6 @@ import subprocess
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from anynet_study.dispatch.worker.process import asking_for_huge_pages
 from anynet_study.errors import WorkFailedError
 
 #: The queue takes no more jobs now, or not so many at once: fewer may be taken, or later.
@@ -55,12 +54,16 @@ class QueueFullError(RefusedError):
         return bool(COUNTED.search(self.words))
 
 
-def sbatch(script: Path, options: Collection[str]) -> str:
+def sbatch(
+    script: Path, options: Collection[str], variables: Mapping[str, str] | None = None
+) -> str:
     """Submit a script; Slurm's job id. `options` that it states are not taken from elsewhere.
+
+    `variables` are added to what jobs find in their environment.
 
     Raises QueueFullError or RefusedError.
     """
-    environment = submission_environment(os.environ, options)
+    environment = {**submission_environment(os.environ, options), **(variables or {})}
     try:
         process = subprocess.Popen(
             ["sbatch", str(script)],
@@ -95,13 +98,11 @@ def submission_environment(
     """Without what a shell inside a job would pass on, and what would overrule the script.
 
     Its variables bind CPUs, name devices and set limits; those of sbatch go before the options in
-    a script. A user's defaults stay where the script has no such option. Workers ask for huge
-    pages.
+    a script. A user's defaults stay where the script has no such option.
     """
     kept = PLACES | {name for name, option in DEFAULTS.items() if option not in options}
-    clean = {
+    return {
         name: value
         for name, value in environment.items()
         if name in kept or not INHERITED.match(name)
     }
-    return {**clean, **asking_for_huge_pages(environment)}

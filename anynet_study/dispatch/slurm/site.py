@@ -1,10 +1,10 @@
-"""What a Slurm site allows, as its own commands tell."""
+"""What a Slurm site allows, as its own commands tell, and which of its nodes to leave out."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from anynet_study.dispatch.slurm.ask import told
+from anynet_study.dispatch.slurm.commands import output_of
 
 #: Slurm's default.
 ARRAY_SIZE = 1001
@@ -25,9 +25,11 @@ class Site:
     @classmethod
     def ask(cls) -> "Site":
         """Ask Slurm, by one scontrol and one sinfo; defaults for what they do not tell."""
-        size = re.search(r"^MaxArraySize\s*=\s*(\d+)", told("scontrol", "show", "config"), re.M)
+        size = re.search(
+            r"^MaxArraySize\s*=\s*(\d+)", output_of("scontrol", "show", "config"), re.M
+        )
         longest = {}
-        for line in told("sinfo", "--noheader", "--format=%P|%l").splitlines():
+        for line in output_of("sinfo", "--noheader", "--format=%P|%l").splitlines():
             partition, _, limit = line.partition("|")
             minutes = _minutes(limit)
             if minutes is not None:
@@ -49,3 +51,28 @@ def _minutes(limit: str) -> float | None:
         return None
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
     return 24 * 60 * days + 60 * hours + minutes + seconds / 60
+
+
+#: A cluster of which a larger share would be left out is rather used whole.
+LARGEST_SHARE = 0.5
+
+
+def nodes_to_exclude(hosts: Collection[str], partitions: str = "") -> frozenset[str]:
+    """Those of some hosts that are nodes of the partitions (all: ""), by Slurm's names for them.
+
+    None at all where they are more than half of the nodes, or sinfo does not answer: sbatch
+    refuses a job that no node may run.
+    """
+    if not hosts:
+        return frozenset()
+    where = ["--partition", partitions] if partitions else ["--all"]
+    listed = output_of("sinfo", "--noheader", "--Node", "--format=%N|%n", *where)
+    pairs = [line.strip().partition("|") for line in listed.splitlines()]
+    nodes = {name: {_short(name), _short(host)} for name, _, host in pairs if name}
+    short = {_short(host) for host in hosts}
+    found = frozenset(name for name, known in nodes.items() if known & short)
+    return found if len(found) <= LARGEST_SHARE * len(nodes) else frozenset()
+
+
+def _short(host: str) -> str:
+    return host.partition(".")[0]

@@ -75,7 +75,7 @@ class Paced:
         self._told: deque[torch.cuda.Event] = deque()
 
     def replay(self) -> None:
-        """Replay, after waiting for the replay that was so many ago."""
+        """Replay, after waiting for the replay that was `LEAD` replays ago."""
         if len(self._told) < LEAD:
             event = self._make_event()
         else:

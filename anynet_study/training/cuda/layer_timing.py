@@ -30,7 +30,7 @@ from anynet_study.training.cuda.layer_formats import (
     use_formats,
 )
 
-#: Timings of which the shortest counts, each of so many repetitions.
+#: Of `ROUNDS` timings the shortest counts; each is of `REPEATS` repetitions.
 ROUNDS, REPEATS = 3, 5
 #: Seconds after which a round is the last: what takes long is told apart soon.
 ENOUGH = 0.05
@@ -74,7 +74,7 @@ class Measured:
         self._new: dict[str, float] = {}
 
     def layer_seconds(self, layer: Layer, layer_format: Format) -> float:
-        """Of the passes forward and backward, with batch norm and ReLU; infinite if it cannot."""
+        """Seconds of both passes, with batch norm and ReLU; infinite if the layer cannot run so."""
         key = (
             f"{_key(layer.maps)} to {_width(layer.width)} {layer.kernel}x{layer.kernel}"
             f"/{layer.stride} of {_width(layer.maps.channels // layer.groups)}"
@@ -83,7 +83,7 @@ class Measured:
         return self._seconds(key, lambda: layer_body(layer, layer_format, self.device))
 
     def conversion_seconds(self, maps: Maps, now: Format, then: Format) -> float:
-        """Of maps, forward, and of their gradients, backward."""
+        """Seconds to convert maps in the forward pass and their gradients in the backward pass."""
         if now == then:
             return 0.0
         # There and back: the same in both directions.
@@ -194,7 +194,7 @@ def conversion_body(maps: Maps, now: Format, then: Format, device: torch.device)
 
 
 def seconds_of(body: Body, device: torch.device) -> float:
-    """Of one run of `body`, which on a GPU is a CUDA graph: its start takes no time."""
+    """Seconds of one run of `body`; on a GPU it is a CUDA graph, whose start takes no time."""
     program = Program(graph=device.type == "cuda")
 
     def now() -> float:

@@ -1,0 +1,118 @@
+"""Which classes are hard, and do the architectures differ on them? Accuracy class by class."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from anynet_study.analyses.building import Parts, stacked, with_interval
+from anynet_study.apr.bootstrap import resample
+from anynet_study.apr.options import with_attrs
+from anynet_study.apr.predictions import UNKNOWN
+from anynet_study.plots import style, wording
+from anynet_study.study import Analysis, Study, StudyFigure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Classes that a figure has room for: the hardest.
+MOST_CLASSES = 50
+#: Resamples that the interval of a mean needs.
+MOST_RESAMPLES = 2_000
+
+
+def class_accuracy(study: Study) -> pd.DataFrame:
+    """Mean and range over the architectures of the accuracy on each class (percent)."""
+    parts: Parts = {(str(name),): partial(of_dataset, study, str(name)) for name in study.errors}
+    return stacked(["dataset"], parts, study.progress)
+
+
+def of_dataset(study: Study, dataset: str) -> pd.DataFrame:
+    """The same on the test images of one dataset, class by class.
+
+    Returns DataFrame[class, images, mean, low, high, lowest, highest, n], in percent. The interval
+    is that of the mean over architectures like these (BCa); weights of the architectures count.
+    """
+    predicted = study.predicted(dataset, "test", list(study.errors.index))
+    right = predicted.correct()
+    truth = predicted.labels[predicted.labels != UNKNOWN]
+    numbers, images = np.unique(truth, return_counts=True)
+    accuracies = np.stack(
+        [100 * right.to_numpy()[:, truth == number].mean(axis=1) for number in numbers], axis=1
+    )
+    weights = study.weights
+    own = np.ones(len(right)) if weights is None else weights.loc[right.index].to_numpy(float)
+    mean = resample(
+        lambda counts: (counts * own) @ accuracies / (counts @ own)[:, None],
+        len(right),
+        min(study.options.resamples, MOST_RESAMPLES),
+        study.options.seed,
+    )
+    names = [predicted.names[number] if predicted.names else str(number) for number in numbers]
+    low, high = mean.interval(study.options.level)
+    columns = {"class": names, "images": images, "mean": mean.estimate, "low": low, "high": high}
+    columns |= {"lowest": accuracies.min(axis=0), "highest": accuracies.max(axis=0)}
+    table = pd.DataFrame({**columns, "n": len(right)})
+    return with_attrs(table, study.options.level, weighted=weights is not None)
+
+
+def drawn_classes(study: Study) -> pd.DataFrame:
+    """The hardest classes of the first dataset with predictions, the hardest first."""
+    known = study.table("class-accuracy").dropna(subset="mean")
+    rows = known[known["dataset"] == known["dataset"].iloc[0]]
+    return rows.sort_values("mean", kind="stable").head(MOST_CLASSES)
+
+
+@style.styled
+def draw_classes(study: Study, rows: pd.DataFrame) -> "Figure":
+    """A row for each class: the mean with its interval, and the range."""
+    drawn = style.one_panel(style.ONE_COLUMN * 1.2, 1.1 + 0.14 * len(rows))
+    axes, places = drawn.first, np.arange(len(rows))
+    axes.hlines(places, rows["lowest"], rows["highest"], color="0.8", linewidth=3)
+    style.draw_intervals(axes, rows, "mean", places, color=style.BLUE, marker="o")
+    axes.set_yticks(places, [wording.shorten(name, 26) for name in rows["class"]], fontsize=6)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_xlabel(f"accuracy on classes of {wording.shorten(rows['dataset'].iloc[0], 18)} (%)")
+    axes.set_title(f"n = {rows['n'].iloc[0]}")
+    return drawn.figure
+
+
+def hardest(table: pd.DataFrame) -> list[str]:
+    """The hardest and the easiest class of each dataset, where they clearly differ."""
+    said = []
+    for dataset, rows in table.dropna(subset="mean").groupby("dataset", sort=False):
+        hard, easy = rows.loc[rows["mean"].idxmin()], rows.loc[rows["mean"].idxmax()]
+        if hard["high"] < easy["low"]:
+            said.append(
+                f"On {dataset} the class {hard['class']} is the hardest: the architectures are "
+                f"right on {with_interval(hard, 'mean')}% of its images, and on "
+                f"{with_interval(easy, 'mean')}% of those of {easy['class']}, the easiest."
+            )
+    return said
+
+
+CLASS_ACCURACY = Analysis[Study](
+    name="class-accuracy",
+    title="Accuracy class by class (%): mean and range over the architectures",
+    table=class_accuracy,
+    needs=("predicted",),
+    headings={"mean": "mean accuracy", "n": "architectures"},
+    figures=(
+        StudyFigure(
+            name="class-accuracy",
+            title="Accuracy class by class",
+            caption="Accuracy on the test images of each class (of many, the hardest): mean over "
+            "the architectures with its {level} bootstrap interval; grey: from the worst to the "
+            "best architecture.",
+            draw=draw_classes,
+            data=drawn_classes,
+            column="mean",
+        ),
+    ),
+    say=lambda study, table: hardest(table),
+    topic="Classes",
+    section="images",
+    shown="folded",
+    caption="Accuracy class by class",
+)

@@ -1,0 +1,104 @@
+"""What a dry run prints: how many runs and jobs there would be, and what they cost."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from anynet_study.cli.tables import print_table
+from anynet_study.design_space import Population
+from anynet_study.dispatch import (
+    CostModel,
+    SettingCost,
+    SlurmForecast,
+    cost_of_study,
+    forecast,
+    local_workers,
+    sweep_cost,
+)
+from anynet_study.errors import counted
+from anynet_study.progress import duration
+from anynet_study.study_folder import StudyFolder, sample
+from anynet_study.sweep import Sweep
+
+#: More of the time than this should not be spent on starting up.
+START_UP_GOAL = 0.02
+
+
+def print_dry_run(sweep_file: Path, overrides: list[str], as_json: bool) -> None:
+    """Print what a sweep would cost, by its file and changes to it; no data needs to be there."""
+    sweep = Sweep.load(sweep_file, overrides)
+    print_cost(sweep, sample(sweep.population), as_json)
+
+
+def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> None:
+    """Print runs, predicted device time and memory by dataset; and jobs, or workers, for them."""
+    cost = cost_of_study(sweep, population)
+    priced = sweep_cost(sweep, population, cost)
+    items, runs = priced.items, len(priced.plan)
+    seconds = sum(item.seconds for item in items)
+    slurm = None
+    if sweep.launch.cluster == "slurm":
+        slurm = forecast(StudyFolder.of(sweep), sweep, priced.plan)
+    if as_json:
+        told = {"runs": runs, "seconds": seconds, "device": cost.name, "predicted_by": cost.basis}
+        parts = [asdict(item) for item in items]
+        print(json.dumps({**told, "items": parts, "slurm": slurm and asdict(slurm)}, indent=2))
+        return
+    _print_table(sweep, items, cost)
+    print(f"{runs:,} runs, {duration(seconds)} of one {cost.name}")
+    if count := sum(item.evaluations for item in items):
+        spent = duration(sum(item.evaluation_seconds for item in items))
+        print(f"of which {counted(count, 'further evaluation')}: {spent}")
+    if slurm:
+        print(*slurm_lines(slurm, sweep), sep="\n")
+    else:
+        workers = local_workers(sweep)
+        print(f"about {duration(seconds / workers)} with {workers} workers on this machine")
+    print(f"predicted by: {cost.basis}")
+    if not all(item.size.known for item in items):
+        print("* not added yet: image counts by the catalog (anynet-study data list)")
+    if slurm:
+        print(f"\nthe script of the first array:\n\n{slurm.sbatch}", end="")
+
+
+def slurm_lines(told: SlurmForecast, sweep: Sweep) -> list[str]:
+    """Jobs, what they take, and when they are done, with the assumption; and what to change."""
+    why = " (launch.slurm.array_parallelism)" if told.at_once < told.jobs else ""
+    lines = [
+        f"{counted(told.jobs, 'Slurm job')} in {counted(told.arrays, 'array')}, of "
+        f"{duration(told.mean_job)} on average, {duration(told.longest_job)} at most",
+        f"{told.hours:,.{0 if told.hours >= 10 else 2}f} {told.unit}, of which starting up takes "
+        f"{100 * told.start_up:.1f}%",
+        f"done in {duration(told.done_in)} with {counted(told.at_once, 'job')} at once{why}",
+    ]
+    if told.start_up > START_UP_GOAL and told.jobs > 1:
+        lines.append(
+            f"warning: starting up should take less than {100 * START_UP_GOAL:g}%: make jobs "
+            f"longer than {sweep.launch.job_minutes:g} minutes (launch.job_minutes)"
+        )
+    if told.longest_job > 60 * told.limit:
+        lines.append(
+            f"warning: the longest job hits the time limit of {told.limit:,} minutes and is queued "
+            "again (launch.slurm.timeout_min)"
+        )
+    return lines
+
+
+def _print_table(sweep: Sweep, items: list[SettingCost], cost: CostModel) -> None:
+    recipe = ["recipe"] if len(sweep.recipes) > 1 else []
+    rows = [
+        [
+            item.dataset + ("" if item.size.known else " *"),
+            *([item.recipe] if recipe else []),
+            f"{item.size.classes:,}",
+            f"{item.size.train_images:,}",
+            str(item.epochs),
+            f"{item.runs:,}",
+            f"{item.seconds / 3600:,.2f}",
+            f"{item.memory_bytes / 2**30:,.1f}",
+        ]
+        for item in items
+    ]
+    title = f"dry run of {sweep.name}: hours of one {cost.name}, its memory at most"
+    headings = ["dataset", *recipe, "classes", "images", "epochs", "runs", "hours", "GiB"]
+    print_table(headings, rows, title=title, left=1 + len(recipe))

@@ -1,0 +1,137 @@
+"""Predicting the seconds of a run: for packing into jobs, for the time left and the dry run."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from anynet_study.dispatch.cost.devices import gpu_here
+from anynet_study.dispatch.cost.features import Features, FloatArray
+from anynet_study.errors import counted
+
+#: Slurm options that ask for a GPU, by submitit's names.
+GPU_OPTIONS = ("gpus_per_node", "gpus_per_task", "gres")
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """What a worker of a kind takes for a run: a price in seconds for each feature of it."""
+
+    #: The worker's device, for messages.
+    name: str
+    #: Seconds for one of each; none is negative.
+    prices: Features
+    #: Whether the prices were not measured on such a device, but made of what is known of it.
+    is_estimate: bool = False
+    #: How much longer than by the prices the study's finished runs took.
+    factor: float = 1.0
+    #: How many finished runs the factor is of.
+    runs: int = 0
+    #: Median relative error of the predictions of these runs; NaN: not known.
+    error: float = math.nan
+
+    def seconds(self, features: FloatArray) -> FloatArray:
+        """Predict the length, shape (n,), of runs or evaluations of features (n, len(Features))."""
+        predicted: FloatArray = features @ np.asarray(self.prices, dtype=np.float64)
+        return self.factor * predicted
+
+    @property
+    def basis(self) -> str:
+        """In words, what predictions are made by."""
+        kind = "estimate for" if self.is_estimate else "prices of"
+        built_in = f"built-in {kind} one {self.name}"
+        if not self.runs:
+            return built_in
+        error = "" if math.isnan(self.error) else f", median error {100 * self.error:.0f}%"
+        runs = counted(self.runs, "finished run")
+        return f"{built_in}, times {self.factor:.2g} as {runs} took{error}"
+
+
+#: Fitted with `python -m benchmarks.cost`: one of 2 cores with AVX2, torch 2.13.
+CPU_CORE = CostModel(
+    "CPU core",
+    Features(
+        pointwise=2.4e-11,
+        spatial=2.5e-12,
+        spatial_outputs=4.2e-10,
+        stem=2.2e-11,
+        tiny=2.4e-11,
+        outputs=1.6e-9,
+        layers=5.7e-5,
+        parameters=2.7e-9,
+        pixels=9.5e-9,
+        batches=3.3e-4,
+        runs=0.062,
+        starts=0.35,
+        transforms=7.8e-8,
+        tests=5.6e-3,
+    ),
+)
+#: The study's card: RegNetX-400MF at about 1,060 images a second with the code it was trained by.
+V100 = CostModel(
+    "V100 GPU",
+    Features(
+        pointwise=5e-13,
+        spatial=5e-13,
+        spatial_outputs=5e-12,
+        stem=5e-13,
+        tiny=5e-13,
+        outputs=3.3e-11,
+        layers=1.5e-5,
+        parameters=1e-11,
+        pixels=1e-12,
+        batches=1e-3,
+        runs=5.0,
+        starts=20.0,
+        transforms=4e-9,
+        tests=0.05,
+    ),
+    is_estimate=True,
+)
+
+
+#: What the project's goals expect of its engine on such a card, a run at a time.
+H100 = CostModel(
+    "H100 GPU",
+    Features(
+        pointwise=4e-14,
+        spatial=6e-14,
+        spatial_outputs=2e-12,
+        stem=6e-14,
+        tiny=4e-14,
+        outputs=7e-12,
+        layers=1.2e-5,
+        parameters=3e-12,
+        pixels=1e-12,
+        batches=1e-4,
+        runs=3.0,
+        starts=15.0,
+        transforms=2e-9,
+        tests=0.05,
+    ),
+    is_estimate=True,
+)
+
+
+def expected_cost(cluster: str, slurm: Mapping[str, Any]) -> CostModel:
+    """The device on which a sweep will be trained: this machine's, or what Slurm is asked for.
+
+    Slurm's is a GPU where one of its options asks for one; which, their words tell, such as
+    `gres: gpu:h100:1`.
+    """
+    if cluster != "slurm":
+        return built_in_cost(gpu_here() or "cpu")
+    asks_for_gpu = any(slurm.get(key) for key in GPU_OPTIONS)
+    return _gpu(" ".join(map(str, slurm.values()))) if asks_for_gpu else CPU_CORE
+
+
+def built_in_cost(device: str) -> CostModel:
+    """The built-in prices for a device by its name in run records (`cpu`, or a GPU's name)."""
+    return CPU_CORE if device == "cpu" else replace(_gpu(device), name=device)
+
+
+def _gpu(words: str) -> CostModel:
+    return H100 if re.search("h100|h200|h800|gh200|b200", words, re.IGNORECASE) else V100

@@ -1,0 +1,205 @@
+"""What a sweep costs and what a launch would submit; neither data nor Slurm needs to be there."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from anynet_study.design_space import Population
+from anynet_study.dispatch.calibration import calibrate
+from anynet_study.dispatch.cost.features import FurtherEvaluation, Workload, evaluation_features
+from anynet_study.dispatch.cost.memory import device_memory, run_bytes, shared_bytes
+from anynet_study.dispatch.cost.prices import GPU_OPTIONS, CostModel, expected_cost
+from anynet_study.dispatch.cost.sizes import DatasetSize, dataset_size, expected_evaluations
+from anynet_study.dispatch.pack import last_end, pack_by_length
+from anynet_study.dispatch.plan import (
+    Plan,
+    PlannedRun,
+    Setting,
+    columns_of,
+    load_views,
+    make_plan,
+    naming,
+    plan_of,
+    resolve,
+)
+from anynet_study.dispatch.recorded import JournalReader
+from anynet_study.dispatch.slurm.script import deal, lanes, sbatch_text, slurm_executor
+from anynet_study.dispatch.slurm.site import Site
+from anynet_study.dispatch.snapshot import snapshot
+from anynet_study.errors import UserError
+from anynet_study.study_folder import StudyFolder
+from anynet_study.sweep import Sweep
+
+#: Seconds from a job's start to its first step: imports, plan, data. Measured on an idle CPU; that
+#: of a GPU, which also chooses layers and records graphs, is an estimate.
+START_UP_CPU = 5.0
+START_UP_GPU = 60.0
+#: Stands for the name of the file that says what to do.
+TOKEN = "0" * 12
+
+
+@dataclass(frozen=True)
+class SettingCost:
+    """All runs of one dataset with one recipe."""
+
+    dataset: str
+    recipe: str
+    size: DatasetSize
+    #: Passes over the training images, the last one perhaps cut short.
+    epochs: int
+    runs: int
+    #: With further evaluations.
+    seconds: float
+    #: Further evaluations of all these runs, and what they take of the seconds.
+    evaluations: int
+    evaluation_seconds: float
+    #: What a worker takes for the largest network, without datasets, which are only held where
+    #: there is room.
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class SweepCost:
+    """What a sweep costs: by dataset and recipe, and run by run."""
+
+    items: list[SettingCost]
+    #: All runs with their predicted lengths. Ids are those of no data that is there.
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class SlurmForecast:
+    """What a launch would submit: jobs, their lengths with start-up, and what they take."""
+
+    jobs: int
+    arrays: int
+    #: Seconds.
+    mean_job: float
+    longest_job: float
+    #: GPU-hours, or core-hours.
+    hours: float
+    unit: str
+    #: Share of the time that goes into starting up.
+    start_up: float
+    #: Jobs that run at the same time, and seconds until the last is done then.
+    at_once: int
+    done_in: float
+    #: Minutes after which Slurm ends a job, which is queued again.
+    limit: int
+    #: The script of the first array.
+    sbatch: str
+
+
+def cost_of_study(sweep: Sweep, population: Population) -> CostModel:
+    """Built-in prices, scaled to the runs that this study has finished, if it has."""
+    expected = expected_cost(sweep.launch.cluster, sweep.launch.slurm)
+    reader = JournalReader(StudyFolder.of(sweep).journals)
+    reader.read()
+    if not reader.records:
+        return expected
+    try:
+        views = load_views(sweep)
+    except UserError:  # some data is not there (any more)
+        return expected
+    plan = make_plan(sweep, population, views)
+    return calibrate(plan, views, reader.timings(), expected).cost
+
+
+def sweep_cost(sweep: Sweep, population: Population, cost: CostModel) -> SweepCost:
+    """Runs and predicted device seconds for each dataset and recipe, in the plan's order.
+
+    Raises UserError for a dataset that is neither there nor in the catalog, and for a recipe that
+    does not fit a dataset.
+    """
+    sizes = {}
+    for label, entry in sweep.datasets.items():
+        with naming(label):
+            sizes[label] = dataset_size(entry.base, entry.variant)
+    tests = expected_evaluations(sweep, sizes)
+    settings = tuple(_setting(sweep, sizes, tests, *column) for column in columns_of(sweep))
+    works = [_workload(setting, sizes[setting.dataset]) for setting in settings]
+    plan = plan_of(sweep, population, settings).with_lengths(works, cost)
+    items = [
+        _setting_cost(plan, column, work, sizes[settings[column].dataset], cost)
+        for column, work in enumerate(works)
+    ]
+    return SweepCost(items, plan)
+
+
+def _setting_cost(
+    plan: Plan, column: int, work: Workload, size: DatasetSize, cost: CostModel
+) -> SettingCost:
+    groups, device = plan.population.groups, device_memory(cost.name)
+    architectures, setting = plan.rows[:, 0], plan.settings[column]
+    tested = cost.seconds(evaluation_features(groups, setting.tests, work.resolution))
+    return SettingCost(
+        dataset=setting.dataset,
+        recipe=setting.recipe,
+        size=size,
+        epochs=work.evaluations,
+        runs=len(architectures),
+        seconds=float(plan.lengths[architectures, column].sum()),
+        evaluations=len(setting.tests) * len(architectures),
+        evaluation_seconds=float(tested[architectures].sum()),
+        memory_bytes=shared_bytes(0, device) + int(run_bytes(groups, work, device).max()),
+    )
+
+
+def _setting(
+    sweep: Sweep,
+    sizes: Mapping[str, DatasetSize],
+    tests: Mapping[str, tuple[FurtherEvaluation, ...]],
+    label: str,
+    name: str,
+    start: int | None,
+) -> Setting:
+    size = sizes[label]
+    recipe = sweep.recipes[name].for_dataset(label)
+    resolved = resolve(recipe, label, size.classes, size.train_images, size.side)
+    return Setting(label, name, resolved, {"dataset": label}, start, tests.get(label, ()))
+
+
+def _workload(setting: Setting, size: DatasetSize) -> Workload:
+    return Workload.of(
+        setting.resolved, size.train_images, size.test_images, size.side, size.classes
+    )
+
+
+def forecast(study: StudyFolder, sweep: Sweep, runs: Iterable[PlannedRun]) -> SlurmForecast:
+    """What a launch of `runs` would be, if as many jobs ran at once as are allowed to.
+
+    Needs no Slurm: without one, its usual limits are taken for the site's.
+    """
+    site = Site.ask()
+    packed = pack_by_length(runs, 60.0 * sweep.launch.job_minutes)
+    work = [sum(run.seconds for run in part) for part in packed]
+    executor = slurm_executor(study, sweep, snapshot(study.code).setup, site, max(work))
+    options = executor.parameters
+    on_gpu = any(sweep.launch.slurm.get(name) for name in GPU_OPTIONS)
+    start_up = START_UP_GPU if on_gpu else START_UP_CPU
+    starts = [_starts(seconds, options["time"], options["signal_delay_s"]) for seconds in work]
+    jobs = [seconds + start_up * times for seconds, times in zip(work, starts, strict=True)]
+    parallel = options.get("array_parallelism")
+    shares = lanes(len(jobs), site.array_size, parallel)
+    arrays = list(deal(range(len(jobs)), len(shares), site.array_size))
+    devices = options.get("gpus_per_node", 1) if on_gpu else options["cpus_per_task"]
+    at_once = min(parallel or len(jobs), len(jobs))
+    is_array = site.array_size > 0
+    return SlurmForecast(
+        jobs=len(jobs),
+        arrays=len(arrays),
+        mean_job=sum(jobs) / len(jobs),
+        longest_job=max(jobs),
+        hours=devices * sum(jobs) / 3600,
+        unit="GPU-hours" if on_gpu else "core-hours",
+        start_up=start_up * sum(starts) / sum(jobs),
+        at_once=at_once,
+        done_in=last_end([0.0] * at_once, jobs),
+        limit=options["time"],
+        sbatch=sbatch_text(executor, TOKEN, len(arrays[0][1]), shares[0], is_array=is_array),
+    )
+
+
+def _starts(seconds: float, minutes: int, warning: int) -> int:
+    """How often a job starts up: anew after each time limit."""
+    return max(1, ceil(seconds / (60 * minutes - warning)))

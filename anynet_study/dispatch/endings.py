@@ -1,0 +1,195 @@
+"""How a job ended, by its log: what its worker wrote there, and what Slurm wrote of it."""
+
+import os
+import re
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.store.records import FailureKind
+from anynet_study.study_folder import StudyFolder
+
+#: How a worker's log ends while it is at a run: after the run's id.
+BEGINS = "begins"
+#: What a worker writes behind the id of the run at which its GPU was lost, before it ends.
+LOST = "is where the device was lost"
+#: What a worker writes first if it ends with the process that started it.
+ATTACHED = "worker of process"
+#: A log's end is read from so many bytes before it, at most.
+TAIL_BYTES = 1 << 20
+
+#: What Slurm writes of a job that it ended, and the kind of failure that it is of the runs at which
+#: the worker was: "" is none. The first that is found counts: a job that is cancelled or out of
+#: time is killed, too.
+REASONS: tuple[tuple[str, FailureKind, str], ...] = (
+    (r"oom.kill|Out Of Memory|OOM Killed", "oom", "killed for want of memory"),
+    (r"DUE TO TIME LIMIT", "timeout", "ended at the job's time limit"),
+    (r"DUE TO NODE.?FAIL", "node", "lost with its node"),
+    (r"DUE TO PREEMPTION", "", "preempted"),
+    (r"DUE TO JOB REQUEUE", "", "requeued"),
+    (r"CANCELLED AT", "", "cancelled"),
+    (r"task \d+: Bus error", "node", "killed: bus error (a file went away under it)"),
+    (r"task \d+: Illegal instruction", "node", "killed: illegal instruction"),
+    (r"task \d+: (Segmentation fault|Aborted|Floating point exception)", "code", "killed: {}"),
+)
+KILLED: tuple[FailureKind, str] = ("node", "killed, perhaps for want of memory")
+
+_START = re.compile(
+    r"^submitit INFO \(([\d-]+) ([\d:]+)[,\d]*\) - Starting with .*hostname=([^,)]+)"
+)
+_CANCELLED = re.compile(r"CANCELLED AT (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)")
+_RUN_ENDED = frozenset({"completed", "diverged", "failed"})
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How the last worker of a job ended; a job that was requeued had several."""
+
+    #: The runs at which it was: none where it left in order, or before it was at any.
+    runs: tuple[str, ...]
+    #: What it is of those runs; "": no failure of theirs.
+    kind: FailureKind
+    #: Why, for people.
+    words: str
+    #: The node; "" where it never began.
+    host: str
+    #: When it wrote last (seconds since 1970).
+    ended: float
+    #: Whether it ended with the process that started it, by whatever way.
+    attached: bool
+
+    @property
+    def unexplained(self) -> bool:
+        """Whether nobody said why it was killed: for want of memory, it may be."""
+        return (self.kind, self.words) == KILLED
+
+
+@dataclass
+class _Worker:
+    """What a worker wrote since it began."""
+
+    began: str = ""
+    host: str = ""
+    attached: bool = False
+    left: str = ""
+
+
+def ending(logs: Path, job_id: str) -> Ending | None:
+    """How a job that is not alive ended; None if it never wrote anything."""
+    out, err = (logs / f"{job_id}_0_log.{kind}" for kind in ("out", "err"))
+    try:
+        ended = out.stat().st_mtime
+    except OSError:
+        return None
+    worker, at = _read_worker(_tail(out).splitlines())
+    said = _since(_tail(err), worker.began)
+    kind, words = _reason(said)
+    if worker.left or not at:
+        in_order = "left in order" if (kind, words) == KILLED else words
+        kind, words = "", worker.left or in_order
+    return Ending(tuple(at), kind, words, worker.host, ended, worker.attached)
+
+
+def _read_worker(lines: Sequence[str]) -> tuple[_Worker, list[str]]:
+    """The last worker that wrote here, and the runs at which it was when it ended."""
+    worker, at = _Worker(), dict[str, None]()
+    for line in lines:
+        if match := _START.match(line):
+            worker, at = _Worker(f"{match[1]}T{match[2]}", match[3]), {}
+        elif line.startswith("submitit "):
+            if "triggered an exception" in line:  # of journals: those of runs are recorded
+                worker.left, at = "it met an exception", {}
+        elif line.startswith(ATTACHED):
+            worker.attached = True
+        elif line.endswith(LOST):
+            at = {line.split()[0]: None}
+        elif words := line.split():
+            _follow(words, at)
+    return worker, list(at)
+
+
+def _follow(words: Sequence[str], at: dict[str, None]) -> None:
+    """Note what a line of a worker's log says of a run."""
+    if words[-1] == BEGINS:
+        at[words[0]] = None
+    elif words[1:3] == ["saved", "on"]:
+        at.clear()
+    elif len(words) > 3 and words[3] in _RUN_ENDED:
+        at.pop(words[0], None)
+
+
+def _reason(said: str) -> tuple[FailureKind, str]:
+    for pattern, kind, words in REASONS:
+        if match := re.search(pattern, said, re.IGNORECASE):
+            return kind, words.format(*(group.lower() for group in match.groups()))
+    return KILLED
+
+
+def _since(said: str, began: str) -> str:
+    """What was written since a worker began, where that can be told: before, others were ended."""
+    lines = said.splitlines()
+    before = [
+        number
+        for number, line in enumerate(lines)
+        if (match := _CANCELLED.search(line)) and match[1] < began
+    ]
+    return "\n".join(lines[before[-1] + 1 :] if before else lines)
+
+
+def _tail(path: Path) -> str:
+    """The end of a text file; "" if there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+#: A disk with less room than this, in bytes, is full: not even a journal could begin.
+FULL = 64 << 10
+
+
+def why_workers_ended(study: StudyFolder, since: float) -> str:
+    """Why workers ended, in a line; `since` (unix time) tells this launch's logs."""
+    if disk_is_full(study):
+        return f"the disk that holds {study.folder} is full"
+    logs = [path for path in study.logs.glob("*_log.err") if path.stat().st_mtime >= since]
+    said = (line for path in sorted(logs, key=_age) if (line := _last_line(path)))
+    reason = next(said, "the workers were ended").removeprefix("anynet_study.errors.UserError: ")
+    return f"{reason} (logs: {study.logs})"
+
+
+def say_begins(run: PlannedRun) -> None:
+    """Let the worker's log tell that it is at `run`."""
+    print(run.run_id, run.dataset, run.spec.architecture.id, BEGINS, flush=True)
+
+
+def end_worker_at(run: PlannedRun, error: Exception) -> NoReturn:
+    """End this worker as if it was killed at `run`: nothing works any more in its process."""
+    print(error, file=sys.stderr, flush=True)
+    print(run.run_id, LOST, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise SystemExit(1)  # not reached
+
+
+def disk_is_full(study: StudyFolder) -> bool:
+    """Whether the disk that holds a study has no room left."""
+    return shutil.disk_usage(study.folder).free < FULL
+
+
+def _age(path: Path) -> float:
+    return -path.stat().st_mtime
+
+
+def _last_line(path: Path) -> str:
+    """The last line that is not blank; empty if there is none."""
+    if not path.exists():
+        return ""
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")

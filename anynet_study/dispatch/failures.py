@@ -1,0 +1,228 @@
+"""Which runs failed, also by killed workers, which are tried once more, and on which nodes not.
+
+A killed worker records nothing, so that is told from the logs of jobs that are not alive any more.
+"""
+
+import socket
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from anynet_study.dispatch import ledger
+from anynet_study.dispatch.endings import KILLED, Ending, disk_is_full, ending
+from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
+from anynet_study.dispatch.plan import Plan
+from anynet_study.dispatch.recorded import Failure, JournalReader, Recorded, Retries, Retry
+from anynet_study.dispatch.slurm.commands import end_reasons
+from anynet_study.dispatch.slurm.site import nodes_to_exclude
+from anynet_study.provenance import code_version
+from anynet_study.store import JournalWriter, RunRecord
+from anynet_study.store.records import FailureKind
+from anynet_study.study_folder import StudyFolder
+from anynet_study.sweep import Sweep
+
+#: A run at which so many workers were killed has failed.
+MOST_DEATHS = 2
+#: What a job's end is of a run that was saved on the way: it only goes on later.
+PASSING = frozenset({"timeout", "node"})
+#: Kinds of failure that another attempt may not meet: with less memory, or on another node.
+PASSING_KINDS = frozenset({"oom", "timeout", "node"})
+#: Those that another node may not meet.
+NODE_KINDS = frozenset({"timeout", "node"})
+EVERY_KIND = frozenset({"oom", "data", "timeout", "node", "code"})
+
+
+@dataclass(frozen=True)
+class Death:
+    """A worker that was killed at a run, and others perhaps that it trained at the same time."""
+
+    run_id: str
+    kind: FailureKind
+    #: For people: killed ..., lost ...
+    words: str
+    host: str
+    #: Seconds since 1970.
+    ended: float
+
+
+def deaths_in(study: StudyFolder, ends: Iterable[Ending]) -> list[Death]:
+    """The deaths that these endings are of the runs at which they were.
+
+    A job that was cancelled, preempted, or that ended with the process that started it is none.
+    Neither is one that ran out of time, or was lost with its node, if it had saved the run: that
+    goes on from there.
+    """
+    return [
+        Death(run_id, end.kind, end.words, end.host, end.ended)
+        for end in ends
+        if end.kind and not end.attached
+        for run_id in end.runs
+        # Being killed for no known reason may be the run's own doing.
+        if end.kind not in PASSING or end.unexplained or not _saved_since(study, run_id, end.ended)
+    ]
+
+
+def _saved_since(study: StudyFolder, run_id: str, said: float) -> bool:
+    """Whether a run was saved after its worker last wrote to its log: that it began with it."""
+    path = study.checkpoints / f"{run_id}.pt"
+    try:
+        return path.stat().st_mtime > said
+    except OSError:
+        return False
+
+
+def fatal_deaths(deaths: Iterable[Death], failures: Mapping[str, Sequence[Failure]]) -> list[Death]:
+    """The last death of each run that has failed by them: MOST_DEATHS, or one more later on.
+
+    Deaths before a recorded failure are what that one is of.
+    """
+    counted: dict[str, list[Death]] = {}
+    for death in sorted(deaths, key=lambda death: death.ended):
+        before = failures.get(death.run_id, ())
+        if not before or death.ended > before[-1].ended:
+            counted.setdefault(death.run_id, []).append(death)
+    return [
+        of_run[-1]
+        for run_id, of_run in counted.items()
+        if len(of_run) >= (1 if failures.get(run_id) else MOST_DEATHS)
+    ]
+
+
+def record_deaths(study: StudyFolder, plan: Plan, deaths: Collection[Death]) -> None:
+    """Record that the runs of these deaths failed; those that are not planned are left out."""
+    runs = {run.run_id: run for run in plan.find(death.run_id for death in deaths)}
+    mine = [death for death in deaths if death.run_id in runs]
+    if not mine:
+        return
+    with JournalWriter(study.new_journal()) as journal:
+        for death in mine:
+            journal.append(
+                RunRecord(
+                    **runs[death.run_id].named(),
+                    status="failed",
+                    failure_kind=death.kind,
+                    message=f"its workers were {death.words}",
+                    error=float("nan"),
+                    seconds=0.0,
+                    started=time.time(),
+                    host=death.host or socket.gethostname(),
+                    device="",
+                    torch_version=version("torch"),
+                    code_version=code_version(),
+                )
+            )
+
+
+def unfinished_jobs(
+    jobs: Iterable[SubmittedJob], recorded: Recorded, alive: Collection[str]
+) -> list[SubmittedJob]:
+    """The jobs that ended with runs left, by ids of jobs that are alive."""
+    return [
+        job
+        for job in jobs
+        if job.job_id not in alive
+        and any(recorded.runs.get(run_id, "failed") == "failed" for run_id in job.runs)
+    ]
+
+
+def out_of_memory_kills(vmstat: Path = Path("/proc/vmstat")) -> int:
+    """How often this machine has killed a process for want of memory; 0 where it does not say."""
+    try:
+        lines = vmstat.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+
+
+def retries(
+    recorded: Recorded,
+    attempts: int | None,
+    kinds: Collection[str] = PASSING_KINDS,
+    deaths: Iterable[Death] = (),
+) -> dict[str, Retry]:
+    """The runs that are tried once more, whose last failure was of one of `kinds`.
+
+    After so many `attempts` a run stays as it is; None: no limit. `deaths` are of workers killed
+    since: a run at which one was killed for want of memory, or why is not known, gets more of it.
+    """
+    short = Counter(
+        death.run_id for death in deaths if death.kind == "oom" or death.words == KILLED[1]
+    )
+    again = {
+        run_id: Retry(0, times) for run_id, times in short.items() if run_id not in recorded.runs
+    }
+    for run_id, last in recorded.failed().items():
+        failures = recorded.failures[run_id]
+        if last.kind in kinds and (attempts is None or len(failures) < attempts):
+            oom = sum(failure.kind == "oom" for failure in failures)
+            again[run_id] = Retry(len(failures), oom + short[run_id])
+    return again
+
+
+def nodes_failed_on(
+    recorded: Recorded, runs: Collection[str], deaths: Iterable[Death] = ()
+) -> frozenset[str]:
+    """The nodes on which these runs failed, or workers were killed at them; others may help."""
+    failed = (failure for run_id in runs for failure in recorded.failures.get(run_id, ()))
+    attempts = [(failure.kind, failure.host) for failure in failed]
+    attempts += [(death.kind, death.host) for death in deaths if death.run_id in runs]
+    return frozenset(host for kind, host in attempts if kind in NODE_KINDS and host)
+
+
+@dataclass(frozen=True)
+class NextAttempts:
+    """What is recorded once workers' deaths are, too; and what that means for the next attempt."""
+
+    recorded: Recorded
+    retries: Retries
+    #: Nodes that jobs must not get.
+    excluded_nodes: Collection[str]
+
+
+def next_attempts(
+    study: StudyFolder,
+    sweep: Sweep,
+    plan: Plan,
+    reader: JournalReader,
+    live: Iterable[LiveJob],
+    kinds: Collection[str] = PASSING_KINDS,
+    limited: bool = True,
+) -> NextAttempts:
+    """Record runs that failed with their workers; say which failures of some kinds are tried again.
+
+    Only while this process has the study's lock. `live`: its jobs that run or wait. `limited`: by
+    `launch.attempts`.
+    """
+    recorded = reader.read()
+    deaths = _deaths(study, recorded, {live_job.job.job_id for live_job in live})
+    failed = fatal_deaths(deaths, recorded.failures)
+    if failed:
+        record_deaths(study, plan, failed)
+        recorded = reader.read()
+    again = retries(recorded, sweep.launch.attempts if limited else None, kinds, deaths)
+    affected = {*again, *(death.run_id for death in deaths)}
+    hosts = nodes_failed_on(recorded, affected, deaths) if sweep.launch.cluster == "slurm" else ()
+    partition = sweep.launch.slurm.get("partition", "")
+    return NextAttempts(recorded, again, nodes_to_exclude(hosts, partition))
+
+
+def _deaths(study: StudyFolder, recorded: Recorded, alive: Collection[str]) -> list[Death]:
+    """Workers that were killed at unfinished runs; sacct is asked where logs do not say why."""
+    if disk_is_full(study):  # then their logs are not whole
+        return []
+    jobs = unfinished_jobs(ledger.submitted_jobs(study.jobs), recorded, alive)
+    ends = {job.job_id: (job, end) for job in jobs if (end := ending(study.logs, job.job_id))}
+    unexplained = [
+        job.job_id
+        for job, end in ends.values()
+        if job.cluster == "slurm" and end.runs and end.unexplained
+    ]
+    known = end_reasons(unexplained)
+    explained = (
+        replace(end, kind=known[job_id][0], words=known[job_id][1]) if job_id in known else end
+        for job_id, (_, end) in ends.items()
+    )
+    return deaths_in(study, explained)

@@ -1,0 +1,193 @@
+"""The jobs of a study: a list of them, the log of one of them, and their cancellation."""
+
+import subprocess
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from anynet_study.dispatch import ledger
+from anynet_study.dispatch.endings import ending
+from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
+from anynet_study.dispatch.recorded import Recorded
+from anynet_study.dispatch.slurm.commands import WAITING, QueuedJob, queued_jobs
+from anynet_study.errors import UserError, WorkFailedError
+from anynet_study.study_folder import StudyFolder
+
+#: Beginnings of a run's id may stand for it if they have so many characters.
+SHORTEST_PREFIX = 4
+#: Ids in one call of scancel.
+AT_ONCE = 500
+#: How long local workers may take to save what they are at, in seconds.
+PATIENCE = 30.0
+
+
+@dataclass(frozen=True)
+class ListedJob:
+    """A line of the list."""
+
+    job: str
+    #: runs, waits, done (all its runs are recorded), or ended; unknown where squeue is silent.
+    state: str
+    host: str
+    #: Its runs, and those of them that are recorded.
+    runs: int
+    recorded: int
+    #: Why it waits, or how it ended with runs left.
+    note: str
+
+
+def list_jobs(
+    study: StudyFolder,
+    jobs: Iterable[SubmittedJob],
+    live: Iterable[LiveJob] | None,
+    recorded: Recorded,
+) -> list[ListedJob]:
+    """Jobs in the order in which they were submitted; `live` None: which live is not known."""
+    alive = {live_job.job.job_id: live_job for live_job in live or ()}
+    listed = []
+    for job in jobs:
+        done = sum(_is_over(run_id, job, recorded) for run_id in job.runs)
+        if live_job := alive.get(job.job_id):
+            host, note = live_job.host, live_job.reason
+            state = "runs" if live_job.state == "running" else "waits"
+        else:
+            end = ending(study.logs, job.job_id)
+            host, note, state = (
+                end.host if end else "",
+                end.words if end else "never began",
+                "ended",
+            )
+            if done == len(job.runs):
+                state, note = "done", ""
+            elif live is None:
+                state, note = "unknown", ""
+        listed.append(ListedJob(job.job_id, state, host, len(job.runs), done, note))
+    return listed
+
+
+def _is_over(run_id: str, job: SubmittedJob, recorded: Recorded) -> bool:
+    """Whether a run is recorded, and not only as the failure for which the job tries it again."""
+    if recorded.runs.get(run_id) != "failed":
+        return run_id in recorded.runs
+    return recorded.failures[run_id][-1].ended > job.started
+
+
+@dataclass(frozen=True)
+class JobLog:
+    """A job's log: what its worker wrote, and what it or Slurm wrote of errors."""
+
+    job: SubmittedJob
+    out: Path
+    err: Path
+    #: The run that was asked for; "" for all of the job.
+    run_id: str = ""
+
+    @classmethod
+    def of(cls, study: StudyFolder, job: SubmittedJob, run_id: str = "") -> "JobLog":
+        """Where a job's log is, or will be."""
+        out, err = (study.logs / f"{job.job_id}_0_log.{kind}" for kind in ("out", "err"))
+        return cls(job, out, err, run_id)
+
+    def text(self) -> list[str]:
+        """The lines of the worker's log; those from where it last began with the run, if any."""
+        lines = self.out.read_text(encoding="utf-8", errors="replace").splitlines()
+        if not self.run_id:
+            return lines
+        mine = [n for n, line in enumerate(lines) if line.startswith(self.run_id)]
+        begun = [n for n in mine if lines[n].endswith("begins")]
+        return lines[(begun or mine or [0])[-1] :]
+
+    def tells_of_run(self) -> bool:
+        try:
+            return self.run_id in self.out.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return False
+
+
+def find_log(study: StudyFolder, jobs: Sequence[SubmittedJob], name: str) -> JobLog:
+    """The log of a job by its id, or of the latest job that was at a run, by its id or beginning.
+
+    Raises UserError if there is no such job or run, or several.
+    """
+    by_id = [job for job in jobs if job.job_id == name]
+    if by_id:
+        return JobLog.of(study, max(by_id, key=lambda job: job.started))
+    run_id = _run_called(name, (run_id for job in jobs for run_id in job.runs), study)
+    having = [JobLog.of(study, job, run_id) for job in jobs if run_id in job.runs]
+    having.sort(key=lambda log: log.job.started, reverse=True)
+    return next((log for log in having if log.tells_of_run()), having[0])
+
+
+def _run_called(name: str, run_ids: Iterable[str], study: StudyFolder) -> str:
+    found = sorted({run_id for run_id in run_ids if run_id.startswith(name)})
+    if not found or len(name) < SHORTEST_PREFIX:
+        raise UserError(
+            f"{name}: no job or run of {study.folder}; legal: the id of a job (see anynet-study "
+            f"logs {study.folder}), or of a run that was submitted, or its first "
+            f"{SHORTEST_PREFIX} or more characters"
+        )
+    if len(found) > 1:
+        such = ", ".join(found[:2])
+        raise UserError(f"{name}: {len(found)} runs begin with that, such as {such}")
+    return found[0]
+
+
+@dataclass(frozen=True)
+class CancelReport:
+    """How many jobs were told to end."""
+
+    running: int
+    queued: int
+
+
+def cancel_jobs(study: StudyFolder) -> CancelReport:
+    """End all jobs of a study that run or wait; their runs are saved and go on another time.
+
+    Jobs in Slurm are those with the study's mark; one whose id is known but which bears another
+    mark is another's. Raises WorkFailedError with Slurm's words where squeue or scancel fail.
+    """
+    live = ledger.live_jobs(study.jobs)
+    local = [live_job.job for live_job in live if live_job.job.cluster != "slurm"]
+    known = {live_job.job.job_id for live_job in live} - {job.job_id for job in local}
+    tokens = {entry.token for entry in ledger.submissions(study.jobs) if entry.token}
+    mine: dict[str, QueuedJob] = {}
+    if tokens or known:
+        mine = {
+            job_id: line
+            for job_id, line in queued_jobs().items()
+            if line.token in tokens or (not line.token and job_id in known)
+        }
+    _scancel(mine)
+    _terminate(local)
+    running = sum(line.state not in WAITING for line in mine.values())
+    return CancelReport(running + len(local), len(mine) - running)
+
+
+def _scancel(jobs: Iterable[str]) -> None:
+    """Cancel jobs by id; an array as a whole, for all of its tasks are the study's."""
+    ids = sorted({job_id.split("_")[0] for job_id in jobs})
+    for first in range(0, len(ids), AT_ONCE):
+        command = ["scancel", *ids[first : first + AT_ONCE]]
+        try:
+            subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+        except (OSError, subprocess.SubprocessError) as error:
+            words = " ".join((getattr(error, "stderr", "") or str(error)).split())
+            if "Invalid job id" not in words:  # it has ended in the meantime
+                raise WorkFailedError(f"scancel: {words}; cancel again") from None
+
+
+def _terminate(jobs: Iterable[SubmittedJob]) -> None:
+    """Tell workers of this machine to save and leave, and wait until they have."""
+    processes = [process for job in jobs if (process := job.process)]
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.terminate()  # submitit's controller passes it on to the worker
+    _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
+    if alive:
+        raise WorkFailedError(
+            f"{len(alive)} workers have not left within {PATIENCE:g} s: processes "
+            f"{', '.join(str(process.pid) for process in alive)}"
+        )

@@ -1,1 +1,0 @@
-"""The jobs of a study: which were submitted, which live, their logs and their end."""

@@ -1,0 +1,161 @@
+"""Launching a study: what is missing of it and not queued, submitted to Slurm or begun here.
+
+An `OpenStudy` is a study with all that this needs: its sweep, population, datasets and plan.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from anynet_study.data import DatasetView
+from anynet_study.design_space import Population
+from anynet_study.dispatch import ledger
+from anynet_study.dispatch.calibration import (
+    Calibrated,
+    calibrate,
+    kept_weights,
+    with_what_is_left,
+)
+from anynet_study.dispatch.cost.prices import expected_cost
+from anynet_study.dispatch.failures import PASSING_KINDS, next_attempts
+from anynet_study.dispatch.ledger import LiveJob
+from anynet_study.dispatch.local import submit_locally
+from anynet_study.dispatch.plan import Plan, load_views, make_plan
+from anynet_study.dispatch.recorded import JournalReader, Recorded, Retry
+from anynet_study.dispatch.submission import check_slurm, submit_to_slurm
+from anynet_study.errors import UserError
+from anynet_study.study_folder import StudyFolder, sample
+from anynet_study.sweep import Sweep
+
+
+@dataclass(frozen=True)
+class OpenStudy:
+    """A study's folder, sweep and population, its open datasets and its planned runs."""
+
+    folder: StudyFolder
+    sweep: Sweep
+    population: Population
+    #: By the sweep's labels.
+    views: dict[str, DatasetView]
+    plan: Plan
+
+    def calibrated(self, reader: JournalReader) -> Calibrated:
+        """The planned runs with what is left of them, as runs that have finished predict it."""
+        expected = expected_cost(self.sweep.launch.cluster, self.sweep.launch.slurm)
+        recorded = reader.read()
+        calibrated = calibrate(self.plan, self.views, reader.timings(), expected)
+        kept = kept_weights(self.folder.weights_folder)
+        left = with_what_is_left(calibrated.plan, recorded, kept, calibrated.cost)
+        return Calibrated(left, calibrated.cost, calibrated.ended)
+
+
+def open_sweep(sweep_file: Path, overrides: Sequence[str] = ()) -> OpenStudy:
+    """Open what a sweep file asks for; the study begins, on disk, with `StudyFolder.begin`."""
+    sweep = Sweep.load(sweep_file, overrides)
+    return _opened(StudyFolder.of(sweep), sweep, sample(sweep.population))
+
+
+def open_study(name: str | Path, changes: Sequence[str] = ()) -> OpenStudy:
+    """Open a study that was begun before; only `launch.*` of its sweep can be changed."""
+    for change in changes:
+        if not change.startswith("launch."):
+            raise UserError(f"{change}: a study stays what it is; only launch.* can be changed")
+    folder = StudyFolder.open(name)
+    return _opened(folder, Sweep.load(folder.sweep_file, changes), folder.population())
+
+
+def _opened(folder: StudyFolder, sweep: Sweep, population: Population) -> OpenStudy:
+    views = load_views(sweep)
+    return OpenStudy(folder, sweep, population, views, make_plan(sweep, population, views))
+
+
+@dataclass(frozen=True)
+class LaunchReport:
+    """What became of a study's runs, and of how many jobs."""
+
+    runs: int
+    recorded: int
+    #: In jobs that were queued or ran already.
+    under_way: int
+    submitted: int
+    jobs: int
+    #: Failed runs that are tried again, of those submitted; and those that stay as they are.
+    retried: int
+    failed: int
+    #: Runs and jobs that Slurm has no room for now, and why.
+    runs_left: int = 0
+    jobs_left: int = 0
+    reason: str = ""
+
+
+def launch_missing(
+    study: OpenStudy,
+    kinds: Collection[str] = PASSING_KINDS,
+    limited: bool = True,
+    only_failed: bool = False,
+) -> LaunchReport:
+    """Submit what is not recorded, or failed and is tried again, and is in no job; return at once.
+
+    Tried again are failures of some `kinds`, if `limited` up to `launch.attempts` times. Raises
+    UserError for what cannot be submitted, before anything is written; WorkFailedError where Slurm
+    does not answer or refuses.
+    """
+    if study.sweep.launch.cluster == "slurm":
+        check_slurm(study.folder, study.sweep)
+    with study.folder.locked():
+        return _launch(study, kinds, limited, only_failed)
+
+
+def _launch(
+    study: OpenStudy, kinds: Collection[str], limited: bool, only_failed: bool
+) -> LaunchReport:
+    folder, sweep, plan = study.folder, study.sweep, study.plan
+    reader = JournalReader(folder.journals)
+    ended = reader.read().ended(plan)
+    ledger.adopt(folder.jobs)
+    live = ledger.live_jobs(folder.jobs, ended)
+    attempts = next_attempts(folder, sweep, plan, reader, live, kinds, limited)
+    recorded, retries = attempts.recorded, attempts.retries
+    todo = recorded.todo(study.calibrated(reader).plan, retries)
+    if only_failed:
+        todo = todo.where(lambda run_id, _: recorded.runs.get(run_id) == "failed")
+    new = todo.without(in_jobs(live, todo, recorded))
+    is_local = sweep.launch.cluster == "local"
+    if is_local and live and len(new):
+        raise UserError(
+            f"{len(live)} jobs are still at study {sweep.name}; wait for them to end "
+            f"(anynet-study status {sweep.name})"
+        )
+    folder.begin(sweep, study.population)
+    if not live:
+        folder.remove_litter(ended)
+    counts = len(plan), len(plan) - len(todo), len(todo) - len(new)
+    failed = plan.find(recorded.failed())
+    retried = len(new) - len(new.without(failed))
+    kept = len(failed.without(todo).without(failed.find(retried_by(live, recorded))))
+    if is_local:
+        workers = submit_locally(folder, sweep, list(new), attached=False, retries=retries)
+        return LaunchReport(*counts, len(new), len(workers), retried, kept)
+    sent = submit_to_slurm(folder, sweep, new, retries, attempts.excluded_nodes)
+    left = sent.runs_left, sent.jobs_left, sent.reason
+    return LaunchReport(*counts, sent.runs, sent.jobs, retried, kept, *left)
+
+
+def in_jobs(live: Iterable[LiveJob], todo: Plan, recorded: Recorded) -> Plan:
+    """Those of `todo` that live jobs have, but for those that failed since their job was submitted.
+
+    Of these a job does nothing more: they may be given to another.
+    """
+    given_up = recorded.failed().keys() - retried_by(live, recorded)
+    return todo.among(job.job.runs for job in live).without(todo.find(given_up))
+
+
+def retried_by(live: Iterable[LiveJob], recorded: Recorded) -> dict[str, Retry]:
+    """The failed runs that live jobs submitted since then have: they are being tried again."""
+    failed = recorded.failed()
+    return {
+        run_id: Retry(len(recorded.failures[run_id]))
+        for job in live
+        for run_id in job.job.runs
+        if run_id in failed and failed[run_id].ended < job.job.started
+    }

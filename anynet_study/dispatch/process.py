@@ -1,0 +1,172 @@
+"""A worker as a process: its signals, its memory, its launcher, and what it inherits from that."""
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import psutil
+
+#: Preemption and the end of a job (SIGTERM, SIGUSR1), Ctrl-C, and what submitit has Slurm send
+#: before a time limit (SIGUSR2, by default).
+NOTED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGUSR2)
+
+
+class Interruption:
+    """Whether this process was asked to leave, and by what.
+
+    Nothing is saved inside a handler, which may come in the middle of anything.
+    """
+
+    def __init__(self) -> None:
+        self.signal: signal.Signals | None = None
+        self._before: dict[int, Any] = {}
+
+    def requested(self) -> bool:
+        """Whether to save and leave."""
+        return self.signal is not None
+
+    def request(self, number: int, _: FrameType | None = None) -> None:
+        """Ask to leave: what a signal of this number does."""
+        self.signal = signal.Signals(number)
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Note signals in this block, which must be entered in the main thread.
+
+        Those that this process was started to ignore, as Ctrl-C on its launcher's terminal, stay
+        ignored.
+        """
+        heard = [number for number in NOTED if signal.getsignal(number) != signal.SIG_IGN]
+        self._before = {number: signal.signal(number, self.request) for number in heard}
+        try:
+            yield
+        finally:
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
+
+    def pass_on(self) -> None:
+        """Once all is saved: let submitit's handler have its signal, to queue the job again.
+
+        SIGTERM and Ctrl-C have been answered by leaving.
+        """
+        if self.signal in (None, signal.SIGTERM, signal.SIGINT):
+            return
+        if callable(self._before[self.signal]):
+            signal.raise_signal(self.signal)
+
+
+#: How often an attached worker looks whether its launcher is still there, in seconds.
+HEARTBEAT = 0.5
+#: How long it may take to save what it is at when the launcher is gone, in seconds.
+PATIENCE = 10.0
+#: Where glibc looks for its settings.
+TUNABLES = "GLIBC_TUNABLES"
+#: Parameters of glibc's `mallopt` (malloc.h).
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+
+
+def keep_freed_memory() -> None:
+    """Tell glibc not to hand each step's buffers back to the system: evaluation is a third faster.
+
+    Speed only; other C libraries do without.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return
+    mallopt(M_MMAP_THRESHOLD, 1 << 25)  # the most that glibc takes
+    mallopt(M_TRIM_THRESHOLD, 1 << 30)
+
+
+def asking_for_huge_pages(environment: Mapping[str, str]) -> dict[str, str]:
+    """What, added to an environment, has processes ask for huge pages: speed only.
+
+    glibc reads this when a process begins; without glibc it means nothing.
+    """
+    settings = [environment.get(TUNABLES), "glibc.malloc.hugetlb=1"]
+    return {TUNABLES: ":".join(filter(None, settings))}
+
+
+@contextmanager
+def huge_pages() -> Iterator[None]:
+    """Processes started inside, by whatever way, ask for huge pages."""
+    before = os.environ.get(TUNABLES)
+    os.environ.update(asking_for_huge_pages(os.environ))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[TUNABLES]
+        else:
+            os.environ[TUNABLES] = before
+
+
+def end_with(launcher: int, interruption: Interruption) -> None:
+    """Leave as soon as the launcher is gone; by force if that takes long."""
+    process = _process(launcher)
+
+    def watch() -> None:
+        while process is not None and _alive(process):
+            time.sleep(HEARTBEAT)
+        interruption.request(signal.SIGTERM)
+        time.sleep(PATIENCE)
+        os._exit(1)  # the journal is safe at any point
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _process(pid: int) -> psutil.Process | None:
+    try:
+        return psutil.Process(pid)
+    except psutil.NoSuchProcess:
+        return None
+
+
+def _alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+TERMINAL_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
+
+
+@contextmanager
+def without_streams() -> Iterator[None]:
+    """What is started inside does not inherit our streams.
+
+    A pipe or script that reads what we print ends with us, not with the last worker; and what
+    submitit's processes say when they are interrupted does not mix with our words.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    streams = {number: os.dup(number) for number in (0, 1, 2)}
+    nothing = os.open(os.devnull, os.O_RDWR)
+    try:
+        for number in streams:
+            os.dup2(nothing, number)
+        yield
+    finally:
+        for number, stream in streams.items():
+            os.dup2(stream, number)
+        for descriptor in (nothing, *streams.values()):
+            os.close(descriptor)
+
+
+@contextmanager
+def ignoring_the_terminal() -> Iterator[None]:
+    """What is started inside ignores Ctrl-C and the like, and a closed terminal."""
+    ignored = {number: signal.signal(number, signal.SIG_IGN) for number in TERMINAL_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in ignored.items():
+            signal.signal(number, handler)

@@ -1,0 +1,224 @@
+"""Runs written up as records: those trained, those that failed and how. Imports torch."""
+
+import errno
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from anynet_study.data import DatasetView
+from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.errors import UserError
+from anynet_study.provenance import code_version
+from anynet_study.store import EvaluationRecord, EvaluationWriter, JournalWriter, RunRecord
+from anynet_study.store.records import EVALUATIONS_SUFFIX, FailureKind
+from anynet_study.study_folder import StudyFolder
+from anynet_study.training.augment import Preprocessor
+from anynet_study.training.checkpoint import Checkpoint
+from anynet_study.training.cuda.failures import is_out_of_memory
+from anynet_study.training.cuda.together import Turns
+from anynet_study.training.engine import Outcome, make_trainer, steps
+from anynet_study.training.evaluation import EvaluationSet
+from anynet_study.training.evaluation_pass import evaluate
+from anynet_study.training.feeds import DeviceImages
+from anynet_study.training.network import Weights
+from anynet_study.training.options import Engine, Options
+
+#: No room for a file. The same for every run, and gone once someone has made room.
+FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT})
+#: How a network file system, or a disk that is breaking, says that it is out of reach from here;
+#: and a machine, that it has no more processes or open files to give.
+OUT_OF_REACH = frozenset(
+    {
+        *(errno.EIO, errno.ESTALE, errno.EREMOTEIO, errno.ENODEV, errno.ENXIO),
+        *(errno.ENOTCONN, errno.ESHUTDOWN, errno.ETIMEDOUT, errno.ECONNREFUSED),
+        *(errno.ECONNRESET, errno.ECONNABORTED, errno.ENETDOWN, errno.ENETUNREACH),
+        *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.EMFILE, errno.ENFILE, errno.EAGAIN),
+    }
+)
+#: How torch and its libraries say that a GPU, its driver or the machine is not well, in lower case.
+UNWELL = (
+    "no cuda gpus are available",
+    "cuda-capable device",
+    "cuda driver",
+    "uncorrectable ecc",
+    "unspecified launch failure",
+    "nvml",
+    "can't start new thread",
+)
+
+
+def classify(error: BaseException) -> FailureKind:
+    """The kind of failure behind an exception raised by training.
+
+    Not for a full disk, which is no failure of a run: see `disk_is_full`.
+    """
+    if is_out_of_memory(error):
+        return "oom"
+    causes = list(_with_causes(error))
+    if any(isinstance(cause, OSError) and cause.errno in OUT_OF_REACH for cause in causes):
+        return "node"
+    if any(words in str(cause).lower() for cause in causes for words in UNWELL):
+        return "node"
+    bad_data = (UserError, OSError, ValueError, IndexError)  # UserError: a damaged dataset
+    return "data" if isinstance(error, bad_data) else "code"
+
+
+def disk_is_full(error: BaseException) -> bool:
+    """Whether an exception, or one that it came of, says that a disk or a quota is full."""
+    return any(
+        isinstance(cause, OSError) and cause.errno in FULL_DISK for cause in _with_causes(error)
+    )
+
+
+def _with_causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A run that was trained to its end, not yet written down."""
+
+    outcome: Outcome
+    network: torch.nn.Module
+    started: float
+    #: Time that earlier processes spent on it.
+    seconds_before: float
+
+
+def training_steps(
+    run: PlannedRun,
+    view: DatasetView,
+    source: DeviceImages,
+    checkpoint: Checkpoint,
+    options: Options,
+    weights: Weights | None,
+) -> Turns[Trained]:
+    """Train `run` step by step, from `checkpoint` if it is there.
+
+    Where further evaluations follow, which may take long, its end is saved, too.
+    """
+    started = time.time()
+    trainer = make_trainer(run.spec, view, source, checkpoint.engine, options, weights)
+    outcome = yield from steps(trainer, run.spec, view, checkpoint)
+    if run.evaluations and outcome.status == "completed":
+        epochs = len(outcome.curves["test_loss"])
+        checkpoint.save(trainer.state(), outcome.curves, epochs, steps_done=0)
+    return Trained(outcome, trainer.model, started, checkpoint.seconds_before)
+
+
+def record_of(
+    run: PlannedRun, trained: Trained, seconds: float, engine: Engine, device: torch.device
+) -> RunRecord:
+    """The row of a run that was trained; `seconds`: in this process."""
+    outcome = trained.outcome
+    return RunRecord(
+        **_common(run, engine, device),
+        status=outcome.status,
+        error=outcome.error,
+        curves={name: np.array(v, dtype=np.float32) for name, v in outcome.curves.items()},
+        predictions=outcome.predictions,
+        seconds=seconds + trained.seconds_before,
+        started=trained.started,
+    )
+
+
+def failure_of(
+    run: PlannedRun, error: Exception, seconds: float, engine: Engine, device: torch.device
+) -> RunRecord:
+    """The row of a run that raised `error`: a failure is a record too."""
+    name = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+    return RunRecord(
+        **_common(run, engine, device),
+        status="failed",
+        failure_kind=classify(error),
+        message=f"{name}{error}".splitlines()[0][:500],
+        error=float("nan"),
+        seconds=seconds,
+        started=time.time() - seconds,
+    )
+
+
+def evaluation_of(
+    run: PlannedRun,
+    name: str,
+    evaluation_set: EvaluationSet,
+    network: torch.nn.Module,
+    view: DatasetView,
+    device: torch.device,
+) -> EvaluationRecord:
+    """Test the final `network` of `run` on a further test set that the sweep calls `name`."""
+    started, clock = time.time(), time.perf_counter()
+    preprocess = Preprocessor(run.spec.recipe, view.mean, view.std, device)
+    metric = run.spec.recipe.metric
+    result = evaluate(network, preprocess, evaluation_set, device, metric=metric)
+    return EvaluationRecord(
+        run_id=run.run_id,
+        evaluation=name,
+        evaluation_id=evaluation_set.evaluation_id,
+        identity=evaluation_set.canonical(),
+        images=result.images,
+        loss=result.loss,
+        top1=result.top1,
+        top5=result.top5,
+        error=result.error,
+        predictions=result.predictions,
+        seconds=time.perf_counter() - clock,
+        started=started,
+        host=socket.gethostname(),
+    )
+
+
+def _common(run: PlannedRun, engine: Engine, device: torch.device) -> dict[str, Any]:
+    """What a row says of every run that this process trained, however it ended."""
+    return {
+        **run.named(),
+        "host": socket.gethostname(),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "torch_version": torch.__version__,
+        "code_version": code_version(),
+        "engine": engine,
+    }
+
+
+class WorkerJournals(AbstractContextManager["WorkerJournals"]):
+    """A worker's own journals, of runs and of evaluations, begun when there is something to write.
+
+    Each row is told in the worker's log, too.
+    """
+
+    def __init__(self, study: StudyFolder) -> None:
+        self._study = study
+        self._runs: JournalWriter | None = None
+        self._evaluations: EvaluationWriter | None = None
+
+    def append(self, row: RunRecord | EvaluationRecord) -> None:
+        """Write a row; it is on disk when this returns."""
+        if isinstance(row, EvaluationRecord):
+            if self._evaluations is None:
+                path = self._study.new_journal(EVALUATIONS_SUFFIX)
+                self._evaluations = EvaluationWriter(path)
+            self._evaluations.append(row)
+            print(f"{row.run_id} on {row.evaluation}: {row.top1:.2f}%", flush=True)
+            return
+        if self._runs is None:
+            self._runs = JournalWriter(self._study.new_journal())
+        self._runs.append(row)
+        print(
+            f"{row.run_id} {row.dataset} {row.architecture} {row.status} "
+            f"{row.error:.2f}% in {row.seconds:.1f} s {row.message}",
+            flush=True,
+        )
+
+    def __exit__(self, *_: object) -> None:
+        for writer in (self._runs, self._evaluations):
+            if writer is not None:
+                writer.close()

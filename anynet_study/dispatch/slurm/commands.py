@@ -1,0 +1,135 @@
+"""What the commands of Slurm answer: squeue of jobs that live, sacct of those that ended."""
+
+import os
+import re
+import subprocess
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from anynet_study.errors import WorkFailedError
+from anynet_study.store.records import FailureKind
+
+#: How long a command may take to answer, in seconds.
+PATIENCE = 30.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command said, and whether it succeeded."""
+
+    text: str
+    #: Its words on errors, or why it could not be run, in a line.
+    error: str
+    works: bool
+
+    @property
+    def lines(self) -> list[str]:
+        return [line for line in self.text.splitlines() if line.strip()]
+
+
+def ask(*command: str) -> Answer:
+    """Run a command; that it fails, is slow or is not there is an answer, too."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=PATIENCE
+        )
+    except FileNotFoundError:
+        return Answer("", f"there is no {command[0]}", works=False)
+    except subprocess.TimeoutExpired:
+        return Answer("", f"{command[0]} does not answer", works=False)
+    except OSError as error:
+        return Answer("", f"{command[0]}: {error.strerror}", works=False)
+    return Answer(done.stdout, " ".join(done.stderr.split()), done.returncode == 0)
+
+
+def output_of(*command: str) -> str:
+    """What a command prints; nothing where it fails, is slow or is not there."""
+    answer = ask(*command)
+    return answer.text if answer.works else ""
+
+
+#: States of a job that has no node.
+WAITING = frozenset(
+    {"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
+)
+#: Id, state, start, nodes, reason, comment.
+FORMAT = "%i|%T|%S|%N|%r|%k"
+#: How a job's comment says which submission it is of.
+TOKEN = re.compile(r"\banynet-study:([0-9a-f]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedJob:
+    """A line of squeue."""
+
+    state: str
+    #: When it began, or is expected to begin (seconds since 1970); None where Slurm does not know.
+    started: float | None
+    host: str
+    reason: str
+    #: Of the submission that it is of; "" of a job that is not ours.
+    token: str
+
+
+def comment_of(token: str) -> str:
+    """What a job of a submission carries as its comment."""
+    return f"anynet-study:{token}"
+
+
+def queued_jobs() -> dict[str, QueuedJob]:
+    """All jobs of this user that wait or run, by id; the tasks of an array each by its own.
+
+    Raises WorkFailedError where squeue does not answer: silence is no empty queue.
+    """
+    command = ["squeue", "--noheader", "--array", f"--format={FORMAT}", "--user", str(os.getuid())]
+    times = {**os.environ, "SLURM_TIME_FORMAT": "%s"}
+    try:
+        answer = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=60, env=times
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        words = " ".join((getattr(error, "stderr", "") or str(error)).split())
+        raise WorkFailedError(
+            f"squeue does not answer, so queued jobs cannot be told from lost ones: {words}"
+        ) from None
+    return dict(_parsed(line) for line in answer.stdout.splitlines() if line.count("|") >= 5)
+
+
+def _parsed(line: str) -> tuple[str, QueuedJob]:
+    job_id, state, started, host, reason, comment = line.split("|", 5)
+    when = float(started) if started.strip().isdigit() else None
+    token = TOKEN.search(comment)
+    return job_id.strip(), QueuedJob(state, when, host, reason, token[1] if token else "")
+
+
+#: Ids in one call of sacct: the latest.
+MOST_IDS = 1000
+#: Slurm's states of jobs that it ended, and the kind of failure of the runs at which they were.
+STATES: Mapping[str, tuple[FailureKind, str]] = {
+    "OUT_OF_MEMORY": ("oom", "killed for want of memory"),
+    "TIMEOUT": ("timeout", "ended at the job's time limit"),
+    "DEADLINE": ("timeout", "ended at the job's deadline"),
+    "NODE_FAIL": ("node", "lost with its node"),
+    "BOOT_FAIL": ("node", "lost with its node"),
+    "PREEMPTED": ("", "preempted"),
+    "CANCELLED": ("", "cancelled"),
+    "REQUEUED": ("", "requeued"),
+}
+
+
+def end_reasons(job_ids: Collection[str]) -> dict[str, tuple[FailureKind, str]]:
+    """Kind and words for those jobs of which sacct knows why they ended, by one call.
+
+    Nothing where accounting is off, or refuses or is slow to answer: it is never needed.
+    """
+    if not job_ids:
+        return {}
+    jobs = ",".join(list(job_ids)[-MOST_IDS:])
+    command = ["sacct", "--noheader", "--parsable2", "--allocations", "--format=JobID,State"]
+    found = {}
+    for line in output_of(*command, f"--jobs={jobs}").splitlines():
+        job_id, _, state = line.partition("|")
+        known = STATES.get(state.split(" ")[0])  # CANCELLED by 1000
+        if known and job_id in job_ids:
+            found[job_id] = known
+    return found

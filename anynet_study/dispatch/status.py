@@ -1,0 +1,259 @@
+"""How far a study is, and when it will be done: from its own files and one call of squeue."""
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from anynet_study.dispatch import ledger
+from anynet_study.dispatch.calibration import Calibrated
+from anynet_study.dispatch.failures import unfinished_jobs
+from anynet_study.dispatch.launch import OpenStudy, retried_by
+from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
+from anynet_study.dispatch.pack import last_end
+from anynet_study.dispatch.plan import Plan
+from anynet_study.dispatch.recorded import JournalReader, Recorded, Throughput
+from anynet_study.errors import WorkFailedError
+
+#: Reasons of Slurm such as JobHeldUser and launch failed requeued held.
+HELD = re.compile("held", re.IGNORECASE)
+#: Of a job's runs: the predicted seconds of those that are unfinished, in order.
+Left = Callable[[Sequence[str]], Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Eta:
+    """Predicted seconds, and what they assume."""
+
+    #: Until the last job ends; None while none runs: when one will is not known.
+    seconds: float | None
+    #: Of work that is left in jobs, run after run on one worker.
+    work: float
+    assumes: str
+
+
+def eta(jobs: Sequence[LiveJob], left: Left, ended: Mapping[str, float], now: float) -> Eta | None:
+    """Until all of `jobs` are done; None without jobs.
+
+    Each job does its list by itself. Those that wait begin, in their order, where a job that runs
+    now has ended: the study gets no more of the cluster than it has, and no less. `ended`: when
+    finished runs did (seconds since 1970).
+    """
+    if not jobs:
+        return None
+    begun = [job for job in jobs if job.state == "running"]
+    free = [_left_of(job, left, ended, now) for job in begun]
+    waiting = [sum(left(job.job.runs)) for job in jobs if job.state == "pending"]
+    work = sum(free) + sum(waiting)
+    if not begun:
+        return Eta(None, work, "none is running")
+    if not waiting:
+        return Eta(max(free), work, "each job does its runs one after the other")
+    jobs_now = "the 1 job that runs" if len(begun) == 1 else f"the {len(begun)} jobs that run"
+    return Eta(last_end(free, waiting), work, f"queued jobs follow {jobs_now} now")
+
+
+def _left_of(job: LiveJob, left: Left, ended: Mapping[str, float], now: float) -> float:
+    """Predicted seconds of a job's runs that are left, but those that the first has been at it."""
+    lengths = left(job.job.runs)
+    if not lengths:
+        return 0.0
+    begins = [ended[run_id] for run_id in job.job.runs if run_id in ended]
+    if job.started is not None:
+        begins.append(job.started)
+    been_at_it = max(0.0, now - max(begins)) if begins else 0.0
+    return sum(lengths) - min(been_at_it, lengths[0])
+
+
+def _counts(
+    plan: Plan, recorded: Recorded
+) -> tuple[Counter[str], npt.NDArray[np.bool_], tuple[int, int]]:
+    """How many runs have each status, `missing` those without a record; which have one, (runs,).
+
+    And the further evaluations that are recorded, and those that the sweep asks for.
+    """
+    counts: Counter[str] = Counter()
+    done = np.empty(len(plan), bool)
+    found = asked = 0
+    columns = (plan.places % len(plan.settings)).tolist()
+    for place, (run_id, column) in enumerate(zip(plan.ids(), columns, strict=True)):
+        status = recorded.runs.get(run_id, "missing")
+        counts[status] += 1
+        done[place] = status != "missing"
+        evaluations = plan.settings[column].evaluations
+        asked += len(evaluations)
+        found += sum((run_id, evaluation) in recorded.evaluations for evaluation in evaluations)
+    return counts, done, (found, asked)
+
+
+def _marks(part: Plan) -> npt.NDArray[np.bool_]:
+    """Of each run of the whole study whether it is of this part, shape (runs,)."""
+    marked = np.zeros(part.table.size, bool)
+    marked[part.places] = True
+    return marked
+
+
+def _by_dataset(plan: Plan, done: npt.NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
+    """Runs that are `done`, shape (runs,), and all runs of each dataset."""
+    columns, size = plan.places % len(plan.settings), len(plan.settings)
+    every = np.bincount(columns, minlength=size).tolist()
+    there = np.bincount(columns[done], minlength=size).tolist()
+    table: dict[str, tuple[int, int]] = {}
+    for setting, recorded, planned in zip(plan.settings, there, every, strict=True):
+        before = table.get(setting.dataset, (0, 0))
+        table[setting.dataset] = (before[0] + recorded, before[1] + planned)
+    return table
+
+
+def _complete_rows(plan: Plan, done: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    """Architectures with all their runs recorded, and all."""
+    architectures = plan.rows[plan.places // len(plan.settings), 0]
+    every = np.bincount(architectures)
+    there = np.bincount(architectures[done], minlength=len(every))
+    return int(((every == there) & (every > 0)).sum()), int((every > 0).sum())
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """A study's jobs: of `submitted`, all that ever were, the live ones."""
+
+    live: Sequence[LiveJob] = ()
+    submitted: Iterable[SubmittedJob] = ()
+    #: Why it is not known which jobs live; "" if it is.
+    unknown: str = ""
+
+
+@dataclass(frozen=True)
+class Status:
+    """Counts of runs, architectures and jobs, and when these will be done."""
+
+    planned: int
+    completed: int
+    diverged: int
+    failed: int
+    missing: int
+    #: Failed runs by kind: oom, data, timeout, node, code.
+    failures: dict[str, int]
+    #: Runs of which something is left to do, in jobs that run and in jobs that wait; and in none.
+    running: int
+    queued: int
+    unassigned: int
+    #: Architectures with a record for every one of their runs.
+    rows_complete: int
+    rows: int
+    #: Further evaluations of completed runs that are recorded, and those that the sweep asks for.
+    evaluations: int
+    evaluations_planned: int
+    #: dataset -> (recorded, planned) runs.
+    datasets: dict[str, tuple[int, int]]
+    #: Jobs that run or wait.
+    jobs: int
+    jobs_running: int
+    jobs_queued: int
+    #: Why most of the queued ones wait, in Slurm's words.
+    queue_reason: str
+    #: Queued ones that wait until somebody releases them, as after a node could not start them.
+    jobs_held: list[str]
+    #: Jobs that ended with runs left that no live job has: launch again.
+    jobs_lost: int
+    #: Why it is not known which jobs live; "" if it is.
+    jobs_unknown: str
+    #: Recorded runs an hour, over the last hour (or since the first began, if that is less).
+    runs_per_hour: float | None
+    #: Until the live jobs are done; None where that cannot be told.
+    eta_seconds: float | None
+    #: What the ETA assumes, and what the lengths of runs are predicted by; "" if not said.
+    eta_assumes: str
+    eta_basis: str
+    #: Hours that recorded runs took, by device: of a core (`cpu`), or of a GPU by its name.
+    hours: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether anything may still change by itself."""
+        return bool(self.jobs or self.jobs_unknown)
+
+
+def current_status(study: OpenStudy, reader: JournalReader) -> Status:
+    """A study's status now. That squeue does not answer is part of it."""
+    recorded, folder = reader.read(), study.folder
+    submitted = ledger.submitted_jobs(folder.jobs)
+    try:
+        jobs = Jobs(ledger.live_jobs(folder.jobs, recorded.ended(study.plan)), submitted)
+    except WorkFailedError as error:
+        jobs = Jobs(unknown=str(error))
+    calibrated = study.calibrated(reader) if jobs.live else None
+    now = time.time()
+    return study_status(study.plan, recorded, jobs, reader.throughput(now), now, calibrated)
+
+
+def study_status(
+    plan: Plan,
+    recorded: Recorded,
+    jobs: Jobs,
+    throughput: Throughput,
+    now: float,
+    calibrated: Calibrated | None = None,
+) -> Status:
+    """Summarise the records of the planned runs and the jobs, at `now` (seconds since 1970).
+
+    `calibrated`: the lengths of runs that the ETA is made of.
+    """
+    counts, done, (evaluations, evaluations_planned) = _counts(plan, recorded)
+    todo = recorded.todo(plan, retried_by(jobs.live, recorded))
+    running = todo.among(job.job.runs for job in jobs.live if job.state == "running")
+    assigned = todo.among(job.job.runs for job in jobs.live)
+    unfinished = _marks(todo)
+    lengths = calibrated.plan if calibrated else plan
+
+    def left(run_ids: Sequence[str]) -> list[float]:
+        asked = lengths.find(run_ids)
+        seconds: list[float] = asked.seconds()[unfinished[asked.places]].tolist()
+        return seconds
+
+    when = eta(jobs.live, left, calibrated.ended if calibrated else {}, now)
+    states = Counter(job.state for job in jobs.live)
+    rows_complete, rows = _complete_rows(plan, done)
+    reasons = Counter(job.reason for job in jobs.live if job.state == "pending" and job.reason)
+    return Status(
+        planned=len(plan),
+        completed=counts["completed"],
+        diverged=counts["diverged"],
+        failed=counts["failed"],
+        missing=counts["missing"],
+        failures=dict(recorded.failed_kinds(plan).most_common()),
+        running=len(running),
+        queued=len(assigned) - len(running),
+        unassigned=len(todo) - len(assigned),
+        rows_complete=rows_complete,
+        rows=rows,
+        evaluations=evaluations,
+        evaluations_planned=evaluations_planned,
+        datasets=_by_dataset(plan, done),
+        jobs=len(jobs.live),
+        jobs_running=states["running"],
+        jobs_queued=states["pending"],
+        queue_reason=reasons.most_common(1)[0][0] if reasons else "",
+        jobs_held=[job.job.job_id for job in jobs.live if HELD.search(job.reason)],
+        jobs_lost=0 if jobs.unknown else _lost(todo.without(assigned), recorded, jobs),
+        jobs_unknown=jobs.unknown,
+        runs_per_hour=throughput.runs_per_hour,
+        eta_seconds=when.seconds if when else None,
+        eta_assumes=when.assumes if when else "",
+        eta_basis=calibrated.cost.basis if calibrated else "",
+        hours=throughput.hours,
+    )
+
+
+def _lost(left: Plan, recorded: Recorded, jobs: Jobs) -> int:
+    """Jobs that ended with runs without a record; `left`: runs that no live job has."""
+    alive, unassigned = {live.job.job_id for live in jobs.live}, _marks(left)
+    lost = 0
+    for job in unfinished_jobs(jobs.submitted, recorded, alive):
+        runs = left.find(run_id for run_id in job.runs if run_id not in recorded.runs)
+        lost += bool(unassigned[runs.places].any())
+    return lost

@@ -1,0 +1,152 @@
+"""Submission to Slurm: job arrays, as many as the site takes now."""
+
+import os
+import shutil
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from anynet_study.dispatch.job import Job, JobArray, array_file, script_file
+from anynet_study.dispatch.ledger import intend, settle
+from anynet_study.dispatch.pack import pack_by_length
+from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.process import asking_for_huge_pages
+from anynet_study.dispatch.recorded import NO_RETRIES, Retries
+from anynet_study.dispatch.slurm.sbatch import QueueFullError, RefusedError, sbatch
+from anynet_study.dispatch.slurm.script import (
+    ArrayExecutor,
+    deal,
+    lanes,
+    sbatch_text,
+    slurm_executor,
+)
+from anynet_study.dispatch.slurm.site import Site
+from anynet_study.dispatch.snapshot import snapshot, take
+from anynet_study.errors import UserError, WorkFailedError
+from anynet_study.files import write_text
+from anynet_study.study_folder import StudyFolder
+from anynet_study.sweep import Sweep
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """What a launch submitted, and what Slurm has no room for now."""
+
+    runs: int
+    jobs: int
+    arrays: int
+    runs_left: int = 0
+    jobs_left: int = 0
+    #: Why they are left, in Slurm's words.
+    reason: str = ""
+
+
+#: Submits an array of tasks, so many at a time, after another array; its id.
+Send = Callable[[Sequence[str], int | None, str | None], str]
+
+
+def slurm_tasks(sweep: Sweep, runs: Iterable[PlannedRun]) -> Iterator[tuple[str, float]]:
+    """The ids of the runs of each Slurm job, separated by spaces, and its predicted seconds."""
+    for part in pack_by_length(runs, 60.0 * sweep.launch.job_minutes):
+        yield " ".join(run.run_id for run in part), sum(run.seconds for run in part)
+
+
+def check_slurm(study: StudyFolder, sweep: Sweep) -> None:
+    """Raise UserError where jobs cannot be submitted from here, or not with the sweep's options."""
+    if shutil.which("sbatch") is None:
+        raise UserError(
+            "launch.cluster = slurm: there is no sbatch here; is Slurm on this machine?"
+        )
+    slurm_executor(study, sweep, snapshot(study.code).setup, Site())
+
+
+def submit_to_slurm(
+    study: StudyFolder,
+    sweep: Sweep,
+    runs: Iterable[PlannedRun],
+    retries: Retries = NO_RETRIES,
+    exclude: Collection[str] = (),
+) -> Submitted:
+    """Queue the runs as job arrays and return at once; `exclude`: nodes they must not get.
+
+    Where Slurm has no room for all of them, the first ones are queued. Raises WorkFailedError with
+    its words where it takes none for another reason.
+    """
+    site, code = Site.ask(), take(study.code)
+    tasks, longest = [], 0.0
+    for task, seconds in slurm_tasks(sweep, runs):
+        tasks.append(task)
+        longest = max(longest, seconds)
+    if not tasks:
+        return Submitted(0, 0, 0)
+    executor = slurm_executor(study, sweep, code.setup, site, longest, exclude)
+    work = Job.of(study, sweep, retries)
+    size, parallel = site.array_size, executor.parameters.get("array_parallelism")
+
+    def send(part: Sequence[str], at_once: int | None, after: str | None) -> str:
+        return _submit(study, executor, work, part, at_once, after, is_array=size > 0)
+
+    return _fill(tasks, size, lanes(len(tasks), size, parallel), send)
+
+
+def _fill(tasks: Sequence[str], size: int, shares: Sequence[int | None], send: Send) -> Submitted:
+    """Submit the tasks in order; from a refusal on, half as many at a time, down to one."""
+    waiting = dict.fromkeys(tasks)
+    last: list[str | None] = [None] * len(shares)
+    arrays, most, refusal = 0, len(tasks), None
+    while waiting and most:
+        for lane, part in list(deal(list(islice(waiting, most)), len(shares), size)):
+            share = shares[lane]
+            try:
+                array = send(part, share, last[lane])
+            except QueueFullError as error:
+                refusal, most = error, len(part)
+                break
+            except WorkFailedError as error:
+                before = f" ({len(tasks) - len(waiting)} jobs were queued before)" if arrays else ""
+                raise WorkFailedError(f"{error}{before}") from None
+            arrays += 1
+            last[lane] = None if share is None else array
+            for task in part:
+                del waiting[task]
+        most = most // 2 if refusal else most
+    if refusal and not arrays and not refusal.is_counted:
+        raise refusal
+    left = _runs_in(waiting)
+    sent = _runs_in(tasks) - left, len(tasks) - len(waiting), arrays
+    return Submitted(*sent, left, len(waiting), refusal.words if refusal else "")
+
+
+def _submit(
+    study: StudyFolder,
+    executor: ArrayExecutor,
+    work: Job,
+    tasks: Sequence[str],
+    parallel: int | None,
+    after: str | None,
+    is_array: bool,
+) -> str:
+    """Submit an array; its id. Whatever happens, its jobs can be found, and have what they need.
+
+    What they do is on disk before they are queued, and the ledger knows by which token Slurm would
+    list them.
+    """
+    token = intend(study.jobs, tasks, is_array)
+    array, script = array_file(study.logs, token), script_file(study.logs, token)
+    limits = executor.parameters["time"], executor.max_num_timeout
+    JobArray(work, tuple(tasks), *limits).write(array)
+    write_text(script, sbatch_text(executor, token, len(tasks), parallel, after, is_array))
+    try:
+        job_id = sbatch(script, executor.parameters, asking_for_huge_pages(os.environ))
+    except RefusedError as error:
+        if error.is_certain:
+            settle(study.jobs, token, "")
+            array.unlink()
+            script.unlink()
+        raise
+    settle(study.jobs, token, job_id)
+    return job_id
+
+
+def _runs_in(tasks: Iterable[str]) -> int:
+    return sum(task.count(" ") + 1 for task in tasks)

@@ -1,0 +1,307 @@
+"""The work of a job: train, evaluate and journal what is missing of its runs. Imports torch."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+
+from anynet_study.data import DatasetView
+from anynet_study.dispatch.cost.memory import gpu_capacity
+from anynet_study.dispatch.endings import end_worker_at, say_begins
+from anynet_study.dispatch.pack import cohorts
+from anynet_study.dispatch.plan import (
+    Plan,
+    PlannedRun,
+    evaluations_by_dataset,
+    load_views,
+    make_plan,
+)
+from anynet_study.dispatch.process import Interruption
+from anynet_study.dispatch.recorded import JournalReader, Recorded, Retries
+from anynet_study.dispatch.run_records import (
+    Trained,
+    WorkerJournals,
+    disk_is_full,
+    evaluation_of,
+    failure_of,
+    record_of,
+    training_steps,
+)
+from anynet_study.models import build
+from anynet_study.study_folder import StudyFolder
+from anynet_study.sweep import Sweep
+from anynet_study.sweep.launch import Launch
+from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
+from anynet_study.training.cuda.failures import device_is_lost
+from anynet_study.training.cuda.together import Turns, train_together
+from anynet_study.training.evaluation import EvaluationSet
+from anynet_study.training.feeds import DeviceImages
+from anynet_study.training.network import Weights, arrange, load_weights, save_weights
+from anynet_study.training.options import Options, step_down, with_less_memory
+from anynet_study.training.spec import RunSpec
+
+#: Longest share of its time that a worker spends on looking at others' journals.
+LOOK_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What a worker must know of its study."""
+
+    study: StudyFolder
+    launch: Launch
+    views: Mapping[str, DatasetView]
+    #: Further test sets by dataset and name.
+    evaluations: Mapping[str, Mapping[str, EvaluationSet]]
+    plan: Plan
+    recorded: Recorded
+    device: torch.device
+
+    @classmethod
+    def of(
+        cls,
+        study: StudyFolder,
+        sweep: Sweep,
+        device: torch.device,
+        recorded: Recorded | None = None,
+    ) -> "Assignment":
+        """From the study's files as they are now; `recorded`: read before."""
+        views = load_views(sweep)
+        return cls(
+            study=study,
+            launch=sweep.launch,
+            views=views,
+            evaluations=evaluations_by_dataset(sweep, views),
+            plan=make_plan(sweep, study.population(), views),
+            recorded=recorded or Recorded.read(study.journals),
+            device=device,
+        )
+
+    def runs_at_once(self, todo: Plan) -> int:
+        """How many runs to train at the same time: on a CPU one per worker."""
+        if self.device.type == "cpu" or self.launch.engine == "reference":
+            return 1
+        if self.launch.at_once is not None:
+            return self.launch.at_once
+        free, _ = torch.cuda.mem_get_info(self.device)
+        settings = {(run.dataset, run.spec.recipe) for run in todo}
+        pairs = [(self.views[label], recipe) for label, recipe in settings]
+        return gpu_capacity(pairs, self.plan.population, free)
+
+
+def train_runs(
+    study: StudyFolder,
+    sweep: Sweep,
+    run_ids: Iterable[str],
+    retries: Retries,
+    interruption: Interruption,
+) -> int:
+    """Train those of some runs that have no record yet, each journalled before the next begins.
+
+    Returns how many runs had something left to do. Saves and returns when interrupted.
+    """
+    torch.set_num_threads(1)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    reader = JournalReader(study.journals)
+    given = Assignment.of(study, sweep, device, reader.read())
+    todo = given.recorded.todo(given.plan.find(run_ids), retries)
+    begin = Options(at_once=given.runs_at_once(todo))
+    with WorkerJournals(study) as journals:
+        worker = Worker(given, begin, journals, interruption.requested)
+        try:
+            for smaller, runs in _by_memory(todo, retries):
+                options = with_less_memory(begin, smaller)
+                for cohort in cohorts(runs, options.at_once):
+                    # Another job may have been given the same by mistake, or be faster.
+                    left = reader.look(LOOK_SHARE).left(cohort, retries)
+                    if left:
+                        worker.train(left, options)
+        except InterruptedRunError as stopped:
+            print(f"{stopped}: saved on {interruption.signal!r}", flush=True)
+    return len(todo)
+
+
+def _by_memory(todo: Plan, retries: Retries) -> Iterator[tuple[int, Plan]]:
+    """The runs by how many steps less memory they are given: those that had enough first."""
+    steps = {run_id: retry.smaller for run_id, retry in retries.items()}
+    ids = todo.ids()
+    for smaller in sorted({steps.get(run_id, 0) for run_id in ids}):
+        yield smaller, todo.find(run_id for run_id in ids if steps.get(run_id, 0) == smaller)
+
+
+class Worker:
+    """Brings runs to their end.
+
+    Options that did not work are not tried again with the same dataset and recipe: what is too
+    much for images of 224 pixels is not for others.
+    """
+
+    def __init__(
+        self,
+        given: Assignment,
+        options: Options,
+        journals: WorkerJournals,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.given, self.options, self.journals, self.stop = given, options, journals, stop
+        self._begin = options
+        self._worked: dict[tuple[str, str, Options], Options] = {}
+        self.source = DeviceImages(given.device)
+
+    def train(self, cohort: Iterable[PlannedRun], begin: Options | None = None) -> None:
+        """Bring runs of one dataset and recipe to their end, as many at a time as fit.
+
+        A run that does not fit, or meets what its device cannot do, is tried again in a slower
+        way, beginning with the options `begin`, or else this worker's own. Raises
+        InterruptedRunError when told to stop, once all are saved.
+        """
+        runs = list(cohort)
+        begin = begin or self._begin
+        kind = (runs[0].dataset, runs[0].recipe, begin)
+        self.options = self._worked.get(kind, begin)
+        pending = [run for run in runs if not self._evaluated_from_weights(run)]
+        while pending:
+            tried, now = self.options, pending[: self.options.at_once]
+            pending = self._attempt(now, tried) + pending[len(now) :]
+            self._worked[kind] = self.options
+            if self.options != tried and self.given.device.type == "cuda":
+                self.source.release()
+                with suppress(RuntimeError):  # before torch 2.12: after a recording that broke off
+                    torch.cuda.empty_cache()
+
+    def _attempt(self, now: Sequence[PlannedRun], tried: Options) -> list[PlannedRun]:
+        """Train some runs at the same time; those to be tried again."""
+        again, stopped = [], None
+        starts = [partial(self._steps, run) for run in now]
+        for ended in train_together(starts, self.given.device):
+            run, result = now[ended.number], ended.result
+            error = (
+                result
+                if isinstance(result, Exception)
+                else self._finish(run, result, ended.seconds)
+            )
+            if isinstance(error, InterruptedRunError):
+                stopped = error
+                continue
+            if error is not None and self._failed(run, error, ended.seconds, tried):
+                again.append(run)
+        if stopped is not None:
+            raise stopped
+        return again
+
+    def _steps(self, run: PlannedRun) -> Turns[Trained]:
+        weights = None
+        if run.spec.pretrained is not None:
+            weights = yield from self._pretrained(run.spec.pretrained)
+        say_begins(run)
+        return (yield from self._trained(run, weights))
+
+    def _trained(self, run: PlannedRun, weights: Weights | None) -> Turns[Trained]:
+        path = self.given.study.checkpoints / f"{run.run_id}.pt"
+        launch = self.given.launch
+        checkpoint = Checkpoint(
+            path, run.run_id, launch.engine, launch.checkpoint_seconds, self.stop
+        )
+        view = self.given.views[run.dataset]
+        return (
+            yield from training_steps(run, view, self.source, checkpoint, self.options, weights)
+        )
+
+    def _pretrained(self, spec: RunSpec) -> Turns[Weights]:
+        """The final weights of another run, which is trained for them if they are not there."""
+        path = self.given.study.weights(spec.run_id)
+        weights = load_weights(path, spec.run_id)
+        if weights is None:
+            trained = yield from self._trained(self.given.plan.find([spec.run_id])[0], None)
+            save_weights(path, spec.run_id, trained.network)
+            weights = load_weights(path, spec.run_id)
+        assert weights is not None, "what was just written can be read"
+        return weights
+
+    def _finish(self, run: PlannedRun, trained: Trained, seconds: float) -> Exception | None:
+        """Journal the evaluations first: with the run's row, nothing of it is left to do.
+
+        What an evaluation raises is returned: the run goes on from its checkpoint, or has failed.
+        So is an InterruptedRunError when told to stop.
+        """
+        device = self.given.device
+        row = record_of(run, trained, seconds, self.given.launch.engine, device)
+        if row.status == "completed":
+            try:
+                self._evaluate(run, trained.network)
+            except Exception as error:
+                return error
+            if self.given.launch.keep == "weights" or self.given.plan.starts_others(run):
+                save_weights(self.given.study.weights(run.run_id), run.run_id, trained.network)
+        if self.given.recorded.runs.get(run.run_id) in (None, "failed"):
+            self.journals.append(row)  # otherwise it was trained once more for its weights
+        (self.given.study.checkpoints / f"{run.run_id}.pt").unlink(missing_ok=True)
+        return None
+
+    def _failed(self, run: PlannedRun, error: Exception, seconds: float, tried: Options) -> bool:
+        """Whether the run is to be trained again, in a slower way; otherwise it is failed.
+
+        Options are given up once for all runs that were tried together.
+        """
+        self._leave_if_broken(run, error)
+        device = self.given.device
+        if self.options != tried:
+            return True
+        engine = self.given.launch.engine
+        slower = step_down(tried, error, device.type) if engine == "fast" else None
+        if slower is None:
+            row = failure_of(run, error, seconds, engine, device)
+            self.journals.append(row)
+            return False
+        self.options, given_up = slower
+        reason = str(error).partition("\n")[0][:200]
+        print(f"{run.run_id}: again with {given_up}: {reason}", flush=True)
+        return True
+
+    def _leave_if_broken(self, run: PlannedRun, error: Exception) -> None:
+        """End this worker where the disk is full, by raising it, or the device is lost.
+
+        Neither is a failure of the run.
+        """
+        if disk_is_full(error):
+            raise error
+        if device_is_lost(self.given.device):
+            end_worker_at(run, error)
+
+    def _evaluated_from_weights(self, run: PlannedRun) -> bool:
+        """Whether all that was missing of `run` is now had from its weights on disk."""
+        if run.run_id not in self.given.recorded.runs:
+            return False
+        if not self.given.recorded.missing_evaluations(run.run_id, run.evaluations):
+            return False
+        weights = load_weights(self.given.study.weights(run.run_id), run.run_id)
+        if weights is None:
+            return False
+        try:
+            network = build(run.spec.architecture, len(self.given.views[run.dataset].classes))
+            network.load_state_dict(weights)
+            if self.given.launch.engine == "fast":
+                network = arrange(network, run.spec.recipe, self.given.device, self.options)
+            self._evaluate(run, network.to(self.given.device))
+        except InterruptedRunError:
+            raise
+        except Exception as error:
+            self._leave_if_broken(run, error)
+            # No failure of the run, whose result stays; another launch tries again.
+            reason = str(error).partition("\n")[0][:200]
+            print(f"{run.run_id}: could not be evaluated further: {reason}", file=sys.stderr)
+        return True
+
+    def _evaluate(self, run: PlannedRun, network: torch.nn.Module) -> None:
+        """Raises InterruptedRunError when told to stop, between two evaluations."""
+        missing = set(self.given.recorded.missing_evaluations(run.run_id, run.evaluations))
+        for name, evaluation_set in self.given.evaluations.get(run.dataset, {}).items():
+            if evaluation_set.evaluation_id in missing:
+                if self.stop():
+                    raise InterruptedRunError(run.run_id)
+                view, device = self.given.views[run.dataset], self.given.device
+                row = evaluation_of(run, name, evaluation_set, network, view, device)
+                self.journals.append(row)

@@ -1,0 +1,367 @@
+"""Every layout is recognised by itself and read right; how another is forced."""
+
+import shutil
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from miniatures import WRITERS, binary_to_python, dump, save, write_miniature, write_table
+from miniatures_transfer import aptos
+from reading import counts, read
+
+from anynet_study.data import add_dataset
+from anynet_study.data.readers.recognition import READERS
+from anynet_study.data.source.tree import tree_of_folder, tree_of_names
+from anynet_study.errors import UserError
+
+LAYOUTS = {
+    "concrete": "Concrete",
+    "mlc2008": "MLC (patches)",
+    "insects": "Insects",
+    "natural": "split/class/image",
+    "imagenet": "split/class/image",
+    "imagenet_kaggle": "ImageNet (Kaggle)",
+    "ham10000": "HAM10000",
+    "powerline": "Powerline",
+    "cifar10": "CIFAR (binary)",
+    "cifar100": "CIFAR (binary)",
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_each_layout_is_recognised_also_inside_other_folders(tmp_path, name, wrapped):
+    folder = tmp_path / "downloads" / "archive" if wrapped else tmp_path
+    source = write_miniature(name, folder)
+    (source / ".DS_Store").write_bytes(b"\0")
+    listing = read(tmp_path / "downloads" if wrapped else source)
+    assert listing.layout == LAYOUTS[name]
+    assert listing.root == (f"archive/{name}" if wrapped else "")
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_an_archive_is_as_the_folder(tmp_path, name, kind):
+    source = write_miniature(name, tmp_path)
+    folder = read(source)
+    listing = read(archived(tmp_path, name, kind))
+    assert (listing.layout, listing.classes) == (folder.layout, folder.classes)
+    for split in ("train", "test"):
+        found, expected = getattr(listing, split), getattr(folder, split)
+        assert [(e.label, e.group) for e in found or []] == [
+            (e.label, e.group) for e in expected or []
+        ]
+
+
+def archived(folder: Path, name: str, kind: str) -> Path:
+    return Path(shutil.make_archive(str(folder / "archive"), kind, folder, name))
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_examples_are_sorted_and_there(tmp_path, name):
+    listing = read(write_miniature(name, tmp_path))
+    for split in (listing.train, listing.test or []):
+        found = [example.name for example in split]
+        assert found == sorted(found)
+        assert len(set(found)) == len(found)
+        assert all(e.pixels is not None or (tmp_path / name / e.name).is_file() for e in split)
+
+
+def test_class_folders(tmp_path):
+    source = write_miniature("concrete", tmp_path)
+    (source / "readme.txt").write_text("hello")
+    (source / "Positive" / "Thumbs.db").write_bytes(b"")
+    (source / "Positive" / "notes.csv").write_text("a,b")
+    save(source / "__MACOSX" / "Positive" / "00001.jpg", np.random.default_rng(0), 0)
+    listing = read(source)
+    assert listing.classes == ("Negative", "Positive")
+    assert counts(listing, listing.train) == {"Negative": 15, "Positive": 15}
+    assert listing.test is None
+    assert listing.ignored == 3
+
+
+def test_suffixes_of_any_case_and_images_deep_in_a_class(tmp_path):
+    random = np.random.default_rng(0)
+    for name in ("a/1.JPG", "a/deep/er/2.Png", "b/1.jpeg", "b/2.TIF"):
+        save(tmp_path / name, random, 0)
+    assert counts(read(tmp_path), read(tmp_path).train) == {"a": 2, "b": 2}
+
+
+@pytest.mark.parametrize("name", ["val", "valid", "validation", "Validation", "test"])
+def test_validation_is_the_test_split_where_there_is_none(tmp_path, name):
+    source = write_miniature("imagenet", tmp_path)
+    (source / "val").rename(source / name)
+    listing = read(source)
+    assert listing.layout == "split/class/image"
+    assert set(counts(listing, listing.test).values()) == {4}
+
+
+def test_a_labelled_test_split_comes_before_validation(tmp_path):
+    source = write_miniature("imagenet", tmp_path)
+    shutil.copytree(source / "val", source / "test")
+    (next((source / "val").iterdir()) / "x.jpg").touch()
+    listing = read(source)
+    assert listing.test is not None
+    assert all(example.name.startswith("test/") for example in listing.test)
+    assert listing.ignored == 49
+
+
+def test_an_unlabelled_test_folder_leaves_a_holdout_to_make(tmp_path):
+    source = write_miniature("imagenet", tmp_path)
+    shutil.rmtree(source / "val")
+    save(source / "test" / "1.jpg", np.random.default_rng(0), 0)
+    listing = read(source)
+    assert listing.test is None
+    assert len(listing.train) == 144
+    assert listing.ignored == 1
+
+
+def test_doubled_folders_and_unlabelled_images(tmp_path):
+    listing = read(write_miniature("natural", tmp_path))
+    assert len(listing.classes) == 6
+    assert counts(listing, listing.train)["sea"] == 9
+    assert set(counts(listing, listing.test).values()) == {4}
+    assert listing.ignored == 5
+
+
+def test_an_empty_class_folder(tmp_path):
+    source = write_miniature("concrete", tmp_path)
+    (source / "Unsure").mkdir()
+    with pytest.raises(UserError, match="Unsure: the class folder is empty"):
+        read(source)
+
+
+@pytest.mark.parametrize(("split", "side"), [("train", "not"), ("val", "only")])
+def test_classes_of_one_split_only(tmp_path, split, side):
+    source = write_miniature("imagenet", tmp_path)
+    shutil.rmtree(source / split / "n01448683")
+    with pytest.raises(UserError, match=f"'n01448683' is {'only' if side == 'not' else 'not'} in"):
+        read(source)
+
+
+def test_splits_without_class_folders_are_not_two_classes(tmp_path):
+    random = np.random.default_rng(0)
+    for name in ("train_images/1.jpg", "test_images/2.jpg"):
+        save(tmp_path / name, random, 0)
+    with pytest.raises(UserError, match="part of a dataset, not a class"):
+        read(tmp_path)
+
+
+def test_two_training_folders(tmp_path):
+    source = write_miniature("natural", tmp_path)
+    shutil.copytree(source / "seg_train", source / "train")
+    with pytest.raises(UserError, match="'seg_train' and 'train' are the same split"):
+        read(source)
+
+
+def test_an_unknown_layout_says_what_was_seen(tmp_path):
+    for name in ("x.jpg", "y.jpg", "z.json", ".DS_Store"):
+        (tmp_path / name).touch()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError) as caught:
+        read(tmp_path)
+    line = str(caught.value)
+    assert "saw 1 folder (empty), 2 images and 1 other file; known" in line
+    assert "split/class/image" in line
+    assert "\n" not in line
+
+
+def test_images_of_a_kind_that_is_not_read(tmp_path):
+    for name in ("a/1.gif", "a/2.gif", "b/1.heic"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    with pytest.raises(UserError, match=r"no file below it is called like an image \(\.jpg, "):
+        read(tmp_path)
+
+
+def test_files_that_are_not_taken_for_images_are_named(tmp_path):
+    for name in ("train/a/1.png", "train/b/1.png", "val/a/1.png", "val/b/1.png", "val/b/2.gif"):
+        save(tmp_path / name, np.random.default_rng(0), 0)
+    note = "in class folders, but not called like images: 1 file (val/b/2.gif)"
+    assert note in read(tmp_path).notes
+    for name in ("1.txt", "2.txt", "photo", "Thumbs.db"):
+        (tmp_path / "train/a" / name).touch()
+    notes = read(tmp_path / "train").notes
+    assert notes == (
+        "in class folders, but not called like images: 3 files (a/1.txt, a/2.txt, a/photo)",
+    )
+
+
+def test_folders_that_would_be_recognised_are_named(tmp_path):
+    write_miniature("cifar10", tmp_path).rename(tmp_path / "cifar-10-batches-bin")
+    write_miniature("concrete", tmp_path)
+    (tmp_path / "papers").mkdir()
+    told = r"give a folder in it: cifar-10-batches-bin \(CIFAR \(binary\)\), concrete \(Concrete\);"
+    with pytest.raises(UserError, match=told):
+        read(tmp_path)
+
+
+def test_the_tree_of_names_is_the_tree_of_the_folder(tmp_path):
+    for name in ("b/2.jpg", "b/.DS_Store", "a/x/1.PNG", "a/notes.txt", "z.csv", "__MACOSX/b/2.jpg"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    tree = tree_of_names(path.relative_to(tmp_path).as_posix() for path in files)
+    assert tree == tree_of_folder(tmp_path)
+    assert tree.images() == ["a/x/1.PNG", "b/2.jpg"]
+    assert tree.count() == 5
+    assert list(tree.folders) == ["a", "b"]
+
+
+def test_links_are_followed_but_not_in_circles(tmp_path):
+    source = write_miniature("imagenet", tmp_path / "real")
+    (tmp_path / "linked").mkdir()
+    for split in ("train", "val"):
+        (tmp_path / "linked" / split).symlink_to(source / split)
+    (source / "train" / "n01440764" / "circle").symlink_to(source / "train")
+    listing = read(tmp_path / "linked")
+    assert len(listing.train) == 144
+    assert len(listing.test or []) == 48
+
+
+RANDOM = np.random.default_rng(0)
+
+
+def test_keys_and_names_are_each_one_reader():
+    for names in ([reader.key for reader in READERS], [reader.layout for reader in READERS]):
+        assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("layout", ["class-folders", "class/image", "Class/Image"])
+def test_a_layout_can_be_forced(tmp_path, layout):
+    source = write_miniature("concrete", tmp_path)
+    assert read(source).layout == "Concrete"
+    assert read(source, layout=layout).layout == "class/image"
+
+
+def test_what_else_it_could_be_is_said(tmp_path):
+    listing = read(write_miniature("powerline", tmp_path))
+    note = "read as Powerline; it could also be read by --layout class-folders (class/image)"
+    assert note in listing.notes
+
+
+@pytest.mark.parametrize("name", ["concrete", "insects", "ham10000", "mlc2008", "imagenet_kaggle"])
+def test_what_it_cannot_be_or_is_anyway_is_not_said(tmp_path, name):
+    """As folders or as a table they give the same images of the same classes, or an error."""
+    notes = read(write_miniature(name, tmp_path)).notes
+    assert not any("could also be read" in note for note in notes)
+
+
+def test_chosen_columns_make_a_table_of_it(tmp_path):
+    source = write_miniature("concrete", tmp_path)
+    rows = [(f"Positive/{number:05d}.jpg", "xy"[number % 2]) for number in range(1, 9)]
+    write_table(source / "mine.csv", ("photo", "kind"), rows)
+    assert read(source).layout == "Concrete"
+    listing = read(source, image_column="photo", label_column="kind")
+    assert listing.layout == "table of images"
+    assert counts(listing, listing.train) == {"x": 4, "y": 4}
+
+
+def test_what_more_is_known_of_is_said(tmp_path):
+    """As a table it has the same images and classes, but not the metric of its competition."""
+    aptos(tmp_path / "aptos", RANDOM)
+    listing = read(tmp_path / "aptos", table="train.csv")
+    assert listing.layout == "table of images"
+    assert "could also be read by --layout aptos (APTOS 2019)" in listing.notes[-1]
+
+
+def test_a_forced_layout_that_does_not_fit(tmp_path):
+    source = write_miniature("concrete", tmp_path)
+    with pytest.raises(UserError, match="concrete: not of layout 'HAM10000': saw 2 folders"):
+        read(source, layout="ham10000")
+
+
+def test_an_unknown_layout_lists_them(tmp_path):
+    source = write_miniature("concrete", tmp_path)
+    with pytest.raises(UserError, match=r"--layout 'folders': no such layout; legal: cifar-binary"):
+        read(source, layout="folders")
+
+
+@pytest.mark.parametrize(
+    ("name", "choice"),
+    [
+        ("concrete", {"labels": "fine"}),
+        ("natural", {"patch_size": 100}),
+        ("ham10000", {"labels": "fine"}),
+        ("concrete", {"label_column": "dx"}),
+        ("powerline", {"classes_of": "imagenet"}),
+    ],
+)
+def test_a_choice_that_means_nothing_is_refused(tmp_path, name, choice):
+    option = f"--{next(iter(choice)).replace('_', '-')}"
+    with pytest.raises(UserError, match=f"{option} means nothing to layout"):
+        read(write_miniature(name, tmp_path), **choice)
+
+
+@pytest.mark.parametrize("form", ["binary", "python"])
+def test_cifar100_has_coarse_labels_too(tmp_path, form):
+    source = write_miniature("cifar100", tmp_path, classes=40)
+    if form == "python":
+        names = (source / "coarse_label_names.txt").read_text().encode().split()
+        source = binary_to_python(source, tmp_path / "python")
+        fine = [f"fine{n:02d}".encode() for n in range(40)]
+        dump(source / "meta", {b"fine_label_names": fine, b"coarse_label_names": names})
+    fine, coarse = read(source), read(source, labels="coarse")
+    assert coarse.classes == tuple(f"coarse{n}" for n in range(20))
+    assert set(counts(coarse, coarse.train).values()) == {8}
+    groups = defaultdict(set)
+    for one, other in zip(fine.train, coarse.train, strict=True):
+        groups[coarse.classes[other.label]].add(fine.classes[one.label])
+    assert {name: set(members) for name, members in fine.superclasses.items()} == groups
+    assert not coarse.superclasses
+    with pytest.raises(UserError, match="--labels 'both': legal: coarse, fine"):
+        read(source, labels="both")
+
+
+def test_cifar10_has_one_kind_of_labels(tmp_path):
+    with pytest.raises(UserError, match="CIFAR-10 has one kind of labels"):
+        read(write_miniature("cifar10", tmp_path), labels="coarse")
+
+
+@pytest.mark.parametrize("labels", [[10**30] * 120, [-1] * 120, ["x"] * 120, None, [0]])
+def test_coarse_labels_that_lie(tmp_path, labels):
+    """Read as fine labels they do not matter; chosen, they are refused by name."""
+    binary = write_miniature("cifar100", tmp_path, classes=30)
+    source = binary_to_python(binary, tmp_path / "python")
+    names = [f"coarse{n}".encode() for n in range(20)]
+    fine = [f"fine{n:02d}".encode() for n in range(30)]
+    dump(source / "meta", {b"fine_label_names": fine, b"coarse_label_names": names})
+    rows = np.zeros((120, 3072), np.uint8)
+    good = [n % 30 for n in range(120)]
+    dump(source / "train", {b"data": rows, b"fine_labels": good, b"coarse_labels": labels})
+    assert read(source).superclasses == {}
+    with pytest.raises(UserError, match=r"python/train: "):
+        read(source, labels="coarse")
+
+
+def test_the_rar_inside_concrete_is_pointed_to(tmp_path):
+    folder = tmp_path / "concrete"
+    folder.mkdir()
+    (folder / "Concrete Crack Images for Classification.rar").write_bytes(b"Rar!\x1a\x07\x01\0")
+    archive = shutil.make_archive(str(tmp_path / "5y9wdsg2zt"), "zip", folder)
+    for path in (folder, Path(archive)):
+        with pytest.raises(UserError, match=r"extract Concrete Crack .*\.rar yourself"):
+            read(path)
+
+
+def test_species_keys_are_sorted_as_strings_and_the_map_is_kept(data_home, tmp_path):
+    source = write_miniature("insects", tmp_path)
+    dataset = add_dataset("insects", source, size=8)
+    keys = dataset.classes
+    assert keys == tuple(sorted(keys)) != tuple(sorted(keys, key=int))
+    lines = (dataset.folder / "split.csv").read_text().splitlines()[1:]
+    train = [line for line in lines if ",train," in line]
+    for line, label in zip(train, dataset.labels("train"), strict=True):
+        assert line.split("/")[0] == keys[label]
+
+
+def test_unlabelled_images_are_ignored_with_a_word(tmp_path):
+    notes = read(write_miniature("natural", tmp_path)).notes
+    assert notes == ("seg_pred: 5 images not read, neither of train nor of test",)
+
+
+def test_kaggle_layout_comes_before_a_table_of_images(tmp_path):
+    source = write_miniature("imagenet_kaggle", tmp_path)
+    write_table(source / "notes.csv", ("image", "label"), [("a.jpg", "b")])
+    assert read(source).layout == "ImageNet (Kaggle)"

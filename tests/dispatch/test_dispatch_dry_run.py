@@ -1,0 +1,176 @@
+"""What a dry run says: what all runs cost, and jobs against some that were counted by hand."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from tiny_study import RUNS, TINY, Type, typing_in
+
+from anynet_study.cli.dry_run import slurm_lines
+from anynet_study.dispatch.cost.prices import CPU_CORE
+from anynet_study.dispatch.dry_run import (
+    START_UP_CPU,
+    START_UP_GPU,
+    SlurmForecast,
+    forecast,
+    sweep_cost,
+)
+from anynet_study.dispatch.launch import OpenStudy, open_sweep
+from anynet_study.dispatch.pack import pack_by_length
+from anynet_study.dispatch.plan import Plan
+from anynet_study.study_folder import StudyFolder, sample
+from anynet_study.sweep import Sweep
+
+HOUR = 3600.0
+
+
+def tiny(**launch: object) -> Sweep:
+    return Sweep.model_validate({**yaml.safe_load(TINY), "launch": {"cluster": "slurm", **launch}})
+
+
+def foretold(hours: list[float], **launch: object) -> SlurmForecast:
+    """Of 4 architectures x 3 datasets; `hours`: the lengths of an architecture's three runs."""
+    sweep = tiny(**launch)
+    plan: Plan = sweep_cost(sweep, sample(sweep.population), CPU_CORE).plan
+    assert len(plan) == RUNS
+    plan = replace(plan, lengths=np.tile(np.array(hours) * HOUR, (4, 1)))
+    return forecast(StudyFolder(Path("studies/tiny")), sweep, plan)
+
+
+def test_jobs_and_their_lengths() -> None:
+    # Each architecture: 1 + 2 hours in a job, 3 in the next.
+    told = foretold([1, 2, 3], job_minutes=180, slurm={"cpus_per_task": 2})
+    assert (told.jobs, told.arrays, told.unit) == (8, 1, "core-hours")
+    assert told.longest_job == told.mean_job == 3 * HOUR + START_UP_CPU
+    assert told.hours == pytest.approx(2 * 8 * (3 + START_UP_CPU / HOUR))
+    assert told.start_up == pytest.approx(START_UP_CPU / (3 * HOUR + START_UP_CPU))
+    assert (told.at_once, told.done_in) == (8, told.longest_job)
+    assert told.limit == 360
+    assert "#SBATCH --array=0-7%8" in told.sbatch
+
+
+def test_short_jobs_are_warned_of_where_they_could_be_longer() -> None:
+    minutes = 1 / 60
+    many = foretold([minutes] * 3, job_minutes=1)
+    assert many.jobs == 12
+    lines = slurm_lines(many, tiny(job_minutes=1))
+    assert lines[0] == "12 Slurm jobs in 1 array, of 1 min 05 s on average, 1 min 05 s at most"
+    assert "longer than 1 minutes (launch.job_minutes)" in lines[3]
+    whole = foretold([minutes] * 3, job_minutes=120)
+    lines = slurm_lines(whole, tiny(job_minutes=120))
+    assert lines[0].startswith("1 Slurm job in 1 array")
+    assert len(lines) == 3  # all there is is in one job
+
+
+def test_no_more_jobs_run_at_once_than_allowed() -> None:
+    told = foretold([1, 1, 4], job_minutes=60, slurm={"array_parallelism": 2})
+    assert (told.jobs, told.at_once) == (12, 2)
+    # In order, each where a place is free first: 1 | 1+4 ... both are busy to the end.
+    lengths = [hours * HOUR + START_UP_CPU for hours in [1, 1, 4] * 4]
+    places = [0.0, 0.0]
+    for length in lengths:
+        places[places.index(min(places))] += length
+    assert told.done_in == pytest.approx(max(places))
+    assert "#SBATCH --array=0-11%2" in told.sbatch
+
+
+def test_a_time_limit_costs_a_start_each_time_it_is_hit() -> None:
+    slurm = {"timeout_min": 60, "gpus_per_node": 1, "signal_delay_s": 600}
+    told = foretold([2, 2, 2], job_minutes=1, slurm=slurm)
+    assert told.unit == "GPU-hours"
+    times = 3  # 50 minutes each
+    assert told.mean_job == pytest.approx(2 * HOUR + times * START_UP_GPU)
+    assert told.hours == pytest.approx(12 * told.mean_job / HOUR)
+
+
+EVALUATIONS = """
+evaluations:
+  turned: {transform: rotation}
+  mirrored: {transform: horizontal_flip}
+  five: {classes: 5, datasets: [digits]}
+"""
+
+
+@pytest.fixture
+def type_(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Type:
+    return typing_in(tmp_path, monkeypatch, capsys)
+
+
+def opened(folder: Path, text: str) -> OpenStudy:
+    path = folder / "sweep.yaml"
+    path.write_text(text)
+    return open_sweep(path, [])
+
+
+@pytest.fixture
+def tested(tmp_path: Path, type_: Type) -> OpenStudy:
+    return opened(tmp_path, TINY + EVALUATIONS)
+
+
+@pytest.fixture
+def plain(tmp_path: Path, type_: Type) -> OpenStudy:
+    return opened(tmp_path, TINY)
+
+
+def test_jobs_are_packed_and_foretold_with_evaluations(tested: OpenStudy, plain: OpenStudy) -> None:
+    seconds = sum(run.seconds for run in plain.plan)
+    jobs = [len(list(pack_by_length(it.plan, seconds / 3))) for it in (tested, plain)]
+    assert jobs[0] > jobs[1]
+    content = tested.sweep.model_dump() | {"launch": {"cluster": "slurm", "job_minutes": 1}}
+    sweep = Sweep.model_validate(content)
+    told = [forecast(it.folder, sweep, it.plan).hours for it in (tested, plain)]
+    assert told[0] > told[1]
+
+
+def test_the_dry_run_prices_evaluations_as_the_plan_does(tested: OpenStudy, type_: Type) -> None:
+    priced = sweep_cost(tested.sweep, tested.population, CPU_CORE)
+    assert priced.plan.seconds() == pytest.approx(tested.plan.seconds())
+    assert {item.dataset: item.evaluations for item in priced.items} == {
+        "digits": 12,
+        "digits-2": 8,
+        "blobs": 8,
+    }
+    for item in priced.items:
+        assert 0 < item.evaluation_seconds < item.seconds
+    told = type_("run", "sweep.yaml", "--dry-run").out
+    assert "of which 28 further evaluations: " in told
+    assert (
+        "further evaluations" not in type_("run", "sweep.yaml", "--dry-run", "evaluations={}").out
+    )
+
+
+def test_without_data_the_catalog_says_how_many_images(type_: Type) -> None:
+    content = yaml.safe_load(TINY) | {
+        "source": "imagenet",
+        "datasets": {
+            "imagenet": None,
+            "imagenet-100": {"base": "imagenet", "classes": 100},
+            "concrete": None,
+        },
+        "evaluations": {
+            "v2": {"test_set": "imagenetv2"},
+            "fifty": {"classes": 50, "transform": "blur"},
+        },
+    }
+    sweep = Sweep.model_validate(content)
+    population = sweep.population.population()
+    priced = sweep_cost(sweep, population, CPU_CORE)
+    found = {
+        it.dataset: [(test.images, test.transform, test.classes) for test in it.tests]
+        for it in priced.plan.settings
+    }
+    assert found == {
+        "imagenet": [(10_000, "identity", 1000), (2_500, "blur", 1000)],
+        "imagenet-100": [(1_000, "identity", 100), (2_500, "blur", 100)],
+        "concrete": [],
+    }
+
+
+def test_a_test_set_that_nobody_knows_is_told_before_anything_is_there(type_: Type) -> None:
+    Path("sweep.yaml").write_text(TINY + "evaluations: {far: {test_set: imagenetv9}}\n")
+    told = type_("run", "sweep.yaml", "--dry-run")
+    assert (told.code, "evaluations.far: no dataset 'imagenetv9'" in told.err) == (2, True)

@@ -1,0 +1,97 @@
+"""A plan held as columns, against runs made one by one."""
+
+from pathlib import Path
+
+import pytest
+from tiny_study import TINY
+
+from anynet_study.dispatch.pack import units
+from anynet_study.dispatch.plan import Plan, load_views, make_plan
+from anynet_study.sweep import Sweep
+from anynet_study.training.spec import RunSpec
+
+#: Two recipes, one of which starts from the other's weights; two seeds for some.
+MORE = """
+recipes:
+  tuned: {epochs: 1, batch_size: 16, crop: none, flip: false, pretrained: digits,
+          datasets: [blobs, digits-2]}
+  basic: {epochs: 1, batch_size: 16, crop: none, flip: false}
+replicates: {count: 2, architectures: 3}
+"""
+
+
+@pytest.fixture
+def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
+    path = tmp_path / "sweep.yaml"
+    path.write_text(TINY.replace(TINY[TINY.index("recipes") :], MORE))
+    sweep = Sweep.load(path)
+    return make_plan(sweep, sweep.population.population(), load_views(sweep))
+
+
+def test_every_id_is_the_hash_of_its_specification(planned: Plan) -> None:
+    assert len(planned) == len(list(planned)) == (4 + 3) * 5
+    for run in planned:
+        again = RunSpec(
+            run.spec.architecture,
+            run.spec.data,
+            run.spec.recipe,
+            run.replicate,
+            run.spec.pretrained,
+        )
+        assert run.run_id == again.run_id == run.spec.run_id
+
+
+def test_rows_come_complete_and_first_seeds_first(planned: Plan) -> None:
+    rows = [planned[place : place + 5] for place in range(0, len(planned), 5)]
+    for row in rows:
+        assert len({(run.spec.architecture.id, run.replicate) for run in row}) == 1
+        names = [(run.dataset, run.recipe) for run in row]
+        assert names[:3] == [("digits", "basic"), ("digits-2", "basic"), ("blobs", "basic")]
+        assert set(names[3:]) == {("blobs", "tuned"), ("digits-2", "tuned")}
+    assert [row[0].replicate for row in rows] == [0] * 4 + [1] * 3
+    first = [row[0].spec.architecture for row in rows]
+    assert first == [*planned.population, *list(planned.population)[:3]]
+
+
+def test_runs_start_from_those_of_their_row_and_seed(planned: Plan) -> None:
+    ids = {run.run_id: run for run in planned}
+    tuned = [run for run in planned if run.recipe == "tuned"]
+    assert len(tuned) == 14
+    for run in tuned:
+        assert run.spec.pretrained is not None
+        start = ids[run.spec.pretrained.run_id]
+        assert (start.dataset, start.recipe) == ("digits", "basic")
+        assert start.replicate == run.replicate
+        assert start.spec.architecture == run.spec.architecture
+    starting = {(run.dataset, run.recipe) for run in planned if planned.starts_others(run)}
+    assert starting == {("digits", "basic")}
+
+
+def test_runs_are_found_by_id_in_order(planned: Plan) -> None:
+    chosen = [planned[30], planned[2], planned[17]]
+    ids = [run.run_id for run in chosen]
+    assert list(planned.find([*ids, "f" * 16, ids[0]])) == [planned[2], planned[17], planned[30]]
+    assert list(planned.find([])) == []
+    assert planned[-1] == list(planned)[-1]
+    with pytest.raises(IndexError):
+        planned[len(planned)]
+
+
+def test_a_part_of_a_plan_is_a_plan(planned: Plan) -> None:
+    part = planned.where(lambda run_id, setting: setting.recipe == "basic")[2:9]
+    runs = [run for run in planned if run.recipe == "basic"][2:9]
+    assert list(part) == runs
+    assert part.ids() == [run.run_id for run in runs]
+    assert part.seconds().tolist() == [run.seconds for run in runs]
+    assert list(part.find([planned[0].run_id])) == [planned[0]]  # of all runs of the study
+
+
+def test_a_run_and_those_that_start_from_it_are_one_piece_of_work(planned: Plan) -> None:
+    packs = [[(run.dataset, run.recipe) for run in unit] for unit in units(planned)]
+    assert len(packs) == 7 * 3
+    assert packs[0][0] == ("digits", "basic")
+    assert set(packs[0][1:]) == {("blobs", "tuned"), ("digits-2", "tuned")}
+    assert packs[1:3] == [[("digits-2", "basic")], [("blobs", "basic")]]
+    without = planned.where(lambda _, setting: setting.recipe == "tuned")
+    assert [len(unit) for unit in units(without)] == [1] * 14

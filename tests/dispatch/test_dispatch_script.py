@@ -1,0 +1,182 @@
+"""The sbatch script: golden text, what each option does to it, and jobs dealt to arrays."""
+
+import re
+import sys
+from collections import Counter
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_study import TINY
+
+from anynet_study.dispatch.slurm.script import deal, lanes, sbatch_text, slurm_executor
+from anynet_study.dispatch.slurm.site import Site
+from anynet_study.dispatch.snapshot import Snapshot
+from anynet_study.errors import UserError
+from anynet_study.study_folder import StudyFolder
+from anynet_study.sweep import Sweep
+
+GOLDEN = """#!/bin/bash
+
+# Parameters
+#SBATCH --account=physics
+#SBATCH --array=0-39%5
+#SBATCH --comment=anynet-study:abc
+#SBATCH --constraint='a100|h100'
+#SBATCH --cpus-per-task=4
+#SBATCH --dependency=afterany:17
+#SBATCH --error=/s/studies/tiny/logs/%A_%a_0_log.err
+#SBATCH --exclude=n1,n2
+#SBATCH --gres=gpu:1
+#SBATCH --job-name=anynet-tiny
+#SBATCH --mem=1536MB
+#SBATCH --nodes=1
+#SBATCH --open-mode=append
+#SBATCH --output=/s/studies/tiny/logs/%A_%a_0_log.out
+#SBATCH --partition=gpu
+#SBATCH --qos=long
+#SBATCH --requeue
+#SBATCH --signal=USR2@90
+#SBATCH --time=240
+
+# setup
+module load cuda
+export PYTHONPATH=/s/studies/tiny/code/7"${PYTHONPATH:+:$PYTHONPATH}"
+export PYTHONSAFEPATH=1
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"
+
+# command
+export SUBMITIT_EXECUTOR=slurm
+srun --unbuffered --output /s/studies/tiny/logs/%A_%a_%t_log.out --error \
+/s/studies/tiny/logs/%A_%a_%t_log.err PYTHON -u -m anynet_study.dispatch.job \
+/s/studies/tiny/logs abc
+"""
+
+
+def text(
+    slurm: dict[str, Any],
+    tasks: int = 1,
+    site: Site | None = None,
+    longest: float = 0.0,
+    exclude: tuple[str, ...] = (),
+    **array: Any,
+) -> str:
+    """The script for a sweep with these options, as if the study was in /s."""
+    launch = {"cluster": "slurm", "job_minutes": 60, "slurm": slurm}
+    sweep = Sweep.model_validate({**yaml.safe_load(TINY), "launch": launch})
+    study, code = StudyFolder(Path("/s/studies/tiny")), Snapshot(Path("/s/studies/tiny/code/7"))
+    executor = slurm_executor(study, sweep, code.setup, site or Site(), longest, exclude)
+    return sbatch_text(executor, "abc", tasks, **array).replace(sys.executable, "PYTHON")
+
+
+def option(script: str, name: str) -> str | None:
+    found = re.search(rf"^#SBATCH --{name}(?:=(.*))?$", script, re.M)
+    return found and (found[1] or "")
+
+
+def test_golden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")  # there is no Slurm
+    options = {
+        "account": "physics",
+        "constraint": "a100|h100",
+        "cpus_per_task": 4,
+        "exclude": "n1",
+        "gres": "gpu:1",
+        "mem_gb": 1.5,
+        "partition": "gpu",
+        "qos": "long",
+        "setup": ["module load cuda"],
+        "timeout_min": 240,
+    }
+    assert text(options, 40, exclude=("n2",), parallel=5, after="17") == GOLDEN
+
+
+def test_submitit_s_wckey_is_sent_only_if_the_sweep_says_one() -> None:
+    assert option(text({}), "wckey") is None
+    assert option(text({"wckey": "thesis"}), "wckey") == "thesis"
+
+
+def test_a_job_comes_back_unless_the_sweep_says_otherwise() -> None:
+    assert option(text({}), "requeue") == ""
+    never = text({"additional_parameters": {"no-requeue": True, "reservation": "course"}})
+    assert option(never, "requeue") is None
+    assert option(never, "reservation") == "course"
+
+
+def test_python_may_be_a_command_in_a_container() -> None:
+    inside = text({"python": "apptainer exec --nv study.sif python3"})
+    assert "_log.err apptainer exec --nv study.sif python3 -u -m anynet_study." in inside
+    script = text({"use_srun": False, "python": "srun --container-image=study python"})
+    command = script.splitlines()[-1]
+    # The warning of the time limit goes to the process that the batch shell becomes.
+    assert command.startswith("exec srun --container-image=study python -u -m anynet_study.")
+    assert option(script, "signal") == "B:USR2@90"
+
+
+@pytest.mark.parametrize(
+    ("slurm", "longest", "expected"),
+    [
+        ({}, 0.0, ("120", "USR2@90")),
+        ({}, 7200.0, ("240", "USR2@90")),
+        ({"partition": "short"}, 7200.0, ("30", "USR2@90")),
+        ({"timeout_min": 5}, 7200.0, ("5", "USR2@50")),
+        ({"timeout_min": 1}, 0.0, ("1", "USR2@10")),
+        ({"time": 600, "signal_delay_s": 300}, 0.0, ("600", "USR2@300")),
+    ],
+)
+def test_time_limits(slurm: dict[str, Any], longest: float, expected: tuple[str, str]) -> None:
+    script = text(slurm, site=Site(longest_min={"short": 30.0}), longest=longest)
+    assert (option(script, "time"), option(script, "signal")) == expected
+
+
+def test_a_limit_that_the_warning_comes_before_is_refused() -> None:
+    with pytest.raises(UserError, match="timeout_min: 1 minutes leave no time before the warning"):
+        text({"timeout_min": 1, "signal_delay_s": 60})
+
+
+def test_one_job_of_a_site_without_arrays_is_none() -> None:
+    script = text({"comment": "mine"}, is_array=False)
+    assert option(script, "array") is None
+    assert option(script, "comment") == "'mine anynet-study:abc'"
+    assert option(script, "output") == "/s/studies/tiny/logs/%j_0_log.out"
+
+
+COUNTS = st.integers(1, 200)
+
+
+@given(COUNTS, st.integers(1, 50), st.integers(1, 250))
+def test_chained_arrays_run_no_more_than_allowed(jobs: int, size: int, parallel: int) -> None:
+    shares = lanes(jobs, size, parallel)
+    arrays = list(deal(range(jobs), len(shares), size))
+    assert sorted(job for _, part in arrays for job in part) == list(range(jobs))
+    assert all(0 < len(part) <= size for _, part in arrays)
+    if parallel >= jobs:
+        assert shares == [None]
+        return
+    # Lanes run side by side, the arrays of one after each other.
+    assert sum(share or 0 for share in shares) == parallel
+    assert all(share for share in shares)
+    in_lane = Counter(lane for lane, _ in arrays)
+    assert all(
+        count == 1 or shares[lane] == 1 or len(shares) == 1 for lane, count in in_lane.items()
+    )
+
+
+@given(COUNTS, st.integers(1, 50), st.integers(1, 250))
+def test_early_jobs_are_early_in_their_lanes(jobs: int, size: int, parallel: int) -> None:
+    shares = lanes(jobs, size, parallel)
+    hands: dict[int, list[int]] = {}
+    for lane, part in deal(range(jobs), len(shares), size):
+        hands.setdefault(lane, []).extend(part)
+    turns = [job for turn in zip_longest(*hands.values()) for job in turn if job is not None]
+    assert turns == list(range(jobs))
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_where_there_are_no_arrays_each_job_is_alone(size: int) -> None:
+    assert list(deal("abc", len(lanes(3, size, None)), size)) == [(0, "a"), (0, "b"), (0, "c")]
+    assert lanes(3, size, 2) == [1, 1]
