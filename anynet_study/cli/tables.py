@@ -82,27 +82,30 @@ def table_text(
     grid = [list(headings) or [""] * len(cells[0] if cells else ()), *cells]
     limit = width or table_width(grid)
     parts = _fitted(grid, lefts, limit, wide)
-    console = Console(width=max(limit, 1), force_terminal=styled, highlight=False, markup=False)
+    if wide != "fold":  # a name that does not fit runs over, it is not broken
+        limit = max(limit, *(table_width(part) for part, _ in parts))
+    console = Console(width=limit, force_terminal=styled, highlight=False, markup=False)
     with console.capture() as capture:
         if title:
             console.print(title, style="bold", soft_wrap=True)
         for part, aligned in parts:
             console.print(rich_table(part[0], part[1:], aligned))
-        hidden = [name for name in headings if wide == "cut" and name not in parts[0][0][0]]
-        if hidden:
-            console.print(f"not shown, for want of width: {', '.join(hidden)}; see --columns")
-    return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
+    lines = [line.rstrip() for line in capture.get().splitlines()]
+    hidden = [name for name in headings if wide == "cut" and name not in parts[0][0][0]]
+    if hidden:
+        lines.append(f"not shown, for want of width: {', '.join(hidden)}; see --columns")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def rich_table(
     headings: Sequence[str], rows: Sequence[Sequence[Any]], left: Left = 1, title: str = ""
 ) -> "Table":
     """The table for rich, as for a live display; texts that are too long are folded."""
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(
-        title=escape(title) or None,
+        title=Text(title) if title else None,
         title_justify="left",
         title_style="bold",
         box=None,
@@ -114,11 +117,11 @@ def rich_table(
     lefts = set(range(left) if isinstance(left, int) else left)
     for place, heading in enumerate(headings):
         if place in lefts:
-            table.add_column(escape(heading), overflow="fold")
+            table.add_column(Text(heading), overflow="fold")
         else:
-            table.add_column(escape(heading), justify="right", no_wrap=True)
+            table.add_column(Text(heading), justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(*(escape(cell_text(cell)) for cell in row))
+        table.add_row(*(Text(cell_text(cell)) for cell in row))
     return table
 
 

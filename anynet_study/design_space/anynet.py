@@ -12,6 +12,7 @@ from anynet_study.design_space.distribution import KINDS, Distribution, ranged, 
 from anynet_study.design_space.networks import (
     MAX_DEPTH,
     MAX_WIDTH,
+    STAGE_FIELDS,
     FloatArray,
     Networks,
     Skeleton,
@@ -28,7 +29,6 @@ from anynet_study.errors import UserError
 
 #: A width can be up to half as wide again as the drawn one: see `networks.compatible`.
 MAX_DRAWN_WIDTH = MAX_WIDTH // 2
-PARAMETERS = ("depths", "widths", "bottleneck_ratios", "group_widths")
 Range = tuple[int, int]
 
 
@@ -101,7 +101,7 @@ class AnyNet:
         A shared parameter is drawn by the first word of its S.
         """
         stages = skeleton.stages
-        columns = dict(zip(PARAMETERS, words.reshape(4, stages, -1), strict=True))
+        columns = dict(zip(STAGE_FIELDS, words.reshape(4, stages, -1), strict=True))
         for name in self.shared:
             columns[name] = columns[name][:1]
         d, w = (
@@ -213,6 +213,6 @@ def _choices(values: Any, name: str, skeleton: Skeleton) -> tuple[int, ...]:
 
 def _names(values: Any, name: str) -> tuple[str, ...]:
     if not isinstance(values, list | tuple):
-        raise UserError(f"space: {name}: {values!r} is not a list of {', '.join(PARAMETERS)}")
-    chosen = {one_of(value, f"space: {name}", PARAMETERS) for value in values}
-    return tuple(parameter for parameter in PARAMETERS if parameter in chosen)
+        raise UserError(f"space: {name}: {values!r} is not a list of {', '.join(STAGE_FIELDS)}")
+    chosen = {one_of(value, f"space: {name}", STAGE_FIELDS) for value in values}
+    return tuple(parameter for parameter in STAGE_FIELDS if parameter in chosen)

@@ -93,11 +93,11 @@ class Request:
             in_space = np.flatnonzero(legal)
             networks = networks.select(in_space)
         inside = np.flatnonzero(self.bands.inside(networks))
-        positions, chosen = in_space[inside], networks.select(inside)
+        positions, found = in_space[inside], networks.select(inside)
         strata = np.zeros(len(positions), dtype=np.int64)
         if self.strata is not None:
-            strata = self.strata.of_networks(chosen, self.bands)
-        return Seen(count, in_space, positions, strata, chosen.rows())
+            strata = self.strata.of_networks(found, self.bands)
+        return Seen(count, in_space, positions, strata, found.rows())
 
     def spec(self) -> dict[str, Any]:
         """Return all of the request, JSON-able."""

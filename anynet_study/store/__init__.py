@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from anynet_study.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from anynet_study.store.by_class import class_accuracies, label_matrices
     from anynet_study.store.collecting import CollectReport, collect
     from anynet_study.store.compare import stores_equal
     from anynet_study.store.errors import Reduction
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
         read_journals,
     )
     from anynet_study.store.opening import NewerStoreError
-    from anynet_study.store.predictions import class_accuracies, label_matrices
     from anynet_study.store.querying import query, select
     from anynet_study.store.records import (
         EVALUATIONS_SUFFIX,
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from anynet_study.store.verify import Finding, verify, verify_journals
 
 _HOMES = {
+    "by_class": ("class_accuracies", "label_matrices"),
     "collecting": ("CollectReport", "collect"),
     "compare": ("stores_equal",),
     "errors": ("Reduction",),
@@ -67,7 +68,6 @@ _HOMES = {
         *("finished_runs", "read_evaluations", "read_journal", "read_journals"),
     ),
     "opening": ("NewerStoreError",),
-    "predictions": ("class_accuracies", "label_matrices"),
     "querying": ("query", "select"),
     "records": ("EVALUATIONS_SUFFIX", "EvaluationRecord", "FailureKind", "RunRecord"),
     "results": ("ResultStore", "Results"),

@@ -75,8 +75,8 @@ def _beginning(records: pa.Table) -> tuple[NDArray[Any], ...]:
 
 def evaluation_keys(evaluations: pa.Table) -> pa.ChunkedArray:
     """For each record one text that names its run and its evaluation_id."""
-    ids = evaluations["evaluation_id"].cast(pa.string())
-    return pc.binary_join_element_wise(evaluations["run_id"], ids, " ")
+    ids = (evaluations[name].cast(pa.string()) for name in ("run_id", "evaluation_id"))
+    return pc.binary_join_element_wise(*ids, " ")
 
 
 def rename_runs(runs: pa.Table, names: Mapping[str, RunNames]) -> pa.Table:

@@ -1,25 +1,18 @@
-"""Per-example predictions, read as they are indexed, and what they say of single classes."""
+"""Per-example predictions, read as they are indexed."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h5py
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.metrics import class_accuracy, confusion_matrix, from_words
 from anynet_study.store.hdf5 import get_text
 from anynet_study.store.layout import evaluation_group, prediction_group
 from anynet_study.store.opening import StoreFile
-from anynet_study.store.records import NO_PREDICTION
 from anynet_study.store.tables import evaluation_labels
-
-if TYPE_CHECKING:
-    from anynet_study.store.results import ResultStore
 
 #: Whole runs of so many bytes are read at a time where only some images are asked for.
 BLOCK_BYTES = 1 << 24
@@ -84,6 +77,20 @@ class PredictionArray:
     def __init__(self, parts: Sequence[PredictionRows], images: int) -> None:
         self._parts = parts
         self.shape = (sum(len(part.rows) for part in parts), images)
+
+    @classmethod
+    def joined(cls, arrays: Sequence["PredictionArray"]) -> "PredictionArray":
+        """Arrays of one width below each other."""
+        return cls([part for array in arrays for part in array._parts], arrays[0].shape[1])
+
+    def take(self, lines: NDArray[np.int64]) -> "PredictionArray":
+        """These lines of it, ascending; nothing is read."""
+        parts, first = [], 0
+        for part in self._parts:
+            mine = lines[(lines >= first) & (lines < first + len(part.rows))] - first
+            parts.append(PredictionRows(part.file, part.group, part.rows[mine]))
+            first += len(part.rows)
+        return PredictionArray(parts, self.shape[1])
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -150,58 +157,3 @@ def evaluation_prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:
     """The groups of predictions of all evaluations."""
     parent = file["evaluations/predictions"]
     return (parent[dataset][name] for dataset in parent for name in parent[dataset])
-
-
-Matrix = NDArray[np.uint8]
-
-
-def class_accuracies(store: "ResultStore", dataset: str) -> pd.DataFrame:
-    """Percent of each class's test images that each run is right on: runs x classes.
-
-    Index run_id, as in `runs()`; columns the names of the classes, or their numbers where the store
-    does not say. NaN for classes without images. Raises UserError where predictions or true classes
-    are not stored, and where images have several classes (see `label_matrices`).
-    """
-    runs, predictions = store.predictions(dataset)
-    truth = store.labels(dataset)
-    if truth is None:
-        raise UserError(f"the true classes of {dataset}'s test images are not stored")
-    known = truth != NO_PREDICTION
-    names = class_names(store, dataset) or [str(n) for n in range(1 + int(truth[known].max()))]
-    rows = []
-    for guessed in predictions:
-        there = known & (guessed != NO_PREDICTION)
-        classes = max(len(names), 1 + int(guessed[there].max(initial=0)))
-        rows.append(class_accuracy(confusion_matrix(truth[there], guessed[there], classes)))
-    table = [100.0 * row[: len(names)] for row in rows]
-    return pd.DataFrame(table, index=pd.Index(runs["run_id"], name="run_id"), columns=names)
-
-
-def label_matrices(
-    store: "ResultStore", dataset: str
-) -> tuple[pd.DataFrame, Matrix, Matrix | None]:
-    """Predictions on images that have several classes, and the truth.
-
-    The runs (rows of `runs()`), (runs, images, classes) and (images, classes) uint8, 1 where an
-    image has the class; the last is None where it is not stored. Raises UserError for datasets of
-    one class an image.
-    """
-    with store.file.open() as file:
-        group = predictions_in(file, dataset)
-        if get_text(group, "kind", "class") != "labels":
-            raise UserError(f"{dataset}: its images have one class each; see predictions")
-        truth = group["labels"][()] if "labels" in group else None
-    runs, predictions = store.predictions(dataset)
-    table = store.datasets().set_index("dataset")
-    classes = int(table.loc[dataset, "classes"])
-    matrices = np.stack([from_words(words, classes) for words in predictions])
-    return runs, matrices, None if truth is None else from_words(truth, classes)
-
-
-def class_names(store: "ResultStore", dataset: str) -> list[str]:
-    """In the order of their numbers; none where the store does not say."""
-    table = store.datasets()
-    if "class_names" not in table:
-        return []
-    said = table.set_index("dataset")["class_names"].get(dataset)
-    return list(map(str, json.loads(said))) if isinstance(said, str) and said else []

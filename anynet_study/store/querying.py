@@ -1,6 +1,8 @@
 """Select rows of the tables of results: filter, columns, grouping, order, limit."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -11,9 +13,35 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.filters import parse_filter
-from anynet_study.store.grouping import Aggregate, grouped, parse_aggregates
 from anynet_study.store.results import Results, TableName
+from anynet_study.store.sql import engine, fetch
 from anynet_study.store.tables import ON_REQUEST, check_columns, to_pandas
+
+#: What can be computed of a column of numbers, missing ones left out, and what SQL calls it. The
+#: standard deviation is the sample's (n - 1).
+FUNCTIONS = {
+    "count": "count",
+    "mean": "avg",
+    "median": "median",
+    "std": "stddev_samp",
+    "min": "min",
+    "max": "max",
+    "sum": "sum",
+}
+
+_CALL = re.compile(r"\s*(?P<function>[a-z]+)\s*\((?P<column>.*)\)\s*", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A function of a column; of count, no column ("") is: of the rows."""
+
+    function: str
+    column: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.function}({self.column})"
 
 
 def query(
@@ -45,9 +73,9 @@ def select(
 ) -> pa.Table:
     """Rows of a table that a filter keeps (its language: `filters`), read column by column.
 
-    `columns` None: all but those that must be named (ON_REQUEST). `group_by` and `aggregate` (see
-    `grouping`; default: count()) make them one row a group, in the order of their first rows; then
-    the columns are the keys and the aggregates, which `sort` can name too. `-name` sorts
+    `columns` None: all but those that must be named (ON_REQUEST). `group_by` and `aggregate` (calls
+    of FUNCTIONS; default: count()) make them one row per group, in the order of their first rows;
+    then the columns are the keys and the aggregates, which `sort` can name too. `-name` sorts
     descending; missing values come last.
     `options`: of `Results.table`. Raises UserError for anything that is not there.
     """
@@ -109,3 +137,49 @@ def _ordered(rows: pa.Table, sort: Sequence[str]) -> pa.Table:
         columns[str(number)] = values.cast(pa.string()) if text else values
         orders.append((str(number), "descending" if name.startswith("-") else "ascending"))
     return rows.take(pc.sort_indices(pa.table(columns), orders))
+
+
+def parse_aggregates(calls: Sequence[str]) -> list[Aggregate]:
+    """Read FUNCTION(COLUMN) texts. Raises UserError naming the one that is not legal."""
+    found = []
+    for call in calls:
+        match = _CALL.fullmatch(call)
+        if match is None or match["function"] not in FUNCTIONS:
+            legal = ", ".join(f"{name}(COLUMN)" for name in FUNCTIONS)
+            raise UserError(f"aggregate {call!r}: legal are count(), {legal}")
+        one = Aggregate(match["function"], match["column"].strip())
+        if not one.column and one.function != "count":
+            raise UserError(f"aggregate {call!r}: {one.function} of which column?")
+        found.append(one)
+    return list(dict.fromkeys(found))
+
+
+def grouped(rows: pa.Table, keys: Sequence[str], aggregates: Sequence[Aggregate]) -> pa.Table:
+    """One row per group of equal keys, in the order of their first rows; without keys, one row.
+
+    Missing keys are a group of their own; an aggregate of no values is missing. Raises UserError
+    for a number of a text.
+    """
+    check_columns([one.column for one in aggregates if one.column], rows.column_names)
+    for one in aggregates:
+        if one.function != "count" and not _is_number(rows.schema.field(one.column).type):
+            raise UserError(f"aggregate {one.name}: {one.column} is not a number")
+    names = dict.fromkeys([*keys, *(one.column for one in aggregates if one.column)])
+    # DuckDB takes names that differ in case only for one.
+    places = {name: f"c{place}" for place, name in enumerate(names)}
+    table = pa.table({places[name]: rows[name] for name in names} | {"row": np.arange(len(rows))})
+    by = [places[key] for key in keys]
+    computed = [_expression(one, places) for one in aggregates]
+    order = f"group by {', '.join(by)} order by min(row)" if by else ""
+    with engine() as connection:
+        connection.register("rows", table)
+        found = fetch(connection, f"select {', '.join([*by, *computed])} from rows {order}")
+    return found.rename_columns([*keys, *(one.name for one in aggregates)])
+
+
+def _expression(one: Aggregate, places: Mapping[str, str]) -> str:
+    return f"{FUNCTIONS[one.function]}({places[one.column] if one.column else '*'})"
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))

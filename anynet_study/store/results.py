@@ -15,10 +15,12 @@ from anynet_study.errors import UserError
 from anynet_study.metrics import CURVES
 from anynet_study.store.errors import (
     Reduction,
-    Selection,
+    check_alike,
+    check_metric,
     error_table,
-    evaluation_selection,
-    run_errors,
+    has_curve,
+    in_order,
+    on_metric,
 )
 from anynet_study.store.hdf5 import get_text, read_column
 from anynet_study.store.layout import RUN_COLUMNS
@@ -127,10 +129,8 @@ class Results(ABC):
     def _curves(self, columns: Sequence[str], wanted: Mapping[str, str | None]) -> pa.Table: ...
 
     @abstractmethod
-    def _selection(self, metric: str | None, recipe: str | None) -> Selection: ...
-
-    @abstractmethod
-    def _evaluation_selection(self, dataset: str, metric: str, recipe: str | None) -> Selection: ...
+    def _recipe(self, recipe: str | None) -> str:
+        """The name of a recipe; None: of the main one. Raises UserError for another."""
 
     def table(
         self, table: TableName, columns: Sequence[str] | None = None, **options: Any
@@ -180,7 +180,8 @@ class Results(ABC):
         that did not fail, the first of them, or each: then the index is (architecture,
         replicate), and only those are there that have an error.
         """
-        return error_table(self._selection(metric, recipe), replicates)
+        with self:
+            return self._error_table(self._run_errors(metric, recipe), replicates)
 
     def evaluations(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """One row an evaluation of a run on a further test set, in the order of the store.
@@ -209,23 +210,76 @@ class Results(ABC):
             tested = self.errors(metric, recipe, replicates)
             if dataset not in tested.columns:
                 raise UserError(f"no dataset {dataset}; there are: {', '.join(tested.columns)}")
-            found = error_table(self._evaluation_selection(dataset, metric, recipe), replicates)
+            evaluated = self._evaluation_errors(dataset, metric, recipe)
+            found = self._error_table(evaluated, replicates, datasets=[])
         test = tested[[dataset]].set_axis([OWN_TEST_SET], axis="columns")
         return test.join(found)
 
     def replicates(self, metric: str | None = None, recipe: str | None = None) -> pd.DataFrame:
         """Long table architecture, dataset, replicate, error of the planned runs that have one."""
-        selection = self._selection(metric, recipe)
-        return pd.DataFrame(
-            {
-                "architecture": pd.Index(selection.architectures.names).take(
-                    selection.architecture
-                ),
-                "dataset": pd.Index(selection.datasets.names).take(selection.dataset),
-                "replicate": selection.replicate,
-                "error": selection.error,
-            }
+        with self:
+            errors = in_order(self._run_errors(metric, recipe), *self._names())
+        texts = {name: errors[name].astype(object) for name in ("architecture", "dataset")}
+        return errors.assign(**texts).reset_index(drop=True)
+
+    def _error_table(
+        self, errors: pd.DataFrame, replicates: str, datasets: Sequence[str] | None = None
+    ) -> pd.DataFrame:
+        """The errors as a table; `datasets`: its first columns, None: those of the study."""
+        architectures, known = self._names()
+        return error_table(
+            errors, architectures, known if datasets is None else datasets, replicates
         )
+
+    def _names(self) -> tuple[list[str], list[str]]:
+        """The architectures and the datasets of the study, in its order."""
+        architectures = self._read("architectures", ["architecture"])["architecture"]
+        datasets = self._read("datasets", ["dataset"])["dataset"]
+        return architectures.to_pylist(), datasets.to_pylist()
+
+    def _run_errors(self, metric: str | None, recipe: str | None) -> pd.DataFrame:
+        """Columns architecture, dataset, replicate, error of the planned runs that have one."""
+        check_metric(metric)
+        name = self._recipe(recipe)
+        keys = ["architecture", "dataset", "replicate", "error"]
+        more = ["run_id", "status", "metric"] if metric else []
+        known = ["classes"] if metric and "classes" in self.columns("runs") else []
+        table = self.table("runs", [*keys, "recipe", "planned", *more, *known])
+        runs = table.to_pandas()
+        runs = runs[runs["planned"] & (runs["recipe"] == name)]
+        if metric is not None:
+            runs = runs if known else runs.assign(classes=np.nan)
+            runs = runs.assign(error=on_metric(runs, metric, self._final(metric)))
+        return runs.loc[runs["error"].notna(), keys]
+
+    def _final(self, metric: str) -> "pd.Series[Any]":
+        """The last values of all runs' curves of a metric, by run_id."""
+        if not has_curve(metric):
+            return pd.Series(dtype=np.float64)
+        curves = self.table("curves", ["run_id", f"test_{metric}"]).to_pandas()
+        return curves.drop_duplicates("run_id", keep="last").set_index("run_id").squeeze(axis=1)
+
+    def _evaluation_errors(self, dataset: str, metric: str, recipe: str | None) -> pd.DataFrame:
+        """The same of the planned evaluations of runs on a dataset; their names as datasets.
+
+        On every evaluation's top-1 and top-5, and on other metrics where they are its run's.
+        """
+        check_metric(metric)
+        name = self._recipe(recipe)
+        error = metric if metric in ("top1", "top5") else "error"
+        keys = ["architecture", "dataset", "recipe", "replicate", "planned"]
+        names = ["run_id", "evaluation", "evaluation_id", error]
+        found = self.table("evaluations", [*keys, *names]).to_pandas()
+        mine = found["planned"] & (found["recipe"] == name) & (found["dataset"] == dataset)
+        found = found[mine]
+        check_alike(dataset, found)
+        if error == "error":
+            runs = self.table("runs", ["run_id", "metric"]).to_pandas().set_index("run_id")
+            own = runs["metric"].reindex(found["run_id"].to_numpy()) == metric
+            found = found[own.to_numpy()]
+        found = found[found[error].notna()]
+        columns = {"dataset": found["evaluation"], "error": found[error]}
+        return found[["architecture", "replicate"]].assign(**columns)
 
     def curves(
         self,
@@ -234,7 +288,7 @@ class Results(ABC):
         run_id: str | None = None,
         metrics: Sequence[str] = CURVES,
     ) -> pd.DataFrame:
-        """Curves as a long table, one row an epoch (counted from 1) of a run.
+        """Curves as a long table, one row per epoch (counted from 1) of a run.
 
         Columns run_id, architecture, dataset, recipe, replicate, epoch, then `metrics`; losses in
         nats, errors in percent. The filters keep the runs that match them all.
@@ -249,11 +303,11 @@ class Results(ABC):
         return to_pandas(self.table("architectures"))
 
     def datasets(self) -> pd.DataFrame:
-        """One row a dataset: label, role, class and image counts, metric, chance and the rest."""
+        """One row per dataset: label, role, class and image counts, metric, chance and the rest."""
         return to_pandas(self.table("datasets"))
 
     def journals(self) -> pd.DataFrame:
-        """One row a journal or imported file: counts, and what was wrong with it."""
+        """One row per journal or imported file: counts, and what was wrong with it."""
         return to_pandas(self.table("journals"))
 
     def exclusions(self) -> pd.DataFrame:
@@ -366,10 +420,8 @@ class ResultStore(Results):
         with self.file.open() as file:
             return curves_table(file, columns, wanted)
 
-    def _selection(self, metric: str | None, recipe: str | None) -> Selection:
-        with self.file.open() as file:
-            return run_errors(file, metric, recipe)
-
-    def _evaluation_selection(self, dataset: str, metric: str, recipe: str | None) -> Selection:
-        with self.file.open() as file:
-            return evaluation_selection(file, dataset, metric, recipe)
+    def _recipe(self, recipe: str | None) -> str:
+        names = self.recipes
+        if recipe is not None and recipe not in names:
+            raise UserError(f"no recipe {recipe} in {self.path}; there are: {', '.join(names)}")
+        return recipe or next(iter(names), "")

@@ -1,40 +1,58 @@
 """Several results stores read as one, and which store or stores a user means."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import h5py
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.store.deduplicate import evaluation_keys
-from anynet_study.store.errors import Selection, evaluation_selection, run_errors
-from anynet_study.store.layout import RUN_COLUMNS, prediction_group
-from anynet_study.store.predictions import (
-    PredictionArray,
-    PredictionRows,
-    evaluation_predictions_in,
-    predictions_in,
-)
+from anynet_study.store.layout import RUN_COLUMNS
+from anynet_study.store.predictions import PredictionArray
 from anynet_study.store.results import Results, ResultStore, TableName
-from anynet_study.store.tables import (
-    EVALUATIONS_SHOWN,
-    check_columns,
-    curves_table,
-    evaluations_table,
-    runs_columns,
-    runs_table,
-    to_pandas,
-)
-from anynet_study.store.union import Member, Merged, StoreFiles, joint, merged, stacked, with_store
+from anynet_study.store.tables import EVALUATIONS_SHOWN, check_columns
 
 #: Tables that are merged, and the column that a row is known by.
 KEYS: Mapping[TableName, str] = {"architectures": "architecture", "datasets": "dataset"}
 #: Columns of a dataset that the meaning of its errors depends on.
 MEANING = {"content_hash", "variant", "classes", "metric"}
+Predicted = tuple[pd.DataFrame, PredictionArray]
+
+
+@dataclass(frozen=True)
+class _Homes:
+    """Which store's record of every run, or of every evaluation of a run, counts."""
+
+    #: One text for each run or evaluation; the number of the store; whether any sweep asks for it.
+    keys: pa.Array
+    store: NDArray[np.int64]
+    planned: NDArray[np.bool_]
+
+    def kept(self, number: int, table: pa.Table) -> pa.Table:
+        """The rows of a table of one store that count, `planned` as in any sweep."""
+        place = pc.index_in(_keys(table), value_set=self.keys).to_numpy()
+        if "planned" in table.column_names:
+            column = table.column_names.index("planned")
+            table = table.set_column(column, "planned", pa.array(self.planned[place]))
+        return table.filter(pa.array(self.store[place] == number))
+
+
+@dataclass(frozen=True)
+class _Merged:
+    """A table with one row per key, of the first store that has it."""
+
+    table: pa.Table
+    #: Keys whose rows differ between stores, and the columns in which they do.
+    differing: dict[str, list[str]]
+    #: One line about them; "" if there are none.
+    conflict: str
 
 
 class ResultStores(Results):
@@ -52,21 +70,73 @@ class ResultStores(Results):
         opened = [one if isinstance(one, ResultStore) else ResultStore(one) for one in stores]
         if not opened:
             raise UserError("no results store is named")
-        self.stores = list({one.path.resolve(): one for one in opened}.values())
-        self.names = _names([one.path.resolve() for one in self.stores])
-        self._files = StoreFiles([one.file for one in self.stores], self.names)
+        self.stores = list({store.path.resolve(): store for store in opened}.values())
+        self.names = _names([store.path.resolve() for store in self.stores])
+        self._holders = 0
+        self._stack = ExitStack()
+        #: Of "runs" and "evaluations", while the files are held open.
+        self._homes: dict[str, _Homes] = {}
+        self._conflict = ""
 
     def _hold(self) -> None:
-        self._files.hold()
+        if self._holders == 0:
+            with ExitStack() as holding:
+                for store in self.stores:
+                    holding.enter_context(store)
+                self._homes["runs"], self._conflict = self._homes_of_runs()
+                self._homes["evaluations"] = self._homes_of_evaluations()
+                self._stack = holding.pop_all()
+        self._holders += 1
 
     def _release(self) -> None:
-        self._files.release()
+        self._holders -= 1
+        if self._holders == 0:
+            self._stack.close()
+
+    def _homes_of_runs(self) -> tuple[_Homes, str]:
+        """Where runs count, and one line about runs whose error is not the same in all stores."""
+        names = ["run_id", "planned", "status", "error"]
+        runs = self._numbered("runs", names)
+        runs["failed"] = runs["status"] == "failed"
+        # A stable sort: of those that did not fail, the first store's is first.
+        kept = runs.sort_values("failed", kind="stable").drop_duplicates("run_id")
+        kept = kept.set_index("run_id")
+        planned = runs.groupby("run_id")["planned"].any().reindex(kept.index)
+        keys = pa.array(kept.index, pa.string())
+        homes = _Homes(keys, kept["number"].to_numpy(), planned.to_numpy(bool))
+        counted = kept.loc[runs["run_id"], ["error", "number"]].reset_index(drop=True)
+        other = runs[~runs["failed"] & (runs["error"] != counted["error"])]
+        if other.empty:
+            return homes, ""
+        first = other.iloc[0]
+        winner = counted.loc[other.index[0]]
+        told = [
+            f"{run['error']:.6g} in {self.names[int(run['number'])]}" for run in (winner, first)
+        ]
+        return homes, (
+            f"runs whose error is not the same in all stores: {other['run_id'].nunique()}, such as "
+            f"{first['run_id']}: {', '.join(told)}; the first counts"
+        )
+
+    def _homes_of_evaluations(self) -> _Homes:
+        found = self._numbered("evaluations", ["run_id", "evaluation_id", "planned"])
+        found["key"] = found["run_id"].astype(str) + " " + found["evaluation_id"].astype(str)
+        kept = found.drop_duplicates("key")
+        planned = found.groupby("key")["planned"].any().reindex(kept["key"])
+        keys = pa.array(kept["key"], pa.string())
+        return _Homes(keys, kept["number"].to_numpy(), planned.to_numpy(bool))
+
+    def _numbered(self, table: TableName, columns: list[str]) -> pd.DataFrame:
+        """Columns of all stores' rows below each other, with the number of the store."""
+        tables = [store.table(table, columns) for store in self.stores]
+        number = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
+        return stacked(tables).to_pandas().assign(number=number)
 
     @property
     def conflicts(self) -> list[str]:
         """At most one line each for runs, architectures and datasets that stores disagree about."""
-        with self._files.open() as union:
-            lines = [union.conflict, *(self._merged(table).conflict for table in KEYS)]
+        with self:
+            lines = [self._conflict, *(self._merged(table).conflict for table in KEYS)]
         return [line for line in lines if line]
 
     @property
@@ -80,111 +150,114 @@ class ResultStores(Results):
         names += [name for store in self.stores for name in store.columns(table)]
         return list(dict.fromkeys(names))
 
-    def predictions(self, dataset: str) -> tuple[pd.DataFrame, PredictionArray]:
-        with self._files.open() as union:
-            self._check_same([dataset])
-            runs, parts, widths = [], [], set()
-            for one in self._with_predictions(union.members, dataset):
-                with one.file.open() as file:
-                    group = predictions_in(file, dataset)
-                    rows = np.flatnonzero(one.kept[group["run"][()]])
-                    runs.append(_runs(one, file, self._run_columns, group["run"][()][rows]))
-                    widths.add(group["classes"].shape[1])
-                    parts.append(PredictionRows(one.file, group.name, rows))
-        if len(widths) > 1:
-            raise UserError(f"predictions on {dataset} are of {sorted(widths)} images: unlike data")
-        return to_pandas(stacked(runs).select(self._run_columns)), PredictionArray(parts, *widths)
+    def predictions(self, dataset: str) -> Predicted:
+        said = f"predictions on {dataset}"
+        return self._united("runs", dataset, said, lambda store: store.predictions(dataset))
 
-    def evaluation_predictions(
-        self, dataset: str, evaluation: str
-    ) -> tuple[pd.DataFrame, PredictionArray]:
-        with self._files.open() as union:
+    def evaluation_predictions(self, dataset: str, evaluation: str) -> Predicted:
+        said = f"predictions of {evaluation} on {dataset}"
+        return self._united(
+            "evaluations",
+            dataset,
+            said,
+            lambda store: store.evaluation_predictions(dataset, evaluation),
+        )
+
+    def _united(
+        self, table: str, dataset: str, said: str, read: Callable[[ResultStore], Predicted]
+    ) -> Predicted:
+        """The predictions of the stores that have any. Raises UserError where none has."""
+        with self:
             self._check_same([dataset])
-            table, predictions = united_predictions(union.members, dataset, evaluation)
-        return to_pandas(table), predictions
+            frames, arrays, refusals = [], [], []
+            for number, store in enumerate(self.stores):
+                try:
+                    frame, predictions = read(store)
+                except UserError as error:  # another store may have them
+                    refusals.append(error)
+                    continue
+                rows = pa.Table.from_pandas(frame.assign(line=np.arange(len(frame))))
+                kept = self._homes[table].kept(number, rows).to_pandas()
+                arrays.append(predictions.take(kept.pop("line").to_numpy()))
+                kept.insert(0, "store", self.names[number])
+                frames.append(kept)
+        if not arrays:
+            raise refusals[0]
+        widths = {array.shape[1] for array in arrays}
+        if len(widths) > 1:
+            raise UserError(f"{said} are of {sorted(widths)} images: unlike data")
+        return pd.concat(frames, ignore_index=True), PredictionArray.joined(arrays)
 
     def labels(self, dataset: str) -> NDArray[np.uint16] | None:
-        with self._files.open() as union:
-            there = self._with_predictions(union.members, dataset)
-            found = [ResultStore(one.file.path).labels(dataset) for one in there]
+        found, refusals = [], []
+        for store in self.stores:
+            try:
+                found.append(store.labels(dataset))
+            except UserError as error:
+                refusals.append(error)
+        if not found:
+            raise refusals[-1]
         known = [labels for labels in found if labels is not None]
         if any(not np.array_equal(known[0], labels) for labels in known):
             raise UserError(f"true classes of {dataset} are not the same in all stores")
         return known[0] if known else None
 
-    def _with_predictions(self, members: list[Member], dataset: str) -> list[Member]:
-        """The stores that have predictions on a dataset. Raises UserError where none has."""
-        found = []
-        for one in members:
-            with one.file.open() as file:
-                if prediction_group(dataset) in file:
-                    found.append(one)
-                elif one is members[-1] and not found:
-                    predictions_in(file, dataset)
-        return found
-
     def _read(self, table: TableName, columns: Sequence[str]) -> pa.Table:
         check_columns(columns, self.columns(table))
         if table in KEYS:
             return self._merged(table).table.select(columns)
-        tables = []
-        with self._files.open() as union:
-            if table == "evaluations":
-                return united_table(union.members, columns)
-            for one, store in zip(union.members, self.stores, strict=True):
-                if table == "runs":
-                    with one.file.open() as file:
-                        tables.append(_runs(one, file, columns, np.flatnonzero(one.kept)))
-                else:
-                    tables.append(with_store(store.table(table), one.name))
-        return stacked(tables).select(columns)
+        with self:
+            parts = [
+                self._part(number, table, columns, lambda store, own: store.table(table, own))
+                for number in range(len(self.stores))
+            ]
+        return stacked(parts).select(columns)
 
     def _curves(self, columns: Sequence[str], wanted: Mapping[str, str | None]) -> pa.Table:
-        own = [name for name in columns if name != "store"] or ["run_id"]
-        tables, refusals = [], []
-        with self._files.open() as union:
-            for one in union.members:
-                with one.file.open() as file:
-                    try:
-                        tables.append(
-                            with_store(curves_table(file, own, wanted, one.kept), one.name)
-                        )
-                    except UserError as error:  # another store may have what is wanted
-                        refusals.append(error)
-        if not tables:
+        parts, refusals = [], []
+        with self:
+            for number in range(len(self.stores)):
+                try:
+                    read = lambda store, own: store.table("curves", own, **wanted)  # noqa: E731
+                    parts.append(self._part(number, "curves", columns, read))
+                except UserError as error:  # another store may have what is wanted
+                    refusals.append(error)
+        if not parts:
             raise refusals[0]
-        return stacked(tables).select(columns)
+        return stacked(parts).select(columns)
 
-    def _selection(self, metric: str | None, recipe: str | None) -> Selection:
-        with self._files.open() as union:
-            found = []
-            for place in self._with_recipe(recipe):
-                one = union.members[place]
-                with one.file.open() as file:
-                    found.append(run_errors(file, metric, recipe, one.kept & one.planned))
-        return joint(found)
+    def _part(
+        self,
+        number: int,
+        table: TableName,
+        columns: Sequence[str],
+        read: Callable[[ResultStore, list[str]], pa.Table],
+    ) -> pa.Table:
+        """Those of the columns that a store has, of its rows that count, and its name."""
+        store = self.stores[number]
+        keys = {"evaluations": ["run_id", "evaluation_id"], "runs": ["run_id"]}
+        keyed = keys.get(table, ["run_id"] if table == "curves" else [])
+        own = [name for name in columns if name in store.columns(table)]
+        rows = read(store, list(dict.fromkeys([*own, *keyed])) or store.columns(table))
+        if keyed:
+            homes = self._homes["evaluations" if table == "evaluations" else "runs"]
+            rows = homes.kept(number, rows)
+        codes = pa.array(np.zeros(len(rows), np.int32))
+        name = pa.DictionaryArray.from_arrays(codes, pa.array([self.names[number]], pa.string()))
+        return rows.add_column(0, "store", name)
 
-    def _evaluation_selection(self, dataset: str, metric: str, recipe: str | None) -> Selection:
-        with self._files.open() as union:
-            places = self._with_recipe(recipe)
-            return united_selection(union.members, places, dataset, metric, recipe)
-
-    def _with_recipe(self, recipe: str | None) -> list[int]:
-        """The numbers of the stores that have a recipe (None: the main one).
-
-        Raises UserError where none has, or what errors mean is not the same in all stores.
-        """
+    def _recipe(self, recipe: str | None) -> str:
+        """Also raises UserError where what errors mean is not the same in all stores."""
         self._check_same(None)
-        recipes = [store.recipes for store in self.stores]
-        main = dict.fromkeys(names[0] for names in recipes if names)
+        main = dict.fromkeys(store.recipes[0] for store in self.stores if store.recipes)
         if recipe is None and len(main) > 1:
             raise UserError(f"the stores' main recipes differ: say which: {', '.join(main)}")
         if recipe is not None and recipe not in self.recipes:
             raise UserError(f"no recipe {recipe}; there are: {', '.join(self.recipes)}")
-        return [at for at, names in enumerate(recipes) if recipe is None or recipe in names]
+        return recipe or next(iter(main), "")
 
-    def _merged(self, table: TableName) -> Merged:
-        return merged(KEYS[table], [store.table(table) for store in self.stores], self.names)
+    def _merged(self, table: TableName) -> _Merged:
+        return _merged(KEYS[table], [store.table(table) for store in self.stores], self.names)
 
     def _check_same(self, datasets: Collection[str] | None) -> None:
         """Raises UserError where one of these labels (None: any) stands for unlike data."""
@@ -197,16 +270,11 @@ class ResultStores(Results):
                 )
 
 
-def _runs(
-    one: Member, file: h5py.File, columns: Sequence[str], rows: NDArray[np.int64]
-) -> pa.Table:
-    """Those of the columns that a store has, of these of its runs."""
-    there = set(runs_columns(file))
-    table = runs_table(file, [name for name in columns if name in there] or ["run_id"], rows)
-    if "planned" in columns:
-        place = table.column_names.index("planned")
-        table = table.set_column(place, "planned", pa.array(one.planned[rows]))
-    return with_store(table, one.name)
+def _keys(table: pa.Table) -> pa.ChunkedArray:
+    """What the rows of a table are known by."""
+    if "evaluation_id" in table.column_names:
+        return evaluation_keys(table)
+    return table["run_id"].cast(pa.string())
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
@@ -218,93 +286,55 @@ def _names(paths: Sequence[Path]) -> list[str]:
     ]
 
 
-def united_table(members: Sequence[Member], columns: Sequence[str]) -> pa.Table:
-    """These columns of the evaluations, those that are in an earlier store left out."""
-    own = [name for name in columns if name != "store"] or ["run_id"]
-    tables = []
-    for one, (first, planned) in zip(members, _united(members), strict=True):
-        with one.file.open() as file:
-            tables.append(_evaluation_rows(one, file, own, np.flatnonzero(first), planned))
-    return stacked(tables).select(columns)
+def _merged(key: str, tables: Sequence[pa.Table], names: Sequence[str]) -> _Merged:
+    """Merge tables by a column. What a store does not know ("" or missing) is no difference."""
+    frames = [table.to_pandas().set_index(key) for table in tables]
+    first: dict[str, int] = {}
+    differing: dict[str, list[str]] = {}
+    example = ""
+    for number, frame in enumerate(frames):
+        for other in range(number):
+            mine = frame.index[[first.get(name) == other for name in frame.index]]
+            for name, columns in _differences(frames[other].loc[mine], frame.loc[mine]).items():
+                told = [f"{frames[n].at[name, columns[0]]} in {names[n]}" for n in (other, number)]
+                example = example or f"{name}: {columns[0]} is {', '.join(told)}"
+                differing.setdefault(name, []).extend(columns)
+        for name in frame.index:
+            first.setdefault(name, number)
+    keep = [[first[name] == n for name in frame.index] for n, frame in enumerate(frames)]
+    kept = [table.filter(pa.array(rows)) for table, rows in zip(tables, keep, strict=True)]
+    line = f"{key}s that are not the same in all stores: {len(differing)}, such as {example}"
+    return _Merged(stacked(kept), differing, line if differing else "")
 
 
-def united_selection(
-    members: Sequence[Member], places: Sequence[int], dataset: str, metric: str, recipe: str | None
-) -> Selection:
-    """As `reading.evaluation_selection`; `places`: the stores that have the recipe."""
-    found, masks = [], _united(members)
-    for place in places:
-        first, planned = masks[place]
-        with members[place].file.open() as file:
-            found.append(evaluation_selection(file, dataset, metric, recipe, first & planned))
-    return joint(found)
+def _differences(mine: pd.DataFrame, other: pd.DataFrame) -> dict[str, list[str]]:
+    """Rows of two tables of the same index that differ, with the columns in which they do."""
+    found: dict[str, list[str]] = {}
+    for column in mine.columns.intersection(other.columns):
+        a: pd.Series[Any] = mine[column]
+        b: pd.Series[Any] = other[column]
+        known = a.notna() & b.notna() & (a.astype(str) != "") & (b.astype(str) != "")
+        for name in mine.index[(known & (a != b)).to_numpy(bool)]:
+            found.setdefault(str(name), []).append(column)
+    return found
 
 
-def united_predictions(
-    members: Sequence[Member], dataset: str, evaluation: str
-) -> tuple[pa.Table, PredictionArray]:
-    """The evaluations that have predictions, and these.
-
-    Raises UserError where no store has any, and where they are not of the same images.
-    """
-    found, parts, widths, refusals = [], [], set(), []
-    for one, (first, planned) in zip(members, _united(members), strict=True):
-        with one.file.open() as file:
-            try:
-                group = evaluation_predictions_in(file, dataset, evaluation)
-            except UserError as error:  # another store may have them
-                refusals.append(error)
-                continue
-            rows = group["row"][()]
-            lines = np.flatnonzero(first[rows])
-            found.append(_evaluation_rows(one, file, EVALUATIONS_SHOWN, rows[lines], planned))
-            widths.add(group["classes"].shape[1])
-            parts.append(PredictionRows(one.file, group.name, lines))
-    if not parts:
-        raise refusals[0]
-    if len(widths) > 1:
-        said = f"predictions of {evaluation} on {dataset} are of {sorted(widths)} images"
-        raise UserError(f"{said}: unlike data")
-    return stacked(found), PredictionArray(parts, *widths)
-
-
-def _united(members: Sequence[Member]) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-    """Of every store's evaluations, which are not in an earlier store; and which are planned.
-
-    An evaluation is planned if the sweep of any store asks for it.
-    """
-    keys, planned = [], []
-    for one in members:
-        with one.file.open() as file:
-            ids = evaluations_table(file, ["run_id", "evaluation_id"])
-            keys.append(evaluation_keys(ids).combine_chunks())
-            planned.append(evaluations_table(file, ["planned"])["planned"].to_numpy())
-    each = pa.concat_arrays(keys).dictionary_encode().indices.to_numpy()
-    first = np.zeros(len(each), np.bool_)
-    first[np.unique(each, return_index=True)[1]] = True
-    asked = (np.bincount(each, np.concatenate(planned)) > 0)[each]
-    ends = np.cumsum([len(key) for key in keys])[:-1]
-    return list(zip(np.split(first, ends), np.split(asked, ends), strict=True))
-
-
-def _evaluation_rows(
-    one: Member,
-    file: h5py.File,
-    columns: Sequence[str],
-    rows: NDArray[np.int64],
-    planned: NDArray[np.bool_],
-) -> pa.Table:
-    """These of a store's evaluations."""
-    table = evaluations_table(file, columns, rows)
-    if "planned" in columns:
-        place = table.column_names.index("planned")
-        table = table.set_column(place, "planned", pa.array(planned[rows]))
-    return with_store(table, one.name)
+def stacked(tables: Sequence[pa.Table]) -> pa.Table:
+    """Tables below each other; what one of them lacks is missing, a missing text is ""."""
+    table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
+    for number, field in enumerate(table.schema):
+        column = table.column(number)
+        text = pa.types.is_dictionary(field.type) or pa.types.is_string(field.type)
+        if text and column.null_count:
+            filled = column.cast(pa.string()).fill_null("")
+            filled = filled.dictionary_encode() if pa.types.is_dictionary(field.type) else filled
+            table = table.set_column(number, field.name, filled)
+    return table
 
 
 def find_stores(where: Sequence[str | Path]) -> ResultStore | ResultStores:
     """The store of one name, or the stores of several as one. Raises UserError as `find_store`."""
-    stores = [find_store(each) for each in where]
+    stores = [find_store(name) for name in where]
     return stores[0] if len(stores) == 1 else ResultStores(stores)
 
 
@@ -314,13 +344,9 @@ def find_store(where: str | Path) -> ResultStore:
     for place in places:
         if place.is_file():
             return ResultStore(place)
-    folder = next((place.parent for place in places[1:] if _is_study(place.parent)), None)
+    folder = next((p.parent for p in places[1:] if (p.parent / "sweep.yaml").is_file()), None)
     if folder is not None:
         raise UserError(f"{folder}: holds no results.h5 yet; make it: anynet-study collect {where}")
     there = sorted(path.parent.name for path in Path("studies").glob("*/results.h5"))
     listed = f"; in studies/ there are: {', '.join(there)}" if there else ""
     raise UserError(f"{where}: no such results store or study{listed}")
-
-
-def _is_study(folder: Path) -> bool:
-    return (folder / "sweep.yaml").is_file()

@@ -11,7 +11,7 @@ from store_factory import failed, make_store, record
 
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, query, select
-from anynet_study.store.grouping import FUNCTIONS, parse_aggregates
+from anynet_study.store.querying import FUNCTIONS, parse_aggregates
 
 RUNS = [*(record(number) for number in range(1, 18)), failed(0), failed(40)]
 
@@ -100,7 +100,7 @@ def test_any_text_is_an_aggregate_or_one_clear_line(text: str) -> None:
 def test_no_name_of_a_column_is_code(name: str, values: list[float]) -> None:
     import pyarrow as pa
 
-    from anynet_study.store.grouping import Aggregate, grouped
+    from anynet_study.store.querying import Aggregate, grouped
 
     rows = pa.table([pa.array(values), pa.array(["k"] * len(values))], names=[name, f"{name}2"])
     found = grouped(rows, [f"{name}2"], [Aggregate("max", name)])

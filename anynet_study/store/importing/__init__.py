@@ -6,8 +6,8 @@ datasets. That, `predictions` and other stores are `files` of one form, which `b
 """
 
 from anynet_study.store.importing.build import Files, ImportReport, import_results, report_of
+from anynet_study.store.importing.columns import ImportOptions
 from anynet_study.store.importing.datasets import read_sidecar, with_roles
-from anynet_study.store.importing.options import ImportOptions
 
 __all__ = [
     "Files",

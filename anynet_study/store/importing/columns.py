@@ -2,12 +2,39 @@
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import get_args
+from typing import Any, Literal, get_args
 
 from anynet_study.errors import UserError
-from anynet_study.store.importing.options import ImportOptions, Quantity
+
+Quantity = Literal["error", "accuracy"]
+Unit = Literal["percent", "fraction"]
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """How tables are read; what is left out is found out from the tables, or refused."""
+
+    #: Our names of columns to those of the files: model, dataset, error, accuracy, replicate, ...
+    columns: Mapping[str, str] = field(default_factory=dict)
+    #: Columns that describe the models, and columns to leave out.
+    describe: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    quantity: Quantity | None = None
+    unit: Unit | None = None
+    #: "top1" or "top5": of the values; of a table with a column metric, the rows to import.
+    metric: str | None = None
+    #: Name of the recipe that the models were trained with, where no column says.
+    recipe: str = "imported"
+    #: Of CSV files; "" finds out.
+    separator: str = ""
+    encoding: str = ""
+
+    def told(self) -> dict[str, Any]:
+        """What was said, for the provenance."""
+        return {name: value for name, value in asdict(self).items() if value}
+
 
 #: Names by which a column is known, the likelier ones first; - and blanks count as _.
 ALIASES = {

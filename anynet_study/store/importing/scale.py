@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.store.importing.cells import Cells
+from anynet_study.store.importing.columns import ImportOptions, Quantity, Unit
 from anynet_study.store.importing.datasets import Known
-from anynet_study.store.importing.options import ImportOptions, Quantity, Unit
 
 #: Names of datasets that say what their values are.
 _SAYS = {

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
 from anynet_study.store.importing.cells import Cells, read_cells, repeated
-from anynet_study.store.importing.columns import roles_of
+from anynet_study.store.importing.columns import ImportOptions, roles_of
 from anynet_study.store.importing.datasets import Known
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
 from anynet_study.store.importing.models import describe, recomputed, renamed
-from anynet_study.store.importing.options import ImportOptions
 from anynet_study.store.importing.scale import in_error_percent
 from anynet_study.store.importing.sheet import read_sheet
 from anynet_study.store.run_arrays import RunArrays

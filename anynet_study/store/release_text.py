@@ -11,12 +11,12 @@ VERSION = 1
 
 FILES = {
     "results.h5": "everything; its attribute `layout` documents it",
-    "runs.parquet": "one row a run: one model trained on one dataset",
+    "runs.parquet": "one row per run: one model trained on one dataset",
     "errors.parquet": "models x datasets: test errors in percent, mean over replicates",
-    "evaluations.parquet": "one row a run on a further test set",
-    "curves.parquet": "one row an epoch of a run, where curves were recorded",
-    "architectures.parquet": "one row a model: what is known of it",
-    "datasets.parquet": "one row a dataset",
+    "evaluations.parquet": "one row per run on a further test set",
+    "curves.parquet": "one row per epoch of a run, where curves were recorded",
+    "architectures.parquet": "one row per model: what is known of it",
+    "datasets.parquet": "one row per dataset",
     "population.parquet": "the architectures as they were drawn, for `anynet-study`",
     "sweep.yaml": "the sweep that the runs were made by",
     "schema.json": "the columns of every table: type, unit, meaning",

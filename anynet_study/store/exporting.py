@@ -1,0 +1,228 @@
+"""Release bundles: a folder of a study's results that others can read, cite and import."""
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from anynet_study.design_space.population import Population
+from anynet_study.design_space.population_table import METADATA_KEY, schema_of, stages_of
+from anynet_study.errors import UserError
+from anynet_study.files import naming, replacing
+from anynet_study.metrics import CURVES
+from anynet_study.store.compare import stores_equal
+from anynet_study.store.hdf5 import get_text
+from anynet_study.store.release_text import FORMAT, VERSION, readme, schema_json
+from anynet_study.store.results import ResultStore
+from anynet_study.store.tables import CURVE_KEYS, EVALUATIONS_SHOWN, curves_table
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    """What a bundle holds."""
+
+    folder: Path
+    #: Name -> bytes.
+    files: dict[str, int]
+
+
+def export(store: ResultStore, folder: Path) -> ExportReport:
+    """Write the bundle of a store as `folder`, which is new or replaces an older bundle.
+
+    Raises UserError where the folder holds anything else; OSError where it cannot be written, and
+    then nothing is changed.
+    """
+    if folder.exists() and not is_bundle(folder):
+        raise UserError(f"{folder}: is there, and is no export; give another -o")
+    if not folder.resolve().name:
+        raise UserError(f"{folder}: not a folder that can be made")
+    with _publishing(folder) as temporary:
+        # All else is made from the copy: a collect may replace the store meanwhile.
+        shutil.copyfile(store.path, temporary / "results.h5")
+        with ResultStore(temporary / "results.h5") as copy:
+            tables = write_tables(copy, temporary)
+            provenance, population = copy.provenance, population_of(copy)
+        if population is not None:
+            population.write(temporary / "population.parquet")
+        if sweep := provenance.get("sweep"):
+            _write(temporary / "sweep.yaml", sweep)
+        _write(temporary / "schema.json", schema_json(tables))
+        files = sorted(path.name for path in temporary.iterdir())
+        _write(temporary / "README.md", readme(folder.resolve().name, tables, files, provenance))
+        sizes = {path.name: path.stat().st_size for path in sorted(temporary.iterdir())}
+        sums = [f"{_sha256(temporary / name)}  {name}\n" for name in sizes]
+        _write(temporary / SUMS, "".join(sums))
+    return ExportReport(folder, sizes)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def _publishing(folder: Path) -> Iterator[Path]:
+    """Yield a new folder; on success it becomes `folder`, on failure it is removed."""
+    folder = folder.resolve()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    mark = f"{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    temporary = folder.with_name(f".{folder.name}.{mark}")
+    old = folder.with_name(f".{folder.name}.old-{mark}")
+    try:
+        with naming(folder, temporary):
+            temporary.mkdir()
+            yield temporary
+            for path in temporary.iterdir():
+                with path.open("rb+") as file:
+                    os.fsync(file.fileno())
+            # A folder cannot be renamed over one that holds files.
+            if folder.exists():
+                folder.rename(old)
+            try:
+                temporary.rename(folder)
+            except OSError:
+                if old.exists():
+                    old.rename(folder)
+                raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+SUMS = "SHA256SUMS"
+_LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\\0]+)")
+
+
+def is_bundle(folder: Path) -> bool:
+    """Whether a folder is one that `export` made."""
+    try:
+        described = json.loads((folder / "schema.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(described, dict) and described.get("format") == FORMAT
+
+
+def checked_bundle(folder: Path) -> Path:
+    """The results store of a bundle, all of whose files are as they were written.
+
+    Raises UserError for a folder that is no bundle, a newer one, and missing or altered files.
+    """
+    if not is_bundle(folder):
+        raise UserError(f"{folder}: a folder, but not one that `anynet-study export` made")
+    sums = _sums(folder)
+    for name in ("results.h5", "schema.json"):
+        if name not in sums:
+            raise UserError(f"{folder}: {SUMS} has no {name}")
+    for name, digest in sums.items():
+        path = folder / name
+        if not path.is_file():
+            raise UserError(f"{folder}: {name} is missing")
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+                raise UserError(f"{folder}: {name} was altered: it does not fit {SUMS}")
+    version = json.loads((folder / "schema.json").read_text(encoding="utf-8")).get("version")
+    if version != VERSION:
+        raise UserError(
+            f"{folder}: a release of version {version}, this anynet-study reads version {VERSION}"
+        )
+    return folder / "results.h5"
+
+
+def import_bundle(folder: Path, out: Path) -> ResultStore:
+    """Make the results store of a bundle the file `out`, with its provenance, byte for byte.
+
+    Raises UserError as `checked_bundle`, and where `out` is a store of other results.
+    """
+    source = checked_bundle(folder)
+    if out.exists() and stores_equal(ResultStore(out), ResultStore(source)):
+        raise UserError(f"{out}: holds other results; give another -o")
+    with replacing(out) as temporary:
+        shutil.copyfile(source, temporary)
+        ResultStore(temporary)
+    return ResultStore(out)
+
+
+def _sums(folder: Path) -> dict[str, str]:
+    try:
+        lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError):
+        raise UserError(f"{folder}: has no readable {SUMS}") from None
+    found = {}
+    for number, line in enumerate(lines, 1):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise UserError(f"{folder / SUMS}: line {number} is not a checksum and a file name")
+        found[match[2]] = match[1]
+    return found
+
+
+#: Runs whose curves are in memory at a time, and make a row group of the file.
+CURVES_AT_ONCE = 1 << 14
+EVALUATIONS = (*EVALUATIONS_SHOWN, "identity", "started", "host")
+
+
+def write_tables(store: ResultStore, folder: Path) -> dict[str, tuple[pa.Schema, int]]:
+    """Write the tables, evaluations where there are any; schema and rows of each file."""
+    written: dict[str, tuple[pa.Schema, int]] = {}
+    for name in ("runs", "errors", "architectures", "datasets"):
+        table = plain(store.table(name))
+        pq.write_table(table, folder / f"{name}.parquet")
+        written[f"{name}.parquet"] = table.schema, len(table)
+    evaluated = plain(store.table("evaluations", EVALUATIONS))
+    if len(evaluated):
+        pq.write_table(evaluated, folder / "evaluations.parquet")
+        written["evaluations.parquet"] = evaluated.schema, len(evaluated)
+    with store.file.open() as file:
+        written["curves.parquet"] = _write_curves(file, folder / "curves.parquet")
+    return written
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """Coded text as text, which every reader of Parquet knows; no metadata."""
+    columns = {
+        name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+    return pa.table(columns)
+
+
+def population_of(store: ResultStore) -> Population | None:
+    """The population that was drawn for a study; None where its columns are not all there."""
+    with store.file.open() as file:
+        sampling = get_text(file["architectures"], "sampling", "")
+    table = store.table("architectures")
+    schema = schema_of(stages_of(table), "weight" in table.column_names)
+    if not sampling or schema.names != table.column_names:
+        return None
+    metadata = {METADATA_KEY: sampling.encode()}
+    return Population(table.cast(schema).replace_schema_metadata(metadata))
+
+
+def _write_curves(file: h5py.File, path: Path) -> tuple[pa.Schema, int]:
+    """One row per epoch, a block of runs at a time."""
+    columns = [*CURVE_KEYS, "epoch", *CURVES]
+    runs, rows = len(file["runs/run_id"]), 0
+    nobody = plain(curves_table(file, columns, {}, np.zeros(runs, bool)))
+    with pq.ParquetWriter(path, nobody.schema) as writer:
+        for first in range(0, runs, CURVES_AT_ONCE):
+            among = np.zeros(runs, bool)
+            among[first : first + CURVES_AT_ONCE] = True
+            block = plain(curves_table(file, columns, {}, among))
+            writer.write_table(block)
+            rows += len(block)
+    return nobody.schema, rows

@@ -1,0 +1,78 @@
+"""Tables on the terminal: the layouts for what is wider than it."""
+
+import io
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from anynet_study.cli.tables import (
+    amount,
+    cell_text,
+    frame_cells,
+    number,
+    print_table,
+    short_name,
+    table_text,
+)
+
+HEADINGS = ("dataset", "best error", "rho", "n")
+ROWS = [["digits", "1.50 [1.20, 1.90]", 0.5, 12], ["a-dataset-of-a-long-name", "2.00", None, 7]]
+
+
+def test_what_fits_is_aligned_names_left_numbers_right() -> None:
+    lines = table_text(HEADINGS, ROWS, title="Errors").splitlines()
+    assert lines == [
+        "Errors",
+        "dataset                          best error   rho   n",
+        "digits                    1.50 [1.20, 1.90]  0.50  12",
+        "a-dataset-of-a-long-name               2.00         7",
+    ]
+    assert table_text((), [["a", 1], ["bc", 10]]).splitlines() == ["a    1", "bc  10"]
+
+
+@pytest.mark.parametrize("width", [20, 30, 42])
+def test_split_tables_have_every_column_once_and_the_names_in_each_part(width: int) -> None:
+    lines = table_text(HEADINGS, ROWS, wide="split", width=width).splitlines()
+    assert max(map(len, lines)) <= max(width, 18 + 2 + 12)
+    text = "\n".join(lines)
+    assert text.count("dataset ") == text.count("a-dataset…ong-name") >= 1
+    for shown in ("[1.20, 1.90]", "error", "rho", "12"):
+        assert text.count(shown) == 1
+
+
+def test_folded_texts_lose_nothing() -> None:
+    lines = table_text(("name", "n"), [["word " * 20, 3]], width=40).splitlines()
+    assert len(lines) > 2
+    assert " ".join(lines).count("word") == 20
+
+
+def test_cut_tables_name_what_they_leave_out() -> None:
+    lines = table_text(HEADINGS, ROWS, wide="cut", width=45).splitlines()
+    assert lines[0].split() == ["dataset", "best", "error"]
+    assert lines[-1] == "not shown, for want of width: rho, n; see --columns"
+
+
+def test_markup_is_text_and_the_console_says_how_wide() -> None:
+    console = Console(file=io.StringIO(), width=30)
+    print_table(("[bold]", "n"), [["[red]x", 1]], console=console)
+    assert console.file.getvalue() == "[bold]  n\n[red]x  1\n"  # type: ignore[attr-defined]
+
+
+def test_frames_become_cells() -> None:
+    frame = pd.DataFrame({"id": ["a", None], "error": [12.345, float("nan")], "p": [0.5, 1.0]})
+    headings, rows, left = frame_cells(frame)
+    assert (headings, left) == (["id", "error", "p"], {0})
+    assert rows == [["a", "12.35", "0.5000"], ["", "", "1.0000"]]
+
+
+def test_numbers() -> None:
+    assert [number(v) for v in (1.005, -0.001, float("nan"), float("inf"))] == [
+        *("1.00", "0.00", "–", "–"),
+    ]
+    assert [amount(v) for v in (999, 1234, 4.0891e9, 26.15e6)] == [
+        *("999", "1.234k", "4.089G", "26.15M"),
+    ]
+    assert amount(9999, smallest=1e4) == "9999"
+    assert (cell_text(None), cell_text(0.5), cell_text(True)) == ("", "0.50", "True")
+    assert short_name("imagenet-1000-10-balanced", 10) == "image…nced"
