@@ -150,11 +150,13 @@ BUILT_IN: dict[str, Callable[[], Built]] = {
 
 
 def generate(name: str) -> PackedDataset:
-    """Make the built-in dataset `name` and publish it; of several processes the first wins."""
+    """Make the built-in dataset `name` and publish it; several processes wait for the first."""
     listing, holdout, source = BUILT_IN[name]()
     images = listing.train[0].pixels
     assert images is not None
     with workspace(name) as folder:
+        if dataset_folder(name).exists():  # another process has made it meanwhile
+            return PackedDataset.open(dataset_folder(name))
         pack(None, listing, Origin(name, source, holdout), len(images), folder / "packed")
         publish(folder / "packed", name)
     return PackedDataset.open(dataset_folder(name))

@@ -1,4 +1,4 @@
-"""A picture of a dataset: a row a class, with some of its images."""
+"""A picture of a dataset: one row per class, with some of its images."""
 
 from pathlib import Path
 

@@ -93,7 +93,10 @@ def _warnings(dataset: PackedDataset) -> list[str]:
             f"{duplicates.within_test} within test"
         )
         repeats = repeated_images(dataset)
-        lines += [f"  {one.image} is {one.first}{_whose(one)}" for one in repeats[:REPEATS_SHOWN]]
+        lines += [
+            f"  {repeat.image} is {repeat.first}{_whose(repeat)}"
+            for repeat in repeats[:REPEATS_SHOWN]
+        ]
         if len(repeats) > REPEATS_SHOWN:
             lines.append(f"  and {len(repeats) - REPEATS_SHOWN} more, all in --json")
     if meta.ignored:
@@ -144,11 +147,10 @@ def view_details(view: DatasetView, variant: Variant) -> dict[str, Any]:
 
 def view_summary(view: DatasetView) -> list[str]:
     """A view in a few lines."""
-    mean, std = (" ".join(f"{value:.4f}" for value in each) for each in (view.mean, view.std))
     lines = [
         f"variant of {view.dataset.name}: {len(view.classes)} classes, {len(view.train_index)} "
         f"training and {len(view.test_index)} test images of {view.size}x{view.size} px",
-        f"training mean {mean}, standard deviation {std}",
+        f"training mean {_numbers(view.mean)}, standard deviation {_numbers(view.std)}",
         f"content {view.dataset.content_hash}",
     ]
     wrong = wrong_labels(view)
@@ -156,16 +158,16 @@ def view_summary(view: DatasetView) -> list[str]:
 
 
 def view_rows(view: DatasetView) -> list[Row]:
-    """One row a class; of a group with its members."""
+    """One row per class; that of a group has its members."""
     dataset = view.dataset
     members: list[list[str]] = [[] for _ in view.classes]
     for name, number in zip(dataset.classes, view.numbers.tolist(), strict=True):
         if number >= 0:
             members[number].append(name)
-    counts = (
-        class_counts(each, len(view.classes)) for each in (view.train_labels, view.test_labels)
+    train, test = (
+        class_counts(labels, len(view.classes)).tolist()
+        for labels in (view.train_labels, view.test_labels)
     )
-    train, test = (each.tolist() for each in counts)
     said = [
         "" if names == [own] else ", ".join(names)
         for own, names in zip(view.classes, members, strict=True)

@@ -46,7 +46,7 @@ def add_dataset(
     these. `choices`: how to read the source. `resize`: pixels that the shorter side is scaled to
     before the central square of `size` is cut out; default: `size`. `store`: raw keeps pixels, jpeg
     files (see `stored_jpeg`), auto pixels unless they are too many (see `store_choice`). `force`
-    replaces a dataset of that name. `workers`: decoding processes, default one a core.
+    replaces a dataset of that name. `workers`: decoding processes, by default one per core.
 
     Interrupted work is gone on with by the same call (see `root.workspace`).
 
@@ -64,6 +64,7 @@ def add_dataset(
     if split_from is not None and (limit_per_class is not None or fraction is not None):
         raise UserError("--split-from: the manifest says which images; no limit goes with it")
     with workspace(name) as folder, opened(source, folder, choices) as files:
+        _check_free(name, force)  # another process may have added it meanwhile
         files, listing = read_source(files)
         listing = _in_print(listing)
         holdout, limited = None, None

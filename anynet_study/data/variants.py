@@ -33,7 +33,9 @@ def _groups(value: Any) -> Any:
     if value in (None, "superclasses"):
         return value
     listed = isinstance(value, Mapping) and len(value) >= 2
-    if not listed or not all(isinstance(each, list | tuple) and each for each in value.values()):
+    if not listed or not all(
+        isinstance(members, list | tuple) and members for members in value.values()
+    ):
         raise ValueError(
             "legal: superclasses, or 2 groups or more with the classes of each, such as "
             "{pet: [cat, dog], vehicle: [car]}"

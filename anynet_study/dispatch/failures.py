@@ -213,7 +213,7 @@ def _deaths(study: StudyFolder, recorded: Recorded, alive: Collection[str]) -> l
     """Workers that were killed at unfinished runs; sacct is asked where logs do not say why."""
     if disk_is_full(study):  # then their logs are not whole
         return []
-    jobs = unfinished_jobs(ledger.read(study.jobs), recorded, alive)
+    jobs = unfinished_jobs(ledger.submitted_jobs(study.jobs), recorded, alive)
     ends = {job.job_id: (job, end) for job in jobs if (end := ending(study.logs, job.job_id))}
     unexplained = [
         job.job_id

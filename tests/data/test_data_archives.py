@@ -1,17 +1,29 @@
-"""Unpacking: archives as they are served come out whole, hostile ones are refused by name."""
+"""Archives: whole as served, opened where they are needed, hostile ones refused by name."""
 
 import gzip
 import io
+import shutil
 import stat
+import struct
 import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from command import in_this_process
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from miniatures import binary_to_python, save, write_miniature
+from miniatures_study import add
+from reading import read, read_with_source
 
+from anynet_study.data import add_dataset
+from anynet_study.data.source import source as sources
 from anynet_study.data.source.archives import DEFAULTS, Budget, Limits, unpack
 from anynet_study.data.source.member import Member
+from anynet_study.data.source.source import MOST_NESTED
 from anynet_study.errors import UserError
 
 
@@ -242,3 +254,241 @@ def test_an_encrypted_zip_is_refused(tmp_path):
     path.write_bytes(content)
     with pytest.raises(UserError, match="encrypted"):
         spool(path, tmp_path / "out")
+
+
+LIMITS = Limits(members=100, total_bytes=1 << 20)
+CONTENTS = {"a/0.png": b"hello" * 9, f"a/{'b/' * 40}{'x' * 90}.png": b"zero" * 9, "c/1.png": b""}
+
+
+def tar_bytes(mode: str, form: int = tarfile.GNU_FORMAT) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode=mode, format=form) as archive:  # type: ignore[call-overload]
+        for name, content in CONTENTS.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return buffer.getvalue().rstrip(b"\0") + bytes(1024) if mode == "w" else buffer.getvalue()
+
+
+def zip_bytes(kind: int) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", kind) as archive:
+        for name, content in CONTENTS.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+ARCHIVES = {
+    "pax": tar_bytes("w", tarfile.PAX_FORMAT),
+    "gnu": tar_bytes("w"),
+    "gz": tar_bytes("w:gz"),
+    "bz2": tar_bytes("w:bz2"),
+    "xz": tar_bytes("w:xz"),
+    "stored": zip_bytes(zipfile.ZIP_STORED),
+    "deflated": zip_bytes(zipfile.ZIP_DEFLATED),
+    "zip with bz2": zip_bytes(zipfile.ZIP_BZIP2),
+    "zip with lzma": zip_bytes(zipfile.ZIP_LZMA),
+}
+
+
+def with_checksums(content: bytearray) -> bytes:
+    """A tar whose headers say what they say on purpose."""
+    for start in range(0, len(content) - 511, 512):
+        if content[start + 257 : start + 262] == b"ustar":
+            content[start + 148 : start + 156] = b" " * 8
+            total = sum(content[start : start + 512])
+            content[start + 148 : start + 156] = b"%06o\0 " % total
+    return bytes(content)
+
+
+def unpacked(path: Path) -> dict[str, Member]:
+    target = path.with_suffix(".out")
+    target.unlink(missing_ok=True)
+    return unpack(Member(str(path)), str(path), target, Budget(1 << 20, LIMITS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ARCHIVES)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_wrong_bytes_anywhere(kind, tmp_path_factory, data):
+    content = bytearray(ARCHIVES[kind])
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(content) - 1))
+        wrong = data.draw(
+            st.sampled_from([b"\0", b"\xff", b"\x80\xff\xff\xff", b"-1", b"\xff" * 12])
+        )
+        content[place : place + len(wrong)] = wrong
+    whole = with_checksums(content) if kind in ("pax", "gnu") else bytes(content)
+    path = tmp_path_factory.getbasetemp() / "damaged"
+    path.write_bytes(whole)
+    told = f"{path}: read"
+    try:
+        unpacked(path)
+    except UserError as error:
+        told = str(error)
+    assert told.startswith(f"{path}: ")
+    assert len(told.splitlines()) == 1
+
+
+def tar_with_size(kind: bytes, size: int) -> bytes:
+    """A tar that ends with a header that claims `size` bytes."""
+    info = tarfile.TarInfo("a/last.png")
+    info.type = kind
+    header = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+    header[124:136] = tarfile.itn(size, 12, tarfile.GNU_FORMAT)  # type: ignore[attr-defined]
+    return with_checksums(bytearray(ARCHIVES["gnu"][:-1024] + header + bytes(10240)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        (tarfile.XHDTYPE, -512),
+        (tarfile.GNUTYPE_LONGNAME, -1024),
+        (tarfile.REGTYPE, -512),
+        (tarfile.DIRTYPE, -512),
+        (tarfile.REGTYPE, 1 << 50),
+        (tarfile.REGTYPE, 1 << 80),
+    ],
+)
+def test_sizes_that_lead_backwards_or_nowhere(tmp_path, kind, size):
+    path = tmp_path / "x.tar"
+    path.write_bytes(tar_with_size(kind, size))
+    with pytest.raises(UserError, match=r"x\.tar: not a whole zip or tar archive"):
+        unpacked(path)
+
+
+def test_a_list_of_members_is_not_read_because_it_is_claimed(tmp_path):
+    """A zip's list of members is read whole: here 3 GB of a file with holes."""
+    path, size = tmp_path / "x.zip", 3 << 30
+    with path.open("wb") as file:
+        file.write(b"PK\3\4")
+        file.seek(size)
+        file.write(struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, size - 100, 100, 0))
+    with pytest.raises(UserError, match=r"x\.zip: .*list of members of 3221225372 bytes"):
+        unpacked(path)
+
+
+def test_the_command_names_the_archive(tmp_path):
+    content = bytearray(ARCHIVES["bz2"])
+    content[len(content) // 2] ^= 255
+    path = tmp_path / "x.tar.bz2"
+    path.write_bytes(content)
+    done = in_this_process(tmp_path, "data", "add", "x", "--size", 8, "--from", path, expect=2)
+    assert f"error: {path}: not a whole zip or tar archive" in done.stderr
+
+
+RANDOM = np.random.default_rng(0)
+
+
+def zipped(folder: Path, name: Path) -> Path:
+    return Path(shutil.make_archive(str(name), "zip", folder))
+
+
+def test_parts_in_zips_beside_the_table(data_home, tmp_path):
+    """HAM10000 as one of its sites serves it: a folder, or a zip, with two zips of images."""
+    source = write_miniature("ham10000", tmp_path)
+    shutil.rmtree(source / "ham10000_images_part_1")
+    whole = add_dataset("whole", source, size=8)
+    for part in ("HAM10000_images_part_1", "HAM10000_images_part_2"):
+        zipped(source / part, source / part)
+        shutil.rmtree(source / part)
+    assert add_dataset("parts", source, size=8).content_hash == whole.content_hash
+    archive = zipped(source, tmp_path / "all")
+    assert add_dataset("zip", archive, size=8).content_hash == whole.content_hash
+    assert not [path for path in data_home.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar", "gztar", "bztar", "xztar"])
+def test_a_downloaded_archive_in_its_folder(tmp_path, kind):
+    source = binary_to_python(write_miniature("cifar10", tmp_path / "x"), tmp_path / "python")
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    shutil.make_archive(str(folder / "cifar"), kind, source)
+    (folder / "notes.txt").write_text("hello")
+    assert read(folder).layout == "CIFAR (python)"
+
+
+def test_archives_beside_what_was_extracted_stay_closed(tmp_path):
+    source = write_miniature("natural", tmp_path / "downloads")
+    zipped(source, tmp_path / "downloads" / "archive")
+    opened, listing = read_with_source(tmp_path / "downloads")
+    assert opened.depth == 0
+    assert listing.root == "natural"
+
+
+def test_an_archive_named_like_an_extracted_folder_is_not_opened_again(tmp_path):
+    save(tmp_path / "x" / "data" / "a" / "1.jpg", RANDOM, 0)
+    zipped(tmp_path / "x" / "data", tmp_path / "x" / "data")
+    with pytest.raises(UserError, match="layout not recognised"):
+        read(tmp_path / "x")
+
+
+def nested(depth: int, innermost: bytes, name: str) -> bytes:
+    """A file inside so many zips."""
+    content, inner = innermost, name
+    for level in range(depth):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(inner, content)
+        content, inner = buffer.getvalue(), f"level{level}.zip"
+    return content
+
+
+def test_archives_nested_without_end_are_left_closed(tmp_path):
+    (tmp_path / "x.zip").write_bytes(nested(MOST_NESTED + 3, b"x", "a.jpg"))
+    with pytest.raises(UserError, match="layout not recognised"):
+        read(tmp_path / "x.zip")
+    written = [path for path in tmp_path.rglob("unpacked*") if path.suffix != ".json"]
+    assert len(written) == MOST_NESTED + 1
+
+
+def test_a_bomb_inside_an_archive_stops_early(tmp_path, monkeypatch):
+    """Every level inflates a thousandfold; the limit counts from what lies on the disk."""
+    limits = Limits(free_bytes=1 << 20)
+    monkeypatch.setattr(sources, "Budget", lambda archived: Budget(archived, limits))
+    (tmp_path / "x.zip").write_bytes(nested(3, bytes(8 << 20), "zeros.jpg"))
+    with pytest.raises(UserError, match=r"zeros.jpg' makes it too large when unpacked"):
+        read(tmp_path / "x.zip")
+    sizes = [path.stat().st_size for path in tmp_path.rglob("unpacked*")]
+    assert sum(sizes) <= 2 << 20
+
+
+def hostile(name: str, kind: bytes = tarfile.REGTYPE) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        info = tarfile.TarInfo(name)
+        info.type, info.linkname = kind, "/etc/passwd"
+        archive.addfile(info, io.BytesIO())
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (hostile("../../out.jpg"), "its path leads outside"),
+        (hostile("/out.jpg"), "its path leads outside"),
+        (hostile("out.jpg", tarfile.SYMTYPE), "a link, device or sparse file"),
+        (hostile("out.jpg", tarfile.LNKTYPE), "a link, device or sparse file"),
+        (b"PK\3\4 no zip", "not a whole zip or tar archive"),
+        (hostile("a.jpg")[:700], "not a whole zip or tar archive"),
+    ],
+)
+def test_what_is_refused_outside_is_refused_inside(tmp_path, content, reason):
+    with tarfile.open(tmp_path / "x.tar", "w") as archive:
+        add(archive, "inner/set.tar", content)
+    with pytest.raises(UserError, match=f"inner/set.tar: .*{reason}"):
+        read(tmp_path / "x.tar")
+    assert not (tmp_path / "out.jpg").exists()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name[0] != ".") == ["x.tar"]
+
+
+def test_a_tar_of_tars_is_read_where_it_is(tmp_path):
+    source = write_miniature("natural", tmp_path)
+    inner = Path(shutil.make_archive(str(tmp_path / "in"), "tar", source))
+    with tarfile.open(tmp_path / "x.tar", "w") as archive:
+        archive.add(inner, "in.tar")
+    opened, listing = read_with_source(tmp_path / "x.tar")
+    first = listing.encoded(opened, listing.train[0])
+    assert first.file == str(tmp_path / "x.tar")
+    assert first.read(1 << 20) == (source / listing.train[0].name).read_bytes()

@@ -14,7 +14,7 @@ import pytest
 from miniatures import save, write_miniature
 from PIL import Image
 
-from anynet_study.data import PackedDataset, add_dataset, load_dataset, present
+from anynet_study.data import add_dataset, load_dataset, present
 from anynet_study.data.source.images import decode_image
 from anynet_study.errors import UserError
 
@@ -122,14 +122,6 @@ def test_a_class_of_broken_images_only(data_home, natural):
         add_dataset("natural", natural, size=16, max_broken=0.5)
 
 
-def test_duplicates_are_counted(data_home, natural):
-    train, test = natural / "seg_train/seg_train/sea", natural / "seg_test/seg_test/sea"
-    shutil.copy(train / "00001.jpg", test / "copy.jpg")
-    shutil.copy(train / "00001.jpg", train / "copy.jpg")
-    found = add_dataset("natural", natural, size=16).meta.duplicates
-    assert (found.test_in_train, found.within_train, found.within_test) == (1, 1, 0)
-
-
 def test_a_name_is_taken_unless_forced(data_home, natural, tmp_path):
     first = add_dataset("natural", natural, size=16)
     with pytest.raises(UserError, match="--force replaces it"):
@@ -217,6 +209,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_kill_in_the_middle_then_again(data_home, tmp_path):
     """Nothing looks finished, no process is left, and the second run is as if it were the first."""
     random = np.random.default_rng(0)
@@ -243,9 +236,3 @@ def test_kill_in_the_middle_then_again(data_home, tmp_path):
     assert [path.name for path in data_home.iterdir()] == ["big"]
     again.verify()
     assert again.content_hash == add_dataset("other", tmp_path / "big", size=128).content_hash
-
-
-def test_open_by_folder(data_home, natural):
-    dataset = add_dataset("natural", natural, size=16)
-    assert PackedDataset.open(dataset.folder) == dataset
-    assert not dataset.images("train").flags.writeable

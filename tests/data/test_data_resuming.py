@@ -10,13 +10,14 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from miniatures import save, write_miniature
 
-from anynet_study.data import add_dataset, present
+from anynet_study.data import add_dataset, present, workspace
 from anynet_study.data.packing import decoding, packing, writers
 
 SIZE = 32
@@ -200,22 +201,28 @@ def leave(home: Path, name: str, age: float) -> Path:
     return folder
 
 
-def test_litter_is_removed_when_nobody_owns_it(data_home, tmp_path):
-    """Of the same name at once, of others when it is old, never of a process that lives."""
-    host = os.uname().nodename
-    day = 24 * 3600.0
-    start = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+def test_litter_is_removed_when_nobody_goes_on_with_it(data_home, tmp_path):
+    """Of the same name at the end, of others and of other machines when it is old."""
+    host, day = os.uname().nodename, 24 * 3600.0
     gone = [
-        leave(data_home, f".mine~{host}~999999999-5~aa", 60.0),
-        leave(data_home, f".mine~{host}~{os.getpid()}-1~bb", 60.0),
-        leave(data_home, ".mine~elsewhere~1-1~cc", 2 * day),
-        leave(data_home, f".other~{host}~999999999-5~dd", 8 * day),
+        leave(data_home, f".mine~{host}", 6 * day),
+        leave(data_home, ".mine~elsewhere", 8 * day),
+        leave(data_home, f".other~{host}", 8 * day),
     ]
-    kept = [
-        leave(data_home, f".mine~{host}~{os.getpid()}-{start}~ee", 60.0),
-        leave(data_home, ".mine~elsewhere~1-1~ff", 3600.0),
-        leave(data_home, f".other~{host}~999999999-5~gg", 6 * day),
-    ]
+    kept = [leave(data_home, name, 6 * day) for name in (".mine~elsewhere2", f".new~{host}")]
     add("mine", write_miniature("concrete", tmp_path), size=8)
     assert not any(path.exists() for path in gone)
     assert all(path.exists() for path in kept)
+
+
+def test_a_second_process_waits_for_the_first(data_home, tmp_path, capsys):
+    source = write_miniature("concrete", tmp_path)
+    with ThreadPoolExecutor(1) as other:
+        with workspace("mine") as folder:
+            done = other.submit(add, "mine", source, size=8)
+            while "waiting" not in capsys.readouterr().err:
+                time.sleep(0.01)
+            (folder / "half").write_text("done")
+        added = done.result()
+    assert [path.name for path in data_home.iterdir()] == ["mine"]
+    assert not (added / "half").exists()

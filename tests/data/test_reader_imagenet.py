@@ -1,20 +1,25 @@
-"""ImageNet as tars with a kit, and what its labels can get wrong."""
+"""ImageNet from tars and from Kaggle; HAM10000 and Powerline; ImageNet's test sets."""
 
+import csv
 import io
+import pickle
 import shutil
 import tarfile
 import zlib
+from collections import defaultdict
 from pathlib import Path
 
+import miniatures_shifts as miniature
 import numpy as np
 import pytest
 import scipy.io
-from miniatures import save, wnids
+from miniatures import CIFAR10, HAM, save, wnids, write_miniature
 from miniatures_study import imagenet_tars, meta_mat
 from reading import class_of, counts, read
 
-from anynet_study.data import add_dataset
+from anynet_study.data import Variant, add_dataset, load_dataset, make_view
 from anynet_study.errors import UserError
+from anynet_study.training.evaluation import EvaluationSpec, make_evaluation_set
 
 RANDOM = np.random.default_rng(0)
 LAYOUT = "ImageNet (tars and development kit)"
@@ -45,13 +50,6 @@ def test_labels_are_those_of_the_kit_not_the_order_of_the_wnids(tars):
     assert validation(folder) == truth
 
 
-def test_extracted_in_part(tars):
-    folder, truth = tars
-    extract(folder, "ILSVRC2012_devkit_t12.tar.gz", ".")
-    extract(folder, "ILSVRC2012_img_val.tar", "val")
-    assert validation(folder) == truth
-
-
 def test_extracted_as_a_whole(tars):
     folder, truth = tars
     extract(folder, "ILSVRC2012_devkit_t12.tar.gz", ".")
@@ -60,12 +58,6 @@ def test_extracted_as_a_whole(tars):
     for wnid in wnids(5):
         extract(folder / "train", f"{wnid}.tar", wnid)
     assert validation(folder) == truth
-
-
-def test_all_in_one_zip(tars, tmp_path):
-    folder, truth = tars
-    archive = Path(shutil.make_archive(str(tmp_path / "all"), "zip", folder))
-    assert validation(archive) == truth
 
 
 def test_packed_from_tars_as_from_folders(tars, data_home):
@@ -84,13 +76,6 @@ def test_without_the_kit(tars):
     folder, _ = tars
     (folder / "ILSVRC2012_devkit_t12.tar.gz").unlink()
     with pytest.raises(UserError, match=r"ILSVRC2012_validation_ground_truth.txt; the labels"):
-        read(folder)
-
-
-def test_without_the_validation_images(tars):
-    folder, _ = tars
-    (folder / "ILSVRC2012_img_val.tar").unlink()
-    with pytest.raises(UserError, match=r"no ILSVRC2012_img_val.tar"):
         read(folder)
 
 
@@ -180,3 +165,333 @@ def test_a_stray_folder_in_train(tars):
     save(folder / "train" / "other" / "1.JPEG", RANDOM, 0)
     with pytest.raises(UserError, match="other: not named by a wnid"):
         read(folder)
+
+
+def test_kaggle_labels_come_from_the_table(tmp_path):
+    source = write_miniature("imagenet_kaggle", tmp_path)
+    listing = read(source)
+    with (source / "LOC_val_solution.csv").open() as file:
+        truth = {row["ImageId"]: row["PredictionString"][:9] for row in csv.DictReader(file)}
+    assert listing.test is not None
+    assert {Path(e.name).stem: listing.classes[e.label] for e in listing.test} == truth
+
+
+def test_kaggle_table_of_other_images(tmp_path):
+    source = write_miniature("imagenet_kaggle", tmp_path)
+    next((source / "ILSVRC/Data/CLS-LOC/val").glob("*0007.JPEG")).unlink()
+    with pytest.raises(UserError, match="ILSVRC2012_val_00000007 is not in"):
+        read(source)
+
+
+def test_kaggle_table_that_names_another_folder(tmp_path):
+    source = write_miniature("imagenet_kaggle", tmp_path)
+    table = source / "LOC_val_solution.csv"
+    table.write_text("ImageId,PredictionString\n../../x,n01440764 1 2 3 4\n")
+    with pytest.raises(UserError, match=r"'../../x' is not an image id"):
+        read(source)
+
+
+def test_kaggle_with_its_table_inside(tmp_path):
+    source = write_miniature("imagenet_kaggle", tmp_path)
+    labels = class_of(read(source), read(source).test)
+    (source / "LOC_val_solution.csv").rename(source / "ILSVRC/LOC_val_solution.csv")
+    found = read(source / "ILSVRC")
+    assert {
+        f"ILSVRC/{name}": label for name, label in class_of(found, found.test).items()
+    } == labels
+
+
+def test_kaggle_with_its_archive_beside_the_table(tmp_path):
+    source = write_miniature("imagenet_kaggle", tmp_path)
+    archive = str(source / "imagenet_object_localization_patched2019")
+    expected = counts(read(source), read(source).test)
+    shutil.make_archive(archive, "gztar", source, "ILSVRC")
+    shutil.rmtree(source / "ILSVRC")
+    listing = read(source)
+    assert listing.layout == "ImageNet (Kaggle)"
+    assert counts(listing, listing.test) == expected
+
+
+@pytest.mark.parametrize("form", ["csv", "tab", "bare", "quoted"])
+def test_ham10000_lesions_are_groups(tmp_path, form):
+    source = write_miniature("ham10000", tmp_path)
+    table = source / "HAM10000_metadata.csv"
+    if form == "tab":
+        table.write_text(table.read_text().replace(",", "\t"))
+        table.rename(table.with_suffix(".tab"))
+    elif form == "bare":
+        table.rename(table.with_suffix(""))
+    elif form == "quoted":
+        lines = table.read_text().split()
+        table.write_text("\r\n".join(",".join(f'"{v}"' for v in x.split(",")) for x in lines))
+    listing = read(source)
+    assert counts(listing, listing.train) == HAM
+    labels = defaultdict(set)
+    for example in listing.train:
+        labels[example.group].add(example.label)
+    assert all(len(found) == 1 for found in labels.values())
+    assert len(labels) < len(listing.train)
+
+
+def test_ham10000_without_one_part(tmp_path):
+    source = write_miniature("ham10000", tmp_path)
+    shutil.rmtree(source / "HAM10000_images_part_2")
+    with pytest.raises(UserError, match=r"of its 88 images are not below .*, the first is ISIC_"):
+        read(source)
+
+
+def test_ham10000_without_its_table_is_not_two_classes(tmp_path):
+    source = write_miniature("ham10000", tmp_path)
+    (source / "HAM10000_metadata.csv").unlink()
+    with pytest.raises(UserError, match="part of a dataset, not a class"):
+        read(source)
+
+
+@pytest.mark.parametrize(
+    "content", ["lesion_id,dx\na,b\n", "", "lesion_id,image_id,dx\n", "\xff\xfe\0", '"a']
+)
+def test_ham10000_with_a_damaged_table(tmp_path, content):
+    source = write_miniature("ham10000", tmp_path)
+    (source / "HAM10000_metadata.csv").write_bytes(content.encode("latin-1"))
+    with pytest.raises(UserError, match=r"HAM10000_metadata.csv: "):
+        read(source)
+
+
+def test_powerline_labels_are_in_the_names(tmp_path):
+    listing = read(write_miniature("powerline", tmp_path))
+    assert listing.classes == ("no powerline", "powerline")
+    for example in listing.train:
+        assert listing.classes[example.label] == (
+            "powerline" if "TV" in example.name else "no powerline"
+        )
+    assert counts(listing, listing.train) == {"no powerline": 16, "powerline": 16}
+
+
+def test_powerline_image_without_a_label(tmp_path):
+    source = write_miniature("powerline", tmp_path)
+    save(source / "Visible Light (VL)" / "zebra.bmp", np.random.default_rng(0), 0)
+    with pytest.raises(UserError, match=r"zebra.bmp: no label"):
+        read(source)
+
+
+@pytest.fixture
+def imagenet(data_home, tmp_path) -> None:
+    """A packed ImageNet of twelve classes."""
+    add_dataset("imagenet", write_miniature("imagenet", tmp_path / "mini"), size=16)
+
+
+@pytest.mark.usefixtures("imagenet")
+class TestImageNet:
+    def test_folders_of_v2_are_numbers(self, tmp_path):
+        root = miniature.imagenet_v2(tmp_path / "v2", RANDOM)
+        listing = read(root)
+        assert listing.train == []
+        assert {
+            name.split("/")[0]: wnid for name, wnid in class_of(listing, listing.test).items()
+        } == {str(label): wnid for label, wnid in enumerate(wnids(12))}
+
+    def test_v2_of_another_number_of_classes(self, tmp_path):
+        root = miniature.imagenet_v2(tmp_path / "v2", RANDOM, classes=11)
+        with pytest.raises(UserError, match=r"11 numbered folders, but .* has 12"):
+            read(root)
+
+    def test_v2_without_imagenet(self, tmp_path):
+        root = miniature.imagenet_v2(tmp_path / "v2", RANDOM)
+        with pytest.raises(
+            UserError, match="there is no dataset 'other': add ImageNet first, or say with"
+        ):
+            read(root, classes_of="other")
+
+    def test_v2_by_wnid(self, tmp_path):
+        root = tmp_path / "imagenetv2-matched-frequency"
+        listing = read(miniature.wnid_folders(root, RANDOM, list(range(12))))
+        assert listing.layout == "ImageNet shift (wnid folders, test only)"
+
+    def test_objectnet_maps_its_folders(self, tmp_path):
+        wnid_of = miniature.objectnet(tmp_path, RANDOM)
+        listing = read(tmp_path / "objectnet-1.0")
+        found = {name.split("/")[1]: wnid for name, wnid in class_of(listing, listing.test).items()}
+        assert found == wnid_of
+        assert any("3 of 5 folders are classes of ImageNet" in note for note in listing.notes)
+        several = "folders that are several of ImageNet's classes, the first counts: 1"
+        assert several in listing.notes
+
+    def test_objectnet_has_no_frame(self, tmp_path):
+        miniature.objectnet(tmp_path, RANDOM)
+        dataset = add_dataset("objectnet", tmp_path / "objectnet-1.0", size=16)
+        framed = (dataset.images("test")[:] == miniature.RED).all(axis=-1)
+        assert not framed.any()
+
+    @pytest.mark.parametrize(
+        ("file", "text"),
+        [
+            ("folder_to_objectnet_label.json", "[1]"),
+            ("objectnet_to_imagenet_1k.json", '{"Chair": 5}'),
+            ("objectnet_to_imagenet_1k.json", '{"Chair": "no such name"}'),
+            ("pytorch_to_imagenet_2012_id.json", '{"0": 99}'),
+            ("pytorch_to_imagenet_2012_id.json", '{"7": 1}'),
+            ("pytorch_to_imagenet_2012_id.json", '{"0": 1}'),
+            ("pytorch_to_imagenet_2012_id.json", "5"),
+        ],
+    )
+    def test_objectnet_with_other_mappings(self, tmp_path, file, text):
+        miniature.objectnet(tmp_path, RANDOM)
+        (tmp_path / "objectnet-1.0/mappings" / file).write_text(text)
+        with pytest.raises(UserError, match="mappings"):
+            read(tmp_path / "objectnet-1.0")
+
+    def test_an_evaluation_finds_the_classes(self, tmp_path):
+        root = miniature.imagenet_v2(tmp_path / "v2", RANDOM)
+        add_dataset("imagenetv2", root, size=16)
+        miniature.objectnet(tmp_path, RANDOM)
+        add_dataset("objectnet", tmp_path / "objectnet-1.0", size=16)
+        view = make_view(load_dataset("imagenet"), Variant(base="imagenet"))
+        whole = make_evaluation_set(EvaluationSpec(test_set="imagenetv2"), view)
+        assert whole.labels.tolist() == sorted([*range(12)] * 2, key=str)
+        part = make_evaluation_set(EvaluationSpec(test_set="objectnet"), view)
+        assert np.flatnonzero(part.allowed).tolist() == [0, 2, 11]
+        assert sorted(part.labels.tolist()) == [0, 0, 0, 2, 2, 2, 11, 11, 11]
+
+
+@pytest.mark.parametrize("name", ["imagenet-a", "imagenet-r", "sketch", "ImageNet-Sketch"])
+@pytest.mark.parametrize("archived", [False, True])
+def test_wnid_folders_that_are_test_sets_by_name(tmp_path, name, archived):
+    path = miniature.wnid_folders(tmp_path / "in" / name, RANDOM, [1, 4, 7])
+    if archived:
+        path = Path(shutil.make_archive(str(tmp_path / name), "tar", tmp_path / "in", name))
+    listing = read(path)
+    assert listing.train == []
+    assert counts(listing, listing.test) == {wnids(12)[label]: 3 for label in (1, 4, 7)}
+    assert listing.ignored == 1
+
+
+def test_200_wnid_folders_are_a_test_set_whatever_their_name(tmp_path):
+    for wnid in wnids(200):
+        (tmp_path / "x" / wnid).mkdir(parents=True)
+        (tmp_path / "x" / wnid / "1.jpg").touch()
+    assert read(tmp_path / "x").train == []
+
+
+def test_other_wnid_folders_are_a_dataset_like_any(tmp_path):
+    listing = read(miniature.wnid_folders(tmp_path / "birds", RANDOM, [1, 4]))
+    assert (listing.layout, len(listing.train), listing.test) == ("class/image", 6, None)
+    forced = read(tmp_path / "birds", layout="class-folders")
+    assert len(forced.train) == 6
+
+
+def test_ten_numbered_folders_are_not_imagenetv2(tmp_path):
+    root = miniature.imagenet_v2(tmp_path / "v2", RANDOM, classes=10).rename(tmp_path / "digits")
+    assert read(root).layout == "class/image"
+
+
+def test_a_test_set_cannot_be_trained_on(data_home, tmp_path):
+    root = miniature.wnid_folders(tmp_path / "imagenet-a", RANDOM, [1, 4])
+    dataset = add_dataset("a", root, size=16)
+    assert (dataset.meta.train.images, dataset.meta.test.images) == (0, 6)
+    dataset.verify()
+    with pytest.raises(UserError, match="'a' is a test set only"):
+        make_view(dataset, Variant(base="a"))
+
+
+def test_cifar10_1_is_a_test_set_of_cifar10(data_home, tmp_path):
+    miniature.cifar10_1(tmp_path / "new", RANDOM)
+    add_dataset("cifar10", write_miniature("cifar10", tmp_path))
+    dataset = add_dataset("cifar10.1", tmp_path / "new")
+    pixels = np.load(tmp_path / "new/cifar10.1_v6_data.npy")
+    np.testing.assert_array_equal(dataset.images("test")[:], pixels)
+    view = make_view(load_dataset("cifar10"), Variant(base="cifar10"))
+    found = make_evaluation_set(EvaluationSpec(test_set="cifar10.1"), view)
+    assert [view.classes[label] for label in found.labels] == CIFAR10 * 3
+
+
+def test_cifar10_1_has_two_versions(tmp_path):
+    miniature.cifar10_1(tmp_path / "x", RANDOM, "v4", images=40)
+    miniature.cifar10_1(tmp_path / "x", RANDOM, "v6", images=30)
+    assert len(read(tmp_path / "x").test) == 30
+    assert len(read(tmp_path / "x", test_part="v4").test) == 40
+    with pytest.raises(UserError, match="--test-part 'v5': there are v4, v6"):
+        read(tmp_path / "x", test_part="v5")
+
+
+def npy_of(array: np.ndarray, shape: str | None = None) -> bytes:
+    """An .npy file, whose header claims another shape where one is given."""
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    content = buffer.getvalue()
+    if shape is not None:
+        true = str(array.shape).encode()
+        content = content.replace(true + b", }", f"{shape}, }}".encode())
+    return content
+
+
+IMAGES = np.zeros((30, 32, 32, 3), np.uint8)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x93NUMPY",
+        b"\x93NUMPY\x02\0" + b"\xff\xff\xff\xff",
+        b"\x93NUMPY\x01\0\x10\0{'descr': '|O', \n",
+        npy_of(IMAGES)[:-1],
+        npy_of(IMAGES) + b"\0",
+        npy_of(IMAGES.astype(np.float32)),
+        npy_of(IMAGES[..., :2]),
+        npy_of(np.asfortranarray(IMAGES)),
+        npy_of(IMAGES, "(9999999999, 32, 32, 3)"),
+        npy_of(IMAGES, "(-1, 32, 32, 3)"),
+    ],
+    ids=lambda content: f"{len(content)} bytes",
+)
+def test_arrays_that_lie(tmp_path, content):
+    miniature.cifar10_1(tmp_path / "x", RANDOM)
+    (tmp_path / "x/cifar10.1_v6_data.npy").write_bytes(content)
+    with pytest.raises(UserError, match=r"v6_data.npy: not an .npy array \(N, 32, 32, 3\)"):
+        read(tmp_path / "x")
+
+
+class Touch:
+    """Unpickling this creates a file, were it allowed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return (Path.touch, (self.path,))
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_an_array_of_objects_runs_nothing(tmp_path, inside):
+    miniature.cifar10_1(tmp_path / "x", RANDOM)
+    payload = Touch(tmp_path / "owned")
+    path = tmp_path / "x/cifar10.1_v6_labels.npy"
+    if inside:
+        np.save(path, np.array([payload], object), allow_pickle=True)
+    else:
+        path.write_bytes(pickle.dumps(payload))
+    with pytest.raises(UserError, match=r"v6_labels.npy: not an .npy array"):
+        read(tmp_path / "x")
+    assert not (tmp_path / "owned").exists()
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        (np.zeros(29, np.int32), "29 labels for 30 images"),
+        (np.full(30, 10, np.int32), "labels 10 to 10; legal: 0 to 9"),
+        (np.full(30, -1, np.int32), "labels -1 to -1"),
+    ],
+)
+def test_labels_that_lie(tmp_path, labels, reason):
+    miniature.cifar10_1(tmp_path / "x", RANDOM)
+    np.save(tmp_path / "x/cifar10.1_v6_labels.npy", labels)
+    with pytest.raises(UserError, match=rf"v6_labels.npy: {reason}"):
+        read(tmp_path / "x")
+
+
+def test_labels_that_are_missing(tmp_path):
+    miniature.cifar10_1(tmp_path / "x", RANDOM)
+    (tmp_path / "x/cifar10.1_v6_labels.npy").unlink()
+    with pytest.raises(UserError, match=r"v6_labels.npy: the file is missing"):
+        read(tmp_path / "x")

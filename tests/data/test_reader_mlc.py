@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from miniatures import picture, save
+from miniatures import save
 from miniatures_study import CORAL_LABELS, PHOTO_SIDE, mlc_points
 from PIL import Image
 from reading import counts, read, read_with_source
 
 from anynet_study.data import add_dataset
-from anynet_study.data.source.images import Decoder, decode_image
+from anynet_study.data.source.images import Decoder
 from anynet_study.data.source.source import Choices
 from anynet_study.errors import UserError
 
@@ -45,12 +45,6 @@ def test_only_2008_is_read_and_what_is_left_out_is_said(tmp_path):
     assert any(
         "patches of 10x10 px around the points of 6 photos" in note for note in listing.notes
     )
-
-
-def test_a_single_year_can_be_given(tmp_path):
-    points = mlc_points(tmp_path / "mcr", RANDOM, years=False)
-    listing = read(tmp_path / "mcr", patch_size=10)
-    assert {example.file for example in listing.train} == set(points)
 
 
 def test_patches_show_what_is_at_the_point(tmp_path):
@@ -148,10 +142,3 @@ def test_patches_without_a_photo_in_their_names_say_so(tmp_path):
     listing = read(tmp_path / "mlc")
     assert {example.group for example in listing.train} == {""}
     assert any("on both sides of the split" in note for note in listing.notes)
-
-
-def test_the_same_bytes_as_decoding_the_whole(tmp_path):
-    """A file that is not cut is decoded as before."""
-    path = tmp_path / "x.png"
-    Image.fromarray(picture(RANDOM, 0, 20, 20)).save(path)
-    assert decode_image(path.read_bytes(), 20).shape == (20, 20, 3)

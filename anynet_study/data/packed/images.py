@@ -65,7 +65,7 @@ class JpegImages:
     dtype = np.dtype(np.uint8)
 
     def __init__(self, folder: Path, split: Split, form: Form, threads: int | None = None) -> None:
-        """`threads`: by default one a core. ValueError or OSError where a file is damaged."""
+        """`threads`: by default one per core. ValueError or OSError where a file is damaged."""
         self._folder, self._split, self._form = folder, split, form
         self._threads = threads or cores()
         self._batches: list[pa.BinaryArray] = []

@@ -64,9 +64,11 @@ def check_classes(
 ) -> None:
     """UserError for a class without a readable image; an official test split may lack one."""
     may_lack = split == "test" or not given
-    counts = zip(_counts(listing, given), _counts(listing, readable), strict=True)
-    for name, (before, after) in zip(listing.classes, counts, strict=True):
-        if not after and (before or not may_lack):
+    before, after = (
+        {n for e in examples for n in (e.label, *e.also)} for examples in (given, readable)
+    )
+    for label, name in enumerate(listing.classes):
+        if label not in after and (label in before or not may_lack):
             raise UserError(f"class {name!r} has no readable image in the {split} split")
 
 
@@ -79,41 +81,31 @@ def describe_packed(
     duplicates: Duplicates,
 ) -> Meta:
     """The meta data."""
-    counts = {}
-    for split, part in packed.items():
-        per_class = tuple(_counts(listing, part.examples))
-        counts[split] = SplitCounts(images=len(part.examples), per_class=per_class)
+    counts = {
+        split: SplitCounts(
+            images=len(part.labels),
+            per_class=tuple(class_counts(part.labels, len(listing.classes)).tolist()),
+        )
+        for split, part in packed.items()
+    }
     hashes = {split: part.hashes for split, part in packed.items()}
     return Meta(
         schema_version=SCHEMA_VERSION,
-        name=origin.name,
+        **vars(origin),
+        **counts,
         classes=listing.classes,
         size=form.size,
         resize=None if form.resize == form.size else form.resize,
         store=form.store,
         content_hash=content_hash(form, listing.classes, hashes),
         layout=listing.layout,
-        source=origin.source,
-        train=counts["train"],
-        test=counts["test"],
-        holdout=origin.holdout,
-        limit=origin.limit,
         duplicates=duplicates,
         quarantined=tuple(broken),
         ignored=listing.ignored,
         multi_label=listing.multi_label,
         superclasses=dict(listing.superclasses),
         notes=listing.notes,
-        split_from=origin.split_from,
-        choices=origin.choices,
     )
-
-
-def _counts(listing: Listing, examples: Sequence[Example]) -> list[int]:
-    """Images of each class."""
-    labels = label_array(examples, len(listing.classes), listing.multi_label)
-    counts: list[int] = class_counts(labels, len(listing.classes)).tolist()
-    return counts
 
 
 def manifest_rows(listing: Listing, packed: Mapping[Split, Packed]) -> Iterator[Row]:

@@ -77,7 +77,7 @@ class RawWriter:
 
     def append(self, chunk: Chunk, data: NDArray[np.uint8]) -> None:
         rest = data.data
-        while len(rest):  # a write may take less, as of a disk that is nearly full
+        while len(rest):  # a write may take less, when a disk is nearly full
             rest = rest[self._file.write(rest) :]
         self._rows += len(chunk.lengths)
         self._since += len(data)

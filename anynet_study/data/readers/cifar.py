@@ -134,14 +134,13 @@ def _read_binary(source: Source, root: Folder) -> Listing:
         coarse = _names_in_text(source, root.join("coarse_label_names.txt"))
         labels = _records(source, root.join("train.bin"), 2)[:, :2]
         superclasses = _group_classes(labels[:, 0].tolist(), labels[:, 1].tolist(), coarse, classes)
-    ignored = root.count() - len(train) - 2
-    return Listing(
+    return Listing.found(
         BINARY_LAYOUT,
-        root.path,
+        root,
         classes,
         training,
         examples(test),
-        ignored,
+        files=len(train) + 2,
         superclasses=superclasses,
     )
 
@@ -196,14 +195,13 @@ def _read_python(source: Source, root: Folder) -> Listing:
         for files in (train, [test])
     )
     superclasses = _superclasses(source, root, classes) if key == "fine_labels" else {}
-    ignored = root.count() - len(train) - 2
-    return Listing(
+    return Listing.found(
         PYTHON_LAYOUT,
-        root.path,
+        root,
         classes,
         training,
         testing,
-        ignored,
+        files=len(train) + 2,
         superclasses=superclasses,
         notes=notes,
     )

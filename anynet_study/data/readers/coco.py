@@ -85,8 +85,7 @@ def _read(source: Source, root: Folder) -> Listing:
     left_out = len(train.labels) + len(test.labels) - len(training) - len(testing)
     notes = [f"test images are of the part {part}; --test-part takes {', '.join(TESTS)}"]
     notes += [f"left out: {left_out} photos that are empty or not of one trained class"]
-    ignored = root.count() - len(training) - len(testing)
-    return Listing(LAYOUT, root.path, classes, training, testing, ignored, notes=tuple(notes))
+    return Listing.found(LAYOUT, root, classes, training, testing, notes=tuple(notes))
 
 
 def _part(source: Source, root: Folder, name: str) -> CocoPart:
@@ -100,11 +99,8 @@ def _examples(part: CocoPart, classes: tuple[str, ...], images: ImageFinder) -> 
     number = {name: label for label, name in enumerate(classes)}
     named = [name for name, label in part.labels.items() if label in number]
     paths = images.require(named, part.where)
-    examples = [
-        Example(path, number[part.labels[name] or ""])
-        for name, path in zip(named, paths, strict=True)
-    ]
-    return sorted(examples, key=lambda example: example.name)
+    labels = [number[part.labels[name] or ""] for name in named]
+    return [Example(path, label) for path, label in zip(paths, labels, strict=True)]
 
 
 CCT20 = Reader("cct20", LAYOUT, _recognises, _read, ("test_part",))

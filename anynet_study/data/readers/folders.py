@@ -54,12 +54,11 @@ def read_classes(
         side = "only" if stray in found else "not"
         raise UserError(f"{source.where(folder.path)}: class {stray!r} is {side} in this split")
     examples: list[Example] = []
-    prefix = len(root.join(""))
     for label, inner in enumerate(folder.folders.values()):
-        images = inner.images()
+        images = inner.images(root)
         if not images:
             raise UserError(f"{source.where(inner.path)}: the class folder is empty")
-        examples += [Example(image[prefix:], label) for image in images]
+        examples += [Example(image, label) for image in images]
     return found, sorted(examples, key=lambda example: example.name)
 
 
@@ -133,9 +132,8 @@ def _read_split_folders(source: Source, root: Folder) -> Listing:
         return replace(listing, ignored=ignored, notes=_unread(root, (train,)) + listing.notes)
     classes, training = read_classes(source, train, root)
     _, testing = read_classes(source, test, root, classes)
-    ignored = root.count() - len(training) - len(testing)
     notes = _unread(root, (train, test)) + _unread_in(train) + _unread_in(test)
-    return Listing(SPLIT_CLASS_IMAGE, root.path, classes, training, testing, ignored, notes=notes)
+    return Listing.found(SPLIT_CLASS_IMAGE, root, classes, training, testing, notes=notes)
 
 
 def _unread(root: Folder, read: tuple[Folder, ...]) -> tuple[str, ...]:
@@ -221,17 +219,14 @@ def _is_powerline(source: Source, root: Folder) -> bool:
 def _read_powerline(source: Source, root: Folder) -> Listing:
     """Flat folders by band; every image must carry its label, UserError names one that does not."""
     examples = []
-    prefix = len(root.join(""))
-    for image in root.images():
+    for image in root.images(root):
         match = POWERLINE_NAME.match(PurePosixPath(image).name)
         if match is None:
-            where = source.where(image)
+            where = source.where(root.join(image))
             raise UserError(f"{where}: no label (TV or TY, with IR or VL) in the file name")
         token = (match["first"] or match["last"]).upper()
-        examples.append(Example(image[prefix:], POWERLINE_LABELS[token]))
-    ignored = root.count() - len(examples)
-    classes = ("no powerline", "powerline")
-    return Listing("Powerline", root.path, classes, examples, None, ignored)
+        examples.append(Example(image, POWERLINE_LABELS[token]))
+    return Listing.found("Powerline", root, ("no powerline", "powerline"), examples)
 
 
 CLASS_FOLDERS = Reader("class-folders", CLASS_IMAGE, _are_classes, _read_class_folders)

@@ -78,9 +78,8 @@ class ImageFinder:
         self._by_id = by_id
         self._paths: dict[str, str] = {}
         self._several: set[str] = set()
-        prefix = len(root.join(""))
-        for path in folder.images():
-            image = PurePosixPath(path[prefix:])
+        for path in folder.images(root):
+            image = PurePosixPath(path)
             for key in {str(image), str(image.with_suffix("")), image.name, image.stem}:
                 if self._paths.setdefault(key, str(image)) != str(image):
                     self._several.add(key)
@@ -151,9 +150,8 @@ def read_images(
     test = examples.get("test") or examples.get("validation")
     if not train:
         raise UserError(f"{source.where(root.path)}: the table has no training image")
-    ignored = root.count() - len(train) - len(test or [])
     classes = tuple(dict.fromkeys(name for _, name in number.values()))
-    return Listing(layout, root.path, classes, train, test, ignored, notes=notes)
+    return Listing.found(layout, root, classes, train, test, notes=notes)
 
 
 def _numbers(labels: set[str], class_names: ClassNames | None) -> dict[str, tuple[int, str]]:

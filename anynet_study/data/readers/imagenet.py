@@ -43,8 +43,7 @@ def _read_kit(source: Source, root: Folder) -> Listing:
         raise UserError(f"{source.where(train.folders[stray].path)}: not named by a wnid")
     classes, training = read_classes(source, train, root)
     testing = _kit_validation(source, root, validation, classes)
-    ignored = root.count() - len(training) - len(testing)
-    return Listing(KIT_LAYOUT, root.path, classes, training, testing, ignored)
+    return Listing.found(KIT_LAYOUT, root, classes, training, testing)
 
 
 def _kit_validation(
@@ -54,25 +53,25 @@ def _kit_validation(
     wnids = leaf_wnids(source, meta)
     where = source.where(truth)
     labels = source.member(truth).read(TRUTH_BYTES).decode("ascii", errors="replace").split()
-    images = folder.images()
+    images = folder.images(root)
     if len(labels) != len(images):
         raise UserError(
             f"{where}: {len(labels)} labels for the {len(images)} images of "
             f"{source.where(folder.path)}"
         )
     number = {wnid: label for label, wnid in enumerate(classes)}
-    prefix, examples = len(root.join("")), []
+    examples = []
     for image in images:
         match = NUMBERED.fullmatch(PurePosixPath(image).stem)
         if match is None or not 1 <= int(match[1]) <= len(labels):
-            raise UserError(f"{source.where(image)}: not named ILSVRC2012_val_NUMBER")
+            raise UserError(f"{source.where(root.join(image))}: not named ILSVRC2012_val_NUMBER")
         label = labels[int(match[1]) - 1]
         wnid = wnids.get(label)
         if wnid is None:
             raise UserError(f"{where}: line {int(match[1])}: {label[:20]!r} is no leaf of {META}")
         if wnid not in number:
             raise UserError(f"{where}: class {wnid} is not in the training images")
-        examples.append(Example(image[prefix:], number[wnid]))
+        examples.append(Example(image, number[wnid]))
     return examples
 
 
@@ -133,8 +132,7 @@ def _read_kaggle(source: Source, root: Folder) -> Listing:
     splits = _kaggle_images(root).folders
     classes, train = read_classes(source, splits["train"], root)
     labels = {wnid: label for label, wnid in enumerate(classes)}
-    prefix = len(root.join(""))
-    images = {PurePosixPath(name).stem: name[prefix:] for name in splits["val"].images()}
+    images = {PurePosixPath(name).stem: name for name in splits["val"].images(root)}
     table = source.where(root.join(SOLUTION))
     test = []
     for row in read_table(source, root.join(SOLUTION), ("ImageId", "PredictionString")):
@@ -145,9 +143,7 @@ def _read_kaggle(source: Source, root: Folder) -> Listing:
         if image not in images:
             raise UserError(f"{table}: image {image} is not in {source.where(splits['val'].path)}")
         test.append(Example(images.pop(image), labels[wnid]))
-    test.sort(key=lambda example: example.name)
-    ignored = root.count() - len(train) - len(test)
-    return Listing(KAGGLE_LAYOUT, root.path, classes, train, test, ignored)
+    return Listing.found(KAGGLE_LAYOUT, root, classes, train, test)
 
 
 def _kaggle_images(root: Folder) -> Folder:

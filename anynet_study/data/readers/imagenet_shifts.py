@@ -62,14 +62,12 @@ def _read_v2(source: Source, root: Folder) -> Listing:
             f"{source.where(root.path)}: {len(root.folders)} numbered folders, but the dataset "
             f"that numbers the classes has {len(classes)}; name another with --classes-of"
         )
-    prefix = len(root.join(""))
     test = [
-        Example(image[prefix:], int(name))
+        Example(image, int(name))
         for name, folder in root.folders.items()
-        for image in folder.images()
+        for image in folder.images(root)
     ]
-    test.sort(key=lambda example: example.name)
-    return Listing(V2_LAYOUT, root.path, classes, [], test, root.count() - len(test))
+    return Listing.found(V2_LAYOUT, root, classes, [], test)
 
 
 def _is_wnid_shift(source: Source, root: Folder) -> bool:
@@ -82,7 +80,7 @@ def _is_wnid_shift(source: Source, root: Folder) -> bool:
 def _read_wnid_shift(source: Source, root: Folder) -> Listing:
     """Test images only, of the wnids that there are: an evaluation chooses among these."""
     classes, test = read_classes(source, root, root)
-    return Listing(WNID_LAYOUT, root.path, classes, [], test, root.count() - len(test))
+    return Listing.found(WNID_LAYOUT, root, classes, [], test)
 
 
 def _is_objectnet(source: Source, root: Folder) -> bool:
@@ -102,20 +100,17 @@ def _read_objectnet(source: Source, root: Folder) -> Listing:
     if not wanted:
         raise UserError(f"{source.where(root.folders[IMAGES].path)}: no folder of a mapped class")
     classes = tuple(sorted(set(wanted.values())))
-    prefix = len(root.join(""))
     test = [
-        Example(image[prefix:], classes.index(wnid), area=Inside(BORDER))
+        Example(image, classes.index(wnid), area=Inside(BORDER))
         for name, wnid in wanted.items()
-        for image in folders[name].images()
+        for image in folders[name].images(root)
     ]
-    test.sort(key=lambda example: example.name)
     note = f"{len(wanted)} of {len(folders)} folders are classes of ImageNet's; only these are read"
     notes = [note]
     several = sum(len(wnids[name]) > 1 for name in wanted)
     if several:
         notes.append(f"folders that are several of ImageNet's classes, the first counts: {several}")
-    ignored = root.count() - len(test)
-    return Listing(OBJECTNET_LAYOUT, root.path, classes, [], test, ignored, notes=tuple(notes))
+    return Listing.found(OBJECTNET_LAYOUT, root, classes, [], test, notes=tuple(notes))
 
 
 def _objectnet_wnids(source: Source, mappings: Folder) -> dict[str, list[str]]:

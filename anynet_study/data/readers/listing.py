@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,10 @@ class Example:
     content: str = ""
 
 
+def _name(example: Example) -> str:
+    return example.name
+
+
 @dataclass(frozen=True)
 class Listing:
     """A dataset as it was found."""
@@ -59,6 +63,27 @@ class Listing:
     superclasses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: What the user should know about how it was read, one line each.
     notes: tuple[str, ...] = ()
+
+    @classmethod
+    def found(
+        cls,
+        layout: str,
+        root: Folder,
+        classes: tuple[str, ...],
+        train: list[Example],
+        test: list[Example] | None = None,
+        *,
+        files: int | None = None,
+        **more: Any,
+    ) -> Self:
+        """What is in `root`, with the examples sorted by name.
+
+        `files`: how many of its files were read, by default one per example; others are ignored.
+        """
+        used = len(train) + len(test or []) if files is None else files
+        train = sorted(train, key=_name)
+        test = None if test is None else sorted(test, key=_name)
+        return cls(layout, root.path, classes, train, test, root.count() - used, **more)
 
     def encoded(self, source: Source | None, example: Example) -> Encoded:
         """What `example` is decoded from; `source` may be None where it is an array."""

@@ -123,10 +123,9 @@ def _read_hpa(source: Source, root: Folder) -> Listing:
         first, *others = sorted(labels, key=lambda label: (images[label], label))
         also = tuple(present.index(label) for label in sorted(others))
         examples.append(Example(name, present.index(first), also=also, channels=channels))
-    examples.sort(key=lambda example: example.name)
     classes = tuple(map(str, present))
-    ignored = root.count() - len(HPA_STAINS) * len(examples)
-    return Listing("HPA", root.path, classes, examples, None, ignored, multi_label=True)
+    used = len(HPA_STAINS) * len(examples)
+    return Listing.found("HPA", root, classes, examples, files=used, multi_label=True)
 
 
 def _hpa_labels(where: str, name: str, target: str) -> list[int]:

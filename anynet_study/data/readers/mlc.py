@@ -78,12 +78,11 @@ def _read_points(source: Source, root: Folder) -> Listing:
         notes += [f"left out: {others.total()} points of other labels: {_most_frequent(others)}"]
     unread = [name for name in root.folders if root.folders[name] not in years]
     notes += [f"not read: {', '.join(unread)}; the study uses {YEAR}"] if unread else []
-    examples.sort(key=lambda example: example.name)
     present = sorted({example.label for example in examples})
     classes = tuple(CLASSES[label] for label in present)
     examples = [replace(example, label=present.index(example.label)) for example in examples]
-    ignored = root.count() - 2 * len(photos)
-    return Listing(POINTS_LAYOUT, root.path, classes, examples, None, ignored, notes=tuple(notes))
+    files = 2 * len(photos)
+    return Listing.found(POINTS_LAYOUT, root, classes, examples, files=files, notes=tuple(notes))
 
 
 def _most_frequent(labels: Counter[str]) -> str:

@@ -220,7 +220,7 @@ class Decoder:
     """Decodes images to one size; remembers the last file, of which the next may be a part."""
 
     def __init__(self, size: int, resize: int | None = None) -> None:
-        """`size` and `resize` as of `fitted`."""
+        """`size` and `resize` are those of `fitted`."""
         self._size, self._resize = size, resize
         self._last: tuple[Member, Image.Image, bytes] | None = None
 

@@ -45,10 +45,14 @@ class Folder:
         for folder in self.folders.values():
             yield from folder.walk()
 
-    def images(self) -> list[str]:
-        """Paths from the source of all images at any depth, sorted."""
+    def images(self, root: "Folder | None" = None) -> list[str]:
+        """Paths of all images at any depth, sorted: from the source, or from `root` above them."""
+        prefix = len(root.join("")) if root is not None else 0
         return sorted(
-            folder.join(name) for folder in self.walk() for name in folder.files if is_image(name)
+            folder.join(name)[prefix:]
+            for folder in self.walk()
+            for name in folder.files
+            if is_image(name)
         )
 
     def first_image(self) -> str | None:
