@@ -9,10 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from anynet_study.data import DatasetView
-from anynet_study.dispatch.launch import OpenStudy
-from anynet_study.dispatch.local import train_all
-from anynet_study.dispatch.plan import evaluations_by_dataset, resolve_on
-from anynet_study.dispatch.recorded import JournalReader
+from anynet_study.dispatch import (
+    JournalReader,
+    OpenStudy,
+    evaluations_by_dataset,
+    resolve_on,
+    train_all,
+)
 from anynet_study.files import write_text
 from anynet_study.metrics import chance_error
 from anynet_study.provenance import code_version

@@ -85,7 +85,7 @@ class Home:
 
     def jobs(self, name: str) -> list[ledger.SubmittedJob]:
         """Every job that the study ever had."""
-        return list(ledger.read(self.study(name).jobs))
+        return list(ledger.submitted_jobs(self.study(name).jobs))
 
     def status(self, name: str) -> dict[str, Any]:
         told: dict[str, Any] = json.loads(

@@ -110,6 +110,7 @@ def duration(
     alike. Estimates are of the errors as measured: training noise is in both, and makes the errors
     of neighbouring epochs of one run agree more than those of two runs would.
     """
+    check_level(level, resamples, seed)
     runs = check_long(curves, ["dataset", "architecture", "epoch"], "curves")
     parts = [pd.DataFrame(columns=RESULT)] if runs.empty else []
     for dataset, part in runs.groupby("dataset", sort=False):

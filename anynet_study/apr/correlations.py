@@ -61,6 +61,7 @@ def correlations(
     Raises UserError for a table that `check_errors` refuses, weights that do not fit it, or an
     illegal option.
     """
+    check_level(level, resamples, seed)
     table = check_errors(errors)
     values = table.to_numpy()
     columns = list(combinations(range(values.shape[1]), 2))
@@ -97,7 +98,6 @@ def correlate_pairs(
 
     With `weights` (n,), `effective` comes after n.
     """
-    check_level(level, resamples, seed)
     slab = max(1, DRAWS_BYTES // (8 * resamples))
     parts: list[list[Floats]] = []
     for part in pairs.enough().slabs(slab):
@@ -225,6 +225,7 @@ def interval_widths(
     subsamples, and the width of Fisher's interval at the correlation of all. `architectures_needed`
     inverts the latter; where `fisher` leaves the band it is not to be trusted on these errors.
     """
+    check_level(level, resamples, seed)
     table = check_errors(errors)
     check_columns(table, [source, target], "errors")
     if subsamples < 1 or (sizes and min(sizes) < FEWEST):

@@ -67,6 +67,7 @@ def drivers(
     `weights` by architecture as in `correlations`; a column `weight` of the population is not used
     unless given (`weights_of`).
     """
+    check_level(level, resamples, seed)
     table = check_errors(errors)
     sums = cumulative(parameters_of(table, population))
     values = np.column_stack([table.to_numpy(), sums.to_numpy(dtype=np.float64)])

@@ -53,6 +53,7 @@ def gaps(
 
     Raises UserError for fewer than 2 architectures, and for what is no accuracy in percent.
     """
+    check_level(level, resamples, seed)
     both = _both(accuracies, original, new)
     result = both.set_axis(["original", "new"], axis=1).reset_index()
     result["gap"] = result["original"] - result["new"]
@@ -60,7 +61,6 @@ def gaps(
     result["original_rank"], result["new_rank"] = ranks
     result["rank_change"] = ranks[0] - ranks[1]
     if images is not None:
-        check_level(level, resamples, seed)
         sizes = [image_count(images, name) for name in (original, new)]
         result = _with_intervals(result, sizes, resamples, seed, level)
     order = np.lexsort([result["new_rank"], result["original_rank"]])
@@ -88,6 +88,7 @@ def sampling_gaps(
     rest_high, beyond], in percentage points; `beyond` is whether sampling error of the new test set
     alone cannot be the drop: 0 is outside [rest_low, rest_high]. Raises UserError as `gaps` does.
     """
+    check_level(level)
     both = _both(accuracies, original, new)
     drop = (both[original] - both[new]).to_numpy()
     errors = 100 - both[new].to_numpy()
@@ -239,6 +240,7 @@ def shift_agreement(
     but the reference. Where an evaluation's (or the reference's) errors are all equal, or fewer
     than 4 architectures have all evaluations, there is no estimate, and `note` says so.
     """
+    check_level(level, resamples, seed)
     table, _ = _complete(errors)
     reference = str(table.columns[0]) if reference is None else reference
     check_columns(table, [reference], "errors")

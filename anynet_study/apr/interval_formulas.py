@@ -46,10 +46,10 @@ def architectures_needed(
     `estimate` is the correlation to expect, in -1 to 1; `width` is from end to end, above 0 and
     below 2. At least 4.
     """
+    check_level(level)
     r = np.asarray(estimate, dtype=np.float64)
     if not 0 < width < 2:
         raise UserError(f"width: {width} is not between 0 and 2, such as 0.1")
-    check_level(level)
     if not (np.abs(r) <= 1).all():
         raise UserError("estimate: a correlation is between -1 and 1")
     # tanh(z + h) - tanh(z - h) = width, solved for exp(2 h).

@@ -200,6 +200,7 @@ def label_set_accuracy(
     within the set make them by `restrict` first, as the paper does. Images without a label (65535)
     count nowhere. Raises UserError for a set without images, or classes that no image has.
     """
+    check_level(level)
     truth = np.asarray(labels)
     right = correctness(predictions, truth, names)
     known = truth[truth != UNKNOWN]

@@ -109,6 +109,7 @@ def best_proxies(
     errors keep their row, with NaN. `weights` by architecture as in `correlations`, with
     `effective` after n.
     """
+    check_level(level, resamples, seed)
     result, resampled = family_correlations(errors, roles, method, resamples, seed, level, weights)
     size = len(roles.family)
     starts = range(0, len(result), size)
@@ -132,7 +133,6 @@ def family_correlations(
 
     DataFrame[target, proxy, estimate, low, high, n], with weights also `effective`.
     """
-    check_level(level, resamples, seed)
     table = check_errors(errors)
     roles.check(table.columns)
     values = table.to_numpy()
@@ -181,6 +181,7 @@ def proxy_costs(
     it is. Otherwise as `best_proxies`. Raises UserError for a member without a cost, and for costs
     that are negative or not finite.
     """
+    check_level(level, resamples, seed)
     absent = [name for name in roles.family if name not in costs]
     if absent:
         raise UserError(f"costs: none for {', '.join(absent)}")

@@ -144,8 +144,8 @@ def relative_improvement(
 
     Raises UserError where the baseline is not there, or has no accuracy above 0 on a dataset.
     """
-    table = check_accuracies(accuracies)
     check_level(level)
+    table = check_accuracies(accuracies)
     if baseline not in table.index:
         raise UserError(f"baseline: no architecture {baseline} in the accuracies")
     base = table.loc[baseline]
@@ -184,6 +184,7 @@ def improvement_fits(
     ..., adjusted_r2, ..., note], fits as in `transfer_fits`; "student" intervals, as these are
     usually few models. Raises UserError as `relative_improvement` does.
     """
+    check_level(level, resamples, seed)
     check_columns(accuracies, [reference], "accuracies")
     long = relative_improvement(accuracies, baseline)
     relative = long.pivot(index="architecture", columns="dataset", values="relative")

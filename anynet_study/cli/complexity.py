@@ -69,7 +69,7 @@ def complexity(
       anynet-study complexity population.parquet --id 77a1b3dd2f0c94e1
       anynet-study complexity --list
     """
-    from anynet_study.design_space import REFERENCE_NAMES
+    from anynet_study.design_space import REFERENCE_NAMES, Population
 
     sources = [*(networks or ()), *(REFERENCE_NAMES if names else ())]
     if not sources:
@@ -78,7 +78,8 @@ def complexity(
     if architecture_id and not alone:
         raise UserError("--id chooses from a population; give its file, and nothing else")
     if alone and not architecture_id:
-        _show_population(_population_of(sources[0], resolution, classes), batch, as_json)
+        file = _population_file(sources[0]) or sources[0]
+        _show_population(Population.read(file, resolution, classes), batch, as_json)
         return
     found = [_counted(source, architecture_id, resolution, classes, batch) for source in sources]
     if as_json:
@@ -128,19 +129,6 @@ def _counted(
     classes = published[1] if classes is None else classes
     parts = costs_by_part(architecture, resolution, classes, batch)
     return Network(name, architecture, resolution, classes, parts)
-
-
-def _population_of(source: str, resolution: int | None, classes: int | None) -> "Population":
-    """Read a population, counted elsewhere where asked. Raises UserError."""
-    from anynet_study.design_space import Population
-
-    population = Population.read(_population_file(source) or source)
-    here = (population.resolution, population.classes)
-    place = (
-        here[0] if resolution is None else resolution,
-        here[1] if classes is None else classes,
-    )
-    return population if place == here else population.at(*place)
 
 
 def _found(source: str, architecture_id: str) -> "tuple[str, Architecture]":

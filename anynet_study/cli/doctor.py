@@ -28,7 +28,7 @@ def doctor(folder: Folder = Path(), as_json: AsJson = False) -> None:
     from rich.console import Console
 
     from anynet_study.cli.tables import rich_table
-    from anynet_study.dispatch.doctor import examine
+    from anynet_study.dispatch import examine
 
     results = examine(_place(folder))
     if as_json:

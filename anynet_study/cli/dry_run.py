@@ -6,15 +6,15 @@ from pathlib import Path
 
 from anynet_study.cli.tables import print_table
 from anynet_study.design_space import Population
-from anynet_study.dispatch.cost.prices import CostModel
-from anynet_study.dispatch.dry_run import (
+from anynet_study.dispatch import (
+    CostModel,
     SettingCost,
     SlurmForecast,
     cost_of_study,
     forecast,
+    local_workers,
     sweep_cost,
 )
-from anynet_study.dispatch.local import local_workers
 from anynet_study.errors import counted
 from anynet_study.progress import duration
 from anynet_study.study_folder import StudyFolder, sample

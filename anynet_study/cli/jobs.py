@@ -29,7 +29,7 @@ def cancel(study_name: StudyName) -> None:
     Example:
       anynet-study cancel paper
     """
-    from anynet_study.dispatch.jobs import cancel_jobs
+    from anynet_study.dispatch import cancel_jobs
     from anynet_study.study_folder import StudyFolder
 
     study = StudyFolder.open(study_name)
@@ -60,8 +60,7 @@ def logs(
       anynet-study logs paper 12345_7 --err
       anynet-study logs paper 9457b0
     """
-    from anynet_study.dispatch import ledger
-    from anynet_study.dispatch.jobs import find_log
+    from anynet_study.dispatch import find_log, submitted_jobs
     from anynet_study.study_folder import StudyFolder
 
     if lines < 1:
@@ -70,7 +69,7 @@ def logs(
     if name is None:
         _list(study, lines, as_json)
         return
-    log = find_log(study, list(ledger.read(study.jobs)), name)
+    log = find_log(study, list(submitted_jobs(study.jobs)), name)
     file = log.err if err else log.out
     if path:
         print(file)
@@ -84,14 +83,12 @@ def logs(
 
 
 def _list(study: "StudyFolder", most: int, as_json: bool) -> None:
-    from anynet_study.dispatch import ledger
-    from anynet_study.dispatch.jobs import list_jobs
-    from anynet_study.dispatch.recorded import Recorded
+    from anynet_study.dispatch import Recorded, list_jobs, live_jobs, submitted_jobs
 
-    jobs = list(ledger.read(study.jobs))
+    jobs = list(submitted_jobs(study.jobs))
     recorded = Recorded.read(study.journals)
     try:
-        live = ledger.live_jobs(study.jobs)
+        live = live_jobs(study.jobs)
     except WorkFailedError as error:
         live = None
         print(error, file=sys.stderr)

@@ -8,8 +8,9 @@ from anynet_study.cli.study import AsJson, DryRun, Overrides, StudyName, SweepFi
 from anynet_study.errors import UserError, counted
 
 if TYPE_CHECKING:
-    from anynet_study.dispatch.launch import LaunchReport
-    from anynet_study.study_folder import StudyFolder
+    from pathlib import Path
+
+    from anynet_study.dispatch import LaunchReport
 
 Cluster = Annotated[str, typer.Option(help="local or slurm; default: as the sweep says.")]
 Only = Annotated[
@@ -43,10 +44,10 @@ def launch(
 
         print_dry_run(sweep_file, changes, as_json)
         return
-    from anynet_study.dispatch import launch as launching
+    from anynet_study.dispatch import launch_missing, open_sweep
 
-    study = launching.open_sweep(sweep_file, changes)
-    _print_launched(study.folder, launching.launch(study), as_json)
+    study = open_sweep(sweep_file, changes)
+    _print_launched(study.folder.folder, launch_missing(study), as_json)
 
 
 def retry(
@@ -69,22 +70,21 @@ def retry(
       anynet-study retry paper --only oom launch.slurm.mem_gb=64
       anynet-study retry paper --only node,timeout launch.slurm.exclude=node7
     """
-    from anynet_study.dispatch import launch as launching
-    from anynet_study.dispatch.failures import EVERY_KIND
+    from anynet_study.dispatch import EVERY_KIND, launch_missing, open_study
 
     kinds = {kind.strip() for kind in only.split(",")} if only else EVERY_KIND
     if unknown := sorted(kinds - EVERY_KIND):
         raise UserError(f"--only: no {unknown[0]!r}; legal: {', '.join(sorted(EVERY_KIND))}")
-    study = launching.open_study(study_name, _changes(overrides, cluster))
-    told = launching.launch(study, kinds, limited=False, only_failed=bool(only))
-    _print_launched(study.folder, told, as_json)
+    study = open_study(study_name, _changes(overrides, cluster))
+    told = launch_missing(study, kinds, limited=False, only_failed=bool(only))
+    _print_launched(study.folder.folder, told, as_json)
 
 
 def _changes(overrides: list[str] | None, cluster: str) -> list[str]:
     return [*(overrides or []), *([f"launch.cluster={cluster}"] if cluster else [])]
 
 
-def _print_launched(folder: "StudyFolder", report: "LaunchReport", as_json: bool) -> None:
+def _print_launched(folder: "Path", report: "LaunchReport", as_json: bool) -> None:
     """Print what was submitted, and what is for a later launch."""
     if as_json:
         import json

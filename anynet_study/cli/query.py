@@ -1,9 +1,8 @@
 """`anynet-study query`: rows of results stores on the terminal or in a file."""
 
 import re
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -23,19 +22,17 @@ if TYPE_CHECKING:
 
 #: What a table on the terminal shows of the runs where --columns does not say.
 RUN_COLUMNS = ["architecture", "dataset", "replicate", "status", "error", "recipe", "run_id"]
-
-
-class TableName(StrEnum):
-    """The tables of a store."""
-
-    RUNS = "runs"
-    ARCHITECTURES = "architectures"
-    DATASETS = "datasets"
-    CURVES = "curves"
-    ERRORS = "errors"
-    EVALUATIONS = "evaluations"
-    JOURNALS = "journals"
-    PROVENANCE = "provenance"
+#: The tables of a store.
+TableName = Literal[
+    "runs",
+    "architectures",
+    "datasets",
+    "curves",
+    "errors",
+    "evaluations",
+    "journals",
+    "provenance",
+]
 
 
 def query(
@@ -57,10 +54,11 @@ def query(
     columns: Annotated[str, typer.Option(help="Columns to show, comma-separated.")] = "",
     sort: Annotated[str, typer.Option(help="Columns to sort by; -column: descending.")] = "",
     limit: Annotated[
-        int | None, typer.Option(help=f"At most so many rows (as a table: {TERMINAL_ROWS}).")
+        int | None,
+        typer.Option(help=f"At most this many rows (a table: {TERMINAL_ROWS})."),
     ] = None,
     table: Annotated[TableName | None, typer.Option(help="Default: runs.")] = None,
-    group_by: Annotated[str, typer.Option(help="Columns that make a group: one row each.")] = "",
+    group_by: Annotated[str, typer.Option(help="Columns of groups: one row per group.")] = "",
     aggregate: Annotated[
         str,
         typer.Option(
@@ -68,14 +66,14 @@ def query(
             "min, max, sum of a column."
         ),
     ] = "",
-    metric: Annotated[str, typer.Option(help="Of --table errors: top1, auroc, ...")] = "",
-    recipe: Annotated[str, typer.Option(help="Of --table errors; default: the main one.")] = "",
-    replicates: Annotated[str, typer.Option(help="Of --table errors: mean, first or each.")] = "",
+    metric: Annotated[str, typer.Option(help="With --table errors: top1, auroc, ...")] = "",
+    recipe: Annotated[str, typer.Option(help="With --table errors; default: the main.")] = "",
+    replicates: Annotated[str, typer.Option(help="With --table errors: mean, first or each.")] = "",
     evaluations: Annotated[
         str,
         typer.Option(
             metavar="DATASET",
-            help="Of --table errors: the errors of the runs on a dataset, on its test set and on "
+            help="With --table errors: the errors of the runs on a dataset, on its test set and on "
             "every further one.",
         ),
     ] = "",
@@ -107,24 +105,37 @@ def query(
     """
     from anynet_study.store import find_stores
 
-    form = choose_format(Format.JSON if as_json else form, output)
-    of_errors = {"metric": metric, "recipe": recipe, "replicates": replicates}
-    of_errors["evaluations"] = evaluations
-    choices = {"where": where, "columns": columns, "sort": sort, "group-by": group_by}
-    choices |= {"aggregate": aggregate, **of_errors}
+    form = choose_format("json" if as_json else form, output)
+    of_errors = {
+        "metric": metric,
+        "recipe": recipe,
+        "replicates": replicates,
+        "evaluations": evaluations,
+    }
+    choices = {
+        "where": where,
+        "columns": columns,
+        "sort": sort,
+        "group-by": group_by,
+        "aggregate": aggregate,
+    }
     if sql:
-        _refuse({"table": table or "", **choices}, "not with --sql, which says it all")
-    elif table is not TableName.ERRORS:
+        given = {"table": table or "", **choices, **of_errors}
+        _refuse(given, "not with --sql, which says it all")
+    elif table != "errors":
         _refuse(of_errors, "is of --table errors only")
     results = find_stores(stores)
-    chosen = _run_sql(results, sql, limit) if sql else _select(results, table, form, limit, choices)
+    if sql:
+        rows = _run_sql(results, sql, limit)
+    else:
+        rows = _select(results, table or "runs", form == "table", limit, choices, of_errors)
     for line in results.conflicts:
         typer.echo(f"note: {line}", err=True)
     if output is not None:
-        save_rows(chosen, form, output)
-        typer.echo(f"{len(chosen)} rows: {output}", err=True)
+        save_rows(rows, form, output)
+        typer.echo(f"{len(rows)} rows: {output}", err=True)
         return
-    print_rows(chosen, form, TERMINAL_ROWS if limit is None else limit)
+    print_rows(rows, form, TERMINAL_ROWS if limit is None else limit)
 
 
 def _refuse(options: dict[str, str], reason: str) -> None:
@@ -144,24 +155,23 @@ def _run_sql(results: "Results", statement: str, limit: int | None) -> "pa.Table
 
 def _select(
     results: "Results",
-    table: TableName | None,
-    form: Format,
+    table: TableName,
+    for_people: bool,
     limit: int | None,
     choices: dict[str, str],
+    of_errors: dict[str, str],
 ) -> "pa.Table":
     from anynet_study.store import select
 
-    table = table or TableName.RUNS
-    lists = {name: _split(choices[name]) for name in ("columns", "sort", "group-by", "aggregate")}
-    plain = not (lists["columns"] or lists["group-by"] or lists["aggregate"])
-    if plain and form is Format.TABLE and table is TableName.RUNS:
+    columns, sort, *grouping = (
+        _split(choices[name]) for name in ("columns", "sort", "group-by", "aggregate")
+    )
+    if for_people and table == "runs" and not (columns or any(grouping)):
         several = "store" in results.columns("runs")
-        lists["columns"] = ["store", *RUN_COLUMNS] if several else RUN_COLUMNS
-    of_errors = ("metric", "recipe", "replicates", "evaluations")
-    options = {name: choices[name] for name in of_errors if choices[name]}
-    where, grouping = choices["where"] or None, (lists["group-by"], lists["aggregate"])
-    shown, order = lists["columns"], lists["sort"]
-    return select(results, table.value, where, shown, order, limit, *grouping, **options)
+        columns = ["store", *RUN_COLUMNS] if several else RUN_COLUMNS
+    options = {name: value for name, value in of_errors.items() if value}
+    where = choices["where"] or None
+    return select(results, table, where, columns, sort, limit, *grouping, **options)
 
 
 def _split(names: str) -> list[str]:

@@ -3,9 +3,8 @@
 import json
 import math
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from anynet_study.errors import UserError
 
@@ -18,24 +17,15 @@ TERMINAL_ROWS = 40
 STORES = (".h5", ".hdf5")
 #: Rows that are converted at a time.
 BATCH_ROWS = 50_000
-
-
-class Format(StrEnum):
-    """How rows are written."""
-
-    TABLE = "table"
-    CSV = "csv"
-    JSON = "json"
-    PARQUET = "parquet"
-
-
+#: How rows are written.
+Format = Literal["table", "csv", "json", "parquet"]
 #: What the ending of a file says; a table is for people, as text is.
-ENDINGS = {
-    "": Format.TABLE,
-    ".txt": Format.TABLE,
-    ".csv": Format.CSV,
-    ".json": Format.JSON,
-    ".parquet": Format.PARQUET,
+ENDINGS: dict[str, Format] = {
+    "": "table",
+    ".txt": "table",
+    ".csv": "csv",
+    ".json": "json",
+    ".parquet": "parquet",
 }
 
 
@@ -52,7 +42,7 @@ def choose_format(told: Format | None, output: Path | None) -> Format:
         legal = ", ".join(filter(None, ENDINGS))
         raise UserError(f"-o {output}: ending {ending}; legal: {legal}; any with --format")
     form = told or ENDINGS[ending]
-    if form is Format.PARQUET and output is None:
+    if form == "parquet" and output is None:
         raise UserError("parquet is not for the terminal: give a file with -o FILE")
     return form
 
@@ -64,7 +54,7 @@ def save_rows(rows: "pa.Table", form: Format, output: Path) -> None:
     from anynet_study.files import replacing
 
     with replacing(output) as temporary:
-        if form is Format.PARQUET:
+        if form == "parquet":
             parquet.write_table(rows, temporary)
         else:
             with temporary.open("w", encoding="utf-8", newline="") as file:
@@ -73,7 +63,7 @@ def save_rows(rows: "pa.Table", form: Format, output: Path) -> None:
 
 def print_rows(rows: "pa.Table", form: Format, most: int = TERMINAL_ROWS) -> None:
     """Print rows; as a table at most so many."""
-    if form is not Format.TABLE:
+    if form != "table":
         write_rows(rows, form, sys.stdout)
         return
     write_rows(rows.slice(0, most), form, sys.stdout)
@@ -90,9 +80,9 @@ def write_rows(rows: "pa.Table", form: Format, file: Any, width: int | None = No
     from anynet_study.cli.tables import frame_cells, print_table, table_text
     from anynet_study.store import to_pandas
 
-    if form is Format.CSV:
+    if form == "csv":
         to_pandas(rows, whole=True).to_csv(file, index=False)
-    elif form is Format.JSON:
+    elif form == "json":
         _write_json(rows, file)
     else:
         headings, cells, texts = frame_cells(to_pandas(rows, whole=True))

@@ -15,7 +15,7 @@ from anynet_study.progress import duration
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from anynet_study.dispatch.status import Status
+    from anynet_study.dispatch import Status
 
 SHORTEST_WAIT = 1.0
 
@@ -42,9 +42,7 @@ def status(
     """
     from rich.console import Console
 
-    from anynet_study.dispatch.launch import open_study
-    from anynet_study.dispatch.recorded import JournalReader
-    from anynet_study.dispatch.status import current_status
+    from anynet_study.dispatch import JournalReader, current_status, open_study
 
     if every < SHORTEST_WAIT:
         raise UserError(f"--every: {every:g} s is too often; legal: {SHORTEST_WAIT:g} or more")

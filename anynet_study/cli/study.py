@@ -11,7 +11,7 @@ from anynet_study.analyses.arguments import Resamples
 from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
-    from anynet_study.dispatch.launch import OpenStudy
+    from anynet_study.dispatch import OpenStudy
     from anynet_study.study_folder import StudyFolder
 
 SweepFile = Annotated[
@@ -55,7 +55,7 @@ def run(
 
         print_dry_run(sweep_file, overrides or [], as_json)
         return
-    from anynet_study.dispatch.launch import open_sweep
+    from anynet_study.dispatch import open_sweep
     from anynet_study.stages import run_study
 
     study = open_sweep(sweep_file, overrides or [])
@@ -83,7 +83,7 @@ def collect(
     Example:
       anynet-study collect quickstart
     """
-    from anynet_study.dispatch.launch import open_study
+    from anynet_study.dispatch import open_study
     from anynet_study.stages import collect_study, collect_warnings
 
     study = open_study(study_name)
@@ -108,7 +108,7 @@ def _print_summary(folder: "StudyFolder", resamples: int) -> None:
 
 def _failed(study: "OpenStudy") -> Counter[str]:
     """How many of the planned runs failed, by kind."""
-    from anynet_study.dispatch.recorded import Recorded
+    from anynet_study.dispatch import Recorded
 
     return Recorded.read(study.folder.journals).failed_kinds(study.plan)
 

@@ -290,12 +290,12 @@ class Population:
         naming file, row and column.
         """
         population = cls(*read_population(Path(path), resolution, classes))
-        if resolution is None and classes is None:
-            return population
-        place = (resolution or population.resolution, classes or population.classes)
-        if place == (population.resolution, population.classes):
-            return population
-        return population.at(*place)
+        place = (
+            population.resolution if resolution is None else resolution,
+            population.classes if classes is None else classes,
+        )
+        here = (population.resolution, population.classes)
+        return population if place == here else population.at(*place)
 
     def _part(self, rows: IntArray, step: str, **arguments: Any) -> "Population":
         if not len(rows):

@@ -103,7 +103,9 @@ def read_population(path: Path, resolution: int | None, classes: int | None) -> 
         rows = [_from_cells(cells, stages, f"{path}: row {row}") for row, cells in numbered]
     if not rows:
         raise UserError(f"{path}: there is no architecture in it")
-    return _tabulated(rows, path, *checked(resolution or 224, classes or 1000))
+    resolution = 224 if resolution is None else resolution
+    classes = 1000 if classes is None else classes
+    return _tabulated(rows, path, *checked(resolution, classes))
 
 
 def _read_parquet(path: Path) -> pa.Table:

@@ -88,7 +88,7 @@ class LaunchReport:
     reason: str = ""
 
 
-def launch(
+def launch_missing(
     study: OpenStudy,
     kinds: Collection[str] = PASSING_KINDS,
     limited: bool = True,

@@ -146,7 +146,7 @@ def submissions(folder: Path) -> Iterator[Submission]:
     yield from intended.values()
 
 
-def read(folder: Path) -> Iterator[SubmittedJob]:
+def submitted_jobs(folder: Path) -> Iterator[SubmittedJob]:
     """All jobs ever submitted whose ids are known."""
     for entry in submissions(folder):
         if entry.job_id:

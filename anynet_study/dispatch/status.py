@@ -181,7 +181,7 @@ class Status:
 def current_status(study: OpenStudy, reader: JournalReader) -> Status:
     """A study's status now. That squeue does not answer is part of it."""
     recorded, folder = reader.read(), study.folder
-    submitted = ledger.read(folder.jobs)
+    submitted = ledger.submitted_jobs(folder.jobs)
     try:
         jobs = Jobs(ledger.live_jobs(folder.jobs, recorded.ended(study.plan)), submitted)
     except WorkFailedError as error:

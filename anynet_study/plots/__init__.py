@@ -6,53 +6,48 @@ for each dataset, and draws in as many `axes`; figures with a layout of their ow
 The tables behind figures of points are `*_data`.
 """
 
-from typing import TYPE_CHECKING
-
-from anynet_study.lazy import on_first_use
-
-if TYPE_CHECKING:
-    from anynet_study.plots.accuracies import (
-        bin_chart,
-        gap_chart,
-        improvement_chart,
-        label_set_chart,
-    )
-    from anynet_study.plots.agreement import agreement_grid, source_by_recipe_grid
-    from anynet_study.plots.drivers import (
-        configuration_grid,
-        driver_estimates,
-        driver_grid,
-        importance_grid,
-    )
-    from anynet_study.plots.edf import edf_grid, edf_plot, random_search_plot
-    from anynet_study.plots.fits import (
-        effective_robustness_grid,
-        fit_data,
-        fit_grid,
-        transfer_grid,
-    )
-    from anynet_study.plots.heatmaps import correlation_heatmap, stage_driver_heatmap
-    from anynet_study.plots.points import (
-        agreement_data,
-        driver_data,
-        scatter_data,
-        upper_limit,
-    )
-    from anynet_study.plots.population import population_data, population_grid, sampling_grid
-    from anynet_study.plots.proxies import (
-        class_or_size_chart,
-        class_or_size_data,
-        cost_grid,
-        other_targets_chart,
-        proxy_chart,
-        regret_grid,
-        width_grid,
-    )
-    from anynet_study.plots.rankings import rank_preservation_chart, shift_rank_chart
-    from anynet_study.plots.saving import check_formats, save
-    from anynet_study.plots.scatter import pair_estimates, scatter_grid, scatter_matrix
-    from anynet_study.plots.style import SERIES
-    from anynet_study.plots.training import curve_data, curve_grid, duration_grid, noise_grid
+from anynet_study.plots.accuracies import (
+    bin_chart,
+    gap_chart,
+    improvement_chart,
+    label_set_chart,
+)
+from anynet_study.plots.agreement import agreement_grid, source_by_recipe_grid
+from anynet_study.plots.drivers import (
+    configuration_grid,
+    driver_estimates,
+    driver_grid,
+    importance_grid,
+)
+from anynet_study.plots.edf import edf_grid, edf_plot, random_search_plot
+from anynet_study.plots.fits import (
+    effective_robustness_grid,
+    fit_data,
+    fit_grid,
+    transfer_grid,
+)
+from anynet_study.plots.heatmaps import correlation_heatmap, stage_driver_heatmap
+from anynet_study.plots.points import (
+    agreement_data,
+    driver_data,
+    scatter_data,
+    upper_limit,
+)
+from anynet_study.plots.population import population_data, population_grid, sampling_grid
+from anynet_study.plots.proxies import (
+    class_or_size_chart,
+    class_or_size_data,
+    cost_grid,
+    other_targets_chart,
+    proxy_chart,
+    regret_grid,
+    width_grid,
+)
+from anynet_study.plots.rankings import rank_preservation_chart, shift_rank_chart
+from anynet_study.plots.saving import check_formats, save
+from anynet_study.plots.scatter import pair_estimates, scatter_grid, scatter_matrix
+from anynet_study.plots.style import SERIES
+from anynet_study.plots.training import curve_data, curve_grid, duration_grid, noise_grid
 
 __all__ = [
     "SERIES",
@@ -101,54 +96,3 @@ __all__ = [
     "upper_limit",
     "width_grid",
 ]
-
-__getattr__ = on_first_use(
-    __name__,
-    {
-        "bin_chart": "accuracies",
-        "gap_chart": "accuracies",
-        "improvement_chart": "accuracies",
-        "label_set_chart": "accuracies",
-        "agreement_grid": "agreement",
-        "source_by_recipe_grid": "agreement",
-        "configuration_grid": "drivers",
-        "driver_estimates": "drivers",
-        "driver_grid": "drivers",
-        "importance_grid": "drivers",
-        "edf_grid": "edf",
-        "edf_plot": "edf",
-        "random_search_plot": "edf",
-        "effective_robustness_grid": "fits",
-        "fit_data": "fits",
-        "fit_grid": "fits",
-        "transfer_grid": "fits",
-        "correlation_heatmap": "heatmaps",
-        "stage_driver_heatmap": "heatmaps",
-        "agreement_data": "points",
-        "driver_data": "points",
-        "scatter_data": "points",
-        "upper_limit": "points",
-        "population_data": "population",
-        "population_grid": "population",
-        "sampling_grid": "population",
-        "class_or_size_chart": "proxies",
-        "class_or_size_data": "proxies",
-        "cost_grid": "proxies",
-        "other_targets_chart": "proxies",
-        "proxy_chart": "proxies",
-        "regret_grid": "proxies",
-        "width_grid": "proxies",
-        "rank_preservation_chart": "rankings",
-        "shift_rank_chart": "rankings",
-        "check_formats": "saving",
-        "save": "saving",
-        "pair_estimates": "scatter",
-        "scatter_grid": "scatter",
-        "scatter_matrix": "scatter",
-        "SERIES": "style",
-        "curve_data": "training",
-        "curve_grid": "training",
-        "duration_grid": "training",
-        "noise_grid": "training",
-    },
-)

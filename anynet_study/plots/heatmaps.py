@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import seaborn
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -79,6 +78,8 @@ def stage_driver_heatmap(
 
 def _colour(axes: Axes, values: pd.DataFrame, label: str, rows: Sequence[str], **look: Any) -> None:
     """Draw a matrix of correlations as colours, with the names of its rows and columns."""
+    import seaborn  # here: most commands that import this room draw none
+
     seaborn.heatmap(
         values,
         ax=axes,

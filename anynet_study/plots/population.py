@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import seaborn
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocator
@@ -43,9 +42,8 @@ def population_grid(population: pd.DataFrame, axes: Sequence[Axes] | None = None
     drawn = style.panels(len(data.columns), 1.6, axes)
     for panel, (name, values) in zip(drawn.axes, data.items(), strict=True):
         bins = int(np.clip(np.sqrt(len(values)) * 1.5, 5, 30))
-        seaborn.histplot(
-            x=values.to_numpy(), ax=panel, bins=bins, color=style.POPULATION, linewidth=0.3
-        )
+        look: dict[str, Any] = {"color": style.POPULATION, "alpha": 0.75, "edgecolor": "black"}
+        panel.hist(values, bins=bins, linewidth=0.3, **look)
         panel.set(xlabel=name, ylabel="", title=f"median {values.median():.4g}")
         panel.locator_params(nbins=5, min_n_ticks=3)
     drawn.label_left("architectures")

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import matplotlib
 import numpy as np
 import pandas as pd
-import seaborn
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
@@ -168,9 +167,7 @@ def _draw_histogram(axes: Axes, errors: pd.Series) -> None:
     known = errors.dropna()
     if len(known):
         bins = int(np.clip(np.sqrt(len(known)) * 1.5, 5, 20))
-        seaborn.histplot(
-            x=known.to_numpy(), ax=axes, bins=bins, color=style.POPULATION, linewidth=0
-        )
+        axes.hist(known, bins=bins, color=style.POPULATION, alpha=0.75)
     axes.set(xlabel="", ylabel="")
     axes.set_yticks([])
 

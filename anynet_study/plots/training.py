@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
@@ -159,6 +158,8 @@ def _draw_population(axes: Axes, errors: np.ndarray) -> None:
     upper = axes.twinx()
     if len(np.unique(errors)) > 2:
         look = {"color": style.POPULATION, "fill": True, "alpha": 0.3, "linewidth": 0.8}
+        import seaborn  # here: most commands that import this room draw none
+
         seaborn.kdeplot(x=errors, ax=upper, clip=(0, 100), **look)
     peak = max(upper.get_ylim()[1], 1e-9)
     ticks = np.full(len(errors), 0.03 * peak)

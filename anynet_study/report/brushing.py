@@ -77,11 +77,12 @@ def _groups(study: Study, datasets: list[str], parameters: list[str]) -> list[di
     place = {name: number for number, name in enumerate([*datasets, *parameters])}
     correlations, drivers = study.get("correlations"), study.get("drivers")
     estimates = {} if correlations is None else {**pair_estimates(correlations)}
+    letter = wording.symbol(study.options.method)
 
     def group(title: str, pairs: list[tuple[str, str]]) -> dict[str, Any]:
         known = [(x, y) for x, y in pairs if x in place and y in place]
         panels: list[Panel] = [
-            {"x": place[x], "y": place[y], "note": _note(estimates.get((x, y)))}
+            {"x": place[x], "y": place[y], "note": _note(estimates.get((x, y)), letter)}
             for x, y in known[:MOST_PANELS]
         ]
         return {"title": title, "panels": panels, "more": len(known) - len(panels)}
@@ -108,6 +109,6 @@ def _pairs(roles: Roles | None, datasets: list[str]) -> list[tuple[str, list[tup
     ]
 
 
-def _note(estimate: tuple[float, float, float, int] | None) -> str:
-    said = "" if estimate is None else wording.correlation(*estimate)
+def _note(estimate: tuple[float, float, float, int] | None, letter: str) -> str:
+    said = "" if estimate is None else wording.correlation(*estimate, letter)
     return said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")

@@ -44,9 +44,6 @@ class Options:
         return self.channels_last if device_type == "cpu" else self.measured
 
 
-#: Equal to the reference engine bit for bit, on a CPU.
-EXACT = Options(rewrites=False, channels_last=False)
-
 #: How torch says that cuDNN can compute a layer in no way: one that works elsewhere is mostly short
 #: of memory for its workspace, of which cuDNN's own complaint is swallowed.
 NO_WAY = "unable to find an engine"

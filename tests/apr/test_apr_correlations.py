@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
-from synthetic_study import noisy, population, true_correlation, true_errors
+from synthetic_study import noisy, population, true_errors
 
-from anynet_study import apr
 from anynet_study.apr import adjust, as_matrix, correlations, exclusions, interval_widths
 from anynet_study.errors import UserError
 
@@ -25,8 +24,6 @@ gappy_tables = hnp.arrays(
 )
 
 p_values = st.lists(st.floats(0, 1) | st.just(np.nan), max_size=12)
-
-COUNT = 500
 
 
 def frame(values: np.ndarray) -> pd.DataFrame:
@@ -129,6 +126,7 @@ def test_exclusions_name_what_has_no_correlation() -> None:
 
 
 @given(p=p_values)
+@settings(deadline=None, max_examples=50)
 def test_adjusted_p_values_are_those_of_the_definitions(p: list[float]) -> None:
     known = np.array([each for each in p if not np.isnan(each)])
     m = len(known)
@@ -171,22 +169,3 @@ def test_smaller_studies_have_wider_intervals_as_fisher_says(study: pd.DataFrame
         interval_widths(study, "big", "pets", (3,))
     with pytest.raises(UserError, match="0 architectures have both errors"):
         interval_widths(study.assign(cats=np.nan), "big", "cats")
-
-
-@pytest.fixture(scope="module")
-def architectures() -> pd.DataFrame:
-    return population(COUNT)
-
-
-@pytest.fixture(scope="module")
-def recovered(architectures: pd.DataFrame) -> pd.DataFrame:
-    return noisy(true_errors(architectures), seed=1)
-
-
-def test_correlations_are_recovered(recovered: pd.DataFrame) -> None:
-    table = apr.correlations(recovered, resamples=1000)
-    for row in table.itertuples():
-        # Spearman's rho of two (here: all but) normal variables that correlate by r.
-        rho = 6 / np.pi * np.arcsin(true_correlation(row.source, row.target) / 2)
-        margin = (row.high - row.low) / 4  # six pairs: one may lie just outside
-        assert row.low - margin < rho < row.high + margin

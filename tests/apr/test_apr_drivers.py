@@ -11,8 +11,6 @@ from synthetic_study import noisy, population, staged_population, true_errors
 from anynet_study.apr import cumulative, drivers, importance, stage_drivers
 from anynet_study.errors import UserError
 
-STAGE_COLUMNS = [f"{prefix}{stage}" for prefix in "dwbg" for stage in (1, 2, 3, 4)]
-
 
 @pytest.fixture(scope="module")
 def architectures() -> pd.DataFrame:
@@ -136,6 +134,7 @@ def plain_stages(row: pd.Series) -> list[int]:
 
 
 @given(most=st.integers(1, 8), fewest=st.integers(1, 8), seed=st.integers(0, 99))
+@settings(deadline=None, max_examples=50)
 def test_sums_are_over_the_stages_that_there_are(most: int, fewest: int, seed: int) -> None:
     architectures = staged_population(12, min(fewest, most), most, seed)
     sums = cumulative(architectures.set_index("architecture"))
@@ -157,57 +156,21 @@ def test_drivers_of_any_number_of_stages(fewest: int, most: int) -> None:
     np.testing.assert_allclose([row["estimate"], row["p"]], truth)
 
 
-@pytest.fixture
-def sixty() -> pd.DataFrame:
-    generator = np.random.default_rng(0)
-    parameters = pd.DataFrame(generator.integers(1, 17, size=(60, 16)), columns=STAGE_COLUMNS)
-    parameters.insert(0, "architecture", [f"net-{i:02}" for i in range(60)])
-    return parameters
-
-
-@pytest.fixture
-def deep_and_narrow(sixty: pd.DataFrame) -> pd.DataFrame:
-    """`deep` errs with depth, `narrow` errs less with width; rows in another order."""
-    sums = cumulative(sixty.set_index("architecture"))
-    noise = np.random.default_rng(1).normal(size=(60, 2))
-    table = pd.DataFrame(
-        {
-            "deep": sums["cumulative depth"] + noise[:, 0],
-            "narrow": 90 - sums["cumulative width"] + 20 * noise[:, 1],
-        }
-    )
-    return table.sample(frac=1, random_state=0)
-
-
-def test_drivers_of_the_errors_are_recovered(
-    deep_and_narrow: pd.DataFrame, sixty: pd.DataFrame
-) -> None:
-    table = drivers(deep_and_narrow, sixty, resamples=500)
-    assert list(table["parameter"]) == ["cumulative depth", "cumulative width"] * 2
-    found = table.set_index(["dataset", "parameter"])
-    assert found.loc[("deep", "cumulative depth"), "low"] > 0.95
-    assert found.loc[("narrow", "cumulative width"), "high"] < -0.1
-    depth = sixty.set_index("architecture").loc[deep_and_narrow.index, ["d1", "d2", "d3", "d4"]]
-    truth = stats.spearmanr(deep_and_narrow["narrow"], depth.sum(axis=1))
-    row = found.loc[("narrow", "cumulative depth")]
-    np.testing.assert_allclose([row["estimate"], row["p"]], truth)
-
-
 def test_drivers_without_variation_are_nan(
-    deep_and_narrow: pd.DataFrame, sixty: pd.DataFrame
+    errors: pd.DataFrame, architectures: pd.DataFrame
 ) -> None:
-    sixty[["d1", "d2", "d3", "d4"]] = 2
-    table = drivers(deep_and_narrow, sixty, resamples=40).set_index("parameter")
+    flat = architectures.assign(**dict.fromkeys(("d1", "d2", "d3", "d4"), 2))
+    table = drivers(errors, flat, resamples=40).set_index("parameter")
     assert table.loc["cumulative depth", "estimate"].isna().all()
-    assert table.loc["cumulative width", "estimate"].notna().all()
+    assert (table.loc["cumulative width", "estimate"].iloc[[0, 2]] < -0.5).all()
 
 
 def test_populations_that_do_not_fit_are_refused(
-    deep_and_narrow: pd.DataFrame, sixty: pd.DataFrame
+    errors: pd.DataFrame, architectures: pd.DataFrame
 ) -> None:
     with pytest.raises(UserError, match="no column w4"):
-        drivers(deep_and_narrow, sixty.drop(columns="w4"))
+        drivers(errors, architectures.drop(columns="w4"))
     with pytest.raises(UserError, match="2 architectures of the errors are not in it"):
-        drivers(deep_and_narrow, sixty.iloc[2:])
-    with pytest.raises(UserError, match="architecture net-00 is there more than once"):
-        drivers(deep_and_narrow, pd.concat([sixty, sixty.iloc[:1]]))
+        drivers(errors, architectures.iloc[2:])
+    with pytest.raises(UserError, match="architecture 0000000000000000 is there more than once"):
+        drivers(errors, pd.concat([architectures, architectures.iloc[:1]]))

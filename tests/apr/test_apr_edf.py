@@ -141,9 +141,6 @@ def test_weights_follow_the_index() -> None:
         (([1.0, 2, 3, 4], [1, 1, 1, -1]), "errors: weights: legal are finite numbers"),
         (([1.0, 2, 3, 4], [1, 1, 1, 0]), "3 models with an error and a weight above 0"),
         ((pd.Series([1.0] * 4), pd.Series([1.0] * 3)), "weights: none for 1 models, such as 3"),
-        (([1.0] * 4, None, 10), "resamples: 10 is too few"),
-        (([1.0] * 4, None, 100, -1), "seed: -1 is negative"),
-        (([1.0] * 4, None, 100, 0, 95), "level: 95 is not between 0 and 1"),
     ],
 )
 def test_bad_input_is_refused(arguments: tuple[object, ...], message: str) -> None:

@@ -1,5 +1,6 @@
 """Bad tables: one clear line that says what, where and what is legal, in every statistic."""
 
+import inspect
 from collections.abc import Callable
 
 import numpy as np
@@ -104,6 +105,13 @@ def test_values_that_are_no_percentage_are_refused(small: pd.DataFrame) -> None:
         in_percent(small, fraction=True)
 
 
+INTERVALS = [
+    name
+    for name in apr.__all__
+    if name.islower() and "level" in inspect.signature(getattr(apr, name)).parameters
+]
+
+
 @pytest.fixture
 def errors() -> pd.DataFrame:
     return noisy(true_errors(ARCHITECTURES), 1)
@@ -123,6 +131,17 @@ def test_what_is_no_table_of_errors_is_refused_in_one_line(
         with pytest.raises(UserError, match=problem) as raised:
             statistic(table)
         assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", INTERVALS)
+def test_impossible_intervals_are_refused(name: str) -> None:
+    """Level, resamples and seed are looked at before anything else."""
+    bad = {"level": 1.0, "resamples": 3, "seed": -1}
+    options = inspect.signature(getattr(apr, name)).parameters
+    needed = [None for option in options.values() if option.default is inspect.Parameter.empty]
+    for option in set(bad) & set(options):
+        with pytest.raises(UserError, match=option):
+            getattr(apr, name)(*needed, **{option: bad[option]})
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.stats import binomtest
@@ -19,6 +19,7 @@ from anynet_study.errors import UserError
 
 
 @given(st.integers(1, 60_000), st.floats(0, 1), st.sampled_from([0.5, 0.9, 0.95, 0.999]))
+@settings(deadline=None, max_examples=50)
 def test_intervals_are_scipys_exact_ones(images: int, share: float, level: float) -> None:
     wrong = round(share * images)
     expected = binomtest(wrong, images).proportion_ci(level, method="exact")
@@ -46,6 +47,7 @@ def test_what_is_no_error_rate(bad: tuple[float, ...]) -> None:
 
 
 @given(st.integers(1, 5_000), st.floats(0, 1), st.sampled_from([0.5, 0.95, 0.999]))
+@settings(deadline=None, max_examples=50)
 def test_wilson_intervals_are_scipys(count: int, share: float, level: float) -> None:
     found = round(share * count)
     expected = binomtest(found, count).proportion_ci(level, method="wilson")
@@ -91,6 +93,7 @@ def test_fisher_intervals_of_few_or_perfect() -> None:
     width=st.floats(0.02, 1.9),
     method=st.sampled_from(["spearman", "pearson", "kendall"]),
 )
+@settings(deadline=None, max_examples=50)
 def test_the_fewest_architectures_for_a_width(r: float, width: float, method: str) -> None:
     n = int(architectures_needed(r, width, method=method))  # type: ignore[arg-type]
     low, high = fisher_interval(r, np.array([n, n - 1]), method=method)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -23,6 +23,7 @@ def correct(models: int, images: int, seed: int = 0) -> pd.DataFrame:
 
 
 @given(st.integers(0, 60), st.integers(0, 60))
+@settings(deadline=None, max_examples=50)
 def test_mcnemar_is_the_binomial_test(only_a: int, only_b: int) -> None:
     exact, mid = p_values(np.array([only_a]), np.array([only_b]))
     both = only_a + only_b

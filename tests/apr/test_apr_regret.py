@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic_study import ROLES, noisy, population, true_errors
 
@@ -17,6 +17,7 @@ counted = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), min_size=3, 
 
 
 @given(rows=counted, k=st.integers(1, 3))
+@settings(deadline=None, max_examples=50)
 def test_choices_are_those_of_the_materialised_resample(
     rows: list[tuple[int, int]], k: int
 ) -> None:

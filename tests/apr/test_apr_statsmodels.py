@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import logit
 
 from anynet_study import apr
 from anynet_study.apr.gaps import difference_interval
@@ -60,17 +61,18 @@ def test_errors_of_a_mean_of_lines() -> None:
     assert np.allclose(rows[["effective_low", "effective_high"]], ends)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_nested_models(seed: int) -> None:
-    known = ties_and_gaps(seed, 4)
-    table = apr.explained_beyond(known, 0, average="scores")  # type: ignore[arg-type]
+@pytest.mark.parametrize("average", ["scores", "logits", "ranks"])
+def test_nested_models(average: str) -> None:
+    known = ties_and_gaps(0, 4)
+    table = apr.explained_beyond(known, 0, average=average)  # type: ignore[arg-type]
     units = known.dropna()
+    units = {"scores": units, "logits": logit(units / 100), "ranks": units.rank()}[average]
     units = (units - units.mean()) / units.std()
     for row, target in zip(table.itertuples(), (1, 2, 3), strict=True):
-        average = units[[name for name in (1, 2, 3) if name != target]].mean(axis=1)
+        others = units[[name for name in (1, 2, 3) if name != target]].mean(axis=1)
         one = np.ones(len(units))
-        full = OLS(units[target].to_numpy(), np.column_stack([one, units[0], average])).fit()
-        for name, kept in (("average", units[0]), ("source", average)):
+        full = OLS(units[target].to_numpy(), np.column_stack([one, units[0], others])).fit()
+        for name, kept in (("average", units[0]), ("source", others)):
             small = OLS(units[target].to_numpy(), np.column_stack([one, kept])).fit()
             f, p, _ = full.compare_f_test(small)
             assert getattr(row, f"f_{name}") == pytest.approx(f)
@@ -78,7 +80,8 @@ def test_nested_models(seed: int) -> None:
         assert row.r2_both == pytest.approx(full.rsquared)
 
 
-def test_difference_of_two_test_sets() -> None:
-    low, high = difference_interval(np.array([78.4]), np.array([67.0]), (500, 200), 0.95)
-    expected = proportion.confint_proportions_2indep(392, 500, 134, 200, method="newcomb")
+@pytest.mark.parametrize(("m", "n"), [(392, 134), (134, 12), (500, 200), (499, 1)])
+def test_difference_of_two_test_sets(m: int, n: int) -> None:
+    low, high = difference_interval(np.array([m / 5]), np.array([n / 2]), (500, 200), 0.95)
+    expected = proportion.confint_proportions_2indep(m, 500, n, 200, method="newcomb")
     assert [low[0] / 100, high[0] / 100] == pytest.approx([*expected])

@@ -54,40 +54,6 @@ def test_fits_above_a_threshold_say_why_there_is_none() -> None:
     assert "constant" in apr.transfer_fits(known, "source", ["target-0"], resamples=FEW)["note"][0]
 
 
-def test_the_f_test_finds_what_the_source_does_not_have() -> None:
-    known = scores().drop(columns="f1")
-    table = apr.explained_beyond(known, "source").set_index("target")
-    logits = np.log(known / (100 - known))
-    units = (logits - logits.mean()) / logits.std()
-    for target in ("target-0", "target-1", "target-2"):
-        others = [f"target-{i}" for i in range(3) if f"target-{i}" != target]
-        average = units[others].mean(axis=1)
-        full = np.column_stack([np.ones(30), units["source"], average])
-        # The partial correlation's t test is the F test of one more predictor.
-        small = np.column_stack([np.ones(30), units["source"]])
-        rest = [v - small @ np.linalg.lstsq(small, v)[0] for v in (units[target], average)]
-        r = np.corrcoef(*rest)[0, 1]
-        f = r**2 / (1 - r**2) * 27
-        assert table.loc[target, "f_average"] == pytest.approx(f)
-        assert table.loc[target, "p_average"] == pytest.approx(stats.f.sf(f, 1, 27))
-        left = units[target] - full @ np.linalg.lstsq(full, units[target])[0]
-        assert table.loc[target, "r2_both"] == pytest.approx(1 - left.var() / units[target].var())
-    assert (table["p_average"] < 1e-6).all()
-
-
-@pytest.mark.slow
-def test_the_f_test_holds_its_level() -> None:
-    rejected = 0
-    for seed in range(60):
-        generator = np.random.default_rng(seed)
-        source = generator.normal(size=20)
-        noise = generator.normal(size=(20, 3))
-        table = pd.DataFrame(noise + source[:, None], columns=["a", "b", "c"]) * 3 + 70
-        table["source"] = 70 + 3 * source
-        rejected += (apr.explained_beyond(table, "source")["p_average"] < 0.05).sum()
-    assert 0.02 <= rejected / 180 <= 0.08
-
-
 @pytest.mark.parametrize("average", ["logits", "scores", "ranks"])
 def test_correlations_with_the_source_and_with_the_others(average: str) -> None:
     known = scores()

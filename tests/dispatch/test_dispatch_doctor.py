@@ -16,7 +16,7 @@ from scripted_study import command
 from tiny_study import typing_in
 
 from anynet_study.dispatch import doctor
-from anynet_study.dispatch.doctor import Finding, examine, machine
+from anynet_study.dispatch.doctor import ProbeResult, examine, machine
 from anynet_study.dispatch.doctor.machine import mount_of
 from anynet_study.dispatch.doctor.slurm_site import PROBES
 from anynet_study.dispatch.slurm.commands import ask
@@ -64,7 +64,7 @@ def says(name: str, text: str, when: str = "") -> None:
     command(name, f'case "$*" in *{when}*) {told};; esac' if when else told)
 
 
-def found(folder: Path) -> dict[str, Finding]:
+def found(folder: Path) -> dict[str, ProbeResult]:
     return {finding.check: finding for finding in examine(folder)}
 
 
@@ -206,7 +206,7 @@ def test_requeueing_preemption_is_fine(site: Path, setting: str) -> None:
 
 
 def test_no_probe_of_slurm_minds_an_empty_configuration() -> None:
-    assert all(isinstance(probe({}), Finding) for probe in PROBES)
+    assert all(isinstance(probe({}), ProbeResult) for probe in PROBES)
 
 
 def test_a_command_that_is_slow_or_missing_is_an_answer(

@@ -213,7 +213,7 @@ def test_retry_submits_failures_of_a_kind_however_often_they_were_tried(
     command("sinfo", "true")
     told = json.loads(type_("retry", "tiny", "--only", "oom,code", "--json").out)
     assert (told["submitted"], told["retried"], told["jobs_left"]) == (3, 3, 0)
-    (job,) = ledger.read(tiny.folder.jobs)
+    (job,) = ledger.submitted_jobs(tiny.folder.jobs)
     assert set(job.runs) == set(tiny.plan[:3].ids())
     everything = json.loads(type_("retry", "tiny", "--json").out)
     assert (everything["submitted"], everything["retried"]) == (12, 4)

@@ -45,7 +45,7 @@ def test_torn_lines_are_skipped(tmp_path: Path, sleeper: subprocess.Popen[bytes]
     job = ledger.local_job(str(sleeper.pid), ["a"])
     ledger.append(path, [job])
     (path / "0-elsewhere-7.jsonl").write_text('\n3\n{"job": 3, "runs": 1}\n{"job": "1", "clu')
-    assert list(ledger.read(path)) == [job]
+    assert list(ledger.submitted_jobs(path)) == [job]
 
 
 def test_no_ledger_no_jobs(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_tasks_of_an_array_have_its_id(tmp_path: Path, squeue: Squeue) -> None:
     path = tmp_path / "jobs"
     token = ledger.intend(path, ["a b", "c", "d e f"])
     ledger.settle(path, token, "12")
-    assert [job.job_id for job in ledger.read(path)] == ["12_0", "12_1", "12_2"]
+    assert [job.job_id for job in ledger.submitted_jobs(path)] == ["12_0", "12_1", "12_2"]
     squeue("12_2|PENDING|N/A||Priority|", "12_0|RUNNING|7|n1|None|", "13_1|RUNNING|7|n1|None|")
     assert ids(ledger.live_jobs(path)) == [("12_2", ("d", "e", "f")), ("12_0", ("a", "b"))]
     assert ids(ledger.live_jobs(path, recorded=["a", "b", "e"])) == [("12_2", ("d", "e", "f"))]
@@ -108,10 +108,10 @@ def test_an_intention_whose_launcher_was_killed_is_found_by_its_token(
     ledger.intend(path, ["c"], is_array)  # its launcher died before sbatch
     job_id = "5_0" if is_array else "5"
     squeue(f"{job_id}|PENDING|N/A||Priority|mine, anynet-study:{submitted}")
-    assert list(ledger.read(path)) == []
+    assert list(ledger.submitted_jobs(path)) == []
     assert ids(ledger.live_jobs(path)) == [(job_id, ("a", "b"))]
     ledger.adopt(path)
-    assert [job.job_id for job in ledger.read(path)] == [job_id]
+    assert [job.job_id for job in ledger.submitted_jobs(path)] == [job_id]
     squeue()
     assert ledger.live_jobs(path) == []
 

@@ -68,8 +68,8 @@ def test_arrays_are_no_larger_than_the_site_s(slurm: FakeSlurm, launch: Launch, 
     slurm.set(max_array=5)
     assert launch()["jobs"] == RUNS
     assert slurm.option("array") == ["0-4%5", "0-4%5", "0-1%2"]
-    assert [job.job_id for job in ledger.read(study.jobs)] == slurm.queue
-    assert len(set(runs_of(list(ledger.read(study.jobs))))) == RUNS
+    assert [job.job_id for job in ledger.submitted_jobs(study.jobs)] == slurm.queue
+    assert len(set(runs_of(list(ledger.submitted_jobs(study.jobs))))) == RUNS
     assert launch()["under_way"] == RUNS
     slurm.forget()
     assert launch()["submitted"] == RUNS
@@ -91,12 +91,12 @@ def test_arrays_of_a_launch_share_its_parallelism(
     assert slurm.option("array") == ["0-2%1"] * 4
     first, others = ["afterok:99"] * 2, ["afterok:99,afterany:1", "afterok:99,afterany:2"]
     assert slurm.option("dependency") == first + others
-    planned = runs_of(list(ledger.read(study.jobs)))
+    planned = runs_of(list(ledger.submitted_jobs(study.jobs)))
     assert [len(it.tasks) for it in submissions(study.jobs)] == [3] * 4
     slurm.forget()
     slurm.set(max_array=1001)
     launch()
-    in_order = runs_of(list(ledger.read(study.jobs)))[RUNS:]
+    in_order = runs_of(list(ledger.submitted_jobs(study.jobs)))[RUNS:]
     assert planned == [in_order[n] for n in (0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11)]
 
 
@@ -111,13 +111,13 @@ def test_what_there_is_no_room_for_is_left_for_later(
     assert second.startswith("5 jobs (5 runs) are left, for Slurm takes no more now (AssocMaxSub")
     assert len(slurm.queue) == 7
     assert told.err.count("sbatch") == 0
-    in_order = runs_of(list(ledger.read(study.jobs)))
+    in_order = runs_of(list(ledger.submitted_jobs(study.jobs)))
     slurm.set(max_submit=1000)
     counts = launch()
     assert [counts[it] for it in ("under_way", "submitted", "jobs", "jobs_left")] == [7, 5, 5, 0]
     slurm.forget()
     launch()
-    again = runs_of(list(ledger.read(study.jobs)))[RUNS:]
+    again = runs_of(list(ledger.submitted_jobs(study.jobs)))[RUNS:]
     assert again[:7] == in_order  # the first rows were queued first
 
 
@@ -165,7 +165,7 @@ def test_a_launcher_killed_at_sbatch_is_followed_by_another(
     slurm.set(**{moment: ""})
     told = launch()
     assert (told["under_way"], told["submitted"]) == (queued, RUNS - queued)
-    jobs = list(ledger.read(study.jobs))
+    jobs = list(ledger.submitted_jobs(study.jobs))
     assert sorted(job.job_id for job in jobs) == sorted(slurm.queue)
     assert len(set(runs_of(jobs))) == RUNS
     for entry in submissions(study.jobs):  # what the orphans have to do is there
@@ -186,7 +186,7 @@ def test_two_launches_at_once_where_locks_do_not_work(
     assert [each.wait(120) for each in both] == [0, 0]
     assert launch()["under_way"] == RUNS
     # Whichever jobs there are, all are known and have what they need; each run is in one at least.
-    jobs = list(ledger.read(study.jobs))
+    jobs = list(ledger.submitted_jobs(study.jobs))
     assert sorted(job.job_id for job in jobs) == sorted(slurm.queue)
     assert len(set(runs_of(jobs))) == RUNS
     for entry in submissions(study.jobs):

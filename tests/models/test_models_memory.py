@@ -120,7 +120,7 @@ def recorded_peak(a: Architecture, resolution: int, classes: int, batch: int) ->
     st.sampled_from([1, 10, 300]),
     st.sampled_from([8, 64]),
 )
-@settings(derandomize=True, deadline=None, max_examples=8)
+@settings(derandomize=True, deadline=None, max_examples=5)
 def test_the_peak_of_any_network(
     a: Architecture, resolution: int, classes: int, batch: int
 ) -> None:

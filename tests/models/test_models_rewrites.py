@@ -82,7 +82,7 @@ def assert_same_function(plain: AnyNet, fast: AnyNet, resolution: int) -> None:
     st.sampled_from([1, 2, 3, 4, 5, 8, 9, 16, 32]),
     st.sampled_from(["cpu", "cpu", "cuda"]),
 )
-@settings(derandomize=True, deadline=None, max_examples=25)
+@settings(derandomize=True, deadline=None, max_examples=15)
 def test_every_architecture_is_the_same_function(
     a: Architecture, resolution: int, device_type: str
 ) -> None:

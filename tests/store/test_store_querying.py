@@ -18,7 +18,7 @@ from store_factory import ARCHITECTURES, datasets, failed, make_store, record
 from typer.testing import CliRunner
 
 from anynet_study.cli.query import query as command
-from anynet_study.cli.rows import Format, _write_json, write_rows
+from anynet_study.cli.rows import _write_json, write_rows
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, query, select
 from anynet_study.store.sql import engine, fetch
@@ -150,13 +150,13 @@ def test_errors_of_nothing_that_has_a_name_are_damage(
 def test_long_texts_are_cut_where_they_do_not_fit() -> None:
     rows = pa.table({"name": ["sweep"], "value": ["a: 1\nb: 2\n" + 90 * "x"], "n": [1]})
     file = io.StringIO()
-    write_rows(rows, Format.TABLE, file, 60)
+    write_rows(rows, "table", file, 60)
     head, line, hidden = file.getvalue().splitlines()
     assert head.split() == ["name", "value"]
     assert line == "sweep  a: 1 b: 2 " + (53 - 13) * "x" + "..."
     assert hidden == "not shown, for want of width: n; see --columns"
     file = io.StringIO()
-    write_rows(rows, Format.TABLE, file, 2000)
+    write_rows(rows, "table", file, 2000)
     assert 90 * "x" in file.getvalue()
 
 
@@ -197,7 +197,7 @@ def test_bad_input_is_one_line(path: Path, arguments: list[str], complaint: str)
 
 def test_a_narrow_terminal_shows_what_fits(path: Path) -> None:
     text = io.StringIO()
-    write_rows(select(ResultStore(path)), Format.TABLE, text, width=40)
+    write_rows(select(ResultStore(path)), "table", text, width=40)
     lines = text.getvalue().splitlines()
     assert max(map(len, lines[:-1])) <= 40
     assert lines[0].split() == ["run_id", "architecture"]
@@ -222,6 +222,7 @@ for form in ("table", "csv", "json"):
 """
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_is_no_failure(path: Path) -> None:
     """Processes of their own, which end as every Python does, but import once."""
     reading, writing = os.pipe()
@@ -341,6 +342,7 @@ HOSTILE = st.one_of(
 
 @given(where=HOSTILE, columns=HOSTILE, sort=HOSTILE, group_by=HOSTILE, aggregate=HOSTILE)
 @settings(max_examples=20, deadline=None, derandomize=True)
+@pytest.mark.slow
 def test_any_text_is_rows_or_one_line(path: Path, **texts: str) -> None:
     before = path.read_bytes()
     for name, text in texts.items():

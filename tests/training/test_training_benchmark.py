@@ -119,6 +119,7 @@ def test_a_task_is_planned_as_it_says(bench: Any, tmp_path: Path) -> None:
     assert len({run.run_id for run in runs}) == 2
 
 
+@pytest.mark.slow
 def test_engines_that_agree_are_told_from_those_that_do_not(
     bench: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

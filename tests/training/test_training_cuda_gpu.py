@@ -13,9 +13,8 @@ import yaml
 from training_runs import same, spec
 
 from anynet_study.data import DatasetView
-from anynet_study.dispatch.job import assignment
 from anynet_study.dispatch.run_records import WorkerJournals
-from anynet_study.dispatch.worker import Worker
+from anynet_study.dispatch.worker import Assignment, Worker
 from anynet_study.store import RunRecord, read_journal
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
@@ -165,9 +164,9 @@ recipes:
 def worked(folder: Path, options: Options) -> list[RunRecord]:
     sweep, study = Sweep.model_validate(yaml.safe_load(SWEEP)), StudyFolder(folder)
     study.begin(sweep, sample(sweep.population))
-    given = assignment(study, sweep, GPU)
+    given = Assignment.of(study, sweep, GPU)
     with WorkerJournals(study) as journals:
-        Worker(given, options, journals).train(given.planned)
+        Worker(given, options, journals).train(given.plan)
     (path,) = study.journals.glob("*.arrow")
     return sorted(read_journal(path).records, key=lambda row: row.run_id)
 

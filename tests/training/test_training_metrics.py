@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as theirs
 from torch import Tensor
-from training_runs import CPU, finished, same, spec, stopped
+from training_runs import CPU, EXACT, finished, same, spec, stopped
 
 from anynet_study.data import DatasetView, Variant, make_view
 from anynet_study.metrics import chance_error, from_words, to_words, words_an_image
@@ -26,7 +26,7 @@ from anynet_study.training import (
     train,
     trainer,
 )
-from anynet_study.training.options import EXACT, Engine
+from anynet_study.training.options import Engine
 from anynet_study.training.trainer import Trainer
 
 #: The reference engine takes each image by itself.

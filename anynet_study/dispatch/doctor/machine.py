@@ -6,71 +6,25 @@ import mmap
 import os
 import shutil
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psutil
 from filelock import FileLock
 
 from anynet_study.dispatch.cost.devices import gpu_here, gpus_here
-from anynet_study.dispatch.doctor.slurm_site import Finding
+from anynet_study.dispatch.doctor.slurm_site import ProbeResult
 from anynet_study.dispatch.slurm.commands import ask
 from anynet_study.files import write_text
-
-
-def probe_machine() -> Iterator[Finding]:
-    """Cores, memory and GPUs that this process may use, and what was compiled for the first."""
-    cores = len(psutil.Process().cpu_affinity())
-    memory = psutil.virtual_memory().total / 2**30
-    yield Finding("this machine", f"{cores} cores, {memory:.0f} GiB of memory")
-    count = len(gpus_here())
-    if count:
-        yield Finding("GPUs here", f"{count}: {gpu_here() or 'of an unknown kind'}")
-    else:
-        yield Finding("GPUs here", "none", "jobs may have them all the same: see partitions")
-    yield _kernels()
-
-
-def _kernels() -> Finding:
-    """What was compiled for CPUs; without importing what calls it, which would import torch."""
-    parts = files("anynet_study").joinpath("models").iterdir()
-    found = [str(part) for part in parts if part.name.startswith("_kernels.")]
-    try:
-        library = ctypes.CDLL(found[0]) if found else None
-    except OSError:  # of another kind of machine
-        library = None
-    if library is None:
-        advice = "CPUs train faster with them: install again where there is a C compiler (gcc)"
-        return Finding("compiled kernels", "none", advice)
-    has = getattr(library, "has_avx512", None)
-    wide = has is not None and has()
-    return Finding("compiled kernels", "there" if wide else "there, but for those for AVX-512")
-
 
 #: File systems that only this machine sees.
 LOCAL = frozenset(
     {"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "tmpfs", "overlay", "vfat", "f2fs"}
 )
-
 MOUNTS = Path("/proc/self/mounts")
-
-
-def mount_of(folder: Path, mounts: Path = MOUNTS) -> tuple[str, Path]:
-    """Kind and mount point of the file system of a folder; the last one mounted there counts."""
-    place, found = folder.resolve(), ("unknown", Path("/"))
-    for line in mounts.read_text(encoding="utf-8", errors="replace").splitlines():
-        fields = line.split()
-        point = Path(fields[1].replace("\\040", " "))
-        longer = len(point.parts) >= len(found[1].parts)
-        if longer and (point == place or point in place.parents):
-            found = fields[2], point
-    return found
-
-
 #: Less room than this is soon used up: bytes, and files.
 LITTLE_ROOM, FEW_FILES = 2 << 30, 20_000
 #: A longer fsync slows down journals of short runs, in seconds.
@@ -85,145 +39,180 @@ QUOTA_COMMANDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def probe_place(folder: Path) -> Iterator[Finding]:
+def probe_machine() -> Iterator[ProbeResult]:
+    """Cores, memory and GPUs that this process may use, and what was compiled for the first."""
+    cores = len(psutil.Process().cpu_affinity())
+    memory = psutil.virtual_memory().total / 2**30
+    yield ProbeResult("this machine", f"{cores} cores, {memory:.0f} GiB of memory")
+    if count := len(gpus_here()):
+        yield ProbeResult("GPUs here", f"{count}: {gpu_here() or 'of an unknown kind'}")
+    else:
+        yield ProbeResult("GPUs here", "none", "jobs may have them all the same: see partitions")
+    yield _kernels()
+
+
+def _kernels() -> ProbeResult:
+    """What was compiled for CPUs; without importing what calls it, which would import torch."""
+    parts = files("anynet_study").joinpath("models").iterdir()
+    found = [str(part) for part in parts if part.name.startswith("_kernels.")]
+    try:
+        library = ctypes.CDLL(found[0]) if found else None
+    except OSError:  # of another kind of machine
+        library = None
+    if library is None:
+        advice = "CPUs train faster with them: install again where there is a C compiler (gcc)"
+        return ProbeResult("compiled kernels", "none", advice)
+    has = getattr(library, "has_avx512", None)
+    wide = has is not None and has()
+    return ProbeResult("compiled kernels", "there" if wide else "there, but for those for AVX-512")
+
+
+def mount_of(folder: Path, mounts: Path = MOUNTS) -> tuple[str, Path]:
+    """Kind and mount point of the file system of a folder; the last one mounted there counts."""
+    place, found = folder.resolve(), ("unknown", Path("/"))
+    for line in mounts.read_text(encoding="utf-8", errors="replace").splitlines():
+        fields = line.split()
+        point = Path(fields[1].replace("\\040", " "))
+        longer = len(point.parts) >= len(found[1].parts)
+        if longer and (point == place or point in place.parents):
+            found = fields[2], point
+    return found
+
+
+def probe_place(folder: Path) -> Iterator[ProbeResult]:
     """Where the folder is, and whether other machines can see it."""
     if not folder.is_dir():
-        yield Finding("folder", f"{folder} is not there", "make it, or name another", "problem")
+        yield ProbeResult("folder", f"{folder} is not there", "make it, or name another", "problem")
         return
     kind, point = mount_of(folder)
     found = f"{kind} at {point}"
     if kind in LOCAL and shutil.which("sbatch"):
         advice = "nodes must see this folder: use one on a shared file system"
-        yield Finding("file system", found, advice, "note")
+        yield ProbeResult("file system", found, advice, "note")
     else:
-        yield Finding("file system", found)
+        yield ProbeResult("file system", found)
 
 
-@contextmanager
-def _scratch(folder: Path) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".anynet-study-doctor-") as name:
-        yield Path(name)
+def _scratch(folder: Path) -> "TemporaryDirectory[str]":
+    return TemporaryDirectory(dir=folder, prefix=".anynet-study-doctor-")
 
 
-def rename(folder: Path) -> Finding:
+def rename(folder: Path) -> ProbeResult:
     """Files are published by renaming them over others."""
     with _scratch(folder) as scratch:
-        target = scratch / "target"
+        target = Path(scratch, "target")
         target.write_text("old")
-        before = target.open()
-        write_text(target, "new")
-        kept, now = before.read(), target.read_text()
-        before.close()
+        with target.open() as before:
+            write_text(target, "new")
+            kept, now = before.read(), target.read_text()
     if (kept, now) == ("old", "new"):
-        return Finding("atomic rename", "works")
+        return ProbeResult("atomic rename", "works")
     advice = "results may be read half-written: use another file system"
-    return Finding("atomic rename", f"readers see {kept!r}, then {now!r}", advice, "problem")
+    return ProbeResult("atomic rename", f"readers see {kept!r}, then {now!r}", advice, "problem")
 
 
-def sync(folder: Path) -> Finding:
+def sync(folder: Path) -> ProbeResult:
     """Each finished run is on disk before the next begins."""
-    with _scratch(folder) as scratch, (scratch / "journal").open("wb") as file:
-        seconds = [_timed_sync(file.fileno()) for _ in range(5)]
+    seconds = []
+    with _scratch(folder) as scratch, Path(scratch, "journal").open("wb") as file:
+        for _ in range(5):
+            began = time.perf_counter()
+            os.write(file.fileno(), b"a record")
+            os.fsync(file.fileno())
+            seconds.append(time.perf_counter() - began)
     typical = statistics.median(seconds)
     found = f"works, in {1000 * typical:.1f} ms"
     if typical > SLOW_SYNC:
-        return Finding("fsync", found, "runs of less than some seconds are slowed down", "note")
-    return Finding("fsync", found)
+        return ProbeResult("fsync", found, "runs of less than some seconds are slowed down", "note")
+    return ProbeResult("fsync", found)
 
 
-def _timed_sync(descriptor: int) -> float:
-    began = time.perf_counter()
-    os.write(descriptor, b"a record")
-    os.fsync(descriptor)
-    return time.perf_counter() - began
-
-
-def exclusive(folder: Path) -> Finding:
+def exclusive(folder: Path) -> ProbeResult:
     """A journal is one worker's alone: its file must not be there when it begins."""
     with _scratch(folder) as scratch:
-        (scratch / "journal").open("x").close()
+        Path(scratch, "journal").touch()
         try:
-            (scratch / "journal").open("x").close()
+            Path(scratch, "journal").open("x").close()
         except FileExistsError:
-            return Finding("exclusive creation", "works")
-    return Finding("exclusive creation", "is not exclusive", "use another file system", "problem")
+            return ProbeResult("exclusive creation", "works")
+    advice = "use another file system"
+    return ProbeResult("exclusive creation", "is not exclusive", advice, "problem")
 
 
-def locks(folder: Path) -> Finding:
+def locks(folder: Path) -> ProbeResult:
     """Only a courtesy, so that two launches at once are noticed."""
     with _scratch(folder) as scratch:
         try:
-            with (scratch / "lock").open("w") as file:
+            with Path(scratch, "lock").open("w") as file:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with FileLock(scratch / "filelock", timeout=0):
-                pass
+            with FileLock(Path(scratch, "filelock"), timeout=0):
+                return ProbeResult("locks", "work (only a courtesy)")
         except (OSError, NotImplementedError) as error:
             advice = "results do not need locks; never type two launches of a study at once"
-            return Finding("locks", f"none: {error}", advice, "note")
-    return Finding("locks", "work (only a courtesy)")
+            return ProbeResult("locks", f"none: {error}", advice, "note")
 
 
-def mapping(folder: Path) -> Finding:
+def mapping(folder: Path) -> ProbeResult:
     """Datasets are memory-mapped."""
     with _scratch(folder) as scratch:
-        (scratch / "pixels").write_bytes(b"x" * mmap.PAGESIZE)
+        path = Path(scratch, "pixels")
+        path.write_bytes(b"x" * mmap.PAGESIZE)
         with (
-            (scratch / "pixels").open("rb") as file,
+            path.open("rb") as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
         ):
-            found = mapped[:1] == b"x"
-    if found:
-        return Finding("memory maps", "work")
-    return Finding("memory maps", "show other bytes", "put ANYNET_DATA elsewhere", "problem")
+            if mapped[:1] == b"x":
+                return ProbeResult("memory maps", "work")
+    return ProbeResult("memory maps", "show other bytes", "put ANYNET_DATA elsewhere", "problem")
 
 
-def space(folder: Path) -> Finding:
+def space(folder: Path) -> ProbeResult:
     free = shutil.disk_usage(folder).free
     found = f"{free / 2**30:.1f} GiB free"
     if free < LITTLE_ROOM:
-        return Finding("space", found, "make room: a full disk stops all workers", "problem")
-    return Finding("space", found)
+        return ProbeResult("space", found, "make room: a full disk stops all workers", "problem")
+    return ProbeResult("space", found)
 
 
-def inodes(folder: Path) -> Finding:
+def inodes(folder: Path) -> ProbeResult:
     """Files of a study grow with its workers, not with its runs."""
     told = os.statvfs(folder)
     if not told.f_files:
-        return Finding("inodes", "not counted")
+        return ProbeResult("inodes", "not counted")
     if told.f_favail < FEW_FILES:
-        return Finding("inodes", f"{told.f_favail} left", "remove files", "problem")
-    return Finding("inodes", f"{told.f_favail} left")
+        return ProbeResult("inodes", f"{told.f_favail} left", "remove files", "problem")
+    return ProbeResult("inodes", f"{told.f_favail} left")
 
 
-def quota(folder: Path) -> Finding:
+def quota(folder: Path) -> ProbeResult:
     """By whichever command there is for it."""
     kind, point = mount_of(folder)
     command = QUOTA_COMMANDS.get(kind, QUOTA_COMMANDS[""])
     told = ask(*command, str(point)) if kind == "lustre" else ask(*command)
     lines = [line for line in told.lines if str(point) in line] or told.lines
     if not told.works or not lines:
-        return Finding("quota", f"not told ({told.error or 'none of yours'})")
-    over = any("*" in line for line in lines)
+        return ProbeResult("quota", f"not told ({told.error or 'none of yours'})")
     found = " ".join(lines[-1].split())
-    if over:
-        return Finding("quota", found, "over the limit (*): make room", "problem")
-    return Finding("quota", found)
+    if any("*" in line for line in lines):
+        return ProbeResult("quota", found, "over the limit (*): make room", "problem")
+    return ProbeResult("quota", found)
 
 
-def clock(folder: Path) -> Finding:
+def clock(folder: Path) -> ProbeResult:
     """The file system's clock against ours."""
     with _scratch(folder) as scratch:
         began = time.time()
-        (scratch / "now").write_text("now")
-        there = (scratch / "now").stat().st_mtime
+        path = Path(scratch, "now")
+        path.write_text("now")
+        there = path.stat().st_mtime
         apart = max(0.0, began - there - 1.0, there - time.time() - 1.0)  # of seconds, some
     if apart > CLOCKS_APART:
         found = f"the file system's differs by {apart:.0f} s"
-        return Finding("clock", found, "have clocks set: times and ETAs are wrong", "problem")
-    return Finding("clock", "agrees with the file system's")
+        return ProbeResult("clock", found, "have clocks set: times and ETAs are wrong", "problem")
+    return ProbeResult("clock", "agrees with the file system's")
 
 
-FILE_PROBES: Mapping[str, Callable[[Path], Finding]] = {
+FILE_PROBES: Mapping[str, Callable[[Path], ProbeResult]] = {
     "atomic rename": rename,
     "fsync": sync,
     "exclusive creation": exclusive,

@@ -8,9 +8,17 @@ from typing import Literal
 
 from anynet_study.dispatch.slurm.commands import ask
 
+#: Fewer seconds than this between SIGTERM and SIGKILL may be too few to save a run.
+SHORT_KILL_WAIT = 20
+#: Name, availability, time limit, nodes, generic resources.
+FORMAT = "%P|%a|%l|%D|%G"
+GPU = re.compile(r"gpu:(?:([^:(,]+):)?(\d+)")
+ASSOCIATION = ("Account", "Partition", "MaxSubmit", "GrpSubmit", "MaxJobs", "QOS")
+QOS = ("Name", "MaxSubmitPU", "MaxJobsPU", "GrpSubmit", "MaxWall")
+
 
 @dataclass(frozen=True)
-class Finding:
+class ProbeResult:
     """A line of the doctor's table."""
 
     check: str
@@ -21,19 +29,15 @@ class Finding:
     level: Literal["ok", "note", "problem"] = "ok"
 
 
-#: Fewer seconds than this between SIGTERM and SIGKILL may be too few to save a run.
-SHORT_KILL_WAIT = 20
-
-
-def probe_slurm() -> Iterator[Finding]:
+def probe_slurm() -> Iterator[ProbeResult]:
     """From one call of scontrol."""
     told = ask("scontrol", "show", "config")
     if not told.works:
         advice = "launch.cluster = local works without; for Slurm, go to its login node"
-        yield Finding("Slurm", f"none here: {told.error or 'scontrol fails'}", advice, "note")
+        yield ProbeResult("Slurm", f"none here: {told.error or 'scontrol fails'}", advice, "note")
         return
     config = parse_config(told.text)
-    yield Finding("Slurm", config.get("SLURM_VERSION", "of an unknown version"))
+    yield ProbeResult("Slurm", config.get("SLURM_VERSION", "of an unknown version"))
     yield from (probe(config) for probe in PROBES)
 
 
@@ -48,90 +52,91 @@ def _number(config: Mapping[str, str], name: str) -> int | None:
     return int(found[0]) if found else None
 
 
-def _unknown(check: str) -> Finding:
-    return Finding(check, "not told", level="note")
+def _unknown(check: str) -> ProbeResult:
+    return ProbeResult(check, "not told", level="note")
 
 
-def arrays(config: Mapping[str, str]) -> Finding:
+def arrays(config: Mapping[str, str]) -> ProbeResult:
     size = _number(config, "MaxArraySize")
     if size is None:
         return _unknown("MaxArraySize")
     if size == 0:
-        return Finding("MaxArraySize", "0: no arrays", "launch submits job by job: slower", "note")
-    return Finding("MaxArraySize", str(size), "launch splits arrays there" if size < 1001 else "")
+        return ProbeResult(
+            "MaxArraySize", "0: no arrays", "launch submits job by job: slower", "note"
+        )
+    return ProbeResult(
+        "MaxArraySize", str(size), "launch splits arrays there" if size < 1001 else ""
+    )
 
 
-def job_count(config: Mapping[str, str]) -> Finding:
+def job_count(config: Mapping[str, str]) -> ProbeResult:
     count = _number(config, "MaxJobCount")
     if count is None:
         return _unknown("MaxJobCount")
     advice = "what finds no room is for a later launch; longer jobs: launch.job_minutes"
-    return Finding("MaxJobCount", f"{count} jobs of all users", advice)
+    return ProbeResult("MaxJobCount", f"{count} jobs of all users", advice)
 
 
-def preemption(config: Mapping[str, str]) -> Finding:
+def preemption(config: Mapping[str, str]) -> ProbeResult:
     kind, mode = config.get("PreemptType", ""), config.get("PreemptMode", "")
     if kind.endswith("none") or mode in ("", "OFF"):
-        return Finding("preemption", "off")
+        return ProbeResult("preemption", "off")
     found = f"{mode} ({kind.rpartition('/')[2]})"
     if "CANCEL" in mode:
         advice = "preempted jobs do not come back: launch again when status says so"
-        return Finding("preemption", found, advice, "note")
+        return ProbeResult("preemption", found, advice, "note")
     if "SUSPEND" in mode:
-        return Finding("preemption", found, "suspended jobs keep their memory: mind mem_gb", "note")
-    return Finding("preemption", found, "preempted jobs come back and go on from a checkpoint")
+        return ProbeResult(
+            "preemption", found, "suspended jobs keep their memory: mind mem_gb", "note"
+        )
+    return ProbeResult("preemption", found, "preempted jobs come back and go on from a checkpoint")
 
 
-def requeue(config: Mapping[str, str]) -> Finding:
+def requeue(config: Mapping[str, str]) -> ProbeResult:
     allowed = _number(config, "JobRequeue")
     if allowed is None:
         return _unknown("JobRequeue")
     if allowed:
-        return Finding("JobRequeue", "yes: jobs come back after a node fails")
-    return Finding("JobRequeue", "not by default", "launch asks for it; otherwise launch again")
+        return ProbeResult("JobRequeue", "yes: jobs come back after a node fails")
+    return ProbeResult("JobRequeue", "not by default", "launch asks for it; otherwise launch again")
 
 
-def kill_wait(config: Mapping[str, str]) -> Finding:
+def kill_wait(config: Mapping[str, str]) -> ProbeResult:
     seconds = _number(config, "KillWait")
     if seconds is None:
         return _unknown("KillWait")
     if seconds >= SHORT_KILL_WAIT:
-        return Finding("KillWait", f"{seconds} s to save on scancel")
+        return ProbeResult("KillWait", f"{seconds} s to save on scancel")
     advice = "a short launch.checkpoint_seconds loses less where that is too little"
-    return Finding("KillWait", f"{seconds} s to save on scancel", advice, "note")
+    return ProbeResult("KillWait", f"{seconds} s to save on scancel", advice, "note")
 
 
-def memory(config: Mapping[str, str]) -> Finding:
+def memory(config: Mapping[str, str]) -> ProbeResult:
     """Jobs that do not ask for memory get all of a node's where nothing else is set."""
     counted = "MEMORY" in config.get("SelectTypeParameters", "").upper()
     limits = [config.get(name, "UNLIMITED") for name in ("DefMemPerNode", "DefMemPerCPU")]
     if counted and all(limit in ("UNLIMITED", "0") for limit in limits):
         advice = "set launch.slurm.mem_gb, or one job takes a whole node's memory"
-        return Finding("memory", "counted, without a default", advice, "problem")
-    return Finding("memory", "counted, with a default" if counted else "not counted")
+        return ProbeResult("memory", "counted, without a default", advice, "problem")
+    return ProbeResult("memory", "counted, with a default" if counted else "not counted")
 
 
-def wckey(config: Mapping[str, str]) -> Finding:
+def wckey(config: Mapping[str, str]) -> ProbeResult:
     enforced = "wckey" in config.get("AccountingStorageEnforce", "").lower()
     if enforced:
-        return Finding("wckey", "required", "set launch.slurm.wckey to one of yours", "problem")
+        return ProbeResult("wckey", "required", "set launch.slurm.wckey to one of yours", "problem")
     tracked = config.get("TrackWCKey", "No").lower() in ("yes", "1")
-    return Finding("wckey", "tracked, not required" if tracked else "not used")
+    return ProbeResult("wckey", "tracked, not required" if tracked else "not used")
 
 
 PROBES = (arrays, job_count, preemption, requeue, kill_wait, memory, wckey)
 
 
-#: Name, availability, time limit, nodes, generic resources.
-FORMAT = "%P|%a|%l|%D|%G"
-GPU = re.compile(r"gpu:(?:([^:(,]+):)?(\d+)")
-
-
-def probe_partitions() -> Iterator[Finding]:
+def probe_partitions() -> Iterator[ProbeResult]:
     """From one call of sinfo."""
     told = ask("sinfo", "--noheader", f"--format={FORMAT}")
     if not told.works:
-        yield Finding("partitions", f"not told: {told.error}", level="note")
+        yield ProbeResult("partitions", f"not told: {told.error}", level="note")
         return
     parts: dict[str, list[list[str]]] = {}
     for line in told.lines:
@@ -139,12 +144,12 @@ def probe_partitions() -> Iterator[Finding]:
         if len(fields) == 5:
             parts.setdefault(fields[0], []).append(fields)
     if not parts:
-        yield Finding("partitions", "none that you may use", "ask for access", "problem")
+        yield ProbeResult("partitions", "none that you may use", "ask for access", "problem")
     for name, lines in parts.items():
         yield _partition(name, lines)
 
 
-def _partition(name: str, lines: list[list[str]]) -> Finding:
+def _partition(name: str, lines: list[list[str]]) -> ProbeResult:
     """A partition; its nodes come a line for each kind of resources."""
     plain, is_default = name.rstrip("*"), name.endswith("*")
     check = f"partition {plain}" + (" (default)" if is_default else "")
@@ -153,10 +158,10 @@ def _partition(name: str, lines: list[list[str]]) -> Finding:
     gpus = list(dict.fromkeys(gpu for line in lines for gpu in _gpus(line[4])))
     found = f"{nodes} node{'s' if nodes != 1 else ''}, {limit}, {', '.join(gpus) or 'no GPUs'}"
     if lines[0][1] != "up":
-        return Finding(check, f"{found}; it is {lines[0][1]}", "no job runs there now", "note")
+        return ProbeResult(check, f"{found}; it is {lines[0][1]}", "no job runs there now", "note")
     chosen = [] if is_default else [f"launch.slurm.partition={plain}"]
     chosen += ["launch.slurm.gpus_per_node=1"] if gpus else []
-    return Finding(check, found, "to use it: " + " ".join(chosen) if chosen else "")
+    return ProbeResult(check, found, "to use it: " + " ".join(chosen) if chosen else "")
 
 
 def _gpus(gres: str) -> Iterator[str]:
@@ -165,23 +170,19 @@ def _gpus(gres: str) -> Iterator[str]:
         yield f"{count} {gpus} ({kind}) a node" if kind else f"{count} {gpus} a node"
 
 
-ASSOCIATION = ("Account", "Partition", "MaxSubmit", "GrpSubmit", "MaxJobs", "QOS")
-QOS = ("Name", "MaxSubmitPU", "MaxJobsPU", "GrpSubmit", "MaxWall")
-
-
-def probe_accounts() -> Iterator[Finding]:
+def probe_accounts() -> Iterator[ProbeResult]:
     """From sacct and sacctmgr, where they answer."""
     yield sacct()
     accounts = _table("associations", ASSOCIATION, "user=" + getpass.getuser())
     if accounts is None:
-        yield Finding("submit limits", "not told (no accounting)", "launch tries and sees")
+        yield ProbeResult("submit limits", "not told (no accounting)", "launch tries and sees")
         return
     if not accounts:
         advice = "ask for one if sbatch refuses, and set launch.slurm.account"
-        yield Finding("account", "none of yours", advice, "note")
+        yield ProbeResult("account", "none of yours", advice, "note")
     names = sorted({row["Account"] for row in accounts})
     if len(names) > 1:
-        yield Finding("account", ", ".join(names), "launch.slurm.account chooses")
+        yield ProbeResult("account", ", ".join(names), "launch.slurm.account chooses")
     for row in accounts:
         yield _limits(f"account {row['Account']}", row, ("MaxSubmit", "GrpSubmit"), "MaxJobs")
     mine = {name for row in accounts for name in row["QOS"].split(",") if name}
@@ -190,17 +191,17 @@ def probe_accounts() -> Iterator[Finding]:
             submits = ("MaxSubmitPU", "GrpSubmit")
             finding = _limits(f"QOS {row['Name']}", row, submits, "MaxJobsPU")
             wall = f", jobs of at most {row['MaxWall']}" if row["MaxWall"] else ""
-            yield Finding(finding.check, finding.found + wall, finding.advice, finding.level)
+            yield ProbeResult(finding.check, finding.found + wall, finding.advice, finding.level)
 
 
-def sacct() -> Finding:
+def sacct() -> ProbeResult:
     told = ask("sacct", "--noheader", "--allocations", "--parsable2", "--format=JobID")
     if told.works:
-        return Finding("sacct", "on", "why jobs were killed is told more exactly")
-    return Finding("sacct", f"off ({told.error or 'it fails'})", "not needed")
+        return ProbeResult("sacct", "on", "why jobs were killed is told more exactly")
+    return ProbeResult("sacct", f"off ({told.error or 'it fails'})", "not needed")
 
 
-def _limits(check: str, row: dict[str, str], submits: tuple[str, ...], running: str) -> Finding:
+def _limits(check: str, row: dict[str, str], submits: tuple[str, ...], running: str) -> ProbeResult:
     most = min((int(row[name]) for name in submits if row[name].isdigit()), default=None)
     found = "any number of jobs" if most is None else f"at most {most} jobs queued"
     if row[running].isdigit():
@@ -208,7 +209,7 @@ def _limits(check: str, row: dict[str, str], submits: tuple[str, ...], running: 
     advice = (
         "" if most is None else "what is over is for a later launch; longer: launch.job_minutes"
     )
-    return Finding(check, found, advice)
+    return ProbeResult(check, found, advice)
 
 
 def _table(what: str, columns: tuple[str, ...], *where: str) -> list[dict[str, str]] | None:

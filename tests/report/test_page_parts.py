@@ -1,0 +1,209 @@
+"""The parts of the page, of a study with tables made by hand: what is shown, where, and why not."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from anynet_study.analyses import ANALYSES
+from anynet_study.report import DrawnFigure
+from anynet_study.report.brushing import brush_data
+from anynet_study.report.page import analysis_block, render, sections
+from anynet_study.report.summary import Summary, count_failures, count_runs
+from anynet_study.study import Options, Study
+
+IDS = [f"m{number}" for number in range(6)]
+ERRORS = pd.DataFrame(
+    {
+        "a": [11.0, 12.0, 13.0, 14.0, 15.0, 16.0],
+        "b": [21.5, 23.0, 22.25, 26.0, 24.0, np.nan],
+    },
+    index=pd.Index(IDS, name="architecture"),
+)
+PAIRS = pd.DataFrame(
+    {
+        "source": ["a"],
+        "target": ["b"],
+        "estimate": [0.81],
+        "low": [0.52],
+        "high": [0.97],
+        "p": [0.012],
+        "p_holm": [0.024],
+        "n": [5],
+    }
+)
+DRIVERS = pd.DataFrame(
+    {
+        "dataset": ["a", "b"] * 2,
+        "parameter": ["cumulative depth"] * 2 + ["cumulative width"] * 2,
+        "estimate": [0.11, 0.22, 0.33, 0.44],
+        "low": [0.01, 0.02, 0.03, 0.04],
+        "high": [0.51, 0.52, 0.53, 0.54],
+        "n": [6, 5, 6, 5],
+    }
+)
+POPULATION = pd.DataFrame({"architecture": IDS, "d1": range(1, 7), "d2": 10, "w1": 8, "w2": 16})
+NO_ROLES = "no source dataset with targets is known"
+
+
+@pytest.fixture
+def study() -> Study:
+    readers = {"errors": ERRORS, "metrics": {"a": "top1"}, "architectures": POPULATION}
+    made = Study(
+        "s",
+        {name: (lambda value=value: value) for name, value in readers.items()},
+        Options(method="kendall", level=0.9, resamples=1234, seed=7),
+        ANALYSES,
+    )
+    made.tables = {"correlations": PAIRS, "drivers": DRIVERS}
+    for table in made.tables.values():
+        table.attrs = {"method": "kendall", "level": 0.9}
+    made.left_out = {"match": NO_ROLES, "proxies": NO_ROLES, "noise": "too few"}
+    return made
+
+
+def summary(**given: object) -> Summary:
+    datasets = pd.DataFrame({"dataset": ["a", "b"], "role": "extra", "base": ["a", "b"]})
+    datasets = datasets.assign(classes=10, train_images=100, test_images=50, metric="top1")
+    datasets = datasets.assign(epochs=5, chance=90.0)
+    runs = pd.DataFrame({"dataset": ["a", "b"], "completed": [6, 5]})
+    failures = pd.DataFrame({"dataset": ["b"], "kind": ["oom"], "message": ["out"], "runs": [1]})
+    facts: dict[str, object] = {
+        **{"name": "s", "question": "Why?", "architectures": 6, "datasets": datasets},
+        **{"runs": runs, "failures": failures, "exclusions": pd.DataFrame(), "problems": []},
+        **{"planned": 14, "recorded": 12, "failed": 1, "compute": "3 h"},
+        **{"sampling": {"seed": "7"}, "versions": {"torch": "2.0"}, "sweep": "", "created": "now"},
+    }
+    return Summary(**(facts | given))  # type: ignore[arg-type]
+
+
+def figure(name: str, left_out: str = "") -> DrawnFigure:
+    return DrawnFigure(name, f"Title of {name}", f"Caption of {name}", {}, 3.5, left_out)
+
+
+def test_an_open_table_comes_before_and_a_folded_one_after_the_figures(study: Study) -> None:
+    drawn = {"depth": figure("depth"), "heatmap": figure("heatmap")}
+    block = analysis_block(study, ANALYSES["drivers"], drawn)
+    assert block.folded is None
+    assert block.table.rows[1][:3] == ["b", "cumulative depth", "0.22 [0.02, 0.52]"]
+    assert "τ" in block.table.headings
+    assert [shown.name for shown in block.figures] == ["depth"]
+    block = analysis_block(study, ANALYSES["correlations"], drawn)
+    assert block.table is None
+    assert block.folded.rows == [["a", "b", "0.81 [0.52, 0.97]", "0.012", "0.024", "5"]]
+    assert block.file == "tables/correlations.csv"
+    assert block.caption == ANALYSES["correlations"].caption
+    assert block.note == ANALYSES["correlations"].note
+
+
+def test_what_is_expected_and_absent_is_told_of(study: Study) -> None:
+    drawn = {"source": figure("source", "no targets"), "matched": figure("matched")}
+    block = analysis_block(study, ANALYSES["match"], drawn)
+    assert block.table is None
+    assert len(block.absent) == 2
+    assert block.absent[0].startswith("No ")
+    assert block.absent[0].endswith(f": {NO_ROLES}.")
+    assert block.absent[1].endswith(": no targets.")
+    assert [shown.name for shown in block.figures] == ["matched"]
+    unexpected = analysis_block(study, ANALYSES["regret"], {"regret": figure("regret", "too few")})
+    assert unexpected.is_empty
+
+
+def test_sections_are_in_order_and_empty_ones_left_out(study: Study) -> None:
+    made = sections(study, summary(), {"depth": figure("depth")})
+    assert [section.id for section in made] == [
+        *("proxies", "pairs", "drivers", "explore", "noise", "training", "population"),
+        *("datasets", "left-out", "provenance"),
+    ]
+    by_id = {section.id: section for section in made}
+    assert by_id["population"].blocks[0].table.rows == [["seed", "7"]]
+    assert by_id["datasets"].blocks[1].table.rows[1][1:3] == ["21.50", "22.25"]
+    study.tables["others"] = pd.DataFrame({"target": ["b"], "rho_source": [0.5], "n": [5]})
+    with_transfer = [section.id for section in sections(study, summary(), {})]
+    assert with_transfer[6:8] == ["transfer", "population"]
+
+
+def test_what_was_left_out_is_counted_and_explained(study: Study) -> None:
+    left_out = sections(study, summary(problems=["a.arrow: torn"]), {})[-2]
+    first, failures, analyses, journals = left_out.blocks
+    assert first.absent == ["2 of 14 planned runs are not recorded yet."]
+    assert first.table.rows == [["a", "6"], ["b", "5"]]
+    assert failures.heading == "Why runs failed"
+    assert failures.table.rows == [["b", "oom", "out", "1"]]
+    assert analyses.items == [f"match, proxies: {NO_ROLES}", "noise: too few"]
+    assert journals.items == ["a.arrow: torn"]
+    study.left_out = {}
+    whole = summary(recorded=14, failures=pd.DataFrame(), failed=0)
+    runs, nothing = sections(study, whole, {})[-2].blocks
+    assert runs.absent == []
+    assert nothing.text == "Nothing else: no run failed, and no analysis had a gap."
+
+
+def test_the_page_says_how_it_was_computed(study: Study, tmp_path: Path) -> None:
+    svg = tmp_path / "depth.svg"
+    svg.write_text("<svg/>")
+    drawn = DrawnFigure("depth", "Depth", "What it shows.", {"svg": svg}, 3.5)
+    page = " ".join(render(study, summary(sweep="name: s"), {"depth": drawn}).split())
+    assert "τ is Kendall&#39;s rank correlation of test errors (equal errors share" in page
+    assert "brackets are 90% intervals, from 1,234 bootstrap resamples" in page
+    assert "Intervals: seed 7." in page
+    assert "6 architectures, 2 datasets, 12 of 14 planned runs recorded, 1 failed, 3 h" in page
+    assert "not drawn with equal probability" not in page
+    assert "<figcaption><b>Depth.</b> What it shows. Files: figures/depth.png" in page
+    assert 'src="data:image/svg+xml;base64,PHN2Zy8+" width="420"' in page
+    assert "<summary>The sweep</summary><pre>name: s</pre>" in page
+    # A heading for each section, in the order of the navigation.
+    places = [page.index(f'<section id="{name}">') for name in ("pairs", "drivers", "left-out")]
+    assert places == sorted(places)
+
+
+def test_linked_panels_have_the_errors_and_their_correlations(study: Study) -> None:
+    data = brush_data(study)
+    assert data["architectures"] == IDS
+    a, b, depth, width = data["columns"]
+    assert a["values"] == [11, 12, 13, 14, 15, 16]
+    assert b["values"] == [21.5, 23, 22.25, 26, 24, None]
+    assert (a["label"], b["label"]) == ("top-1 error on a (%)", "error on b (%)")
+    assert (a["error"], depth["error"]) == (True, False)
+    assert depth["values"] == [11, 12, 13, 14, 15, 16]
+    assert width["values"] == [24] * 6
+    pairs, deep, wide = data["groups"]
+    blank = "\N{NO-BREAK SPACE}"
+    note = f"{blank}={blank}".join(["{}", "{}", "{}"])
+    assert pairs["panels"] == [
+        {"x": 0, "y": 1, "note": note.format("τ", "0.81 [0.52, 0.97], n", "5")}
+    ]
+    assert deep["title"] == "Errors against cumulative depth"
+    assert [(panel["x"], panel["y"]) for panel in deep["panels"]] == [(2, 0), (2, 1)]
+    assert deep["panels"][1]["note"] == note.format("τ", "0.22 [0.02, 0.52], n", "5")
+    assert wide["panels"][0]["note"] == note.format("τ", "0.33 [0.03, 0.53], n", "6")
+
+
+def test_a_column_far_off_has_a_limit() -> None:
+    errors = pd.DataFrame({"a": [*np.linspace(10, 20, 30), 90.0]}).rename(index="m{}".format)
+    made = Study("s", {"errors": lambda: errors, "metrics": dict}, Options(), ANALYSES)
+    assert brush_data(made)["columns"][0]["limit"] == 20
+
+
+def test_runs_are_counted_by_status() -> None:
+    runs = pd.DataFrame(
+        {
+            "dataset": ["a", "a", "a", "b", "b", "b"],
+            "status": ["completed", "failed", "failed", "diverged", "completed", "failed"],
+            "failure_kind": ["", "oom", "oom", "", "", "data"],
+            "message": ["", "first", "second", "", "", "torn"],
+        }
+    )
+    counts = count_runs(runs, ERRORS)
+    assert counts.to_dict("list") == {
+        "dataset": ["a", "b"],
+        "completed": [1, 1],
+        "diverged": [0, 1],
+        "failed": [2, 1],
+        "architectures without an error": [0, 1],
+    }
+    assert count_failures(runs).to_numpy().tolist() == [
+        ["a", "oom", "first", 2],
+        ["b", "data", "torn", 1],
+    ]
