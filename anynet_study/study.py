@@ -37,6 +37,9 @@ ONE_RECIPE = "all runs have the same recipe"
 NO_TEST_SETS = "no runs were evaluated on further test sets"
 NO_PREDICTIONS = "predictions are only in a results store"
 
+#: Panels that a figure has room for.
+MOST_PANELS = 48
+
 Replicates = Literal["mean", "first"]
 
 
@@ -108,6 +111,7 @@ class Predicted:
 
 #: What analyses are of: a loaded study, or design spaces that are compared.
 S = TypeVar("S", bound="Analysed")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +129,8 @@ class StudyFigure(Generic[S]):
     data: Callable[[S], pd.DataFrame] | None = None
     #: A column of the analysis' table without a number in which there is nothing to draw.
     column: str = ""
+    #: A column of the data that has a panel for each of its values.
+    panels: str = ""
     #: Further tables that it draws on.
     needs: tuple[str, ...] = ()
     #: Whether a page says why it is absent.
@@ -230,7 +236,10 @@ class Analysed:
         for need in analysis.needs:
             getattr(self, need)
         check_known(table, figure.column)
-        return table if figure.data is None else figure.data(self)
+        data = table if figure.data is None else figure.data(self)
+        if figure.panels:
+            check_room(data[figure.panels].nunique(), MOST_PANELS, f"{figure.panels}s")
+        return data
 
     def caption(self, name: str) -> str:
         """What a figure shows, with the level and the coefficient that its table has."""
@@ -275,11 +284,31 @@ class Analysed:
         return table
 
 
+def check_room(count: int, most: int = MOST_PANELS, what: str = "datasets") -> None:
+    """Raise UserError for more panels, rows or columns than a figure has room for."""
+    if count > most:
+        raise UserError(f"{count} {what} are more than the {most} that fit a figure")
+
+
 def check_known(table: pd.DataFrame, column: str = "estimate") -> None:
     """Raise UserError for a column without any number."""
     if column in table and table[column].isna().all():
         what = "correlation" if column == "estimate" else column
         raise UserError(f"every {what} is undefined: too few, or constant, errors")
+
+
+class Known(Generic[T]):
+    """A property of a study that is read once; without a `default`, UserError with the reason."""
+
+    def __init__(self, reason: str = "", default: T | None = None) -> None:
+        self.reason, self.default = reason, default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, study: "Study", owner: type | None = None) -> T:
+        found = study.read(self.name, self.reason)
+        return self.default if found is None and self.default is not None else found
 
 
 class Study(Analysed):
@@ -319,15 +348,15 @@ class Study(Analysed):
             return getattr(self, name)
         return None
 
-    @property
-    def errors(self) -> pd.DataFrame:
-        """Architectures x datasets, percent, NaN = missing."""
-        return self._get("errors", "no run has an error")
+    #: Architectures x datasets, percent, NaN = missing.
+    errors = Known[pd.DataFrame]("no run has an error")
+    #: Source, family and targets.
+    roles = Known[Roles](NO_ROLES)
 
     @property
     def architectures(self) -> pd.DataFrame:
         """What is known of each architecture: `architecture`, and d1, w1, ..., flops or such."""
-        table: pd.DataFrame = self._get("architectures", NO_POPULATION)
+        table: pd.DataFrame = self.read("architectures", NO_POPULATION)
         if self.options.unweighted:
             return table.drop(columns="weight", errors="ignore")
         return table
@@ -361,15 +390,9 @@ class Study(Analysed):
         return self.options.correlating | {"weights": self.weights}
 
     @property
-    def roles(self) -> Roles:
-        """Source, family and targets."""
-        roles: Roles = self._get("roles", NO_ROLES)
-        return roles
-
-    @property
     def replicates(self) -> pd.DataFrame:
         """Long: architecture, dataset, replicate, error; some architecture was trained twice."""
-        table: pd.DataFrame = self._get("replicates", NO_STORE_REPLICATES)
+        table: pd.DataFrame = self.read("replicates", NO_STORE_REPLICATES)
         if not table.duplicated(["architecture", "dataset"]).any():
             raise UserError(NO_REPLICATES)
         return table
@@ -377,44 +400,31 @@ class Study(Analysed):
     @property
     def curves(self) -> pd.DataFrame:
         """Long: dataset, architecture, epoch, error; of the first replicates, on test images."""
-        table: pd.DataFrame = self._get("curves", NO_CURVES)
+        table: pd.DataFrame = self.read("curves", NO_CURVES)
         if not table["error"].notna().any():
             raise UserError(NO_CURVES)
         return table
 
-    @property
-    def datasets(self) -> pd.DataFrame:
-        """As `ResultStore.datasets()`."""
-        return self._get("datasets", "datasets are described only in a results store")
-
-    @property
-    def metrics(self) -> dict[str, str]:
-        """Of each dataset, such as "top1"; none where they are not known."""
-        return self._get("metrics") or {}
-
-    @property
-    def training_errors(self) -> pd.DataFrame:
-        """Architectures x datasets: top-1 error on the training images in the last epoch."""
-        return self._get("training_errors", "no training errors are stored")
-
-    @property
-    def costs(self) -> dict[str, float]:
-        """Mean seconds of a run on each dataset, where they were measured."""
-        costs: dict[str, float] = self._get("costs") or {}
-        return costs
-
-    @property
-    def recipes(self) -> dict[str, pd.DataFrame]:
-        """Errors under the other recipes, by name."""
-        recipes: dict[str, pd.DataFrame] = self._get("recipes", ONE_RECIPE)
-        return recipes
-
-    @property
-    def by_metric(self) -> dict[str, pd.DataFrame]:
-        """Errors on "top1" and "top5", of the datasets for which both are known."""
-        reason = "top-5 errors on datasets of more than five classes are not known"
-        tables: dict[str, pd.DataFrame] = self._get("by_metric", reason)
-        return tables
+    #: As `ResultStore.datasets()`.
+    datasets = Known[pd.DataFrame]("datasets are described only in a results store")
+    #: Architectures x datasets: top-1 error on the training images in the last epoch.
+    training_errors = Known[pd.DataFrame]("no training errors are stored")
+    #: Errors under the other recipes, by name.
+    recipes = Known[dict[str, pd.DataFrame]](ONE_RECIPE)
+    #: Errors on "top1" and "top5", of the datasets for which both are known.
+    by_metric = Known[dict[str, pd.DataFrame]](
+        "top-5 errors on datasets of more than five classes are not known"
+    )
+    #: (dataset, test set, architectures) -> what those took its images for.
+    predicted = Known[Callable[[str, str, list[str]], Predicted]](NO_PREDICTIONS)
+    #: Of each dataset, such as "top1"; none where they are not known.
+    metrics = Known[dict[str, str]](default={})
+    #: Mean seconds of a run on each dataset, where they were measured.
+    costs = Known[dict[str, float]](default={})
+    #: Of a dataset, its test sets' numbers of images, where they are known.
+    images = Known[dict[str, dict[str, int]]](default={})
+    #: Of a dataset, the test sets in which networks chose among fewer classes: how many.
+    choices = Known[dict[str, dict[str, int]]](default={})
 
     @property
     def test_sets(self) -> dict[str, pd.DataFrame]:
@@ -422,9 +432,9 @@ class Study(Analysed):
 
         In a table of errors, targets with as many classes as the source are its test sets.
         """
-        found: dict[str, pd.DataFrame] | None = self._get("test_sets")
-        roles: Roles | None = self._get("roles")
-        if not found and roles is not None and self._get("datasets") is None:
+        found: dict[str, pd.DataFrame] | None = self.read("test_sets")
+        roles: Roles | None = self.read("roles")
+        if not found and roles is not None and self.read("datasets") is None:
             classes = roles.family[roles.source]
             same = [name for name, count in roles.targets.items() if count == classes]
             if same and set(same) <= set(self.errors):
@@ -439,28 +449,10 @@ class Study(Analysed):
         """As `test_sets`, the accuracies in percent."""
         return {name: 100 - errors for name, errors in self.test_sets.items()}
 
-    @property
-    def images(self) -> dict[str, dict[str, int]]:
-        """Of a dataset, its test sets' numbers of images, where they are known."""
-        return self._get("images") or {}
-
-    @property
-    def choices(self) -> dict[str, dict[str, int]]:
-        """Of a dataset, the test sets in which networks chose among fewer classes: how many."""
-        return self._get("choices") or {}
-
-    @property
-    def predicted(self) -> Callable[[str, str, list[str]], Predicted]:
-        """(dataset, test set, architectures) -> what those took its images for."""
-        predicted: Callable[[str, str, list[str]], Predicted] = self._get(
-            "predicted", NO_PREDICTIONS
-        )
-        return predicted
-
     def read_all(self) -> None:
         """Read all properties now, before the store is closed or processes part."""
         for name in self._readers:
-            self._get(name)
+            self.read(name)
 
     def best(self, dataset: str, count: int) -> list[str]:
         """The architectures of the lowest errors on a dataset, the best first."""
@@ -489,7 +481,7 @@ class Study(Analysed):
         )
         return f"<table><caption>Study {html.escape(self.name)}</caption>{rows}</table>"
 
-    def _get(self, name: str, reason: str = "") -> Any:
+    def read(self, name: str, reason: str = "") -> Any:
         """What a reader reads, once; with a reason UserError where there is nothing of it."""
         if name not in self._read:
             self._read[name] = self._readers[name]() if name in self._readers else None

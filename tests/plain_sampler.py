@@ -166,7 +166,7 @@ def _anynet(space: DesignSpace, drawn: Sequence[Any]) -> Architecture | None:
         values[name] = values[name][:1] * count
     d, w, b, g = values.values()
     if space.skeleton.block == "bottleneck":
-        w, g = zip(*map(realise, w, b, g), strict=True)
+        w, g = zip(*map(make_compatible, w, b, g), strict=True)
     else:
         b, g = [1] * count, w
     final = dict(zip(names, (d, w, b, g), strict=True))
@@ -176,7 +176,7 @@ def _anynet(space: DesignSpace, drawn: Sequence[Any]) -> Architecture | None:
     return _architecture(space, d, w, b, g)
 
 
-def realise(w: int, b: int, g: int) -> tuple[int, int]:
+def make_compatible(w: int, b: int, g: int) -> tuple[int, int]:
     """The width and group width that are built."""
     v = w // b
     g = min(g, v)
@@ -189,7 +189,7 @@ def _regnet(space: DesignSpace, drawn: Sequence[Any]) -> Architecture | None:
     widths = sorted(set(per_block))
     if len(widths) != len(space.skeleton.strides) or widths[-1] > WIDEST:
         return None
-    w, groups = zip(*(realise(one, b, g) for one in widths), strict=True)
+    w, groups = zip(*(make_compatible(one, b, g) for one in widths), strict=True)
     return _architecture(space, [per_block.count(one) for one in widths], w, [b] * len(w), groups)
 
 

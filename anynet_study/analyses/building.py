@@ -6,14 +6,14 @@ import pandas as pd
 
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
+from anynet_study.study import check_room
 
 #: Tables by what tells them apart, each made when it is its turn.
 Parts = dict[tuple[str, ...], Callable[[], pd.DataFrame]]
 
-#: Datasets, or panels, that a figure has room for.
+#: Datasets that a figure has room for.
 MOST_IN_MATRIX = 20
 MOST_IN_HEATMAP = 60
-MOST_PANELS = 48
 #: How points of the best and worst are marked; {of} is where they are the best.
 MARKED = (
     "{{rho}}: {{correlation}}, with its {{level}} bootstrap interval. Orange triangles: the ten "
@@ -52,12 +52,6 @@ def stacked(
     table = table.fillna({"note": ""}) if "note" in table else table
     table.attrs = attrs
     return table
-
-
-def check_room(count: int, most: int = MOST_PANELS, what: str = "datasets") -> None:
-    """Raise UserError for more panels, rows or columns than a figure has room for."""
-    if count > most:
-        raise UserError(f"{count} {what} are more than the {most} that fit a figure")
 
 
 def drawable_errors(errors: pd.DataFrame) -> pd.DataFrame:

@@ -9,14 +9,12 @@ from anynet_study import apr, plots
 from anynet_study.analyses.building import (
     MOST_IN_HEATMAP,
     MOST_IN_MATRIX,
-    MOST_PANELS,
     Parts,
-    check_room,
     stacked,
 )
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
-from anynet_study.study import Analysis, Study, StudyFigure
+from anynet_study.study import Analysis, Study, StudyFigure, check_room
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -169,7 +167,6 @@ def widths_of(study: Study, source: str, target: str) -> pd.DataFrame:
 def drawn_widths(study: Study) -> pd.DataFrame:
     """Of the targets that have a width."""
     known = study.table("widths").dropna(subset="width")
-    check_room(known["target"].nunique(), MOST_PANELS, "targets")
     if known["n"].nunique() < 2:
         raise UserError(f"{known['n'].max()} architectures have no smaller parts to compare")
     return known
@@ -196,6 +193,7 @@ WIDTHS = Analysis[Study](
             draw=draw_widths,
             data=drawn_widths,
             column="width",
+            panels="target",
         ),
     ),
     section="proxies",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from anynet_study import apr, plots
-from anynet_study.analyses.building import MARKED, check_room, drawable_errors, listed, some
+from anynet_study.analyses.building import MARKED, drawable_errors, listed, some
 from anynet_study.errors import UserError
 from anynet_study.study import Analysis, Study, StudyFigure
 
@@ -155,7 +155,6 @@ def draw_importance(study: Study, table: pd.DataFrame) -> "Figure":
     """A panel for each dataset."""
     if table["importance"].isna().all():
         raise UserError("there are too few architectures for a forest")
-    check_room(table["dataset"].nunique())
     return plots.importance_grid(table)
 
 
@@ -172,6 +171,7 @@ IMPORTANCE = Analysis[Study](
             caption="How much worse a forest predicts the errors of architectures that it has not "
             "seen when one parameter is shuffled, as a share of their variance.",
             draw=draw_importance,
+            panels="dataset",
         ),
     ),
     section="drivers",
@@ -183,12 +183,6 @@ IMPORTANCE = Analysis[Study](
 def training_drivers(study: Study) -> pd.DataFrame:
     """Do deeper or wider architectures fit the training images better?"""
     return apr.drivers(study.training_errors, study.population, **study.weighted)
-
-
-def fitting(study: Study) -> pd.DataFrame:
-    """Training errors against cumulative depth."""
-    check_room(study.training_errors.shape[1])
-    return plots.driver_data(study.training_errors, study.population, "cumulative depth")
 
 
 TRAINING_DRIVERS = Analysis[Study](
@@ -209,7 +203,10 @@ TRAINING_DRIVERS = Analysis[Study](
                 "cumulative depth",
                 study.table("training-drivers"),
             ),
-            data=fitting,
+            data=lambda study: plots.driver_data(
+                study.training_errors, study.population, "cumulative depth"
+            ),
+            panels="dataset",
         ),
     ),
     section="drivers",

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from anynet_study import apr, plots
-from anynet_study.analyses.building import check_room, some
+from anynet_study.analyses.building import some
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
-from anynet_study.study import NO_REPLICATES, Analysis, Study, StudyFigure
+from anynet_study.study import NO_REPLICATES, Analysis, Study, StudyFigure, check_room
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

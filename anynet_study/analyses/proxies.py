@@ -9,8 +9,6 @@ import pandas as pd
 from anynet_study import apr, plots
 from anynet_study.analyses.building import (
     MARKED,
-    MOST_PANELS,
-    check_room,
     in_resamples,
     listed,
     some,
@@ -18,7 +16,7 @@ from anynet_study.analyses.building import (
 )
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
-from anynet_study.study import Analysis, Study, StudyFigure, check_known
+from anynet_study.study import MOST_PANELS, Analysis, Study, StudyFigure, check_known, check_room
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -230,12 +228,6 @@ def best_proxy(rows: pd.DataFrame) -> str:
     )
 
 
-def draw_proxies(study: Study, table: pd.DataFrame) -> "Figure":
-    """A row for each target and proxy."""
-    check_room(len(study.roles.targets), MOST_PANELS, "targets")
-    return plots.proxy_chart(table, study.roles.family)
-
-
 PROXIES = Analysis[Study](
     name="proxies",
     title="Proxies for each target, the best first",
@@ -249,8 +241,9 @@ PROXIES = Analysis[Study](
             caption="{correlation} of each target's errors with those on each member of the "
             "source's family. Bars: {level} bootstrap intervals, over the same architectures for "
             "all members.",
-            draw=draw_proxies,
+            draw=lambda study, table: plots.proxy_chart(table, study.roles.family),
             column="estimate",
+            panels="target",
             expected=True,
         ),
         scatter(
@@ -299,12 +292,6 @@ def price(regret: pd.DataFrame, source: str) -> list[str]:
     return said
 
 
-def draw_regret(study: Study, table: pd.DataFrame) -> "Figure":
-    """A panel for each target."""
-    check_room(len(study.roles.targets), MOST_PANELS, "targets")
-    return plots.regret_grid(table, study.roles.family)
-
-
 REGRET = Analysis[Study](
     name="regret",
     title="Error on the target paid for choosing by a proxy, in points [range over random halves]",
@@ -318,8 +305,9 @@ REGRET = Analysis[Study](
             caption="The error on each target of the best of the k architectures that are best on "
             "a proxy, in points above the best of all. Bars: ranges over random halves of the "
             "architectures; dashed: k architectures at random.",
-            draw=draw_regret,
+            draw=lambda study, table: plots.regret_grid(table, study.roles.family),
             column="regret",
+            panels="target",
         ),
     ),
     say=lambda study, table: price(table, study.roles.source),
@@ -343,12 +331,6 @@ def costs(study: Study) -> pd.DataFrame:
     return apr.proxy_costs(study.errors, study.roles, members, **study.weighted)
 
 
-def draw_costs(study: Study, table: pd.DataFrame) -> "Figure":
-    """A panel for each target."""
-    check_room(len(study.roles.targets), MOST_PANELS, "targets")
-    return plots.cost_grid(table, "seconds a run", study.roles.family)
-
-
 COSTS = Analysis[Study](
     name="costs",
     title="Proxies: correlation with the target against the cost of a run",
@@ -362,8 +344,9 @@ COSTS = Analysis[Study](
             title="Cost of the proxies",
             caption="{correlation} with each target against the mean seconds of a run on the "
             "proxy. Those on the line are better than all that are cheaper.",
-            draw=draw_costs,
+            draw=lambda study, table: plots.cost_grid(table, "seconds a run", study.roles.family),
             column="estimate",
+            panels="target",
         ),
     ),
     section="proxies",

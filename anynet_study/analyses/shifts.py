@@ -9,15 +9,13 @@ import pandas as pd
 
 from anynet_study import apr, plots
 from anynet_study.analyses.building import (
-    MOST_PANELS,
     Parts,
-    check_room,
     stacked,
     with_interval,
 )
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
-from anynet_study.study import Analysis, Study, StudyFigure
+from anynet_study.study import MOST_PANELS, Analysis, Study, StudyFigure, check_room
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,9 +9,7 @@ import pandas as pd
 
 from anynet_study import apr, plots
 from anynet_study.analyses.building import (
-    MOST_PANELS,
     Parts,
-    check_room,
     listed,
     some,
     stacked,
@@ -34,12 +32,6 @@ CHANGE = {"estimate": "correlation", "mean_before": "mean before", "mean_after":
 Versions = tuple[pd.DataFrame, pd.DataFrame, tuple[str, str]]
 
 
-def drawn_curves(study: Study) -> pd.DataFrame:
-    """Quantiles over the runs after every epoch."""
-    check_room(study.curves["dataset"].nunique())
-    return plots.curve_data(study.curves)
-
-
 CURVES = Analysis[Study](
     name="curves",
     title="Test error by epoch",
@@ -52,7 +44,8 @@ CURVES = Analysis[Study](
             caption="Test error after every epoch: median over the architectures, the band that "
             "holds 80% of them, and up to 30 single runs, evenly spread from best to worst.",
             draw=lambda study, _: plots.curve_grid(study.curves, study.metrics),
-            data=drawn_curves,
+            data=lambda study: plots.curve_data(study.curves),
+            panels="dataset",
             expected=True,
         ),
     ),
@@ -72,7 +65,6 @@ def drawn_duration(study: Study) -> pd.DataFrame:
     table = study.table("duration")
     if table["epochs"].max() < 2:
         raise UserError("one epoch has no curve")
-    check_room(table["dataset"].nunique())
     return table
 
 
@@ -90,6 +82,7 @@ DURATION = Analysis[Study](
             "marked: the first epoch from which on it is high enough.",
             draw=lambda study, table: plots.duration_grid(table, study.table("budget")),
             data=drawn_duration,
+            panels="dataset",
             column="estimate",
             needs=("budget",),
         ),
@@ -176,9 +169,7 @@ def first_recipe(study: Study, table: pd.DataFrame) -> Versions:
 
 def of_first_recipe(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of the first recipe."""
-    rows = table[table["recipe"] == table["recipe"].iloc[0]]
-    check_room(len(rows))
-    return rows
+    return table[table["recipe"] == table["recipe"].iloc[0]]
 
 
 def drawn_recipes(study: Study) -> pd.DataFrame:
@@ -208,6 +199,7 @@ RECIPES = Analysis[Study](
             caption="Errors under another recipe against those under the main one.",
             draw=draw_recipes,
             data=drawn_recipes,
+            panels="dataset",
         ),
     ),
     say=lambda study, table: other_recipes(table),
@@ -261,6 +253,7 @@ SOURCE_BY_RECIPE = Analysis[Study](
             "from pretrained weights, against those on the source under the main one.",
             draw=draw_by_recipe,
             data=drawn_by_recipe,
+            panels="dataset",
             column="source_after",
         ),
     ),
@@ -280,7 +273,6 @@ def metrics(study: Study) -> pd.DataFrame:
 def drawn_metrics(study: Study) -> pd.DataFrame:
     """Both errors of each architecture."""
     datasets = list(study.table("metrics")["dataset"])
-    check_room(len(datasets))
     return plots.agreement_data(study.by_metric["top1"], study.by_metric["top5"], datasets)
 
 
@@ -303,6 +295,7 @@ METRICS = Analysis[Study](
             caption="Top-5 against top-1 errors.",
             draw=draw_metrics,
             data=drawn_metrics,
+            panels="dataset",
         ),
     ),
     section="training",
@@ -359,9 +352,7 @@ def drawn_versions(study: Study) -> pd.DataFrame:
     """Correlations with the source and its first pair of smaller versions."""
     table = study.table("class-or-size").dropna(subset="rho_source")
     names = ["fewer_images", "fewer_classes"]
-    rows = table[(table[names] == tuple(table[names].iloc[0])).all(axis=1)]
-    check_room(rows["target"].nunique(), MOST_PANELS, "targets")
-    return rows
+    return table[(table[names] == tuple(table[names].iloc[0])).all(axis=1)]
 
 
 def draw_versions(study: Study, rows: pd.DataFrame) -> "Figure":
@@ -386,6 +377,7 @@ CLASS_OR_SIZE = Analysis[Study](
             "images and of fewer classes, with {level} bootstrap intervals.",
             draw=draw_versions,
             data=drawn_versions,
+            panels="target",
             column="rho_source",
         ),
     ),

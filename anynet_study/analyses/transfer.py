@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from anynet_study import apr, plots
-from anynet_study.analyses.building import MOST_PANELS, check_room
 from anynet_study.errors import UserError
 from anynet_study.plots.style import SERIES
-from anynet_study.study import Analysis, Study, StudyFigure
+from anynet_study.study import MOST_PANELS, Analysis, Study, StudyFigure, check_room
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

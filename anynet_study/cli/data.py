@@ -35,25 +35,27 @@ def add(
     ],
     size: Annotated[
         int | None,
-        typer.Option(help="Height and width in pixels. Default: the study's, if NAME is its."),
+        typer.Option(
+            help="Height and width in pixels. Default: the study's, if NAME is one of its datasets."
+        ),
     ] = None,
     resize: Annotated[
         int | None,
-        typer.Option(help="Scale the shorter side to so many pixels. Default: SIZE."),
+        typer.Option(help="Scale the shorter side to this many pixels. Default: SIZE."),
     ] = None,
     store: Annotated[
         Literal["auto", "raw", "jpeg"],
         typer.Option(help="Keep images as raw pixels or as jpeg files; auto: raw up to 100 GB."),
     ] = "auto",
     test_share: Annotated[
-        float, typer.Option(help="Share of each class held out where there is no test split.")
+        float, typer.Option(help="Share of each class that is held out if there is no test split.")
     ] = 0.2,
     seed: Annotated[int, typer.Option(help="Seed of the held-out split and of limits.")] = 0,
     max_broken: Annotated[
         float, typer.Option(help="Share of unreadable images that is tolerated.")
     ] = 0.01,
     limit_per_class: Annotated[
-        int | None, typer.Option(help="At most so many images of each class of each split.")
+        int | None, typer.Option(help="At most this many images of each class of each split.")
     ] = None,
     fraction: Annotated[
         float | None, typer.Option(help="Take this share of each class of each split.")
@@ -66,19 +68,20 @@ def add(
         str | None, typer.Option(help="Read it as this layout, such as class-folders.")
     ] = None,
     labels: Annotated[
-        str | None, typer.Option(metavar="KIND", help="Of CIFAR-100: fine (default) or coarse.")
+        str | None, typer.Option(metavar="KIND", help="For CIFAR-100: fine (default) or coarse.")
     ] = None,
     test_part: Annotated[
-        str | None, typer.Option(help="Of CCT-20: cis_test or trans_test; of CIFAR-10.1: v4, v6.")
+        str | None, typer.Option(help="For CCT-20: cis_test or trans_test; for CIFAR-10.1: v4, v6.")
     ] = None,
     patch_size: Annotated[
-        int | None, typer.Option(help="Of MLC's photos: pixels cut out around a point.")
+        int | None, typer.Option(help="For MLC's photos: pixels cut out around a point.")
     ] = None,
     classes_of: Annotated[
-        str | None, typer.Option(help="Of ImageNetV2, ObjectNet: the dataset that numbers classes.")
+        str | None,
+        typer.Option(help="For ImageNetV2, ObjectNet: whose numbers the classes have."),
     ] = None,
     table: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The table of images, where it is not plain.")
+        str | None, typer.Option(metavar="FILE", help="The table of images, if it is not obvious.")
     ] = None,
     image_column: Annotated[
         str | None, typer.Option(metavar="NAME", help="Its column of paths or names of images.")
@@ -95,15 +98,15 @@ def add(
 
     The layout is recognised: those of `anynet-study data list`, split/class/image,
     class/image, a table (CSV) with paths and classes, and zip and tar archives of any of these.
-    What was taken is said, and --layout takes another.
+    The command says which it took; --layout takes another.
 
     Images are resized, the shorter side to SIZE (or --resize), and cut to their centre, SIZE x
-    SIZE. Unreadable ones are left out and listed. What is interrupted goes on where it was when
-    the same command is run again. Which image is where is written to split.csv: with it, others
+    SIZE. Unreadable ones are left out and listed. If the command is interrupted, run it again: it
+    goes on where it was. The file split.csv says which image is in which split: with it, others
     make the same split.
 
-    What a file holds counts, not its name: PNG, CMYK and grey are read, transparency is laid over
-    white, 16 bits are scaled to 8, and EXIF rotation is applied.
+    The content of a file counts, not its name: PNG, CMYK and grey images are read, transparency is
+    laid over white, 16 bits are scaled to 8, and EXIF rotation is applied.
 
     \b
     Examples:
@@ -146,10 +149,10 @@ def add(
 
 @data_app.command(name="list")
 def list_datasets(as_json: Json = False) -> None:
-    """List datasets: what is there, where to get what is missing.
+    """List datasets: which are there, and where to get those that are missing.
 
-    Those of the study and for transfer, and test sets for networks trained on ImageNet or
-    CIFAR-10. MB are those on the disk, of a missing one those that its pixels will take.
+    They are those of the study, those for transfer, and test sets for networks trained on ImageNet
+    or CIFAR-10. MB is the space on the disk; for a missing dataset, what its pixels will take.
 
     \b
     Example:

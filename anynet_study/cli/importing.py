@@ -29,10 +29,12 @@ def import_(
         ),
     ] = None,
     accuracy: Annotated[
-        bool | None, typer.Option("--accuracy/--error", help="What the values are.")
+        bool | None,
+        typer.Option("--accuracy/--error", help="Which of both the values are."),
     ] = None,
     fraction: Annotated[
-        bool | None, typer.Option("--fraction/--percent", help="Whether they are 0 to 1 or to 100.")
+        bool | None,
+        typer.Option("--fraction/--percent", help="Whether values are 0 to 1, or to 100."),
     ] = None,
     columns: Annotated[
         list[str] | None,
@@ -42,10 +44,10 @@ def import_(
     ] = None,
     describe: Annotated[str, typer.Option(help="Columns that describe the models.")] = "",
     ignore: Annotated[str, typer.Option(help="Columns to leave out.")] = "",
-    metric: Annotated[str, typer.Option(help="What the values are on: top1, macro_f1, ...")] = "",
-    recipe: Annotated[str, typer.Option(help="Name of how the models were trained.")] = "imported",
-    separator: Annotated[str, typer.Option(help="Of CSV files; else found out.")] = "",
-    encoding: Annotated[str, typer.Option(help="Of CSV files; else UTF-8 or UTF-16.")] = "",
+    metric: Annotated[str, typer.Option(help="The metric of the values: top1, macro_f1, ...")] = "",
+    recipe: Annotated[str, typer.Option(help="How the models were trained: a name.")] = "imported",
+    separator: Annotated[str, typer.Option(help="Of CSV files; by default it is found out.")] = "",
+    encoding: Annotated[str, typer.Option(help="Of CSV files; by default UTF-8 or UTF-16.")] = "",
     datasets: Annotated[
         Path | None,
         typer.Option(help="Table: dataset, role, classes, test_images, metric, ..."),

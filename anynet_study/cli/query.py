@@ -54,10 +54,11 @@ def query(
     columns: Annotated[str, typer.Option(help="Columns to show, comma-separated.")] = "",
     sort: Annotated[str, typer.Option(help="Columns to sort by; -column: descending.")] = "",
     limit: Annotated[
-        int | None, typer.Option(help=f"At most so many rows (as a table: {TERMINAL_ROWS}).")
+        int | None,
+        typer.Option(help=f"At most this many rows (a table: {TERMINAL_ROWS})."),
     ] = None,
     table: Annotated[TableName | None, typer.Option(help="Default: runs.")] = None,
-    group_by: Annotated[str, typer.Option(help="Columns that make a group: one row each.")] = "",
+    group_by: Annotated[str, typer.Option(help="Columns of groups: one row per group.")] = "",
     aggregate: Annotated[
         str,
         typer.Option(
@@ -65,14 +66,14 @@ def query(
             "min, max, sum of a column."
         ),
     ] = "",
-    metric: Annotated[str, typer.Option(help="Of --table errors: top1, auroc, ...")] = "",
-    recipe: Annotated[str, typer.Option(help="Of --table errors; default: the main one.")] = "",
-    replicates: Annotated[str, typer.Option(help="Of --table errors: mean, first or each.")] = "",
+    metric: Annotated[str, typer.Option(help="With --table errors: top1, auroc, ...")] = "",
+    recipe: Annotated[str, typer.Option(help="With --table errors; default: the main.")] = "",
+    replicates: Annotated[str, typer.Option(help="With --table errors: mean, first or each.")] = "",
     evaluations: Annotated[
         str,
         typer.Option(
             metavar="DATASET",
-            help="Of --table errors: the errors of the runs on a dataset, on its test set and on "
+            help="With --table errors: the errors of the runs on a dataset, on its test set and on "
             "every further one.",
         ),
     ] = "",

@@ -199,7 +199,7 @@ def _row_of(file: h5py.File, count: int, run_id: str) -> Rows:
 
 
 def run_column(file: h5py.File, name: str, rows: Rows | None = None) -> pa.Array:
-    """One value a run, of /runs or its "spec"; `rows`: of these runs, ascending."""
+    """One value per run, of /runs or its "spec"; `rows`: of these runs, ascending."""
     if name == "spec":
         return _specs(file, rows)
     if name == "engine":
@@ -237,7 +237,13 @@ def _table_column(values: NDArray[Any]) -> pa.Array:
 
 
 def _coded(file: h5py.File, labels: str, codes: NDArray[Any]) -> pa.DictionaryArray:
-    """The texts that integers stand for. Of a few runs' only those that occur are read."""
+    """The texts that integers stand for. Of a few runs' only those that occur are read.
+
+    Raises IndexError for integers that stand for nothing.
+    """
+    count, name = file[labels].shape[0], labels.removeprefix("labels/")
+    if len(codes) and not 0 <= codes.min() <= codes.max() < count:
+        raise IndexError(f"/runs/{name} has integers beyond the {count} labels")
     if len(codes) > FEW:
         texts = file[labels].asstr()[()]
     else:

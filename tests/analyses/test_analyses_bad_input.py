@@ -1,6 +1,6 @@
 """Every table of `analyze` on bad tables: one clear line, or NaN in the rows that it is about."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import numpy as np
@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from small_study import small_study
 
-from anynet_study.analyses import TABLES, study_of
+from anynet_study.analyses import TABLES, drivers, study_of
 from anynet_study.apr import Roles
 from anynet_study.errors import UserError
 from anynet_study.study import Options, Predicted, Study
@@ -28,6 +28,14 @@ def predicted(dataset: str, test_set: str, architectures: list[str]) -> Predicte
         seed = [*name.encode(), *dataset.encode(), len(test_set)]
         row[np.random.default_rng(seed).permutation(IMAGES)[: 5 + len(test_set)]] += 1
     return Predicted(architectures, classes, LABELS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_forests() -> Iterator[None]:
+    """Most of the time would be the forests'."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drivers, "TREES", 5)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +125,10 @@ def test_the_good_study_has_every_table(name: str, table_of: Callable[[str], pd.
     assert all_finite(table)
 
 
-@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize(
+    "column",
+    [name if name == "missing" else pytest.param(name, marks=pytest.mark.slow) for name in COLUMNS],
+)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_bad_column_spoils_only_its_own_rows(
     name: str, column: str, good: Known, table_of: Callable[[str], pd.DataFrame]
@@ -150,7 +161,10 @@ ELSEWHERE = {
 }
 
 
-@pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.parametrize(
+    "kind",
+    [name if name == "words" else pytest.param(name, marks=pytest.mark.slow) for name in REFUSED],
+)
 @pytest.mark.parametrize("name", [name for name in TABLES if name not in ELSEWHERE])
 def test_what_is_no_table_of_errors_is_one_line(name: str, kind: str, good: Known) -> None:
     with pytest.raises(UserError) as caught:

@@ -64,7 +64,7 @@ def run(*arguments: object, width: int = 80, expect: int = 0) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("width", [80, pytest.param(100, marks=pytest.mark.slow)])
 def test_text_fits_the_terminal(study: Path, wide: Path, width: int) -> None:
     for source in (study, wide):
         text = run(source, width=width)
@@ -189,10 +189,10 @@ def test_kendall_needs_the_weights_to_be_ignored(weighted: Path) -> None:
 @pytest.mark.parametrize(
     ("layout", "suffix", "part"),
     [
-        ("text", "txt", "average of 2"),
+        pytest.param("text", "txt", "average of 2", marks=pytest.mark.slow),
         ("csv", "csv", "rho_source_low"),
         ("json", "json", '"member"'),
-        ("latex", "tex", r"\toprule"),
+        pytest.param("latex", "tex", r"\toprule", marks=pytest.mark.slow),
     ],
 )
 def test_files_are_written(

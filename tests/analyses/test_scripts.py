@@ -113,7 +113,17 @@ DRAWING = [
 ]
 
 
-@pytest.mark.parametrize(("name", "source", "arguments", "stems"), DRAWING)
+#: Of each kind of script one that always runs.
+QUICK = {"figure3", "figure6", "figure_a2", "pareto", "transforms", "edf"}
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "arguments", "stems"),
+    [
+        pytest.param(*case, marks=[] if case[0] in QUICK else [pytest.mark.slow], id=case[0])
+        for case in DRAWING
+    ],
+)
 def test_figures_are_written_with_what_they_show(
     name: str,
     source: str,
@@ -145,6 +155,7 @@ def test_tables_are_those_of_the_study(
     assert truth.to_string(index=False, float_format="{:.3f}".format) in said
 
 
+@pytest.mark.slow
 def test_a_script_has_the_numbers_of_the_study(folder: Path, tmp_path: Path) -> None:
     store = folder / "results.h5"
     for name in ("regret", "importance"):

@@ -1,165 +1,296 @@
-"""What the report says in words, from tables made by hand."""
+"""Golden sentences: for each function, cases on both sides of each of its thresholds."""
 
 import math
+from collections.abc import Callable
 
 import pandas as pd
 import pytest
 
-from anynet_study.analyses import building, correlations, drivers, noise, proxies, shifts, training
+from anynet_study.analyses import building, findings, study_of
+from anynet_study.analyses.class_accuracy import hardest
+from anynet_study.analyses.correlations import narrower
+from anynet_study.analyses.drivers import driver_flips, stage_flips
+from anynet_study.analyses.images import told_apart
+from anynet_study.analyses.noise import noise_bounds
+from anynet_study.analyses.proxies import best_proxy, carry_over, gain, price
+from anynet_study.analyses.registry import caution
+from anynet_study.analyses.shifts import lost_and_kept
+from anynet_study.analyses.training import other_recipes, shortest
+from anynet_study.study import Options
+
+NAN = math.nan
+RANKING = "The ranking of the architectures on x"
 
 
-def match(rows: list[tuple[str, float, float, float]]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=["target", "rho_source", "rho_source_low", "rho_source_high"])
-
-
-def test_carrying_over_is_decided_by_the_interval() -> None:
-    rows = [
-        ("insects", 0.9, 0.8, 0.95),
-        ("powerline", -0.4, -0.5, -0.3),
-        ("cifar10", 0.1, -0.1, 0.3),
-        ("broken", math.nan, math.nan, math.nan),
-        ("average", 0.2, 0.1, 0.3),
-    ]
-    said = proxies.carry_over(match(rows), "imagenet")
-    assert said.startswith("The ranking of the architectures on imagenet carries over to insects.")
-    assert "It is reversed on powerline: what is better on imagenet is worse there." in said
-    assert "Whether it carries over to cifar10 is undecided" in said
-    assert "It cannot be compared with broken" in said
-    assert "average" not in said
+def frame(*rows: tuple[object, ...], columns: str, method: str = "spearman") -> pd.DataFrame:
+    table = pd.DataFrame(rows, columns=columns.split())
+    table.attrs["method"] = method
+    return table
 
 
 @pytest.mark.parametrize(
-    ("estimate", "low", "high", "probability", "expected"),
+    ("estimate", "low", "high", "expected"),
     [
-        (0.8, 0.7, 0.9, 0.99, "use x-2 (ρ = 0.80 [0.70, 0.90]); it is clearly the best"),
-        (0.8, 0.7, 0.9, 0.85, "it is probably the best"),
-        (0.8, 0.7, 0.9, 0.6, "is not settled (in 60% of resamples, x in 40%)"),
-        (0.3, 0.2, 0.4, 0.99, "the best proxy, x-2, is a weak one"),
-        (0.2, -0.1, 0.4, 0.99, "no member is a proven proxy"),
-        (-0.3, -0.5, -0.1, 0.99, "no member is a useful proxy"),
-        (0.8, 0.7, 0.9, 1.0, "in more than 99.9% of resamples"),
+        (0.9, 0.01, 0.95, f"{RANKING} carries over to t."),
+        (
+            0.3,
+            0.0,
+            0.6,
+            "Whether the ranking of the architectures on x carries over to t is undecided (the "
+            "interval includes 0).",
+        ),
+        (
+            -0.3,
+            -0.6,
+            0.0,
+            "Whether the ranking of the architectures on x carries over to t is undecided (the "
+            "interval includes 0).",
+        ),
+        (-0.4, -0.5, -0.01, f"{RANKING} is reversed on t: what is better on x is worse there."),
+        (NAN, NAN, NAN, f"{RANKING} cannot be compared with t: too few, or constant, errors."),
     ],
 )
-def test_the_proxy_to_use_and_how_sure(
-    estimate: float, low: float, high: float, probability: float, expected: str
-) -> None:
-    rows = pd.DataFrame(
-        {
-            "target": "t",
-            "proxy": ["x-2", "x"],
-            "estimate": [estimate, estimate - 0.1],
-            "low": [low, low - 0.1],
-            "high": [high, high - 0.1],
-            "probability_best": [probability, 1 - probability],
-        }
+def test_carry_over(estimate: float, low: float, high: float, expected: str) -> None:
+    columns = "target rho_source rho_source_low rho_source_high"
+    average = ("average", 0.2, 0.1, 0.3)
+    assert carry_over(frame(("t", estimate, low, high), average, columns=columns), "x") == expected
+
+
+def test_several_targets_are_told_in_one_go() -> None:
+    rows = [("a", 0.9, 0.8, 1), ("b", 0.8, 0.7, 1), ("c", -0.4, -0.5, -0.3), ("d", 0, -0.1, 0.3)]
+    table = frame(*rows, columns="target rho_source rho_source_low rho_source_high")
+    assert carry_over(table, "x") == (
+        f"{RANKING} carries over to a and b. It is reversed on c: what is better on x is worse "
+        "there. Whether it carries over to d is undecided (the interval includes 0)."
     )
-    assert expected in proxies.best_proxy(rows)
-    undefined = rows.assign(estimate=math.nan)
-    assert "no proxy can be named" in proxies.best_proxy(undefined)
 
 
 @pytest.mark.parametrize(
-    ("difference", "low", "high", "expected"),
-    [(0.3, 0.2, 0.4, "raises"), (-0.3, -0.4, -0.2, "lowers"), (0.1, -0.1, 0.2, "does not clearly")],
+    ("difference", "low", "high", "sure"),
+    [
+        (0.3, 0.01, 0.4, "raises"),
+        (0.3, 0.0, 0.4, "does not clearly change"),
+        (-0.3, -0.4, 0.0, "does not clearly change"),
+        (-0.3, -0.4, -0.01, "lowers"),
+    ],
 )
-def test_gain_of_matching_class_counts(
-    difference: float, low: float, high: float, expected: str
-) -> None:
-    row = {"rho_source": 0.2, "rho_member": 0.2 + difference, "difference": difference}
-    ends = {"difference_low": low, "difference_high": high}
-    (said,) = proxies.gain(pd.DataFrame([{"target": "average", **row, **ends}]), "x")
-    assert expected in said
+def test_gain(difference: float, low: float, high: float, sure: str) -> None:
+    columns = "target rho_source rho_member difference difference_low difference_high"
+    table = frame(("average", 0.25, 0.25 + difference, difference, low, high), columns=columns)
+    ends = building.wording.interval(low, high)
+    shown = [building.wording.number(value) for value in (0.25 + difference, difference)]
+    assert gain(table, "x") == [
+        "Taking the class subset of x that is closest in class count to the target, instead of x, "
+        f"{sure} the average correlation with the targets (from 0.25 to {shown[0]}, a difference "
+        f"of {shown[1]} {ends})."
+    ]
+    nothing = table.assign(difference=0.0, difference_low=0.0, difference_high=0.0)
+    assert gain(nothing, "x")[0].startswith("Of its family x itself is closest in class count")
+    assert gain(table.assign(difference=NAN), "x") == gain(table.assign(target="t"), "x") == []
 
 
-def test_drivers_that_flip_are_named() -> None:
-    table = pd.DataFrame(
-        {
-            "dataset": ["a", "b", "a", "b"],
-            "parameter": ["cumulative depth"] * 2 + ["cumulative width"] * 2,
-            "low": [0.1, -0.4, -0.1, -0.1],
-            "high": [0.3, -0.2, 0.1, 0.1],
-        }
+SURE = "For t use x-2 (ρ = 0.80 [0.50, 0.90])"
+UNSETTLED = "that it is the best of its family is not settled"
+
+
+@pytest.mark.parametrize(
+    ("estimate", "low", "high", "chance", "expected"),
+    [
+        (0.8, 0.5, 0.9, 1.0, f"{SURE}; it is clearly the best of its family (in more than 99.9% "
+         "of resamples)."),
+        (0.8, 0.5, 0.9, 0.95, f"{SURE}; it is clearly the best of its family (in 95% of "
+         "resamples)."),
+        (0.8, 0.5, 0.9, 0.94, f"{SURE}; it is probably the best of its family (in 94% of "
+         "resamples)."),
+        (0.8, 0.5, 0.9, 0.8, f"{SURE}; it is probably the best of its family (in 80% of "
+         "resamples)."),
+        (0.8, 0.5, 0.9, 0.79, f"{SURE}; {UNSETTLED} (in 79% of resamples, x in 21%)."),
+        (0.4, 0.1, 0.5, 0.99, "For t use x-2 (ρ = 0.40 [0.10, 0.50]); it is clearly the best of "
+         "its family (in 99% of resamples)."),
+        (0.4, 0.1, 0.49, 0.99, "For t the best proxy, x-2, is a weak one (ρ = 0.40 [0.10, 0.49]); "
+         "it is clearly the best of its family (in 99% of resamples)."),
+        (0.2, 0.0, 0.4, 0.99, "For t no member is a proven proxy: the best, x-2, has ρ = 0.20 "
+         "[0.00, 0.40], which includes 0."),
+        (-0.3, -0.5, 0.0, 0.99, "For t no member is a proven proxy: the best, x-2, has ρ = −0.30 "
+         "[−0.50, 0.00], which includes 0."),
+        (-0.3, -0.5, -0.01, 0.99, "For t no member is a useful proxy: the best, x-2, has ρ = −0.30 "
+         "[−0.50, −0.01]."),
+        (NAN, NAN, NAN, NAN, "For t no proxy can be named: too few or constant errors."),
+    ],
+)  # fmt: skip
+def test_best_proxy(estimate: float, low: float, high: float, chance: float, expected: str) -> None:
+    rows = [("t", "x-2", estimate, low, high, chance)]
+    rows += [("t", "x", estimate - 0.1, low - 0.1, high - 0.1, 1 - chance)]
+    columns = "target proxy estimate low high probability_best"
+    assert best_proxy(frame(*rows, columns=columns)) == expected
+    if estimate == 0.8:
+        assert "(r = 0.80" in best_proxy(frame(*rows, columns=columns, method="pearson"))
+
+
+def test_price() -> None:
+    columns = "target proxy top regret regret_low regret_high random oracle gain"
+    a, b = ("a", "x", 1, 0.5, 0.1, 0.9, 33.0, 30.0, 0.1), ("b", "x", 1, 4.0, 2, 5, 32.0, 29.5, 0.0)
+    others = [("b", "x-2", 1, 9.0, 0, 9, 35.0, 30.0, -4.0), ("b", "x", 5, 9.0, 0, 9, 35, 30, -4)]
+    assert price(frame(a, b, *others, columns=columns), "x") == [
+        "Taking the one architecture that is best on x costs most on b, 4.00 [2.00, 5.00] points "
+        "of error more than the best one there; taking one at random costs 2.50. The median over "
+        "the 2 targets is 2.25 points.",
+        "On b that is no better than taking one at random.",
+    ]
+    table = frame(a, columns=columns)
+    assert price(table, "x") == [
+        "Taking the one architecture that is best on x costs on a 0.50 [0.10, 0.90] points of "
+        "error more than the best one there; taking one at random costs 3.00."
+    ]
+    assert "0.50 (no interval) points" in price(table.assign(regret_low=NAN), "x")[0]
+    assert price(table.assign(regret=NAN), "x") == []
+
+
+def test_narrower() -> None:
+    columns = "source target width n for_half for_a_tenth"
+    rows = [
+        ("x", "a", 0.4, 1100, 4390, 17000),
+        ("x", "b", 0.3, 1100, 9, 9),
+        ("x", "c", NAN, 9, 9, 9),
+    ]
+    assert narrower(frame(*rows, columns=columns)) == [
+        "The widest interval, of x with a, spans 0.40 with 1,100 architectures: about 4,390 would "
+        "halve it, and 17,000 make it 0.1."
+    ]
+    assert narrower(frame(("x", "c", NAN, 9, 9, 9), columns=columns)) == []
+
+
+def test_drivers_that_flip() -> None:
+    rows = [("a", "cumulative depth", 0.01, 0.3), ("b", "cumulative depth", -0.4, -0.01)]
+    rows += [("a", "cumulative width", 0.0, 0.1), ("b", "cumulative width", -0.1, 0.0)]
+    assert driver_flips(frame(*rows, columns="dataset parameter low high")) == [
+        "More cumulative depth goes with lower errors on b, but with higher errors on a.",
+        "On no dataset do the errors clearly rise or fall with cumulative width.",
+    ]
+    columns = "parameter flips partial_flips"
+    stages = frame(("d4", True, False), ("w1", False, True), ("b2", False, False), columns=columns)
+    raw, given = stage_flips(stages)
+    assert raw.startswith("What helps on one dataset and hurts on another: d4 (d depth")
+    assert given.startswith(
+        "What helps on one dataset and hurts on another at equal FLOPs and parameters: w1 (d depth"
     )
-    depth, rest = drivers.driver_flips(table)
-    assert (
-        depth == "More cumulative depth goes with lower errors on b, but with higher errors on a."
+    assert stage_flips(stages.assign(flips=False, partial_flips=False)) == []
+
+
+def test_noise_that_hides_the_architectures() -> None:
+    columns = "dataset icc icc_low ceiling"
+    a, b, c = ("a", 0.9, 0.8, 0.95), ("b", 0.5, 0.01, 0.71), ("c", 0.2, 0.0, 0.4)
+    bound, hidden = noise_bounds(frame(a, b, c, columns=columns))
+    assert bound == (
+        "Training noise bounds what any proxy can reach: most on b, where a single run cannot be "
+        "expected to correlate beyond 0.71 even with a perfect partner."
     )
-    assert rest == "On no dataset do the errors clearly rise or fall with cumulative width."
-
-
-def test_noise_that_hides_the_architectures_is_said() -> None:
-    table = pd.DataFrame(
-        {
-            "dataset": ["a", "b", "c"],
-            "icc": [0.9, 0.5, -0.1],
-            "icc_low": [0.8, 0.3, -0.5],
-            "ceiling": [0.95, 0.71, 0.0],
-        }
+    assert hidden.startswith("On c the replicates do not show that architectures differ by more")
+    assert noise_bounds(frame(a, columns=columns))[0].startswith(
+        "Training noise bounds what any proxy can reach: on a, where"
     )
-    bound, hidden = noise.noise_bounds(table)
-    assert "most on b" in bound
-    assert "beyond 0.71" in bound
-    assert hidden.startswith("On c the replicates do not show")
-    assert noise.noise_bounds(table.assign(icc=math.nan)) == []
+    assert noise_bounds(frame(("a", NAN, NAN, NAN), columns=columns)) == []
 
 
-def test_the_price_of_choosing_by_the_source() -> None:
-    table = pd.DataFrame(
-        {
-            "target": ["a", "b", "c", "c"],
-            "proxy": ["x", "x", "x", "x-2"],
-            "top": 1,
-            "regret": [0.5, 4.0, 1.0, 9.0],
-            "regret_low": [0.1, 2.0, 0.0, 0.0],
-            "regret_high": [0.9, 5.0, 2.0, 9.0],
-            "random": [33.0, 32.0, 35.0, 35.0],
-            "oracle": [30.0, 29.0, 30.0, 30.0],
-            "gain": [2.5, -1.0, 4.0, -4.0],
-        }
+def test_the_shortest_training() -> None:
+    columns = "dataset keep epoch epochs share estimate epoch_sure"
+    a, b = ("a", 0.95, 2, 10, 0.2, 0.97, 3), ("b", 0.95, 9, 10, 0.9, 0.97, 10)
+    assert shortest(frame(a, b, columns=columns)) == [
+        "After 90% of the training the ranking is that of its end on all 2 datasets (ρ ≥ 0.95 from "
+        "there on; on b, where it takes longest, epoch 9 of 10; surely from epoch 10)."
+    ]
+    late = ("b", 0.95, 10, 10, 1.0, 1.0, 10)
+    assert shortest(frame(a, late, columns=columns, method="kendall")) == [
+        "On b no shorter training ranks the architectures as the whole does (τ ≥ 0.95)."
+    ]
+    assert "of its end (ρ" in shortest(frame(a, columns=columns))[0]
+    assert shortest(frame(("a", 0.95, 1, 1, 1.0, NAN, 1), columns=columns)) == []
+
+
+@pytest.mark.parametrize(("change", "gains"), [(-0.01, "; it errs less on b"), (0.0, "")])
+def test_other_recipes(change: float, gains: str) -> None:
+    columns = "recipe dataset estimate low high change_high"
+    rows = [("long", "a", 0.8, 0.7, 0.9, 1.0), ("long", "b", 0.9, 0.7, 1.0, change)]
+    rows += [("odd", "a", NAN, NAN, NAN, NAN)]
+    assert other_recipes(frame(*rows, columns=columns)) == [
+        "Under the recipe long the ranking agrees least with the main one's on a (ρ = 0.80 [0.70, "
+        f"0.90]){gains}."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("drop", "low", "change", "holds"),
+    [(11.0, 0.01, "lose 11.00", "holds"), (-1.5, 0.0, "gain 1.50", "may not hold")],
+)
+def test_further_test_sets(drop: float, low: float, change: str, holds: str) -> None:
+    columns = "dataset test_set scale slope slope_low slope_high drop"
+    line = ("a", "new", "linear", 1.1, 1.0, 1.2, drop)
+    lines = frame(line, ("a", "new", "logit", 9.0, 9, 9, 9.0), columns=columns)
+    ranks = frame(("a", "new", 0.9, low, 0.95), columns="dataset evaluation estimate low high")
+    said = (
+        f"On new, networks trained on a {change} points of accuracy on average; a point more on "
+        "their own test set goes with 1.10 [1.00, 1.20] points there"
     )
-    cost, useless = proxies.price(table, "x")
-    assert "best on x costs most on b, 4.00 [2.00, 5.00] points" in cost
-    assert "taking one at random costs 3.00. The median over the 3 targets is 1.00" in cost
-    assert useless == "On b that is no better than taking one at random."
-    assert proxies.price(table.assign(regret=math.nan), "x") == []
+    ends = building.wording.interval(low, 0.95)
+    assert lost_and_kept(lines, ranks) == [f"{said}, and the ranking {holds} (ρ = 0.90 {ends})."]
+    assert lost_and_kept(lines, None) == lost_and_kept(lines, ranks.assign(estimate=NAN))
+    assert lost_and_kept(lines, None) == [f"{said}."]
 
 
-def test_how_many_architectures_more() -> None:
-    row = {"source": "x", "target": "a", "width": 0.4, "n": 100, "for_half": 390}
-    rows = [row | {"for_a_tenth": 1500}, row | {"target": "b", "width": math.nan}]
-    (said,) = correlations.narrower(pd.DataFrame(rows))
-    assert "x with a, spans 0.40 with 100 architectures: about 390 would halve it" in said
+@pytest.mark.parametrize(("p", "count"), [(0.049, 0), (0.05, 1)])
+def test_images_that_tell_the_best_apart(p: float, count: int) -> None:
+    rows = [("d", "best", "b", p), ("d", "best", "c", 0.2), ("d", "b", "c", 0.001)]
+    said = told_apart(frame(*rows, columns="dataset a b p_holm"))
+    assert said == count * [
+        "On d the test images do not tell the best architecture from any of the nine next ones "
+        "(McNemar's test, corrected)."
+    ]
 
 
-def test_parameters_that_flip_are_named() -> None:
-    rows = {"parameter": ["d4", "d4", "w1"], "flips": [True, True, False], "partial_flips": False}
-    (said,) = drivers.stage_flips(pd.DataFrame(rows))
-    assert said.startswith("What helps on one dataset and hurts on another: d4 (d depth")
+@pytest.mark.parametrize(("high", "count"), [(49.9, 1), (50.0, 0)])
+def test_the_hardest_class(high: float, count: int) -> None:
+    rows = [("d", "eel", 30.0, 20.0, high), ("d", "cat", 90.0, 50.0, 95.0), ("e", "?", NAN, 0, 0)]
+    assert hardest(frame(*rows, columns="dataset class mean low high")) == count * [
+        "On d the class eel is the hardest: the architectures are right on 30.00 [20.00, 49.90]% "
+        "of its images, and on 90.00 [50.00, 95.00]% of those of cat, the easiest."
+    ]
 
 
-def test_the_shortest_training_that_is_enough() -> None:
-    rows = {"dataset": ["a", "b"], "keep": 0.95, "epoch": [2, 5], "epochs": 10}
-    rows |= {"share": [0.2, 0.5], "estimate": 0.97, "epoch_sure": [3, 8]}
-    (said,) = training.shortest(pd.DataFrame(rows))
-    assert said.startswith("After 50% of the training the ranking is that of its end on all 2")
-    assert "on b, where it takes longest, epoch 5 of 10; surely from epoch 8" in said
-    (said,) = training.shortest(pd.DataFrame(rows | {"epoch": [2, 10], "share": [0.2, 1.0]}))
-    assert said.startswith("On b no shorter training ranks")
+@pytest.mark.parametrize(("count", "told"), [(49, True), (50, False)])
+def test_a_small_population_is_a_first_impression(count: int, told: bool) -> None:
+    errors = pd.DataFrame({"a": range(count)}, dtype=float)
+    said = [f"With {count} architectures the intervals are wide: read this as a first impression."]
+    assert caution(study_of("s", errors=errors)) == (said if told else [])
+    weights = pd.DataFrame({"architecture": errors.index, "weight": [1.0] * (count - 1) + [count]})
+    weighted = study_of("s", errors=errors, architectures=weights)
+    assert "of unequal weights and as good as 4," in caution(weighted)[0]
+    refused = study_of("s", Options(unweighted=True), errors=errors, architectures=weights)
+    assert caution(refused) == (said if told else [])
 
 
-def test_further_test_sets_lose_points_and_keep_the_ranking() -> None:
-    line = {"dataset": "a", "test_set": "new", "scale": "linear", "slope": 1.1}
-    lines = pd.DataFrame([line | {"slope_low": 1.0, "slope_high": 1.2, "drop": 11.0}])
-    found = {"dataset": "a", "evaluation": "new", "estimate": 0.9, "low": 0.8, "high": 0.95}
-    (said,) = shifts.lost_and_kept(lines, pd.DataFrame([found]))
-    assert said.startswith("On new, networks trained on a lose 11.00 points of accuracy on average")
-    assert "goes with 1.10 [1.00, 1.20] points there, and the ranking holds (ρ = 0.90" in said
-    (said,) = shifts.lost_and_kept(lines, pd.DataFrame([found | {"low": -0.1}]))
-    assert "the ranking may not hold" in said
+def test_findings_rest_on_tables_that_were_made_and_have_their_topic() -> None:
+    errors = pd.DataFrame({"a": range(60), "b": range(60)}, dtype=float)
+    study = study_of("s", Options(resamples=100), errors=errors)
+    assert findings(study) == []
+    study.tables["budget"] = frame(columns="estimate")
+    study.tables["drivers"] = frame(("a", "depth", 0.1, 1), columns="dataset parameter low high")
+    (found,) = findings(study)
+    assert (found.topic, found.section) == ("Drivers", "drivers")
 
 
-def test_lists_for_people() -> None:
-    assert building.listed(["a"]) == "a"
-    assert building.listed(["a", "b", "c"]) == "a, b and c"
-    assert building.some(list("abcdefg"), 9) == "7 of 9 datasets"
-    assert building.some(["a", "b"], 2) == "all 2 datasets"
+@pytest.mark.parametrize(
+    ("phrase", "expected"),
+    [
+        (lambda: building.listed(["a"]), "a"),
+        (lambda: building.listed(["a", "b"]), "a and b"),
+        (lambda: building.listed(["a", "b", "c"]), "a, b and c"),
+        (lambda: building.some(list("abcdef"), 9), "a, b, c, d, e and f"),
+        (lambda: building.some(list("abcdefg"), 9), "7 of 9 datasets"),
+        (lambda: building.some(["a", "b"], 2), "all 2 datasets"),
+        (lambda: building.some(["a"], 1), "a"),
+        (lambda: building.in_resamples(0.999), "in 100% of resamples"),
+        (lambda: building.in_resamples(0.9991), "in more than 99.9% of resamples"),
+    ],
+)
+def test_phrases(phrase: Callable[[], str], expected: str) -> None:
+    assert phrase() == expected

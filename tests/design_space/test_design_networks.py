@@ -27,22 +27,22 @@ ROWS = st.lists(
 )
 
 
-def realise(rows: list[tuple[int, int, int]]) -> Networks:
+def make_compatible(rows: list[tuple[int, int, int]]) -> Networks:
     w, b, g = np.array(rows, dtype=np.float64).T[:, :, None]
     return compatible(np.ones_like(w), w, b, g, Skeleton("cifar", 16))
 
 
 @given(ROWS)
 @settings(derandomize=True, deadline=None)
-def test_what_is_realised_can_be_built_and_is_near_what_was_drawn(
+def test_what_is_made_compatible_can_be_built_and_is_near_what_was_drawn(
     rows: list[tuple[int, int, int]],
 ) -> None:
-    networks = realise(rows)
+    networks = make_compatible(rows)
     d, w, b, g = (tuple(stage) for stage in networks.rows().reshape(4, 4).tolist())
     Architecture(d, w, b, g)
     assert b == tuple(ratio for _, ratio, _ in rows)
     for (width, ratio, group_width), built, built_group in zip(rows, w, g, strict=True):
-        assert (built, built_group) == plain_sampler.realise(width, ratio, group_width)
+        assert (built, built_group) == plain_sampler.make_compatible(width, ratio, group_width)
         assert built_group == min(group_width, width // ratio)
         assert built // ratio % built_group == 0
         assert abs(built - width) <= built_group * ratio / 2
@@ -50,8 +50,8 @@ def test_what_is_realised_can_be_built_and_is_near_what_was_drawn(
 
 @given(ROWS)
 @settings(derandomize=True, deadline=None)
-def test_realising_again_changes_nothing(rows: list[tuple[int, int, int]]) -> None:
-    once = realise(rows)
+def test_making_compatible_again_changes_nothing(rows: list[tuple[int, int, int]]) -> None:
+    once = make_compatible(rows)
     parts = (once.depths, once.widths, once.bottleneck_ratios, once.group_widths)
     assert np.array_equal(compatible(*parts, once.skeleton).rows(), once.rows())
 
@@ -59,7 +59,7 @@ def test_realising_again_changes_nothing(rows: list[tuple[int, int, int]]) -> No
 @given(ROWS)
 @settings(derandomize=True, deadline=None)
 def test_rows_and_networks_are_each_other_s_inverse(rows: list[tuple[int, int, int]]) -> None:
-    networks = realise(rows)
+    networks = make_compatible(rows)
     again = networks_of(networks.rows(), networks.skeleton)
     for name in ("depths", "widths", "bottleneck_widths", "group_widths", "bottleneck_ratios"):
         assert np.array_equal(getattr(again, name), getattr(networks, name))
@@ -77,7 +77,7 @@ def test_rows_and_networks_are_each_other_s_inverse(rows: list[tuple[int, int, i
     ],
 )
 def test_cases_by_hand(drawn: tuple[int, int, int], built: tuple[int, int]) -> None:
-    networks = realise([drawn] * 4)
+    networks = make_compatible([drawn] * 4)
     assert (networks.widths[0, 0], networks.group_widths[0, 0]) == built
 
 
@@ -90,7 +90,7 @@ def test_the_paper_s_widths_stay_multiples_of_eight_up_to_1024() -> None:
     assert (widths.min(), widths.max()) == (8, 1024)
 
 
-def test_no_realised_width_is_wider_than_an_architecture_may_be() -> None:
+def test_no_width_is_wider_than_an_architecture_may_be() -> None:
     """All group widths of the widest bottlenecks: the drawn width grows by a third at most."""
     v = float(MAX_DRAWN_WIDTH)
     g = np.arange(1, MAX_DRAWN_WIDTH + 1, dtype=np.float64)[None]

@@ -282,13 +282,13 @@ def all_drawn(space: DesignSpace) -> set[tuple[tuple[int, ...], ...]]:
         columns = dict(zip(DRAWN, zip(*both, strict=True), strict=True))
         if any(len(set(columns.get(name, ()))) > 1 for name in space.stages.shared):
             continue
-        realised = []
+        compatible = []
         for w, b, g in both:
             group = min(g, w // b)
-            realised.append((max(group, round(w / b / group) * group) * b, b, group))
-        widths = [w for w, _, _ in realised]
+            compatible.append((max(group, round(w / b / group) * group) * b, b, group))
+        widths = [w for w, _, _ in compatible]
         if "widths" not in space.stages.non_decreasing or widths == sorted(widths):
-            found.add(tuple(zip(*realised, strict=True)))
+            found.add(tuple(zip(*compatible, strict=True)))
     return found
 
 

@@ -13,7 +13,7 @@ from tiny_study import Told, Type, typing_in
 from anynet_study import apr
 
 FEW = ["--resamples", 200]
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
