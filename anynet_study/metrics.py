@@ -132,9 +132,9 @@ def prediction_error(
 def chance_error(labels: NDArray[Any], classes: int, metric: str) -> float:
     """Error in percent of the best guess that is the same for every image.
 
-    The most frequent class (top5: the five such); of several classes an image, all of them, or
-    for top1 and top5 the most frequent ones. It is what diverged runs count as: 50 on auroc, 100 on
-    quadratic_kappa, 100 * (1 - 1 / classes) on balanced_accuracy.
+    The most frequent class (top5: the five most frequent). Where an image can have several
+    classes: all of them, or for top1 and top5 the most frequent ones. It is what diverged runs
+    count as: 50 on auroc, 100 on quadratic_kappa, 100 * (1 - 1 / classes) on balanced_accuracy.
     """
     if metric == "auroc":
         return 50.0

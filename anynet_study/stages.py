@@ -95,7 +95,7 @@ def collect_warnings(made: CollectReport) -> list[str]:
 
 
 def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
-    """Build `results.h5` from the journals and swap it in; `anew`: reading all of them again."""
+    """Build `results.h5` from the journals and swap it in; `anew`: also one that cannot be read."""
     sweep, population, views = study.sweep, study.population, study.views
     provenance = {
         "sweep": sweep.to_yaml(),

@@ -64,7 +64,7 @@ class StudyFolder:
 
     @property
     def jobs(self) -> Path:
-        """What was submitted: a file a launcher."""
+        """What was submitted: one file per launcher."""
         return self.folder / "jobs"
 
     @property

@@ -5,9 +5,12 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.readers.recognition import read_source
 from anynet_study.data.source.source import Choices, Source, opened
+from anynet_study.errors import UserError
 
 
 def read(path: Path, **choices: object) -> Listing:
@@ -20,6 +23,12 @@ def read_with_source(path: Path, **choices: object) -> tuple[Source, Listing]:
     workspace = Path(tempfile.mkdtemp(dir=path.parent, prefix=".workspace"))
     with opened(path, workspace, Choices(**choices)) as source:
         return read_source(source)
+
+
+def refused(told: str, path: Path, **choices: object) -> None:
+    """Check that what is at `path` is not read, for a reason that matches `told`."""
+    with pytest.raises(UserError, match=told):
+        read(path, **choices)
 
 
 def counts(listing: Listing, examples: Sequence[Example] | None) -> dict[str, int]:

@@ -72,6 +72,7 @@ def test_auroc_of_two_classes(images, seed, ties):
     assert auroc(torch.tensor(logits), torch.tensor(truth)) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(*SCORES, st.integers(3, 8))
 def test_auroc_of_more_classes_is_the_mean_of_one_against_the_rest(images, seed, ties, classes):
@@ -115,8 +116,8 @@ def test_no_constant_guess_is_better_than_chance(classes, images, seed):
     truth = np.random.default_rng(seed).integers(0, classes, images)
     for metric in ("top1", "balanced_accuracy", "macro_f1", "quadratic_kappa"):
         errors = [
-            ours.prediction_error(metric, truth, np.full(images, one), classes)
-            for one in np.unique(truth)
+            ours.prediction_error(metric, truth, np.full(images, guess), classes)
+            for guess in np.unique(truth)
         ]
         assert ours.chance_error(truth, classes, metric) == pytest.approx(min(errors)), metric
     assert ours.chance_error(truth, classes, "auroc") == 50

@@ -8,8 +8,9 @@ from anynet_study.cli.study import AsJson, DryRun, Overrides, StudyName, SweepFi
 from anynet_study.errors import UserError, counted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from anynet_study.dispatch import LaunchReport
-    from anynet_study.study_folder import StudyFolder
 
 Cluster = Annotated[str, typer.Option(help="local or slurm; default: as the sweep says.")]
 Only = Annotated[
@@ -46,7 +47,7 @@ def launch(
     from anynet_study.dispatch import launch_missing, open_sweep
 
     study = open_sweep(sweep_file, changes)
-    _print_launched(study.folder, launch_missing(study), as_json)
+    _print_launched(study.folder.folder, launch_missing(study), as_json)
 
 
 def retry(
@@ -76,14 +77,14 @@ def retry(
         raise UserError(f"--only: no {unknown[0]!r}; legal: {', '.join(sorted(EVERY_KIND))}")
     study = open_study(study_name, _changes(overrides, cluster))
     told = launch_missing(study, kinds, limited=False, only_failed=bool(only))
-    _print_launched(study.folder, told, as_json)
+    _print_launched(study.folder.folder, told, as_json)
 
 
 def _changes(overrides: list[str] | None, cluster: str) -> list[str]:
     return [*(overrides or []), *([f"launch.cluster={cluster}"] if cluster else [])]
 
 
-def _print_launched(folder: "StudyFolder", report: "LaunchReport", as_json: bool) -> None:
+def _print_launched(folder: "Path", report: "LaunchReport", as_json: bool) -> None:
     """Print what was submitted, and what is for a later launch."""
     if as_json:
         import json

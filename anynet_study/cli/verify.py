@@ -22,9 +22,9 @@ def verify(
 ) -> None:
     """Check that results are whole, and true to what they were made from.
 
-    Of a store: checksums, the layout, and that everything in it fits together: run ids,
-    architectures and their costs, errors, curves, predictions. Of a study, its journals as well,
-    and its store against them. Nothing is changed. Exit code 1 if anything is wrong.
+    Of a store: everything in it is read and compared with the checksums that it was written with.
+    Of a study, its journals as well: the store is built again from them and compared. Nothing is
+    changed. Exit code 1 if anything is wrong.
 
     \b
     Examples:

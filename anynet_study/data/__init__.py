@@ -11,13 +11,7 @@ if TYPE_CHECKING:
     from anynet_study.data.builtin import BUILT_IN
     from anynet_study.data.catalog import CATALOG, STUDY, CatalogEntry
     from anynet_study.data.contact_sheet import save_contact_sheet
-    from anynet_study.data.describe import (
-        details,
-        summary,
-        view_details,
-        view_rows,
-        view_summary,
-    )
+    from anynet_study.data.describe import details, summary, view_details, view_rows, view_summary
     from anynet_study.data.ingest import add_dataset
     from anynet_study.data.library import inventory, load_dataset, present
     from anynet_study.data.packed.dataset import Labels, PackedDataset

@@ -67,11 +67,7 @@ def _drawn(
     """The first `train` images of a procedural dataset are its training split."""
     images, labels = draw(train + test, SEED)
     examples = _examples("drawn", images, labels)
-    return (
-        Listing(LAYOUT, "", classes, examples[:train], examples[train:]),
-        None,
-        "formula",
-    )
+    return (Listing(LAYOUT, "", classes, examples[:train], examples[train:]), None, "formula")
 
 
 def _examples(prefix: str, images: NDArray[np.uint8], labels: NDArray[np.integer]) -> list[Example]:

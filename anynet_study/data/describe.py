@@ -53,7 +53,7 @@ def summary(dataset: PackedDataset) -> list[str]:
         lines.append("stored as JPEG files, decoded when they are read")
     if meta.limit is not None:
         per_class, fraction = meta.limit.per_class, meta.limit.fraction
-        parts = [f"at most {per_class} images a class"] if per_class else []
+        parts = [f"at most {per_class} images per class"] if per_class else []
         parts += [f"a share of {fraction:g} of each class"] if fraction else []
         lines.append(f"part of the source: {', '.join(parts)}, with seed {meta.limit.seed}")
     return lines + [f"note: {note}" for note in meta.notes] + _warnings(dataset)

@@ -31,8 +31,8 @@ class DatasetView:
     #: (dataset's classes,) the number of each in `classes`; -1: it is not in this view.
     numbers: Indices
     train_index: Indices
-    #: In 0..len(classes)-1, like `test_labels`; of several classes an image (images, classes)
-    #: uint8.
+    #: In 0..len(classes)-1, like `test_labels`; (images, classes) uint8 where an image can have
+    #: several classes.
     train_labels: Labels
     test_index: Indices
     test_labels: Labels

@@ -117,7 +117,7 @@ def sweep_cost(sweep: Sweep, population: Population, cost: CostModel) -> SweepCo
             sizes[label] = dataset_size(entry.base, entry.variant)
     tests = expected_evaluations(sweep, sizes)
     settings = tuple(_setting(sweep, sizes, tests, *column) for column in columns_of(sweep))
-    works = [_workload(setting, sizes[setting.dataset]) for setting in settings]
+    works = [sizes[setting.dataset].workload(setting.resolved) for setting in settings]
     plan = plan_of(sweep, population, settings).with_lengths(works, cost)
     items = [
         _setting_cost(plan, column, work, sizes[settings[column].dataset], cost)
@@ -157,12 +157,6 @@ def _setting(
     recipe = sweep.recipes[name].for_dataset(label)
     resolved = resolve(recipe, label, size.classes, size.train_images, size.side)
     return Setting(label, name, resolved, {"dataset": label}, start, tests.get(label, ()))
-
-
-def _workload(setting: Setting, size: DatasetSize) -> Workload:
-    return Workload.of(
-        setting.resolved, size.train_images, size.test_images, size.side, size.classes
-    )
 
 
 def forecast(study: StudyFolder, sweep: Sweep, runs: Iterable[PlannedRun]) -> SlurmForecast:

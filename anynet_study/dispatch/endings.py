@@ -20,7 +20,7 @@ BEGINS = "begins"
 LOST = "is where the device was lost"
 #: What a worker writes first if it ends with the process that started it.
 ATTACHED = "worker of process"
-#: A log's end is read from so many bytes before it, at most.
+#: At most this many bytes are read, from the end of a log.
 TAIL_BYTES = 1 << 20
 
 #: What Slurm writes of a job that it ended, and the kind of failure that it is of the runs at which
@@ -44,6 +44,8 @@ _START = re.compile(
 )
 _CANCELLED = re.compile(r"CANCELLED AT (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)")
 _RUN_ENDED = frozenset({"completed", "diverged", "failed"})
+#: A disk with less room than this, in bytes, is full: not even a journal could begin.
+FULL = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -149,10 +151,6 @@ def _tail(path: Path) -> str:
             return file.read().decode("utf-8", "replace")
     except OSError:
         return ""
-
-
-#: A disk with less room than this, in bytes, is full: not even a journal could begin.
-FULL = 64 << 10
 
 
 def why_workers_ended(study: StudyFolder, since: float) -> str:

@@ -24,7 +24,7 @@ from anynet_study.store.records import FailureKind
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
-#: A run at which so many workers were killed has failed.
+#: A run has failed if this many workers were killed at it.
 MOST_DEATHS = 2
 #: What a job's end is of a run that was saved on the way: it only goes on later.
 PASSING = frozenset({"timeout", "node"})
@@ -145,7 +145,7 @@ def retries(
 ) -> dict[str, Retry]:
     """The runs that are tried once more, whose last failure was of one of `kinds`.
 
-    After so many `attempts` a run stays as it is; None: no limit. `deaths` are of workers killed
+    After `attempts` failures a run stays as it is; None: no limit. `deaths` are of workers killed
     since: a run at which one was killed for want of memory, or why is not known, gets more of it.
     """
     short = Counter(

@@ -30,7 +30,7 @@ from anynet_study.files import replacing
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
-#: A job that was requeued so many times in a row without progress would never make any: its time
+#: A job that was requeued this often in a row without progress would never make any: its time
 #: limit ends it while it still starts up.
 MAX_STALLED_REQUEUES = 3
 

@@ -16,7 +16,7 @@ from anynet_study.dispatch.slurm.commands import WAITING, QueuedJob, queued_jobs
 from anynet_study.errors import UserError, WorkFailedError
 from anynet_study.study_folder import StudyFolder
 
-#: Beginnings of a run's id may stand for it if they have so many characters.
+#: The first characters of a run's id may stand for it, at least this many.
 SHORTEST_PREFIX = 4
 #: Ids in one call of scancel.
 AT_ONCE = 500

@@ -6,9 +6,13 @@ from itertools import groupby
 
 from anynet_study.dispatch.plan import PlannedRun
 
+#: Architectures looked at together, as a multiple of those trained at a time: the more, the more
+#: alike are those that share a GPU, and the later rows are complete.
+WINDOW = 4
+
 
 def pack_for_workers(runs: Sequence[PlannedRun], workers: int) -> list[list[PlannedRun]]:
-    """One list a worker, of about equal length; order is kept, so rows complete early.
+    """One list per worker, all of about equal length; order is kept, so rows complete early.
 
     Each unit of runs in turn goes to the worker that is free first.
     """
@@ -66,11 +70,6 @@ def units(runs: Iterable[PlannedRun]) -> Iterator[list[PlannedRun]]:
 
 def _seconds(runs: Sequence[PlannedRun]) -> float:
     return sum(run.seconds for run in runs)
-
-
-#: Architectures looked at together, as a multiple of those trained at a time: the more, the more
-#: alike are those that share a GPU, and the later rows are complete.
-WINDOW = 4
 
 
 def cohorts(runs: Sequence[PlannedRun], at_once: int) -> Iterator[list[PlannedRun]]:

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -16,6 +16,15 @@ import psutil
 #: Preemption and the end of a job (SIGTERM, SIGUSR1), Ctrl-C, and what submitit has Slurm send
 #: before a time limit (SIGUSR2, by default).
 NOTED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGUSR2)
+TERMINAL_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
+#: How often an attached worker looks whether its launcher is still there, in seconds.
+HEARTBEAT = 0.5
+#: How long it may take to save what it is at when the launcher is gone, in seconds.
+PATIENCE = 10.0
+#: Where glibc looks for its settings.
+TUNABLES = "GLIBC_TUNABLES"
+#: Parameters of glibc's `mallopt` (malloc.h).
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
 class Interruption:
@@ -62,16 +71,6 @@ class Interruption:
             signal.raise_signal(self.signal)
 
 
-#: How often an attached worker looks whether its launcher is still there, in seconds.
-HEARTBEAT = 0.5
-#: How long it may take to save what it is at when the launcher is gone, in seconds.
-PATIENCE = 10.0
-#: Where glibc looks for its settings.
-TUNABLES = "GLIBC_TUNABLES"
-#: Parameters of glibc's `mallopt` (malloc.h).
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-
-
 def keep_freed_memory() -> None:
     """Tell glibc not to hand each step's buffers back to the system: evaluation is a third faster.
 
@@ -110,33 +109,17 @@ def huge_pages() -> Iterator[None]:
 
 def end_with(launcher: int, interruption: Interruption) -> None:
     """Leave as soon as the launcher is gone; by force if that takes long."""
-    process = _process(launcher)
 
     def watch() -> None:
-        while process is not None and _alive(process):
-            time.sleep(HEARTBEAT)
+        with suppress(psutil.NoSuchProcess):
+            process = psutil.Process(launcher)
+            while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                time.sleep(HEARTBEAT)
         interruption.request(signal.SIGTERM)
         time.sleep(PATIENCE)
         os._exit(1)  # the journal is safe at any point
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _process(pid: int) -> psutil.Process | None:
-    try:
-        return psutil.Process(pid)
-    except psutil.NoSuchProcess:
-        return None
-
-
-def _alive(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-TERMINAL_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
 
 
 @contextmanager

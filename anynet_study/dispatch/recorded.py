@@ -42,7 +42,7 @@ class Retry:
 
     #: Its recorded failures then: with one more the retry is over.
     failures: int = 0
-    #: How often it ran out of memory: it is trained in so many steps less of it.
+    #: How often it ran out of memory: it is trained with less of it, by as many steps.
     smaller: int = 0
 
 

@@ -41,7 +41,8 @@ class Submitted:
     reason: str = ""
 
 
-#: Submits an array of tasks, so many at a time, after another array; its id.
+#: Submits an array: its tasks, how many of them run at a time (None: all), and the array after
+#: whose end it begins (None: at once). Returns its id.
 Send = Callable[[Sequence[str], int | None, str | None], str]
 
 

@@ -75,7 +75,7 @@ def runs_columns(file: h5py.File) -> list[str]:
 
 
 def runs_table(file: h5py.File, columns: Sequence[str], rows: Rows | None = None) -> pa.Table:
-    """These columns of `runs_columns`, one row a run (`rows`: of these only, ascending)."""
+    """These columns of `runs_columns`, one row per run (`rows`: of these only, ascending)."""
     check_columns(columns, runs_columns(file))
     own = [name for name in columns if name in (*RUN_COLUMNS, "spec")]
     found = {name: run_column(file, name, rows) for name in own}
@@ -132,7 +132,7 @@ def curves_table(
     wanted: Mapping[str, str | None],
     among: NDArray[np.bool_] | None = None,
 ) -> pa.Table:
-    """One row an epoch of the runs that have these texts in these columns of /runs (None: any).
+    """One row per epoch of the runs that have these texts in these columns of /runs (None: any).
 
     `columns`: of CURVE_KEYS, "epoch" and CURVES. `among`: which runs of all come into question.
     """
@@ -199,7 +199,7 @@ def _row_of(file: h5py.File, count: int, run_id: str) -> Rows:
 
 
 def run_column(file: h5py.File, name: str, rows: Rows | None = None) -> pa.Array:
-    """One value a run, of /runs or its "spec"; `rows`: of these runs, ascending."""
+    """One value per run, of /runs or its "spec"; `rows`: of these runs, ascending."""
     if name == "spec":
         return _specs(file, rows)
     if name == "engine":
@@ -237,7 +237,13 @@ def _table_column(values: NDArray[Any]) -> pa.Array:
 
 
 def _coded(file: h5py.File, labels: str, codes: NDArray[Any]) -> pa.DictionaryArray:
-    """The texts that integers stand for. Of a few runs' only those that occur are read."""
+    """The texts that integers stand for. Of a few runs' only those that occur are read.
+
+    Raises IndexError for integers that stand for nothing.
+    """
+    count, name = file[labels].shape[0], labels.removeprefix("labels/")
+    if len(codes) and not 0 <= codes.min() <= codes.max() < count:
+        raise IndexError(f"/runs/{name} has integers beyond the {count} labels")
     if len(codes) > FEW:
         texts = file[labels].asstr()[()]
     else:
@@ -273,7 +279,7 @@ def _specs(file: h5py.File, rows: Rows | None) -> pa.Array:
 def evaluations_table(
     file: h5py.File, columns: Sequence[str], rows: Rows | None = None
 ) -> pa.Table:
-    """These of EVALUATION_TABLE, one row an evaluation (`rows`: of these only, ascending)."""
+    """These of EVALUATION_TABLE, one row per evaluation (`rows`: of these only, ascending)."""
     check_columns(columns, EVALUATION_TABLE)
     return pa.table({name: _evaluation_column(file, name, rows) for name in columns})
 

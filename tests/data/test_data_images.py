@@ -281,6 +281,7 @@ def test_what_does_no_harm_is_read(name):
     np.testing.assert_array_equal(decode_image(SOUND[name](), 64), np.asarray(NOISE))
 
 
+@pytest.mark.slow
 def test_they_are_listed_by_name_and_nothing_else_suffers(data_home, tmp_path, monkeypatch):
     source = write_miniature("concrete", tmp_path)
     plain = add_dataset("plain", source, size=8)
@@ -293,7 +294,7 @@ def test_they_are_listed_by_name_and_nothing_else_suffers(data_home, tmp_path, m
         file.truncate(20_000)
     for workers in (1, 2):
         dataset = add_dataset(f"hostile{workers}", source, size=8, max_broken=0.6, workers=workers)
-        broken = {one.image: one.reason for one in dataset.meta.quarantined}
+        broken = {image.image: image.reason for image in dataset.meta.quarantined}
         listed = len(LYING) + (workers == 1)  # the limit of other processes is their own
         assert len(broken) == listed
         assert all(name.startswith("Positive/zz") for name in broken)

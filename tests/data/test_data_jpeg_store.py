@@ -9,13 +9,7 @@ import pytest
 from miniatures import picture, save
 from PIL import Image
 
-from anynet_study.data import (
-    PackedDataset,
-    Variant,
-    add_dataset,
-    load_dataset,
-    make_view,
-)
+from anynet_study.data import PackedDataset, Variant, add_dataset, load_dataset, make_view
 from anynet_study.data.packed.images import JpegImages
 from anynet_study.data.packing import packing, writers
 from anynet_study.data.source.images import decode_image

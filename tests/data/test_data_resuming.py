@@ -151,6 +151,7 @@ def test_a_full_disk(data_home, source, interrupted, decoded):
     assert mine == files_of(add("again", source, store=store))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["file", "option", "images", "record", "key"])
 def test_what_has_changed_is_packed_anew(data_home, source, interrupted, decoded, change):
     """From the shard on that is not as it was left; all of it where that cannot be told."""

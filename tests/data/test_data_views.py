@@ -79,11 +79,6 @@ def test_class_subsets_are_nested(mlc, few, more, seed):
     assert set(small.test_index) <= set(large.test_index)
 
 
-def test_class_seeds_differ(mlc):
-    chosen = {make_view(mlc, variant(classes=3, class_seed=seed)).classes for seed in range(20)}
-    assert len(chosen) > 10
-
-
 def test_a_listed_subset_is_the_drawn_one_whatever_its_order(mlc):
     drawn = make_view(mlc, variant(classes=3))
     listed = make_view(mlc, variant(classes=list(reversed(drawn.classes))))
@@ -118,12 +113,6 @@ def test_fractions_are_stratified_and_nested(mlc, few, more):
     assert (counts >= 1).all()
     assert (abs(counts - min(few, more) * full) <= 1).all()
     assert set(small.train_index) <= set(large.train_index)
-
-
-def test_images_of_a_class_do_not_depend_on_the_other_classes(mlc):
-    alone = make_view(mlc, variant(classes=3, per_class=2))
-    together = make_view(mlc, variant(per_class=2))
-    assert set(alone.train_index) <= set(together.train_index)
 
 
 def test_selections_combine(mlc):
@@ -338,11 +327,7 @@ DIGITS = "ce699ea32829a0eb32d3024a7069ab225105bff16c3a799a619d0b1a82b4906e"
 #: Fields of a variant, what its identity says beside the content, digest of rows and labels.
 GOLDEN = [
     ({}, {}, "e86881270f5164f1"),
-    (
-        {"classes": 5, "class_seed": 1},
-        {"classes": ["0", "1", "3", "5", "6"]},
-        "58921b1d09ede354",
-    ),
+    ({"classes": 5, "class_seed": 1}, {"classes": ["0", "1", "3", "5", "6"]}, "58921b1d09ede354"),
     ({"classes": ["3", "1", "7"]}, {"classes": ["1", "3", "7"]}, "87cb8b7f446a09e9"),
     ({"balanced": True}, {}, "e86881270f5164f1"),
     ({"per_class": 20}, {"per_class": 20}, "142321de3d050a43"),
@@ -359,8 +344,8 @@ GOLDEN = [
 def test_variants_of_the_first_version(data_home, fields, said, digest):
     view = make_view(load_dataset("digits"), Variant(base="digits", **fields))
     rows = hashlib.sha256()
-    for each in (view.train_index, view.train_labels, view.test_index, view.test_labels):
-        rows.update(each.astype("<i8").tobytes())
+    for array in (view.train_index, view.train_labels, view.test_index, view.test_labels):
+        rows.update(array.astype("<i8").tobytes())
     assert json.dumps(view.identity, sort_keys=True) == json.dumps(
         {"content_hash": DIGITS, **said}, sort_keys=True
     )

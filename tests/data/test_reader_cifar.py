@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from miniatures import binary_to_python, dump, picture, write_miniature
-from reading import counts, read
+from reading import read, refused
 
 from anynet_study.data.readers import cifar, safe_files
-from anynet_study.errors import UserError
 
 
 @pytest.mark.parametrize("name", ["cifar10", "cifar100"])
@@ -36,20 +35,6 @@ def test_cifar_planes_become_pixels(tmp_path):
     np.testing.assert_array_equal(test[0].pixels, image)
 
 
-@pytest.mark.parametrize("content", [b"", bytes(3072), bytes(3073 * 2 - 1), bytes([10]) * 3073])
-def test_binary_cifar_that_lies(tmp_path, content):
-    binary = write_miniature("cifar10", tmp_path)
-    (binary / "data_batch_3.bin").write_bytes(content)
-    with pytest.raises(UserError, match=r"data_batch_3.bin: "):
-        read(binary)
-
-
-def test_cifar100_has_fine_labels(tmp_path):
-    listing = read(write_miniature("cifar100", tmp_path, classes=30))
-    assert len(listing.classes) == 30
-    assert set(counts(listing, listing.train).values()) == {4}
-
-
 class Touch:
     """Unpickling this creates a file, were it allowed."""
 
@@ -68,8 +53,7 @@ def test_a_pickle_with_a_payload_runs_nothing(tmp_path):
     source = python_cifar(tmp_path)
     with (source / "data_batch_2").open("wb") as file:
         pickle.dump({b"data": Touch(tmp_path / "owned")}, file)
-    with pytest.raises(UserError, match=r"data_batch_2: not a CIFAR pickle \(asks for"):
-        read(source)
+    refused(r"data_batch_2: not a CIFAR pickle \(asks for", source)
     assert not (tmp_path / "owned").exists()
 
 
@@ -82,8 +66,7 @@ def test_a_pickle_cannot_allocate_what_it_does_not_hold(tmp_path):
         + b"\x85\x85Rs."
     )
     (source / "test_batch").write_bytes(payload)
-    with pytest.raises(UserError, match=r"test_batch: the pixels are not a whole"):
-        read(source)
+    refused(r"test_batch: the pixels are not a whole", source)
 
 
 @pytest.mark.parametrize(
@@ -100,8 +83,7 @@ def test_a_pickle_cannot_allocate_what_it_does_not_hold(tmp_path):
 def test_pickles_that_lie(tmp_path, payload):
     source = python_cifar(tmp_path)
     (source / "data_batch_1").write_bytes(payload)
-    with pytest.raises(UserError, match=r"data_batch_1: "):
-        read(source)
+    refused(r"data_batch_1: ", source)
 
 
 @pytest.mark.parametrize("framed", [False, True])
@@ -152,5 +134,4 @@ def test_python_cifar_with_other_content(tmp_path, change):
     source = python_cifar(tmp_path)
     content = {b"data": np.zeros((30, 3072), np.uint8), b"labels": [0] * 30}
     dump(source / "data_batch_1", content | change)
-    with pytest.raises(UserError, match=r"data_batch_1: "):
-        read(source)
+    refused(r"data_batch_1: ", source)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from miniatures import WRITERS, binary_to_python, dump, save, write_miniature, write_table
 from miniatures_transfer import aptos
-from reading import counts, read
+from reading import counts, read, refused
 
 from anynet_study.data import add_dataset
 from anynet_study.data.readers.recognition import READERS
@@ -125,36 +125,6 @@ def test_doubled_folders_and_unlabelled_images(tmp_path):
     assert listing.ignored == 5
 
 
-def test_an_empty_class_folder(tmp_path):
-    source = write_miniature("concrete", tmp_path)
-    (source / "Unsure").mkdir()
-    with pytest.raises(UserError, match="Unsure: the class folder is empty"):
-        read(source)
-
-
-@pytest.mark.parametrize(("split", "side"), [("train", "not"), ("val", "only")])
-def test_classes_of_one_split_only(tmp_path, split, side):
-    source = write_miniature("imagenet", tmp_path)
-    shutil.rmtree(source / split / "n01448683")
-    with pytest.raises(UserError, match=f"'n01448683' is {'only' if side == 'not' else 'not'} in"):
-        read(source)
-
-
-def test_splits_without_class_folders_are_not_two_classes(tmp_path):
-    random = np.random.default_rng(0)
-    for name in ("train_images/1.jpg", "test_images/2.jpg"):
-        save(tmp_path / name, random, 0)
-    with pytest.raises(UserError, match="part of a dataset, not a class"):
-        read(tmp_path)
-
-
-def test_two_training_folders(tmp_path):
-    source = write_miniature("natural", tmp_path)
-    shutil.copytree(source / "seg_train", source / "train")
-    with pytest.raises(UserError, match="'seg_train' and 'train' are the same split"):
-        read(source)
-
-
 def test_an_unknown_layout_says_what_was_seen(tmp_path):
     for name in ("x.jpg", "y.jpg", "z.json", ".DS_Store"):
         (tmp_path / name).touch()
@@ -171,8 +141,7 @@ def test_images_of_a_kind_that_is_not_read(tmp_path):
     for name in ("a/1.gif", "a/2.gif", "b/1.heic"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    with pytest.raises(UserError, match=r"no file below it is called like an image \(\.jpg, "):
-        read(tmp_path)
+    refused(r"no file below it is called like an image \(\.jpg, ", tmp_path)
 
 
 def test_files_that_are_not_taken_for_images_are_named(tmp_path):
@@ -193,8 +162,7 @@ def test_folders_that_would_be_recognised_are_named(tmp_path):
     write_miniature("concrete", tmp_path)
     (tmp_path / "papers").mkdir()
     told = r"give a folder in it: cifar-10-batches-bin \(CIFAR \(binary\)\), concrete \(Concrete\);"
-    with pytest.raises(UserError, match=told):
-        read(tmp_path)
+    refused(told, tmp_path)
 
 
 def test_the_tree_of_names_is_the_tree_of_the_folder(tmp_path):
@@ -266,34 +234,6 @@ def test_what_more_is_known_of_is_said(tmp_path):
     assert "could also be read by --layout aptos (APTOS 2019)" in listing.notes[-1]
 
 
-def test_a_forced_layout_that_does_not_fit(tmp_path):
-    source = write_miniature("concrete", tmp_path)
-    with pytest.raises(UserError, match="concrete: not of layout 'HAM10000': saw 2 folders"):
-        read(source, layout="ham10000")
-
-
-def test_an_unknown_layout_lists_them(tmp_path):
-    source = write_miniature("concrete", tmp_path)
-    with pytest.raises(UserError, match=r"--layout 'folders': no such layout; legal: cifar-binary"):
-        read(source, layout="folders")
-
-
-@pytest.mark.parametrize(
-    ("name", "choice"),
-    [
-        ("concrete", {"labels": "fine"}),
-        ("natural", {"patch_size": 100}),
-        ("ham10000", {"labels": "fine"}),
-        ("concrete", {"label_column": "dx"}),
-        ("powerline", {"classes_of": "imagenet"}),
-    ],
-)
-def test_a_choice_that_means_nothing_is_refused(tmp_path, name, choice):
-    option = f"--{next(iter(choice)).replace('_', '-')}"
-    with pytest.raises(UserError, match=f"{option} means nothing to layout"):
-        read(write_miniature(name, tmp_path), **choice)
-
-
 @pytest.mark.parametrize("form", ["binary", "python"])
 def test_cifar100_has_coarse_labels_too(tmp_path, form):
     source = write_miniature("cifar100", tmp_path, classes=40)
@@ -306,17 +246,11 @@ def test_cifar100_has_coarse_labels_too(tmp_path, form):
     assert coarse.classes == tuple(f"coarse{n}" for n in range(20))
     assert set(counts(coarse, coarse.train).values()) == {8}
     groups = defaultdict(set)
-    for one, other in zip(fine.train, coarse.train, strict=True):
-        groups[coarse.classes[other.label]].add(fine.classes[one.label])
+    for example, other in zip(fine.train, coarse.train, strict=True):
+        groups[coarse.classes[other.label]].add(fine.classes[example.label])
     assert {name: set(members) for name, members in fine.superclasses.items()} == groups
     assert not coarse.superclasses
-    with pytest.raises(UserError, match="--labels 'both': legal: coarse, fine"):
-        read(source, labels="both")
-
-
-def test_cifar10_has_one_kind_of_labels(tmp_path):
-    with pytest.raises(UserError, match="CIFAR-10 has one kind of labels"):
-        read(write_miniature("cifar10", tmp_path), labels="coarse")
+    refused("--labels 'both': legal: coarse, fine", source, labels="both")
 
 
 @pytest.mark.parametrize("labels", [[10**30] * 120, [-1] * 120, ["x"] * 120, None, [0]])
@@ -331,8 +265,7 @@ def test_coarse_labels_that_lie(tmp_path, labels):
     good = [n % 30 for n in range(120)]
     dump(source / "train", {b"data": rows, b"fine_labels": good, b"coarse_labels": labels})
     assert read(source).superclasses == {}
-    with pytest.raises(UserError, match=r"python/train: "):
-        read(source, labels="coarse")
+    refused(r"python/train: ", source, labels="coarse")
 
 
 def test_the_rar_inside_concrete_is_pointed_to(tmp_path):
@@ -341,8 +274,7 @@ def test_the_rar_inside_concrete_is_pointed_to(tmp_path):
     (folder / "Concrete Crack Images for Classification.rar").write_bytes(b"Rar!\x1a\x07\x01\0")
     archive = shutil.make_archive(str(tmp_path / "5y9wdsg2zt"), "zip", folder)
     for path in (folder, Path(archive)):
-        with pytest.raises(UserError, match=r"extract Concrete Crack .*\.rar yourself"):
-            read(path)
+        refused(r"extract Concrete Crack .*\.rar yourself", path)
 
 
 def test_species_keys_are_sorted_as_strings_and_the_map_is_kept(data_home, tmp_path):
@@ -361,7 +293,65 @@ def test_unlabelled_images_are_ignored_with_a_word(tmp_path):
     assert notes == ("seg_pred: 5 images not read, neither of train nor of test",)
 
 
-def test_kaggle_layout_comes_before_a_table_of_images(tmp_path):
-    source = write_miniature("imagenet_kaggle", tmp_path)
-    write_table(source / "notes.csv", ("image", "label"), [("a.jpg", "b")])
-    assert read(source).layout == "ImageNet (Kaggle)"
+KAGGLE_TABLE = "LOC_val_solution.csv"
+HAM_TABLE = "HAM10000_metadata.csv"
+#: A miniature, what is done to it, how it is read, and what is said then.
+WRONG = [
+    ("concrete", lambda f: (f / "Unsure").mkdir(), {}, "Unsure: the class folder is empty"),
+    (
+        "natural",
+        lambda f: shutil.copytree(f / "seg_train", f / "train"),
+        {},
+        "'seg_train' and 'train' are the same split",
+    ),
+    ("imagenet", lambda f: shutil.rmtree(f / "train/n01448683"), {}, "'n01448683' is only in this"),
+    ("imagenet", lambda f: shutil.rmtree(f / "val/n01448683"), {}, "'n01448683' is not in this"),
+    (
+        "imagenet_kaggle",
+        lambda f: next((f / "ILSVRC/Data/CLS-LOC/val").glob("*0007.JPEG")).unlink(),
+        {},
+        "ILSVRC2012_val_00000007 is not in",
+    ),
+    (
+        "imagenet_kaggle",
+        lambda f: (f / KAGGLE_TABLE).write_text("ImageId,PredictionString\n../../x,n01440764 1\n"),
+        {},
+        r"'\.\./\.\./x' is not an image id",
+    ),
+    (
+        "ham10000",
+        lambda f: shutil.rmtree(f / "HAM10000_images_part_2"),
+        {},
+        r"of its 88 images are not below .*, the first is ISIC_",
+    ),
+    ("ham10000", lambda f: (f / HAM_TABLE).unlink(), {}, "part of a dataset, not a class"),
+    *(
+        ("ham10000", lambda f, text=text: (f / HAM_TABLE).write_bytes(text), {}, rf"{HAM_TABLE}: ")
+        for text in (b"lesion_id,dx\na,b\n", b"", b"lesion_id,image_id,dx\n", b"\xff\xfe\0", b'"a')
+    ),
+    *(
+        ("cifar10", lambda f, b=b: (f / "data_batch_3.bin").write_bytes(b), {}, r"batch_3\.bin: ")
+        for b in (b"", bytes(3072), bytes(3073 * 2 - 1), bytes([10]) * 3073)
+    ),
+    ("powerline", lambda f: (f / "zebra.bmp").touch(), {}, r"zebra\.bmp: no label"),
+    ("concrete", None, {"layout": "ham10000"}, "not of layout 'HAM10000': saw 2 folders"),
+    ("concrete", None, {"layout": "folders"}, "--layout 'folders': no such layout; legal: cifar-b"),
+    ("cifar10", None, {"labels": "coarse"}, "CIFAR-10 has one kind of labels"),
+    (
+        "concrete",
+        None,
+        {"labels": "fine"},
+        "--labels means nothing to layout 'Concrete'; legal: no",
+    ),
+    ("natural", None, {"patch_size": 100}, "--patch-size means nothing to layout"),
+    ("concrete", None, {"label_column": "dx"}, "--label-column means nothing to layout"),
+    ("powerline", None, {"classes_of": "imagenet"}, "--classes-of means nothing to layout"),
+]
+
+
+@pytest.mark.parametrize(("name", "damage", "choices", "told"), WRONG)
+def test_what_is_wrong_is_named(tmp_path, name, damage, choices, told):
+    source = write_miniature(name, tmp_path)
+    if damage is not None:
+        damage(source)
+    refused(told, source, **choices)

@@ -15,7 +15,7 @@ import pytest
 import scipy.io
 from miniatures import CIFAR10, HAM, save, wnids, write_miniature
 from miniatures_study import imagenet_tars, meta_mat
-from reading import class_of, counts, read
+from reading import class_of, counts, read, refused
 
 from anynet_study.data import Variant, add_dataset, load_dataset, make_view
 from anynet_study.errors import UserError
@@ -50,16 +50,6 @@ def test_labels_are_those_of_the_kit_not_the_order_of_the_wnids(tars):
     assert validation(folder) == truth
 
 
-def test_extracted_as_a_whole(tars):
-    folder, truth = tars
-    extract(folder, "ILSVRC2012_devkit_t12.tar.gz", ".")
-    extract(folder, "ILSVRC2012_img_val.tar", "val")
-    extract(folder, "ILSVRC2012_img_train.tar", "train")
-    for wnid in wnids(5):
-        extract(folder / "train", f"{wnid}.tar", wnid)
-    assert validation(folder) == truth
-
-
 def test_packed_from_tars_as_from_folders(tars, data_home):
     folder, _ = tars
     packed = add_dataset("tars", folder, size=16)
@@ -75,8 +65,7 @@ def test_packed_from_tars_as_from_folders(tars, data_home):
 def test_without_the_kit(tars):
     folder, _ = tars
     (folder / "ILSVRC2012_devkit_t12.tar.gz").unlink()
-    with pytest.raises(UserError, match=r"ILSVRC2012_validation_ground_truth.txt; the labels"):
-        read(folder)
+    refused(r"ILSVRC2012_validation_ground_truth.txt; the labels", folder)
 
 
 def test_a_training_tar_alone_is_not_a_dataset_with_a_split_of_its_own(tars):
@@ -84,8 +73,7 @@ def test_a_training_tar_alone_is_not_a_dataset_with_a_split_of_its_own(tars):
     folder, _ = tars
     for name in ("ILSVRC2012_img_val.tar", "ILSVRC2012_devkit_t12.tar.gz"):
         (folder / name).unlink()
-    with pytest.raises(UserError, match=r"no ILSVRC2012_img_val.tar"):
-        read(folder)
+    refused(r"no ILSVRC2012_img_val.tar", folder)
 
 
 def replace_kit(folder: Path, truth: bytes | None, meta: bytes | None) -> None:
@@ -109,8 +97,7 @@ def replace_kit(folder: Path, truth: bytes | None, meta: bytes | None) -> None:
 def test_labels_that_are_none(tars, truth, reason):
     folder, _ = tars
     replace_kit(folder, truth, None)
-    with pytest.raises(UserError, match=rf"ground_truth.txt: .*{reason}"):
-        read(folder)
+    refused(rf"ground_truth.txt: .*{reason}", folder)
 
 
 def bomb() -> bytes:
@@ -138,21 +125,20 @@ def huge_dimensions() -> bytes:
 
 @pytest.mark.parametrize(
     "meta",
-    [b"", b"hello" * 100, meta_mat({"n00000001": 1})[:-20], bomb(), other_table()],
-    ids=["empty", "text", "truncated", "bomb", "another table"],
+    [
+        b"",
+        b"hello" * 100,
+        meta_mat({"n00000001": 1})[:-20],
+        bomb(),
+        other_table(),
+        huge_dimensions(),
+    ],
+    ids=["empty", "text", "truncated", "bomb", "another table", "huge"],
 )
 def test_a_kit_that_lies(tars, meta):
     folder, _ = tars
     replace_kit(folder, None, meta)
-    with pytest.raises(UserError, match=r"meta.mat: not the kit's table of classes"):
-        read(folder)
-
-
-def test_a_kit_of_huge_dimensions_allocates_nothing(tars):
-    folder, _ = tars
-    replace_kit(folder, None, huge_dimensions())
-    with pytest.raises(UserError, match=r"meta.mat: not the kit's table of classes"):
-        read(folder)
+    refused(r"meta.mat: not the kit's table of classes", folder)
 
 
 def test_a_stray_folder_in_train(tars):
@@ -163,8 +149,7 @@ def test_a_stray_folder_in_train(tars):
     for wnid in wnids(5):
         save(folder / "train" / wnid / "1.JPEG", RANDOM, 0)
     save(folder / "train" / "other" / "1.JPEG", RANDOM, 0)
-    with pytest.raises(UserError, match="other: not named by a wnid"):
-        read(folder)
+    refused("other: not named by a wnid", folder)
 
 
 def test_kaggle_labels_come_from_the_table(tmp_path):
@@ -174,21 +159,6 @@ def test_kaggle_labels_come_from_the_table(tmp_path):
         truth = {row["ImageId"]: row["PredictionString"][:9] for row in csv.DictReader(file)}
     assert listing.test is not None
     assert {Path(e.name).stem: listing.classes[e.label] for e in listing.test} == truth
-
-
-def test_kaggle_table_of_other_images(tmp_path):
-    source = write_miniature("imagenet_kaggle", tmp_path)
-    next((source / "ILSVRC/Data/CLS-LOC/val").glob("*0007.JPEG")).unlink()
-    with pytest.raises(UserError, match="ILSVRC2012_val_00000007 is not in"):
-        read(source)
-
-
-def test_kaggle_table_that_names_another_folder(tmp_path):
-    source = write_miniature("imagenet_kaggle", tmp_path)
-    table = source / "LOC_val_solution.csv"
-    table.write_text("ImageId,PredictionString\n../../x,n01440764 1 2 3 4\n")
-    with pytest.raises(UserError, match=r"'../../x' is not an image id"):
-        read(source)
 
 
 def test_kaggle_with_its_table_inside(tmp_path):
@@ -233,30 +203,6 @@ def test_ham10000_lesions_are_groups(tmp_path, form):
     assert len(labels) < len(listing.train)
 
 
-def test_ham10000_without_one_part(tmp_path):
-    source = write_miniature("ham10000", tmp_path)
-    shutil.rmtree(source / "HAM10000_images_part_2")
-    with pytest.raises(UserError, match=r"of its 88 images are not below .*, the first is ISIC_"):
-        read(source)
-
-
-def test_ham10000_without_its_table_is_not_two_classes(tmp_path):
-    source = write_miniature("ham10000", tmp_path)
-    (source / "HAM10000_metadata.csv").unlink()
-    with pytest.raises(UserError, match="part of a dataset, not a class"):
-        read(source)
-
-
-@pytest.mark.parametrize(
-    "content", ["lesion_id,dx\na,b\n", "", "lesion_id,image_id,dx\n", "\xff\xfe\0", '"a']
-)
-def test_ham10000_with_a_damaged_table(tmp_path, content):
-    source = write_miniature("ham10000", tmp_path)
-    (source / "HAM10000_metadata.csv").write_bytes(content.encode("latin-1"))
-    with pytest.raises(UserError, match=r"HAM10000_metadata.csv: "):
-        read(source)
-
-
 def test_powerline_labels_are_in_the_names(tmp_path):
     listing = read(write_miniature("powerline", tmp_path))
     assert listing.classes == ("no powerline", "powerline")
@@ -265,13 +211,6 @@ def test_powerline_labels_are_in_the_names(tmp_path):
             "powerline" if "TV" in example.name else "no powerline"
         )
     assert counts(listing, listing.train) == {"no powerline": 16, "powerline": 16}
-
-
-def test_powerline_image_without_a_label(tmp_path):
-    source = write_miniature("powerline", tmp_path)
-    save(source / "Visible Light (VL)" / "zebra.bmp", np.random.default_rng(0), 0)
-    with pytest.raises(UserError, match=r"zebra.bmp: no label"):
-        read(source)
 
 
 @pytest.fixture
@@ -292,20 +231,7 @@ class TestImageNet:
 
     def test_v2_of_another_number_of_classes(self, tmp_path):
         root = miniature.imagenet_v2(tmp_path / "v2", RANDOM, classes=11)
-        with pytest.raises(UserError, match=r"11 numbered folders, but .* has 12"):
-            read(root)
-
-    def test_v2_without_imagenet(self, tmp_path):
-        root = miniature.imagenet_v2(tmp_path / "v2", RANDOM)
-        with pytest.raises(
-            UserError, match="there is no dataset 'other': add ImageNet first, or say with"
-        ):
-            read(root, classes_of="other")
-
-    def test_v2_by_wnid(self, tmp_path):
-        root = tmp_path / "imagenetv2-matched-frequency"
-        listing = read(miniature.wnid_folders(root, RANDOM, list(range(12))))
-        assert listing.layout == "ImageNet shift (wnid folders, test only)"
+        refused(r"11 numbered folders, but .* has 12", root)
 
     def test_objectnet_maps_its_folders(self, tmp_path):
         wnid_of = miniature.objectnet(tmp_path, RANDOM)
@@ -337,8 +263,7 @@ class TestImageNet:
     def test_objectnet_with_other_mappings(self, tmp_path, file, text):
         miniature.objectnet(tmp_path, RANDOM)
         (tmp_path / "objectnet-1.0/mappings" / file).write_text(text)
-        with pytest.raises(UserError, match="mappings"):
-            read(tmp_path / "objectnet-1.0")
+        refused("mappings", tmp_path / "objectnet-1.0")
 
     def test_an_evaluation_finds_the_classes(self, tmp_path):
         root = miniature.imagenet_v2(tmp_path / "v2", RANDOM)
@@ -365,23 +290,11 @@ def test_wnid_folders_that_are_test_sets_by_name(tmp_path, name, archived):
     assert listing.ignored == 1
 
 
-def test_200_wnid_folders_are_a_test_set_whatever_their_name(tmp_path):
-    for wnid in wnids(200):
-        (tmp_path / "x" / wnid).mkdir(parents=True)
-        (tmp_path / "x" / wnid / "1.jpg").touch()
-    assert read(tmp_path / "x").train == []
-
-
 def test_other_wnid_folders_are_a_dataset_like_any(tmp_path):
     listing = read(miniature.wnid_folders(tmp_path / "birds", RANDOM, [1, 4]))
     assert (listing.layout, len(listing.train), listing.test) == ("class/image", 6, None)
     forced = read(tmp_path / "birds", layout="class-folders")
     assert len(forced.train) == 6
-
-
-def test_ten_numbered_folders_are_not_imagenetv2(tmp_path):
-    root = miniature.imagenet_v2(tmp_path / "v2", RANDOM, classes=10).rename(tmp_path / "digits")
-    assert read(root).layout == "class/image"
 
 
 def test_a_test_set_cannot_be_trained_on(data_home, tmp_path):
@@ -409,8 +322,7 @@ def test_cifar10_1_has_two_versions(tmp_path):
     miniature.cifar10_1(tmp_path / "x", RANDOM, "v6", images=30)
     assert len(read(tmp_path / "x").test) == 30
     assert len(read(tmp_path / "x", test_part="v4").test) == 40
-    with pytest.raises(UserError, match="--test-part 'v5': there are v4, v6"):
-        read(tmp_path / "x", test_part="v5")
+    refused("--test-part 'v5': there are v4, v6", tmp_path / "x", test_part="v5")
 
 
 def npy_of(array: np.ndarray, shape: str | None = None) -> bytes:
@@ -447,8 +359,7 @@ IMAGES = np.zeros((30, 32, 32, 3), np.uint8)
 def test_arrays_that_lie(tmp_path, content):
     miniature.cifar10_1(tmp_path / "x", RANDOM)
     (tmp_path / "x/cifar10.1_v6_data.npy").write_bytes(content)
-    with pytest.raises(UserError, match=r"v6_data.npy: not an .npy array \(N, 32, 32, 3\)"):
-        read(tmp_path / "x")
+    refused(r"v6_data.npy: not an .npy array \(N, 32, 32, 3\)", tmp_path / "x")
 
 
 class Touch:
@@ -470,8 +381,7 @@ def test_an_array_of_objects_runs_nothing(tmp_path, inside):
         np.save(path, np.array([payload], object), allow_pickle=True)
     else:
         path.write_bytes(pickle.dumps(payload))
-    with pytest.raises(UserError, match=r"v6_labels.npy: not an .npy array"):
-        read(tmp_path / "x")
+    refused(r"v6_labels.npy: not an .npy array", tmp_path / "x")
     assert not (tmp_path / "owned").exists()
 
 
@@ -486,12 +396,4 @@ def test_an_array_of_objects_runs_nothing(tmp_path, inside):
 def test_labels_that_lie(tmp_path, labels, reason):
     miniature.cifar10_1(tmp_path / "x", RANDOM)
     np.save(tmp_path / "x/cifar10.1_v6_labels.npy", labels)
-    with pytest.raises(UserError, match=rf"v6_labels.npy: {reason}"):
-        read(tmp_path / "x")
-
-
-def test_labels_that_are_missing(tmp_path):
-    miniature.cifar10_1(tmp_path / "x", RANDOM)
-    (tmp_path / "x/cifar10.1_v6_labels.npy").unlink()
-    with pytest.raises(UserError, match=r"v6_labels.npy: the file is missing"):
-        read(tmp_path / "x")
+    refused(rf"v6_labels.npy: {reason}", tmp_path / "x")

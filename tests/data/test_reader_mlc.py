@@ -9,12 +9,11 @@ import pytest
 from miniatures import save
 from miniatures_study import CORAL_LABELS, PHOTO_SIDE, mlc_points
 from PIL import Image
-from reading import counts, read, read_with_source
+from reading import counts, read, read_with_source, refused
 
 from anynet_study.data import add_dataset
 from anynet_study.data.source.images import Decoder
 from anynet_study.data.source.source import Choices
-from anynet_study.errors import UserError
 
 RANDOM = np.random.default_rng(0)
 NINE = {"CCA", "Turf", "Sand", "Macroalgae", "Porites"}
@@ -94,8 +93,7 @@ def test_points_that_are_none(tmp_path, line, reason):
     save(tmp_path / "mlc/2008/a.jpg", RANDOM, 0)
     text = f"# Row; Col; Label\n{line}\n".encode("latin-1")
     (tmp_path / "mlc/2008/a.jpg.txt").write_bytes(text)
-    with pytest.raises(UserError, match=rf"a.jpg.txt: {reason}"):
-        read(tmp_path / "mlc")
+    refused(rf"a.jpg.txt: {reason}", tmp_path / "mlc")
 
 
 def test_a_point_outside_its_photo_is_quarantined(data_home, tmp_path):
@@ -112,15 +110,13 @@ def test_a_point_outside_its_photo_is_quarantined(data_home, tmp_path):
 @pytest.mark.parametrize("size", [0, 5000])
 def test_patch_sizes_out_of_range(tmp_path, size):
     mlc_points(tmp_path / "mlc", RANDOM)
-    with pytest.raises(UserError, match=f"--patch-size {size}"):
-        read(tmp_path / "mlc", patch_size=size)
+    refused(f"--patch-size {size}", tmp_path / "mlc", patch_size=size)
 
 
 def test_no_point_of_the_nine(tmp_path):
     save(tmp_path / "mlc/2008/a.jpg", RANDOM, 0)
     (tmp_path / "mlc/2008/a.jpg.txt").write_text("1; 2; Off\n")
-    with pytest.raises(UserError, match="no point of the classes"):
-        read(tmp_path / "mlc")
+    refused("no point of the classes", tmp_path / "mlc")
 
 
 def patches(folder: Path, name: str) -> None:

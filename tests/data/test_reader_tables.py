@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 from miniatures import save, write_table
 from PIL import Image
-from reading import class_of, counts, read
+from reading import class_of, counts, read, refused
 
 from anynet_study.data import add_dataset
 from anynet_study.data.readers import safe_files
-from anynet_study.data.source.source import Choices
-from anynet_study.errors import UserError
 
 RANDOM = np.random.default_rng(0)
 
@@ -84,10 +82,8 @@ def test_columns_can_be_chosen(tmp_path):
     assert [example.group for example in listing.train] == ["0"] * 4 + ["1"] * 4
     for option in ("image_column", "label_column", "group_column"):
         told = r"no table for .*'sort'.*: x\.csv has id, where, kind, camera"
-        with pytest.raises(UserError, match=told):
-            read(tmp_path, **(chosen | {option: "sort"}))
-    with pytest.raises(UserError, match=r"no table for --table 'y\.csv': x\.csv has id, where"):
-        read(tmp_path, table="y.csv")
+        refused(told, tmp_path, **(chosen | {option: "sort"}))
+    refused(r"no table for --table 'y\.csv': x\.csv has id, where", tmp_path, table="y.csv")
 
 
 def test_a_chosen_column_tells_which_table(tmp_path):
@@ -130,8 +126,7 @@ def test_several_tables_are_asked_about(tmp_path):
     rows = [(name, "ab"[n % 2]) for n, name in enumerate(names)]
     table(tmp_path, ("path", "class"), rows, "one.csv")
     table(tmp_path, ("path", "class"), rows[::2], "two.csv")
-    with pytest.raises(UserError, match=r"one.csv, two.csv could all be .* --table"):
-        read(tmp_path)
+    refused(r"one.csv, two.csv could all be .* --table", tmp_path)
     assert len(read(tmp_path, table="one.csv").train) == 8
 
 
@@ -169,8 +164,7 @@ def test_paths_that_lead_elsewhere(tmp_path, path):
     folder = tmp_path / "in"
     images(folder)
     table(folder, ("path", "class"), [(path, "a"), ("photos/001.jpg", "b")])
-    with pytest.raises(UserError, match=r"x.csv: .* is not an image of this folder"):
-        read(folder)
+    refused(r"x.csv: .* is not an image of this folder", folder)
 
 
 @pytest.mark.parametrize(
@@ -188,44 +182,32 @@ def test_paths_that_lead_elsewhere(tmp_path, path):
 def test_tables_that_lie(tmp_path, rows, reason):
     images(tmp_path)
     table(tmp_path, ("path", "class"), rows)
-    with pytest.raises(UserError, match=reason):
-        read(tmp_path)
+    refused(reason, tmp_path)
 
 
 def test_a_name_that_two_images_have(tmp_path):
     images(tmp_path, 4, "a")
     images(tmp_path, 4, "b")
     table(tmp_path, ("path", "class"), [("000.jpg", "x"), ("b/001.jpg", "y")])
-    with pytest.raises(UserError, match=r"more than one image '000.jpg'"):
-        read(tmp_path)
+    refused(r"more than one image '000.jpg'", tmp_path)
 
 
 def test_a_split_that_is_none(tmp_path):
     names = images(tmp_path)
     table(tmp_path, ("path", "class", "split"), [(name, "a", "fold 3") for name in names])
-    with pytest.raises(UserError, match=r"column 'split' says 'fold 3'; legal: train"):
-        read(tmp_path)
-
-
-def test_a_field_of_a_megabyte(tmp_path):
-    images(tmp_path)
-    table(tmp_path, ("path", "class"), [("photos/000.jpg", "a" * (1 << 20))])
-    with pytest.raises(UserError, match=r"x.csv: not a readable table"):
-        read(tmp_path)
+    refused(r"column 'split' says 'fold 3'; legal: train", tmp_path)
 
 
 def test_a_table_of_endless_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(safe_files, "MAX_ROWS", 100)
     images(tmp_path)
     (tmp_path / "x.csv").write_text("path,label\n" + ",\n" * 101)
-    with pytest.raises(UserError, match=r"x\.csv: not a readable table \(more than 100 rows\)"):
-        read(tmp_path)
+    refused(r"x\.csv: not a readable table \(more than 100 rows\)", tmp_path)
 
 
 def test_a_table_without_images_is_not_one(tmp_path):
     table(tmp_path, ("path", "class"), [("a.jpg", "a")])
-    with pytest.raises(UserError, match="layout not recognised"):
-        read(tmp_path)
+    refused("layout not recognised", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -264,16 +246,14 @@ def test_cassava_classes_have_names_in_the_order_of_their_numbers(tmp_path):
 def test_cassava_without_a_name(tmp_path):
     miniature.cassava(tmp_path, RANDOM)
     (tmp_path / "label_num_to_disease_map.json").write_text('{"0": "a", "1": "b"}')
-    with pytest.raises(UserError, match=r"disease_map.json: no name for label '2'"):
-        read(tmp_path)
+    refused(r"disease_map.json: no name for label '2'", tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"0": 1}', "[" * 100_000, "\xff"])
 def test_cassava_with_another_map(tmp_path, text):
     miniature.cassava(tmp_path, RANDOM)
     (tmp_path / "label_num_to_disease_map.json").write_bytes(text.encode("latin-1"))
-    with pytest.raises(UserError, match=r"disease_map.json: not "):
-        read(tmp_path)
+    refused(r"disease_map.json: not ", tmp_path)
 
 
 def test_aptos_classes_are_ordered(tmp_path):
@@ -287,16 +267,14 @@ def test_aptos_classes_are_ordered(tmp_path):
 def test_ids_that_could_name_another_folder(tmp_path, identifier):
     miniature.aptos(tmp_path, RANDOM)
     write_table(tmp_path / "train.csv", ("id_code", "diagnosis"), [(identifier, "1")])
-    with pytest.raises(UserError, match=r"train.csv: .* is not an image id"):
-        read(tmp_path)
+    refused(r"train.csv: .* is not an image id", tmp_path)
 
 
 def test_an_id_twice(tmp_path):
     miniature.aptos(tmp_path, RANDOM)
     rows = [("000000000007", "1"), ("000000000007", "2")]
     write_table(tmp_path / "train.csv", ("id_code", "diagnosis"), rows)
-    with pytest.raises(UserError, match=r"000000000007\.png is listed twice"):
-        read(tmp_path)
+    refused(r"000000000007\.png is listed twice", tmp_path)
 
 
 def test_siim_isic_patients_stay_on_one_side(data_home, tmp_path):
@@ -319,8 +297,7 @@ def test_siim_isic_with_another_target(tmp_path):
     miniature.siim_isic(tmp_path, RANDOM)
     header = ("image_name", "patient_id", "target")
     write_table(tmp_path / "train.csv", header, [("ISIC_0000000", "IP_0", "2")])
-    with pytest.raises(UserError, match=r"train.csv: target '2'; legal: 0, 1"):
-        read(tmp_path)
+    refused(r"train.csv: target '2'; legal: 0, 1", tmp_path)
 
 
 @pytest.mark.parametrize("part", [None, "trans_test", "cis_val"])
@@ -339,10 +316,8 @@ def test_cct20_has_official_parts(tmp_path, part):
 def test_cct20_without_one_of_its_files(tmp_path):
     miniature.cct20(tmp_path, RANDOM)
     (tmp_path / "eccv_18_annotation_files/trans_test_annotations.json").unlink()
-    with pytest.raises(UserError, match=r"no trans_test_annotations.json"):
-        read(tmp_path, test_part="trans_test")
-    with pytest.raises(UserError, match="--test-part 'test': legal: cis_test, trans_test"):
-        read(tmp_path, test_part="test")
+    refused(r"no trans_test_annotations.json", tmp_path, test_part="trans_test")
+    refused("--test-part 'test': legal: cis_test, trans_test", tmp_path, test_part="test")
 
 
 @pytest.mark.parametrize(
@@ -362,8 +337,7 @@ def test_cct20_annotations_that_lie(tmp_path, change):
     miniature.cct20(tmp_path, RANDOM)
     path = tmp_path / "eccv_18_annotation_files/train_annotations.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(UserError, match=r"train_annotations.json: "):
-        read(tmp_path)
+    refused(r"train_annotations.json: ", tmp_path)
 
 
 def test_hpa_images_have_several_classes(data_home, tmp_path):
@@ -397,19 +371,11 @@ def test_hpa_stains_become_channels(data_home, tmp_path):
     np.testing.assert_array_equal(dataset.images("train")[0], expected)
 
 
-def test_hpa_without_a_stain(tmp_path):
-    miniature.hpa(tmp_path, RANDOM)
-    (tmp_path / "train/00000005-bbb7_yellow.png").unlink()
-    with pytest.raises(UserError, match=r"train.csv: 1 of its 96 images .* 00000005-bbb7_yellow"):
-        read(tmp_path)
-
-
 @pytest.mark.parametrize("target", ["", "28", "-1", "0 x"])
 def test_hpa_with_other_targets(tmp_path, target):
     miniature.hpa(tmp_path, RANDOM)
     write_table(tmp_path / "train.csv", ("Id", "Target"), [("00000005-bbb7", target)])
-    with pytest.raises(UserError, match=r"train.csv: target .* legal are numbers 0 to 27"):
-        read(tmp_path)
+    refused(r"train.csv: target .* legal are numbers 0 to 27", tmp_path)
 
 
 def test_eurosat_in_the_folder_of_its_second_edition(tmp_path):
@@ -418,15 +384,3 @@ def test_eurosat_in_the_folder_of_its_second_edition(tmp_path):
     listing = read(tmp_path)
     assert listing.root == "EuroSAT_RGB"
     assert counts(listing, listing.train) == dict.fromkeys(miniature.EUROSAT, 3)
-
-
-def test_eurosat_of_13_bands_is_refused(tmp_path):
-    miniature.eurosat(tmp_path, RANDOM, "EuroSAT_MS", ".tif")
-    with pytest.raises(UserError, match="EuroSAT_MS: the TIFFs of 13 bands are not read"):
-        read(tmp_path)
-
-
-def test_a_choice_of_another_layout(tmp_path):
-    miniature.eurosat(tmp_path, RANDOM)
-    with pytest.raises(UserError, match="--test-part means nothing to layout 'EuroSAT'; legal: no"):
-        add_dataset("x", tmp_path, size=8, choices=Choices(test_part="v4"))

@@ -17,6 +17,7 @@ def gather(folder: Path, out: str = "results.h5", **options: Any) -> CollectRepo
     return collect(folder / "journals", place, population(), datasets(), planned, {}, **options)
 
 
+@pytest.mark.slow
 def test_names_that_the_sweep_changes_and_changes_back(tmp_path: Path) -> None:
     runs = [record(number) for number in range(12)]
     write_journal(tmp_path / "journals" / "a.arrow", runs)
@@ -30,6 +31,7 @@ def test_names_that_the_sweep_changes_and_changes_back(tmp_path: Path) -> None:
     assert ResultStore(tmp_path / "results.h5").recipes == ["basic"]
 
 
+@pytest.mark.slow
 def test_a_damaged_store_is_built_anew_from_the_journals(tmp_path: Path) -> None:
     write_journal(tmp_path / "journals" / "a.arrow", [record(number) for number in range(30)])
     gather(tmp_path)

@@ -266,6 +266,7 @@ def run_collect(folder: Path, limits: list[int]) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_old_store_and_says_so_once(tmp_path: Path) -> None:
     out, _ = make_store(tmp_path, RUNS)
     before = out.read_bytes()

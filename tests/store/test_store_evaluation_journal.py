@@ -60,6 +60,7 @@ def test_the_table_of_records_says_what_the_records_say(journal: Path) -> None:
     assert table["architecture"].null_count == len(FOUR)
 
 
+@pytest.mark.slow
 def test_every_prefix_yields_the_whole_records_in_it(journal: Path) -> None:
     header = len(EVALUATION.schema.serialize())
     sizes = [len(encode(EVALUATION.to_batch(one), EVALUATION.version)) for one in FOUR]
@@ -76,6 +77,7 @@ def test_every_prefix_yields_the_whole_records_in_it(journal: Path) -> None:
         assert (read.problem is None) == (size in ends or size > ends[-1] + 7) or size > ends[-1]
 
 
+@pytest.mark.slow
 def test_of_a_damaged_journal_whole_evaluations_are_read_and_no_other(journal: Path) -> None:
     data, expected = journal.read_bytes(), set(content(FOUR))
     moments = random.Random(0)

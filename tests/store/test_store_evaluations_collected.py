@@ -61,6 +61,7 @@ def test_a_store_with_evaluations_that_are_in_no_journal_any_more_is_kept(folder
     assert gather(folder).problems == []
 
 
+@pytest.mark.slow
 def test_the_sweep_says_which_are_asked_for_and_what_they_are_called(folder: Path) -> None:
     def names(*wanted: tuple[str, str]) -> Mapping[str, str]:
         """By dataset, the name in the records: what it is called now."""
@@ -88,6 +89,7 @@ def test_the_sweep_says_which_are_asked_for_and_what_they_are_called(folder: Pat
 @pytest.mark.parametrize(
     "path", ["evaluations/top1", "evaluations/predictions/digits/blur/classes"]
 )
+@pytest.mark.slow
 def test_a_damaged_store_is_built_anew_from_the_journals(folder: Path, path: str) -> None:
     out = folder / "results.h5"
     with h5py.File(out) as file:

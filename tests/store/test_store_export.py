@@ -89,6 +89,7 @@ def test_the_same_store_gives_the_same_bytes(bundle: Path, tmp_path: Path) -> No
         assert (again / path.name).read_bytes() == path.read_bytes(), path.name
 
 
+@pytest.mark.slow
 def test_equal_stores_differ_only_where_the_readme_says(bundle: Path, tmp_path: Path) -> None:
     out, _ = make_store(tmp_path / "twin", [*RUNS, failed(12)])
     with h5py.File(out, "r+") as file:
@@ -196,6 +197,7 @@ def test_an_altered_bundle_is_refused(bundle: Path, change: object, expected: st
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_noticed(bundle: Path) -> None:
     rng = np.random.default_rng(0)
     for path in sorted(bundle.iterdir()):

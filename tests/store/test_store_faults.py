@@ -38,6 +38,7 @@ def kill(folder: Path, what: str, kills: int) -> dict[str, int]:
     return counts
 
 
+@pytest.mark.slow
 def test_killed_writers_lose_no_finished_run(tmp_path: Path) -> None:
     counts = kill(tmp_path, "journal", KILLS[0])
     assert (counts["lost"], counts["unknown"]) == (0, 0)
@@ -45,6 +46,7 @@ def test_killed_writers_lose_no_finished_run(tmp_path: Path) -> None:
     assert counts["torn"] > 0  # some were killed in the middle of a record
 
 
+@pytest.mark.slow
 def test_killed_collects_leave_a_whole_store(tmp_path: Path) -> None:
     counts = kill(tmp_path, "collect", KILLS[1])
     assert (counts["broken"], counts["fewer"]) == (0, 0)
@@ -67,6 +69,7 @@ for _ in range(5):
 """
 
 
+@pytest.mark.slow
 def test_many_collects_and_a_reader_at_once(tmp_path: Path) -> None:
     runs = [record(number) for number in range(60)]
     out, _ = make_store(tmp_path, runs[:20])

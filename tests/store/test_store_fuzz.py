@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parent
 #: A hang is a failure; the work takes some seconds.
 SECONDS = 300
@@ -27,6 +29,7 @@ def fuzz(folder: Path, what: str, count: int) -> dict[str, int]:
     return outcomes
 
 
+@pytest.mark.slow
 def test_damaged_stores_are_refused_or_give_the_same_numbers(tmp_path: Path) -> None:
     outcomes = fuzz(tmp_path, "stores", 150)
     assert outcomes.get("other numbers", 0) == 0
@@ -34,6 +37,7 @@ def test_damaged_stores_are_refused_or_give_the_same_numbers(tmp_path: Path) -> 
     assert outcomes["refused"] > 60
 
 
+@pytest.mark.slow
 def test_of_damaged_journals_the_whole_runs_are_collected(tmp_path: Path) -> None:
     outcomes = fuzz(tmp_path, "journals", 36)
     for wrong in ("other numbers", "lost, not reported", "read apart", "finished apart"):

@@ -85,6 +85,7 @@ def test_bad_groups_are_one_line(
 
 @given(st.text(max_size=30) | st.from_regex(r"[a-z]{1,6}\(.{0,9}\)"))
 @settings(max_examples=200, deadline=None, derandomize=True)
+@pytest.mark.slow
 def test_any_text_is_an_aggregate_or_one_clear_line(text: str) -> None:
     complaint = "aggregate "
     try:
@@ -97,6 +98,7 @@ def test_any_text_is_an_aggregate_or_one_clear_line(text: str) -> None:
 
 @given(name=st.text(min_size=1, max_size=12), values=st.lists(st.floats(0, 100), min_size=1))
 @settings(max_examples=50, deadline=None, derandomize=True)
+@pytest.mark.slow
 def test_no_name_of_a_column_is_code(name: str, values: list[float]) -> None:
     import pyarrow as pa
 

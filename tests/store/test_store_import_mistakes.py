@@ -204,6 +204,7 @@ def test_nothing_and_what_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
+@pytest.mark.slow
 def test_damaged_files_are_refused_or_read(tmp_path: Path, seed: int) -> None:
     """Random bytes in the place of others: a UserError or a store, never a crash."""
     rng = np.random.default_rng(seed)

@@ -125,6 +125,7 @@ RESERVED = {
 )
 @given(data=st.data())
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet", "jsonl"])
+@pytest.mark.slow
 def test_any_table_comes_back(tmp_path: Path, ending: str, data: st.DataObject) -> None:
     models = data.draw(st.lists(names, min_size=1, max_size=5, unique=True))
     datasets = data.draw(st.lists(names, min_size=1, max_size=4, unique=True))

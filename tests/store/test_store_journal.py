@@ -58,6 +58,7 @@ def test_a_journal_is_an_ordinary_arrow_stream(journal: Path) -> None:
     assert content([RUN.from_batch(batch) for batch in batches]) == content(THREE)
 
 
+@pytest.mark.slow
 def test_every_prefix_yields_the_whole_records_in_it(tmp_path: Path, ends: list[int]) -> None:
     journal = write_journal(tmp_path / "short.arrow", THREE[:2])
     ends = ends[:3]
@@ -73,6 +74,7 @@ def test_every_prefix_yields_the_whole_records_in_it(tmp_path: Path, ends: list[
         assert (read.problem is None) == clean or size > ends[-1], size
 
 
+@pytest.mark.slow
 def test_no_flipped_byte_is_believed_or_costs_another_record(
     journal: Path, ends: list[int]
 ) -> None:

@@ -123,6 +123,7 @@ class Wide:
                 classes[row] = values
 
 
+@pytest.mark.slow
 def test_predictions_of_7500_runs_on_10000_images_are_an_array_on_disk(tmp_path: Path) -> None:
     wide = Wide(make_store(tmp_path, RUNS)[0])
     store = ResultStore(wide.path)

@@ -89,6 +89,7 @@ def test_a_type_that_cannot_be_stored_is_refused_and_leaves_the_store(tmp_path: 
     assert out.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_stores_are_compared_by_every_column(tmp_path: Path) -> None:
     first = make(tmp_path / "a", staged(5))
     assert stores_equal(first, make(tmp_path / "b", staged(5))) == []

@@ -222,6 +222,7 @@ for form in ("table", "csv", "json"):
 """
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_is_no_failure(path: Path) -> None:
     """Processes of their own, which end as every Python does, but import once."""
     reading, writing = os.pipe()
@@ -341,6 +342,7 @@ HOSTILE = st.one_of(
 
 @given(where=HOSTILE, columns=HOSTILE, sort=HOSTILE, group_by=HOSTILE, aggregate=HOSTILE)
 @settings(max_examples=20, deadline=None, derandomize=True)
+@pytest.mark.slow
 def test_any_text_is_rows_or_one_line(path: Path, **texts: str) -> None:
     before = path.read_bytes()
     for name, text in texts.items():

@@ -37,6 +37,7 @@ def runs(draw: st.DrawFn) -> RunRecord:
 
 @given(st.lists(runs(), min_size=1, max_size=6))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.slow
 def test_the_table_and_the_arrays_are_those_of_the_records(records: list[RunRecord]) -> None:
     with tempfile.TemporaryDirectory() as name, RunArrays(Path(name) / "x.h5") as arrays:
         # Hypothesis repeats runs; a journal is written once.

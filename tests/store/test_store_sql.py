@@ -145,6 +145,7 @@ def test_anything_but_a_select_over_the_tables_is_refused_in_one_line(
     del secret
 
 
+@pytest.mark.slow
 def test_a_result_that_is_too_large_is_refused(
     store: ResultStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +172,7 @@ PIECES = [
     )
 )
 @settings(max_examples=80, deadline=None, derandomize=True)
+@pytest.mark.slow
 def test_any_text_is_a_select_or_one_line(store: ResultStore, text: str) -> None:
     complaint = "sql: "
     try:

@@ -162,6 +162,7 @@ def test_an_array_that_claims_all_memory_is_not_read(store: Path) -> None:
 
 
 @pytest.mark.parametrize(("change", "where"), OF_RECORDS)
+@pytest.mark.slow
 def test_whatever_a_store_is_made_to_say_it_is_not_what_the_journals_say(
     store: Path, change: Change, where: str
 ) -> None:

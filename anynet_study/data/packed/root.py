@@ -76,6 +76,7 @@ def workspace(name: str) -> Iterator[Path]:
     finally:
         if ended or not any(path for pattern in FINISHED for path in folder.glob(pattern)):
             shutil.rmtree(folder, ignore_errors=True)
+        fcntl.flock(lock, fcntl.LOCK_UN)  # also where a fork of this process has a copy of it
         os.close(lock)
 
 

@@ -7,7 +7,6 @@ import io
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -27,35 +26,6 @@ BATCH_BYTES = 8 << 20
 HEADER_BYTES = 4096
 
 
-class ImageWriter(Protocol):
-    """Appends the images of a split."""
-
-    @property
-    def full(self) -> bool:
-        """Whether what was appended since the last `end_shard` is enough for a shard."""
-
-    def append(self, chunk: Chunk, data: NDArray[np.uint8]) -> None:
-        """Append the readable images of `chunk`, whose bytes are `data`."""
-
-    def end_shard(self) -> Callable[[], None]:
-        """End a shard; returns what waits until it would outlive the machine, in any thread."""
-
-    def close(self) -> None:
-        """Close what is open: the files are whole if the last shard was ended."""
-
-
-def image_writer(
-    folder: Path, split: Split, form: Form, rows: int = 0, shards: int = 0
-) -> ImageWriter:
-    """The writer for `form` that goes on after the first `rows` images, which are in `shards`.
-
-    ValueError or OSError where the files do not hold them; what else they hold is overwritten.
-    """
-    if form.store == "raw":
-        return RawWriter(folder / f"{split}_images.npy", form, rows)
-    return JpegWriter(folder, split, shards)
-
-
 class RawWriter:
     """Appends pixels to `<split>_images.npy`: memory does not depend on its length."""
 
@@ -73,9 +43,11 @@ class RawWriter:
 
     @property
     def full(self) -> bool:
+        """Whether what was appended since the last `end_shard` is enough for a shard."""
         return self._since >= SHARD_BYTES
 
     def append(self, chunk: Chunk, data: NDArray[np.uint8]) -> None:
+        """Append the readable images of `chunk`, whose bytes are `data`."""
         rest = data.data
         while len(rest):  # a write may take less, when a disk is nearly full
             rest = rest[self._file.write(rest) :]
@@ -83,6 +55,7 @@ class RawWriter:
         self._since += len(data)
 
     def end_shard(self) -> Callable[[], None]:
+        """End a shard; returns what waits until it would outlive the machine, in any thread."""
         self._since = 0
         os.pwrite(self._file.fileno(), self._header(), 0)
         return lambda: os.fsync(self._file.fileno())
@@ -99,14 +72,16 @@ class RawWriter:
         return magic + room.to_bytes(2, "little") + text.ljust(room - 1) + b"\n"
 
     def close(self) -> None:
+        """Close what is open: the file is whole if the last shard was ended."""
         self._file.close()
 
 
 class JpegWriter:
     """Writes JPEG files to `<split>_images-00000.arrow` and so on, one Arrow IPC file per shard.
 
-    Each has one column of bytes. Record batches and files end with the chunk of images that makes
-    them long enough: where they end does not depend on how often the work was interrupted.
+    Its methods are those of `RawWriter`. Each file has one column of bytes. Record batches and
+    files end with the chunk of images that makes them long enough: where they end does not depend
+    on how often the work was interrupted.
     """
 
     def __init__(self, folder: Path, split: Split, shards: int = 0) -> None:
@@ -163,3 +138,18 @@ class JpegWriter:
         if self._file is not None:
             self._file.close()
         self._writer = self._file = None
+
+
+ImageWriter = RawWriter | JpegWriter
+
+
+def image_writer(
+    folder: Path, split: Split, form: Form, rows: int = 0, shards: int = 0
+) -> ImageWriter:
+    """The writer for `form` that goes on after the first `rows` images, which are in `shards`.
+
+    ValueError or OSError where the files do not hold them; what else they hold is overwritten.
+    """
+    if form.store == "raw":
+        return RawWriter(folder / f"{split}_images.npy", form, rows)
+    return JpegWriter(folder, split, shards)

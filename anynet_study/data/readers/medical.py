@@ -141,10 +141,7 @@ HAM10000 = Reader(
     "ham10000", "HAM10000", lambda source, root: _ham_table(root) is not None, _read_ham
 )
 SIIM_ISIC = Reader(
-    "siim-isic",
-    "SIIM-ISIC",
-    lambda source, root: _siim_table(source, root) is not None,
-    _read_siim,
+    "siim-isic", "SIIM-ISIC", lambda source, root: _siim_table(source, root) is not None, _read_siim
 )
 APTOS = Reader("aptos", "APTOS 2019", _is_aptos, _read_aptos)
 CASSAVA = Reader("cassava", "Cassava", _is_cassava, _read_cassava)

@@ -89,11 +89,7 @@ def _read(source: Source) -> Listing:
 
 
 def _told(
-    reader: Reader,
-    fitting: Sequence[Reader],
-    source: Source,
-    root: Folder,
-    listing: Listing | None,
+    reader: Reader, fitting: Sequence[Reader], source: Source, root: Folder, listing: Listing | None
 ) -> str:
     """Which other readers would read `source`; empty for none.
 

@@ -95,11 +95,7 @@ class Budget:
 
 
 def unpack_once(
-    archive: Member,
-    name: str,
-    target: Path,
-    budget: Budget,
-    report: Report = lambda read: None,
+    archive: Member, name: str, target: Path, budget: Budget, report: Report = lambda read: None
 ) -> dict[str, Member]:
     """As `unpack`, or what that returned when the same archive was unpacked to `target` before."""
     index = target.with_name(target.name + INDEX_SUFFIX)
@@ -138,11 +134,7 @@ def _read_index(
 
 
 def unpack(
-    archive: Member,
-    name: str,
-    target: Path,
-    budget: Budget,
-    report: Report = lambda read: None,
+    archive: Member, name: str, target: Path, budget: Budget, report: Report = lambda read: None
 ) -> dict[str, Member]:
     """Where the contents of all files in `archive` are, by their names.
 

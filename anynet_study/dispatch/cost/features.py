@@ -26,8 +26,30 @@ FloatArray = npt.NDArray[np.float64]
 TRAINING_PASSES = {"all": 3, "head": 1}
 #: Images of a batch of evaluation, as in the engine.
 EVALUATION_BATCH = 256
-#: Maps of at most so many pixels are computed otherwise than larger ones, and at another speed.
+#: Maps of at most this many pixels are computed in another way than larger ones, and speed.
 TINY_AREA = 4
+#: Time of each transform by pixel, as a share of the costliest one's; measured on a CPU.
+COST: Mapping[TransformName, float] = MappingProxyType(
+    {
+        "identity": 0.0,
+        "blur": 0.9,
+        "sharpness": 0.2,
+        "affine": 0.9,
+        "colour_jitter": 1.0,
+        "contrast": 0.12,
+        "equalise": 0.25,
+        "grayscale": 0.1,
+        "horizontal_flip": 0.01,
+        "invert": 0.005,
+        "perspective": 0.95,
+        "posterise": 0.005,
+        "resized_crop": 0.95,
+        "rotation": 0.75,
+        "sharpness_change": 0.2,
+        "solarise": 0.15,
+        "vertical_flip": 0.005,
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -179,30 +201,6 @@ def layer_counts(networks: Networks) -> Counts:
         stages += layer.count
     counts: Counts = stem.count + stages.sum(axis=0) + 1
     return counts
-
-
-#: Time of each transform by pixel, as a share of the costliest one's; measured on a CPU.
-COST: Mapping[TransformName, float] = MappingProxyType(
-    {
-        "identity": 0.0,
-        "blur": 0.9,
-        "sharpness": 0.2,
-        "affine": 0.9,
-        "colour_jitter": 1.0,
-        "contrast": 0.12,
-        "equalise": 0.25,
-        "grayscale": 0.1,
-        "horizontal_flip": 0.01,
-        "invert": 0.005,
-        "perspective": 0.95,
-        "posterise": 0.005,
-        "resized_crop": 0.95,
-        "rotation": 0.75,
-        "sharpness_change": 0.2,
-        "solarise": 0.15,
-        "vertical_flip": 0.005,
-    }
-)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ MAPS_IN_EVALUATION = 3
 #: For each pixel of a batch: its place in the dataset (64 bits), cut out (3 bytes), as three floats
 #: before and after they are normalised, and whether it is padding.
 PIXEL_BYTES = 8 + 3 + 2 * 3 * FLOAT_BYTES + 1
+#: More small networks at a time than this leave a GPU nothing to gain.
+MOST = 8
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def run_bytes(groups: Sequence[Group], work: Workload, device: DeviceMemory) -> 
 
 
 def shared_bytes(pixels: int, device: DeviceMemory) -> int:
-    """What runs in one process share: the process, and datasets of so many pixels in all."""
+    """What runs in one process share: the process, and datasets of `pixels` in all."""
     return device.process_bytes + (3 * pixels if device.resident else 0)
 
 
@@ -105,10 +107,6 @@ def _evaluation(networks: Networks, work: Workload, images: int) -> Counts:
     weights = COPIES_OF_WEIGHTS * parameters(networks, work.classes)
     total: Counts = FLOAT_BYTES * (weights + MAPS_IN_EVALUATION * images * largest.max(axis=0))
     return total
-
-
-#: More small networks at a time than this leave a GPU nothing to gain.
-MOST = 8
 
 
 def gpu_capacity(

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from anynet_study.data import DatasetView, Variant, load_dataset, make_view, present
 from anynet_study.data.builtin import BUILT_IN
 from anynet_study.data.catalog import CATALOG, CatalogEntry
-from anynet_study.dispatch.cost.features import FurtherEvaluation
+from anynet_study.dispatch.cost.features import FurtherEvaluation, Workload
 from anynet_study.errors import UserError
 from anynet_study.sweep import Sweep
 from anynet_study.training.evaluation import EvaluationSpec, NotApplicableError, make_evaluation_set
+from anynet_study.training.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,10 @@ class DatasetSize:
     side: int
     #: False: the dataset is not there yet, these are the catalog's counts.
     known: bool
+
+    def workload(self, recipe: Recipe) -> Workload:
+        """The work of a recipe on the view."""
+        return Workload.of(recipe, self.train_images, self.test_images, self.side, self.classes)
 
 
 def dataset_size(base: str, variant: Variant) -> DatasetSize:

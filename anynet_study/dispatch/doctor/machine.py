@@ -6,12 +6,11 @@ import mmap
 import os
 import shutil
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psutil
 from filelock import FileLock
@@ -21,14 +20,31 @@ from anynet_study.dispatch.doctor.slurm_site import ProbeResult
 from anynet_study.dispatch.slurm.commands import ask
 from anynet_study.files import write_text
 
+#: File systems that only this machine sees.
+LOCAL = frozenset(
+    {"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "tmpfs", "overlay", "vfat", "f2fs"}
+)
+MOUNTS = Path("/proc/self/mounts")
+#: Less room than this is soon used up: bytes, and files.
+LITTLE_ROOM, FEW_FILES = 2 << 30, 20_000
+#: A longer fsync slows down journals of short runs, in seconds.
+SLOW_SYNC = 0.1
+#: Clocks further apart, in seconds, put runs and jobs in the wrong order.
+CLOCKS_APART = 5.0
+#: Commands that tell of quotas, of some file systems alone.
+QUOTA_COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "lustre": ("lfs", "quota", "-h"),
+    "gpfs": ("mmlsquota", "--block-size", "auto"),
+    "": ("quota", "--human-readable", "--show-mntpoint", "--no-wrap"),
+}
+
 
 def probe_machine() -> Iterator[ProbeResult]:
     """Cores, memory and GPUs that this process may use, and what was compiled for the first."""
     cores = len(psutil.Process().cpu_affinity())
     memory = psutil.virtual_memory().total / 2**30
     yield ProbeResult("this machine", f"{cores} cores, {memory:.0f} GiB of memory")
-    count = len(gpus_here())
-    if count:
+    if count := len(gpus_here()):
         yield ProbeResult("GPUs here", f"{count}: {gpu_here() or 'of an unknown kind'}")
     else:
         yield ProbeResult("GPUs here", "none", "jobs may have them all the same: see partitions")
@@ -51,14 +67,6 @@ def _kernels() -> ProbeResult:
     return ProbeResult("compiled kernels", "there" if wide else "there, but for those for AVX-512")
 
 
-#: File systems that only this machine sees.
-LOCAL = frozenset(
-    {"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "tmpfs", "overlay", "vfat", "f2fs"}
-)
-
-MOUNTS = Path("/proc/self/mounts")
-
-
 def mount_of(folder: Path, mounts: Path = MOUNTS) -> tuple[str, Path]:
     """Kind and mount point of the file system of a folder; the last one mounted there counts."""
     place, found = folder.resolve(), ("unknown", Path("/"))
@@ -69,20 +77,6 @@ def mount_of(folder: Path, mounts: Path = MOUNTS) -> tuple[str, Path]:
         if longer and (point == place or point in place.parents):
             found = fields[2], point
     return found
-
-
-#: Less room than this is soon used up: bytes, and files.
-LITTLE_ROOM, FEW_FILES = 2 << 30, 20_000
-#: A longer fsync slows down journals of short runs, in seconds.
-SLOW_SYNC = 0.1
-#: Clocks further apart, in seconds, put runs and jobs in the wrong order.
-CLOCKS_APART = 5.0
-#: Commands that tell of quotas, of some file systems alone.
-QUOTA_COMMANDS: Mapping[str, tuple[str, ...]] = {
-    "lustre": ("lfs", "quota", "-h"),
-    "gpfs": ("mmlsquota", "--block-size", "auto"),
-    "": ("quota", "--human-readable", "--show-mntpoint", "--no-wrap"),
-}
 
 
 def probe_place(folder: Path) -> Iterator[ProbeResult]:
@@ -99,21 +93,18 @@ def probe_place(folder: Path) -> Iterator[ProbeResult]:
         yield ProbeResult("file system", found)
 
 
-@contextmanager
-def _scratch(folder: Path) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".anynet-study-doctor-") as name:
-        yield Path(name)
+def _scratch(folder: Path) -> "TemporaryDirectory[str]":
+    return TemporaryDirectory(dir=folder, prefix=".anynet-study-doctor-")
 
 
 def rename(folder: Path) -> ProbeResult:
     """Files are published by renaming them over others."""
     with _scratch(folder) as scratch:
-        target = scratch / "target"
+        target = Path(scratch, "target")
         target.write_text("old")
-        before = target.open()
-        write_text(target, "new")
-        kept, now = before.read(), target.read_text()
-        before.close()
+        with target.open() as before:
+            write_text(target, "new")
+            kept, now = before.read(), target.read_text()
     if (kept, now) == ("old", "new"):
         return ProbeResult("atomic rename", "works")
     advice = "results may be read half-written: use another file system"
@@ -122,8 +113,13 @@ def rename(folder: Path) -> ProbeResult:
 
 def sync(folder: Path) -> ProbeResult:
     """Each finished run is on disk before the next begins."""
-    with _scratch(folder) as scratch, (scratch / "journal").open("wb") as file:
-        seconds = [_timed_sync(file.fileno()) for _ in range(5)]
+    seconds = []
+    with _scratch(folder) as scratch, Path(scratch, "journal").open("wb") as file:
+        for _ in range(5):
+            began = time.perf_counter()
+            os.write(file.fileno(), b"a record")
+            os.fsync(file.fileno())
+            seconds.append(time.perf_counter() - began)
     typical = statistics.median(seconds)
     found = f"works, in {1000 * typical:.1f} ms"
     if typical > SLOW_SYNC:
@@ -131,51 +127,42 @@ def sync(folder: Path) -> ProbeResult:
     return ProbeResult("fsync", found)
 
 
-def _timed_sync(descriptor: int) -> float:
-    began = time.perf_counter()
-    os.write(descriptor, b"a record")
-    os.fsync(descriptor)
-    return time.perf_counter() - began
-
-
 def exclusive(folder: Path) -> ProbeResult:
     """A journal is one worker's alone: its file must not be there when it begins."""
     with _scratch(folder) as scratch:
-        (scratch / "journal").open("x").close()
+        Path(scratch, "journal").touch()
         try:
-            (scratch / "journal").open("x").close()
+            Path(scratch, "journal").open("x").close()
         except FileExistsError:
             return ProbeResult("exclusive creation", "works")
-    return ProbeResult(
-        "exclusive creation", "is not exclusive", "use another file system", "problem"
-    )
+    advice = "use another file system"
+    return ProbeResult("exclusive creation", "is not exclusive", advice, "problem")
 
 
 def locks(folder: Path) -> ProbeResult:
     """Only a courtesy, so that two launches at once are noticed."""
     with _scratch(folder) as scratch:
         try:
-            with (scratch / "lock").open("w") as file:
+            with Path(scratch, "lock").open("w") as file:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with FileLock(scratch / "filelock", timeout=0):
-                pass
+            with FileLock(Path(scratch, "filelock"), timeout=0):
+                return ProbeResult("locks", "work (only a courtesy)")
         except (OSError, NotImplementedError) as error:
             advice = "results do not need locks; never type two launches of a study at once"
             return ProbeResult("locks", f"none: {error}", advice, "note")
-    return ProbeResult("locks", "work (only a courtesy)")
 
 
 def mapping(folder: Path) -> ProbeResult:
     """Datasets are memory-mapped."""
     with _scratch(folder) as scratch:
-        (scratch / "pixels").write_bytes(b"x" * mmap.PAGESIZE)
+        path = Path(scratch, "pixels")
+        path.write_bytes(b"x" * mmap.PAGESIZE)
         with (
-            (scratch / "pixels").open("rb") as file,
+            path.open("rb") as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
         ):
-            found = mapped[:1] == b"x"
-    if found:
-        return ProbeResult("memory maps", "work")
+            if mapped[:1] == b"x":
+                return ProbeResult("memory maps", "work")
     return ProbeResult("memory maps", "show other bytes", "put ANYNET_DATA elsewhere", "problem")
 
 
@@ -205,9 +192,8 @@ def quota(folder: Path) -> ProbeResult:
     lines = [line for line in told.lines if str(point) in line] or told.lines
     if not told.works or not lines:
         return ProbeResult("quota", f"not told ({told.error or 'none of yours'})")
-    over = any("*" in line for line in lines)
     found = " ".join(lines[-1].split())
-    if over:
+    if any("*" in line for line in lines):
         return ProbeResult("quota", found, "over the limit (*): make room", "problem")
     return ProbeResult("quota", found)
 
@@ -216,8 +202,9 @@ def clock(folder: Path) -> ProbeResult:
     """The file system's clock against ours."""
     with _scratch(folder) as scratch:
         began = time.time()
-        (scratch / "now").write_text("now")
-        there = (scratch / "now").stat().st_mtime
+        path = Path(scratch, "now")
+        path.write_text("now")
+        there = path.stat().st_mtime
         apart = max(0.0, began - there - 1.0, there - time.time() - 1.0)  # of seconds, some
     if apart > CLOCKS_APART:
         found = f"the file system's differs by {apart:.0f} s"

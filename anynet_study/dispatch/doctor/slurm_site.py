@@ -8,6 +8,14 @@ from typing import Literal
 
 from anynet_study.dispatch.slurm.commands import ask
 
+#: Fewer seconds than this between SIGTERM and SIGKILL may be too few to save a run.
+SHORT_KILL_WAIT = 20
+#: Name, availability, time limit, nodes, generic resources.
+FORMAT = "%P|%a|%l|%D|%G"
+GPU = re.compile(r"gpu:(?:([^:(,]+):)?(\d+)")
+ASSOCIATION = ("Account", "Partition", "MaxSubmit", "GrpSubmit", "MaxJobs", "QOS")
+QOS = ("Name", "MaxSubmitPU", "MaxJobsPU", "GrpSubmit", "MaxWall")
+
 
 @dataclass(frozen=True)
 class ProbeResult:
@@ -19,10 +27,6 @@ class ProbeResult:
     advice: str = ""
     #: note: works, but is worth knowing; problem: jobs or files will suffer.
     level: Literal["ok", "note", "problem"] = "ok"
-
-
-#: Fewer seconds than this between SIGTERM and SIGKILL may be too few to save a run.
-SHORT_KILL_WAIT = 20
 
 
 def probe_slurm() -> Iterator[ProbeResult]:
@@ -128,11 +132,6 @@ def wckey(config: Mapping[str, str]) -> ProbeResult:
 PROBES = (arrays, job_count, preemption, requeue, kill_wait, memory, wckey)
 
 
-#: Name, availability, time limit, nodes, generic resources.
-FORMAT = "%P|%a|%l|%D|%G"
-GPU = re.compile(r"gpu:(?:([^:(,]+):)?(\d+)")
-
-
 def probe_partitions() -> Iterator[ProbeResult]:
     """From one call of sinfo."""
     told = ask("sinfo", "--noheader", f"--format={FORMAT}")
@@ -169,10 +168,6 @@ def _gpus(gres: str) -> Iterator[str]:
     for kind, count in GPU.findall(gres):
         gpus = "GPU" if count == "1" else "GPUs"
         yield f"{count} {gpus} ({kind}) a node" if kind else f"{count} {gpus} a node"
-
-
-ASSOCIATION = ("Account", "Partition", "MaxSubmit", "GrpSubmit", "MaxJobs", "QOS")
-QOS = ("Name", "MaxSubmitPU", "MaxJobsPU", "GrpSubmit", "MaxWall")
 
 
 def probe_accounts() -> Iterator[ProbeResult]:

@@ -11,6 +11,27 @@ from anynet_study.store.records import FailureKind
 
 #: How long a command may take to answer, in seconds.
 PATIENCE = 30.0
+#: States of a job that has no node.
+WAITING = frozenset(
+    {"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
+)
+#: Id, state, start, nodes, reason, comment.
+FORMAT = "%i|%T|%S|%N|%r|%k"
+#: How a job's comment says which submission it is of.
+TOKEN = re.compile(r"\banynet-study:([0-9a-f]+)")
+#: Ids in one call of sacct: the latest.
+MOST_IDS = 1000
+#: Slurm's states of jobs that it ended, and the kind of failure of the runs at which they were.
+STATES: Mapping[str, tuple[FailureKind, str]] = {
+    "OUT_OF_MEMORY": ("oom", "killed for want of memory"),
+    "TIMEOUT": ("timeout", "ended at the job's time limit"),
+    "DEADLINE": ("timeout", "ended at the job's deadline"),
+    "NODE_FAIL": ("node", "lost with its node"),
+    "BOOT_FAIL": ("node", "lost with its node"),
+    "PREEMPTED": ("", "preempted"),
+    "CANCELLED": ("", "cancelled"),
+    "REQUEUED": ("", "requeued"),
+}
 
 
 @dataclass(frozen=True)
@@ -46,16 +67,6 @@ def output_of(*command: str) -> str:
     """What a command prints; nothing where it fails, is slow or is not there."""
     answer = ask(*command)
     return answer.text if answer.works else ""
-
-
-#: States of a job that has no node.
-WAITING = frozenset(
-    {"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
-)
-#: Id, state, start, nodes, reason, comment.
-FORMAT = "%i|%T|%S|%N|%r|%k"
-#: How a job's comment says which submission it is of.
-TOKEN = re.compile(r"\banynet-study:([0-9a-f]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,21 +111,6 @@ def _parsed(line: str) -> tuple[str, QueuedJob]:
     when = float(started) if started.strip().isdigit() else None
     token = TOKEN.search(comment)
     return job_id.strip(), QueuedJob(state, when, host, reason, token[1] if token else "")
-
-
-#: Ids in one call of sacct: the latest.
-MOST_IDS = 1000
-#: Slurm's states of jobs that it ended, and the kind of failure of the runs at which they were.
-STATES: Mapping[str, tuple[FailureKind, str]] = {
-    "OUT_OF_MEMORY": ("oom", "killed for want of memory"),
-    "TIMEOUT": ("timeout", "ended at the job's time limit"),
-    "DEADLINE": ("timeout", "ended at the job's deadline"),
-    "NODE_FAIL": ("node", "lost with its node"),
-    "BOOT_FAIL": ("node", "lost with its node"),
-    "PREEMPTED": ("", "preempted"),
-    "CANCELLED": ("", "cancelled"),
-    "REQUEUED": ("", "requeued"),
-}
 
 
 def end_reasons(job_ids: Collection[str]) -> dict[str, tuple[FailureKind, str]]:

@@ -15,6 +15,16 @@ from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
 T = TypeVar("T")
+#: Time limits that a job may hit: it gets on in each, so that it ends before.
+MAX_TIMEOUTS = 1000
+#: The shortest time limit of our own choice, in minutes.
+SHORTEST_MIN = 15
+#: Warning before a time limit, in seconds: enough for a checkpoint.
+WARNING = 90
+#: Slurm looks at time limits so often, in seconds, and may warn so much earlier.
+LOOKS = 30
+#: srun takes the number of CPUs from nowhere else (Slurm 22.05 and later).
+CPUS = 'export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"'
 
 
 def lanes(jobs: int, size: int, parallel: int | None) -> list[int | None]:
@@ -41,18 +51,6 @@ def deal(tasks: Sequence[T], lanes: int, size: int) -> Iterator[tuple[int, Seque
         for lane, hand in enumerate(hands):
             if part := hand[begin : begin + size]:
                 yield lane, part
-
-
-#: Time limits that a job may hit: it gets on in each, so that it ends before.
-MAX_TIMEOUTS = 1000
-#: The shortest time limit of our own choice, in minutes.
-SHORTEST_MIN = 15
-#: Warning before a time limit, in seconds: enough for a checkpoint.
-WARNING = 90
-#: Slurm looks at time limits so often, in seconds, and may warn so much earlier.
-LOOKS = 30
-#: srun takes the number of CPUs from nowhere else (Slurm 22.05 and later).
-CPUS = 'export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"'
 
 
 class ArrayExecutor(submitit.SlurmExecutor):  # type: ignore[misc]  # untyped
@@ -119,7 +117,7 @@ def sbatch_text(
     after: str | None = None,
     is_array: bool = True,
 ) -> str:
-    """The script of an array of so many tasks, `parallel` at a time, begun when `after` has ended.
+    """The script of an array of `tasks`, `parallel` at a time, begun when array `after` has ended.
 
     `token` names the file that says what to do (`job.JobArray`).
     """

@@ -10,6 +10,8 @@ from anynet_study.dispatch.slurm.commands import output_of
 ARRAY_SIZE = 1001
 #: `days-hours:minutes:seconds`, of which the beginning may be missing.
 LIMIT = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
+#: A cluster of which a larger share would be left out is rather used whole.
+LARGEST_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,6 @@ def _minutes(limit: str) -> float | None:
         return None
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
     return 24 * 60 * days + 60 * hours + minutes + seconds / 60
-
-
-#: A cluster of which a larger share would be left out is rather used whole.
-LARGEST_SHARE = 0.5
 
 
 def nodes_to_exclude(hosts: Collection[str], partitions: str = "") -> frozenset[str]:
