@@ -14,8 +14,9 @@ import pandas as pd
 import typer
 
 from anynet_study import apr, plots
+from anynet_study.analyses import FIGURES
 from anynet_study.analyses.arguments import Output, StudyOptions, with_study_options
-from anynet_study.analyses.script import FIGURES, run, save
+from anynet_study.analyses.script import run, save
 from anynet_study.errors import UserError
 
 

@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 
 from anynet_study import apr, plots
+from anynet_study.analyses import FIGURES
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FIGURES, check_datasets, save, script
+from anynet_study.analyses.script import check_datasets, save, script
 from anynet_study.study import Study
 
 

@@ -5,8 +5,9 @@ python analysis/figure_a7.py errors.csv     (with columns d1, w1, b1, g1, d2, ..
 """
 
 from anynet_study import apr, plots
+from anynet_study.analyses import FIGURES
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FIGURES, save, script
+from anynet_study.analyses.script import save, script
 from anynet_study.study import Study
 
 

@@ -7,16 +7,9 @@ Accuracies over the baseline's, and lines through them against those on the firs
 """
 
 from anynet_study import apr, plots
+from anynet_study.analyses import FIGURES
 from anynet_study.analyses.arguments import Output, SourceName
-from anynet_study.analyses.script import (
-    FIGURES,
-    Images,
-    first_or_source,
-    image_counts,
-    save,
-    script,
-    show,
-)
+from anynet_study.analyses.script import Images, first_or_source, image_counts, save, script, show
 from anynet_study.study import Study
 
 

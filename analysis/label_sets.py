@@ -11,8 +11,9 @@ import numpy as np
 import typer
 
 from anynet_study import apr, plots
+from anynet_study.analyses import FIGURES
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FIGURES, save, script
+from anynet_study.analyses.script import save, script
 from anynet_study.study import Study
 
 

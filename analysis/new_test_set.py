@@ -7,9 +7,9 @@ The fitted line (100,000 resamples) with its region, and every model's gap and c
 """
 
 from anynet_study import apr, plots
+from anynet_study.analyses import FIGURES
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import (
-    FIGURES,
     DatasetName,
     Images,
     image_counts,

@@ -7,8 +7,9 @@ F-tests of nested regressions, and correlations with the source and with the oth
 """
 
 from anynet_study import apr, plots
+from anynet_study.analyses import FIGURES
 from anynet_study.analyses.arguments import Output, SourceName
-from anynet_study.analyses.script import FIGURES, first_or_source, save, script, show
+from anynet_study.analyses.script import first_or_source, save, script, show
 from anynet_study.apr.transfer import Average
 from anynet_study.study import Study
 

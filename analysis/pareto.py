@@ -12,8 +12,9 @@ from typing import Annotated
 import typer
 
 from anynet_study import apr, plots
+from anynet_study.analyses import FIGURES
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FIGURES, save, script
+from anynet_study.analyses.script import save, script
 from anynet_study.errors import UserError
 from anynet_study.study import Study
 

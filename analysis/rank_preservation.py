@@ -6,8 +6,9 @@ Error bars are from replicates; architectures whose bars overlap are tied.
 """
 
 from anynet_study import apr, plots
+from anynet_study.analyses import FIGURES
 from anynet_study.analyses.arguments import Output, SourceName
-from anynet_study.analyses.script import FIGURES, first_or_source, save, script, show
+from anynet_study.analyses.script import first_or_source, save, script, show
 from anynet_study.study import Study
 
 

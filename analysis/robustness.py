@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import typer
 
 from anynet_study import apr, plots
+from anynet_study.analyses import FIGURES
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import (
-    FIGURES,
     DatasetName,
     Images,
     image_counts,

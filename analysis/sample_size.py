@@ -11,9 +11,10 @@ from typing import Annotated
 import typer
 
 from anynet_study import apr, plots
+from anynet_study.analyses import FIGURES
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.correlations import widths_of
-from anynet_study.analyses.script import FIGURES, save, script, show
+from anynet_study.analyses.script import save, script, show
 from anynet_study.study import Study
 
 

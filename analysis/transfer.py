@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 
 from anynet_study import apr, plots
+from anynet_study.analyses import FIGURES
 from anynet_study.analyses.arguments import Output, SourceName
-from anynet_study.analyses.script import FIGURES, first_or_source, save, script, show
+from anynet_study.analyses.script import first_or_source, save, script, show
 from anynet_study.study import Study
 
 

@@ -7,8 +7,9 @@ A column a transform, the first being the images as they are.
 """
 
 from anynet_study import apr, plots
+from anynet_study.analyses import FIGURES
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FIGURES, DatasetName, save, script, show, test_sets_of
+from anynet_study.analyses.script import DatasetName, save, script, show, test_sets_of
 from anynet_study.study import Study
 
 

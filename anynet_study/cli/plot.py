@@ -45,7 +45,7 @@ def plot(
         --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
     """
     from anynet_study.analyses import FIGURES
-    from anynet_study.plots.saving import check_formats
+    from anynet_study.plots import check_formats
     from anynet_study.report import draw_figures
 
     suffixes = formats.replace(" ", "").split(",")
