@@ -31,7 +31,7 @@ def pareto(
     except ValueError:
         raise UserError(f"--costs: {costs!r} is not NAME=SECONDS,...") from None
     table = apr.proxy_costs(study.errors, study.roles, seconds, **study.weighted)
-    figure = plots.cost_grid(table, "seconds a run", study.roles.family)
+    figure = plots.cost_grid(table, "seconds per run", study.roles.family)
     save(figure, output / "pareto", table)
 
 
