@@ -12,9 +12,8 @@ from typing import Annotated
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.analyses import FIGURES
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import check_datasets, save, script
+from anynet_study.analyses.script import FIGURES_FOLDER, check_datasets, save, script
 from anynet_study.study import Study
 
 
@@ -24,7 +23,7 @@ def figure6(
     fewer_images: Annotated[str, typer.Option(help="All its classes, few images.")],
     fewer_classes: Annotated[str, typer.Option(help="As many images, few classes.")],
     targets: Annotated[str, typer.Option(help="NAME,NAME,...")],
-    output: Output = FIGURES,
+    output: Output = FIGURES_FOLDER,
 ) -> None:
     """Draw figure6.png, figure6.pdf, figure6-gains.png and so on."""
     versions, chosen = (source_name, fewer_images, fewer_classes), targets.split(",")

@@ -11,9 +11,8 @@ from typing import Annotated
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.analyses import FIGURES
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import check_datasets, save, script
+from anynet_study.analyses.script import FIGURES_FOLDER, check_datasets, save, script
 from anynet_study.study import Study
 
 
@@ -21,7 +20,7 @@ def figure_a1(
     study: Study,
     dataset: Annotated[str, typer.Option(help="The dataset that was trained in several ways.")],
     proxies: Annotated[str, typer.Option(help="NAME,NAME,... on the main recipe.")],
-    output: Output = FIGURES,
+    output: Output = FIGURES_FOLDER,
 ) -> None:
     """Draw figure_a1.png and figure_a1.pdf."""
     names = proxies.split(",")

@@ -11,16 +11,15 @@ from typing import Annotated
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.analyses import FIGURES
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import check_datasets, save, script
+from anynet_study.analyses.script import FIGURES_FOLDER, check_datasets, save, script
 from anynet_study.study import Study
 
 
 def figure_a5(
     study: Study,
     pairs: Annotated[str, typer.Option(help="ORIGINAL=BALANCED,...")],
-    output: Output = FIGURES,
+    output: Output = FIGURES_FOLDER,
 ) -> None:
     """Draw figure_a5.png and figure_a5.pdf."""
     names = dict(pair.partition("=")[::2] for pair in pairs.split(","))

@@ -12,9 +12,8 @@ from typing import Annotated
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.analyses import FIGURES
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import save, script
+from anynet_study.analyses.script import FIGURES_FOLDER, save, script
 from anynet_study.errors import UserError
 from anynet_study.study import Study
 
@@ -22,7 +21,7 @@ from anynet_study.study import Study
 def pareto(
     study: Study,
     costs: Annotated[str, typer.Option(help="NAME=SECONDS,... of the family.")] = "",
-    output: Output = FIGURES,
+    output: Output = FIGURES_FOLDER,
 ) -> None:
     """Draw pareto.png and pareto.pdf."""
     given = dict(pair.partition("=")[::2] for pair in costs.split(",")) if costs else {}
