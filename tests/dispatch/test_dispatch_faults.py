@@ -59,9 +59,9 @@ class Place:
         self.patch.setattr(work, "training_steps", self.faulty(fault))
         self.patch.setattr(work, "step_down", lambda o, e, _: options.step_down(o, e, "cuda"))
         with WorkerJournals(study) as journals:
-            bench, runs = Worker(given, BEGIN, journals), given.plan
+            worker, runs = Worker(given, BEGIN, journals), given.plan
             for dataset in dict.fromkeys(run.dataset for run in runs):
-                bench.train(run for run in runs if run.dataset == dataset)
+                worker.train(run for run in runs if run.dataset == dataset)
         (path,) = study.journals.glob("*.arrow")
         assert not list(study.checkpoints.glob("*.pt"))
         return sorted(read_journal(path).records, key=lambda row: row.run_id)

@@ -66,9 +66,9 @@ class Place:
             return done == steps
 
         with WorkerJournals(self.study) as journals:
-            bench = Worker(given, Options(at_once=1), journals, stop or counted)
+            worker = Worker(given, Options(at_once=1), journals, stop or counted)
             for run in given.recorded.todo(given.plan):
-                bench.train([run])
+                worker.train([run])
 
     def rows(self) -> list[RunRecord]:
         paths = sorted(self.study.journals.glob("*[0-9].arrow"))
