@@ -22,7 +22,7 @@ from anynet_study.provenance import code_version
 from anynet_study.store import CollectReport, collect
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
-from anynet_study.training.recipe import epoch_lengths, steps_per_epoch
+from anynet_study.training import epoch_lengths, steps_per_epoch
 
 
 def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
@@ -95,7 +95,7 @@ def collect_warnings(made: CollectReport) -> list[str]:
 
 
 def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
-    """Build `results.h5` from the journals and swap it in; `anew`: reading all of them again."""
+    """Build `results.h5` from the journals and swap it in; `anew`: also one that cannot be read."""
     sweep, population, views = study.sweep, study.population, study.views
     provenance = {
         "sweep": sweep.to_yaml(),

@@ -258,12 +258,12 @@ class Analysed:
         for analysis in self.analyses.values():
             if analysis.table and name in (analysis.name, *analysis.older_names):
                 return analysis
-        legal = [each.name for each in self.analyses.values() if each.table]
+        legal = [name for name, analysis in self.analyses.items() if analysis.table]
         raise UserError(f"no table {name!r}; legal: {', '.join(legal)}")
 
     def study_figure(self, name: str) -> StudyFigure[Any]:
         """Look up a figure; UserError lists the legal names."""
-        figures = [figure for each in self.analyses.values() for figure in each.figures]
+        figures = [figure for known in self.analyses.values() for figure in known.figures]
         for figure in figures:
             if name in (figure.name, *figure.older_names):
                 return figure
@@ -272,7 +272,7 @@ class Analysed:
 
     def analysis_of(self, figure: StudyFigure[Any]) -> Analysis[Any]:
         """The analysis that a figure shows."""
-        return next(each for each in self.analyses.values() if figure in each.figures)
+        return next(known for known in self.analyses.values() if figure in known.figures)
 
     def _made(self, analysis: Analysis[Any]) -> pd.DataFrame:
         for need in analysis.needs:

@@ -41,7 +41,8 @@ def plot(module: str, old: str, new: str, tests: str = "") -> Fault:
 
 def sentence(module: str, old: str, new: str) -> Fault:
     """A fault in what is said of a table."""
-    return Fault("report", f"analyses/{module}.py", old, new, "tests/analyses/test_sentences.py")
+    tests = "tests/report/test_sentences_golden.py tests/analyses/test_sentences.py"
+    return Fault("report", f"analyses/{module}.py", old, new, tests)
 
 
 def page(module: str, old: str, new: str, tests: str = "test_page_parts.py") -> Fault:
@@ -207,10 +208,15 @@ def caught(fault: Fault, copy: Path) -> bool:
         raise SystemExit(f"{fault.file}: no {fault.old!r}; the list is out of date")
     path.write_text(text.replace(fault.old, fault.new, 1), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
+    command += fault.tests.split()
     environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         done = subprocess.run(
-            [*command, fault.tests], cwd=copy, env=environment, capture_output=True, check=False
+            [*command, *fault.tests.split()],
+            cwd=copy,
+            env=environment,
+            capture_output=True,
+            check=False,
         )
     finally:
         path.write_text(text, encoding="utf-8")

@@ -54,9 +54,8 @@ Family = Annotated[
 Targets = Annotated[
     list[str] | None, typer.Option("--targets", help="NAME=CLASSES,... of the target datasets.")
 ]
-
-
 Accuracy = Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")]
+Fraction = Annotated[bool, typer.Option("--fraction", help="The table's values are 0 to 1.")]
 
 
 @dataclass(frozen=True)
@@ -86,12 +85,8 @@ class StudyOptions:
     source_name: SourceName = ""
     family: Family = None
     targets: Targets = None
-    accuracy: Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")] = (
-        False
-    )
-    fraction: Annotated[bool, typer.Option("--fraction", help="The table's values are 0 to 1.")] = (
-        False
-    )
+    accuracy: Accuracy = False
+    fraction: Fraction = False
 
     def load(self, source: Path) -> "Study":
         """The study, store or table, with these options."""
@@ -118,7 +113,7 @@ def with_study_options(function: Callable[..., None]) -> Callable[..., None]:
     """
     hints = get_type_hints(StudyOptions, include_extras=True)
     own = inspect.signature(function, eval_str=True)
-    kept = [each for each in own.parameters.values() if each.name != "options"]
+    kept = [own.parameters[name] for name in own.parameters if name != "options"]
     added = [
         inspect.Parameter(
             option.name,
@@ -130,13 +125,15 @@ def with_study_options(function: Callable[..., None]) -> Callable[..., None]:
         if option.name not in own.parameters
     ]
 
+    names = [option.name for option in added]
+
     @wraps(function)
     def command(*args: Any, **kwargs: Any) -> None:
-        told = {each.name: kwargs.pop(each.name) for each in added if each.name in kwargs}
+        told = {name: kwargs.pop(name) for name in names if name in kwargs}
         function(*args, options=StudyOptions(**told), **kwargs)
 
     command.__signature__ = own.replace(parameters=[*kept, *added])  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in [*kept, *added]}
+    command.__annotations__ = {given.name: given.annotation for given in [*kept, *added]}
     return command
 
 

@@ -18,8 +18,8 @@ MOST_IN_HEATMAP = 60
 MARKED = (
     "{{rho}}: {{correlation}}, with its {{level}} bootstrap interval. Orange triangles: the ten "
     "lowest errors on the {of}; red crosses: the ten highest (a quarter of the architectures at "
-    "most). Errors far above all others, as of diverged runs, are off the scale and drawn at the "
-    "edge."
+    "most). Errors far above all others, such as those of diverged runs, are off the scale and "
+    "drawn at the edge."
 )
 #: Up to this many datasets are named in a sentence, more are counted.
 NAMED = 6

@@ -336,7 +336,7 @@ COSTS = Analysis[Study](
     title="Proxies: correlation with the target against the cost of a run",
     table=costs,
     needs=("roles",),
-    headings={"cost": "seconds a run", "estimate": "correlation"}
+    headings={"cost": "seconds per run", "estimate": "correlation"}
     | {"on_front": "none cheaper is better", "probability_on_front": "so in resamples"},
     figures=(
         StudyFigure(
@@ -344,7 +344,7 @@ COSTS = Analysis[Study](
             title="Cost of the proxies",
             caption="{correlation} with each target against the mean seconds of a run on the "
             "proxy. Those on the line are better than all that are cheaper.",
-            draw=lambda study, table: plots.cost_grid(table, "seconds a run", study.roles.family),
+            draw=lambda study, table: plots.cost_grid(table, "seconds per run", study.roles.family),
             column="estimate",
             panels="target",
         ),

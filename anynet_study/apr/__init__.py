@@ -13,12 +13,21 @@ from anynet_study.apr.best_architectures import (
     configurations,
     mark_extremes,
 )
+from anynet_study.apr.bootstrap import (
+    BLOCK,
+    bca,
+    cores,
+    draw,
+    pairwise,
+    resample,
+    resample_correlations,
+)
 from anynet_study.apr.correlations import adjust, as_matrix, correlations, interval_widths
 from anynet_study.apr.drivers import cumulative, drivers, importance, stage_drivers
 from anynet_study.apr.edf import edf, edf_summary, good_range, random_search
 from anynet_study.apr.edf_compare import compare_spaces, match_complexity
-from anynet_study.apr.error_tables import check_errors, exclusions, in_percent
-from anynet_study.apr.fits import LinearFit, linear_fit, spline_fit
+from anynet_study.apr.error_tables import FEWEST, check_errors, exclusions, in_percent
+from anynet_study.apr.fits import FitMethod, LinearFit, Scale, linear_fit, spline_fit
 from anynet_study.apr.gaps import gaps, sampling_gaps, shift_agreement, shift_ranks
 from anynet_study.apr.interval_formulas import (
     architectures_needed,
@@ -27,8 +36,16 @@ from anynet_study.apr.interval_formulas import (
     wilson_interval,
 )
 from anynet_study.apr.noise import corrected_correlations, disattenuate, noise_ceiling
-from anynet_study.apr.population import effective_size, weights_of
+from anynet_study.apr.options import Floats, Method, check_level, with_attrs
+from anynet_study.apr.population import (
+    PARAMETERS,
+    aligned_weights,
+    effective_size,
+    stages_of,
+    weights_of,
+)
 from anynet_study.apr.predictions import (
+    UNKNOWN,
     correctness,
     label_set_accuracy,
     mcnemar,
@@ -43,35 +60,51 @@ from anynet_study.apr.regret import selection_regret
 from anynet_study.apr.robustness import average_robustness, effective_robustness
 from anynet_study.apr.roles import Roles
 from anynet_study.apr.transfer import (
+    Average,
     explained_beyond,
     improvement_fits,
+    normalised,
     other_targets,
     relative_improvement,
     transfer_fits,
 )
 
 __all__ = [
+    "BLOCK",
+    "FEWEST",
+    "PARAMETERS",
+    "UNKNOWN",
+    "Average",
+    "FitMethod",
+    "Floats",
     "LinearFit",
+    "Method",
     "Roles",
+    "Scale",
     "adjust",
     "agreement",
+    "aligned_weights",
     "architectures_needed",
     "as_matrix",
     "at_most_a_quarter",
     "average_robustness",
+    "bca",
     "best_of_bins",
     "best_proxies",
     "binomial_interval",
     "cheapest_budget",
     "check_errors",
+    "check_level",
     "class_or_size",
     "compare_spaces",
     "configurations",
+    "cores",
     "corrected_correlations",
     "correctness",
     "correlations",
     "cumulative",
     "disattenuate",
+    "draw",
     "drivers",
     "duration",
     "edf",
@@ -95,14 +128,18 @@ __all__ = [
     "mcnemar",
     "nested_label_sets",
     "noise_ceiling",
+    "normalised",
     "order_changes",
     "other_targets",
+    "pairwise",
     "proxy_costs",
     "random_search",
     "rank_changes",
     "rank_preservation",
     "relative_improvement",
     "replicate_intervals",
+    "resample",
+    "resample_correlations",
     "restrict",
     "sampling_gaps",
     "selection_regret",
@@ -110,10 +147,12 @@ __all__ = [
     "shift_ranks",
     "spline_fit",
     "stage_drivers",
+    "stages_of",
     "tied_ranks",
     "transfer_fits",
     "weights_of",
     "wilson_interval",
+    "with_attrs",
 ]
 
 

@@ -103,8 +103,8 @@ def duration(
 ) -> pd.DataFrame:
     """Correlation of the errors after every epoch with those after the last, for each dataset.
 
-    `curves` is long: dataset, architecture, epoch (from 1), error (percent; NaN is left out), a row
-    a run and epoch. Returns DataFrame[dataset, epoch, epochs, share, estimate, low, high, n]:
+    `curves` is long: dataset, architecture, epoch (from 1), error (percent; NaN is left out), one
+    row per run and epoch. Returns DataFrame[dataset, epoch, epochs, share, estimate, low, high, n]:
     `epochs` is the dataset's last and `share` the part of the training that is over; n counts the
     architectures with an error after the epoch and after the last. NaN where n < 4 or all err
     alike. Estimates are of the errors as measured: training noise is in both, and makes the errors

@@ -87,7 +87,7 @@ def complete_in(
 ) -> PairSet:
     """Pairs that use the rows where all columns `needed` (a list for each pair) have a value."""
     present = ~np.isnan(values)
-    rows = [present[:, list(each)].all(axis=1) for each in needed]
+    rows = [present[:, list(together)].all(axis=1) for together in needed]
     shape = (len(columns), len(values))
     return PairSet(
         np.array(columns, dtype=np.int64).reshape(-1, 2), np.array(rows, dtype=bool).reshape(shape)
@@ -106,7 +106,7 @@ class Resampled:
     jackknife: Floats
 
     def __getitem__(self, which: slice | Ints) -> "Resampled":
-        return Resampled(*(each[which] for each in self._parts()))
+        return Resampled(*(part[which] for part in self._parts()))
 
     def __sub__(self, other: "Resampled") -> "Resampled":
         """Differences, resample by resample."""
@@ -120,7 +120,7 @@ class Resampled:
 
     def average(self) -> "Resampled":
         """The mean of the p statistics, resample by resample, as one statistic."""
-        return Resampled(*(each.mean(axis=0, keepdims=True) for each in self._parts()))
+        return Resampled(*(part.mean(axis=0, keepdims=True) for part in self._parts()))
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """(p,) lower and upper ends; see `bca`."""

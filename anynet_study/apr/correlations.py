@@ -52,7 +52,7 @@ def correlations(
     an error on every dataset that has any. Estimate, interval and p are NaN where n < 4 or one of
     the two columns is constant: `exclusions` names them.
 
-    `weights` by architecture (see `apr.weights`) make these the correlations of the design space
+    `weights` by architecture (see `apr.population`) make these the correlations of the design space
     that was sampled unequally; after n comes then `effective`, Kish's effective number of
     architectures, and p is that of `weighted_p_values`. Kendall's tau-b takes none.
 
@@ -94,7 +94,7 @@ def correlate_pairs(
     weights: Floats | None = None,
     on_pairs: Callable[[int], None] = lambda done: None,
 ) -> pd.DataFrame:
-    """DataFrame[estimate, low, high, n, p], one row a pair; memory does not grow with the pairs.
+    """DataFrame[estimate, low, high, n, p], one row per pair; memory does not grow with the pairs.
 
     With `weights` (n,), `effective` comes after n.
     """
@@ -103,7 +103,7 @@ def correlate_pairs(
     for part in pairs.enough().slabs(slab):
         resampled = resample_correlations(values, part, method, resamples, seed, weights)
         parts.append([resampled.estimate, *resampled.interval(level)])
-        on_pairs(sum(len(each[0]) for each in parts))
+        on_pairs(sum(len(done[0]) for done in parts))
     estimate, low, high = np.concatenate(parts, axis=1) if parts else np.empty((3, 0))
     columns = {"estimate": estimate, "low": low, "high": high, "n": pairs.counts}
     if weights is None:
@@ -243,9 +243,9 @@ def interval_widths(
             for number in range(count)
         ]
         found = [correlate_pairs(part, pairwise(part, [(0, 1)]), *options) for part in draws]
-        widths = [float((each["high"] - each["low"]).iloc[0]) for each in found]
+        widths = [float((table["high"] - table["low"]).iloc[0]) for table in found]
         low, high = fisher_interval(whole["estimate"].iloc[0], size, level, method)
-        known = [each for each in widths if np.isfinite(each)] or [np.nan]
+        known = [width for width in widths if np.isfinite(width)] or [np.nan]
         rows.append((size, *np.quantile(known, [0.5, 0.1, 0.9]), float(high - low), count))
     names = ["n", "width", "width_low", "width_high", "fisher", "subsamples"]
     return with_attrs(pd.DataFrame(rows, columns=names), level, method)

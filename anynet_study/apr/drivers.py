@@ -72,7 +72,7 @@ def drivers(
     sums = cumulative(parameters_of(table, population))
     values = np.column_stack([table.to_numpy(), sums.to_numpy(dtype=np.float64)])
     datasets = range(len(table.columns))
-    columns = [(each, len(datasets) + offset) for each in datasets for offset in (0, 1)]
+    columns = [(dataset, len(datasets) + place) for dataset in datasets for place in (0, 1)]
     result = pd.DataFrame({"dataset": np.repeat(np.array(table.columns), 2)})
     result["parameter"] = [*sums.columns] * len(datasets)
     pairs = pairwise(values, columns)
@@ -187,7 +187,7 @@ def _of_datasets(
     for name, held in (("estimate", []), ("partial", given)):
         statistic = partial(found, "error", "parameter", held)
         if name == "partial" and not given:
-            statistic = statistic.combined(lambda each: np.full_like(each, np.nan))
+            statistic = statistic.combined(lambda values: np.full_like(values, np.nan))
         table = table.assign(**statistic.columns(level, name))
         p = student_p_values(statistic.estimate, sizes - 2 - len(held))
         table["p" if name == "estimate" else "partial_p"] = p
@@ -227,7 +227,7 @@ def importance(
     Intervals are Student's t over the folds with the variance of Nadeau and Bengio ("Inference for
     the generalization error", 2003), which allows for the folds' shared training data.
     Architectures without a stage have 0 there. Datasets with fewer than 20 errors, or constant
-    ones, have a row a parameter with NaN. Parameters that go together share their importance.
+    ones, have one row per parameter with NaN. Parameters that go together share their importance.
     """
     check_level(level, seed=seed)
     if trees < 30 or repeats < 1:  # with fewer, some have no out-of-bag prediction

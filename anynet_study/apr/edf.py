@@ -35,7 +35,7 @@ from anynet_study.errors import UserError
 
 #: Resamples that share a random stream. Few, so that 400,000 models take 0.3 GB.
 BLOCK = 16
-#: One value a model.
+#: One value per model.
 Column: TypeAlias = "pd.Series | NDArray[np.float64] | Sequence[float]"
 #: Distinct errors up to which each has its own band; between more of them it is interpolated.
 POINTS = 1_000
@@ -102,8 +102,8 @@ class Sample:
 def make_sample(errors: Column, weights: ArrayLike | None = None, name: str = "errors") -> Sample:
     """Sort the errors of a population called `name`, percent; NaN is left out.
 
-    `weights`, one a model and at least 0, are matched by index where both are Series. Raises
-    UserError for what are no errors or weights, and for fewer than 4 models that count.
+    `weights`, one per model and at least 0, are matched by index where both are Series. Raises
+    UserError for illegal errors or weights, and for fewer than 4 models that count.
     """
     series = errors if isinstance(errors, pd.Series) else pd.Series(np.asarray(errors))
     values = check_errors(series.to_frame(name), 0, name)[name].to_numpy()
@@ -124,7 +124,7 @@ def make_sample(errors: Column, weights: ArrayLike | None = None, name: str = "e
 def make_samples(
     errors: Mapping[str, Column], weights: Mapping[str, ArrayLike] | None = None
 ) -> dict[str, Sample]:
-    """One sample a population, by name."""
+    """One sample per population, by name."""
     absent = [name for name in errors if weights is not None and name not in weights]
     if absent:
         raise UserError(f"weights: none for {', '.join(absent)}")
@@ -169,11 +169,11 @@ def edf(
 ) -> pd.DataFrame:
     """The error distribution function of one population, with a pointwise bootstrap band.
 
-    `errors` in percent, one a model; NaN is left out. `weights` (see `match_complexity`) make it
+    `errors` in percent, one per model; NaN is left out. `weights` (see `match_complexity`) make it
     the paper's normalised EDF. `name` is the population's: resamples of different names are
-    independent. Returns DataFrame[error, fraction, low, high, n, missing], a row for each distinct
-    error, rising: the fraction of models that err at most that much, the models that count and
-    those without an error (the same in every row). The band is a percentile interval: it has no
+    independent. Returns DataFrame[error, fraction, low, high, n, missing], one row for each
+    distinct error, rising: the fraction of models that err at most that much, the models that count
+    and those without an error (the same in every row). The band is a percentile interval: it has no
     width at the largest error, and says nothing of errors below the smallest.
 
     Raises UserError for fewer than 4 errors, and for weights that are negative or missing.
@@ -199,7 +199,7 @@ def edf_summary(
     seed: int = 0,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """What the EDFs of design spaces say in numbers, a row a space.
+    """What the EDFs of design spaces say in numbers, one row per space.
 
     `errors` maps the name of a space to its models' errors (percent), `weights` likewise. Returns
     DataFrame[space, n, missing, effective, mean, mean_low, mean_high, median, median_low,
@@ -251,7 +251,7 @@ def random_search(
     The random search efficiency of Radosavovic et al. 2019, section 3: there simulated by drawing
     subsets, here in closed form.
 
-    `errors` in percent, one a model; NaN is left out. Without weights this is the mean over all
+    `errors` in percent, one per model; NaN is left out. Without weights this is the mean over all
     subsets of m of the n models, which is unbiased for m new models of the space. With weights the
     m models are drawn with replacement, with probabilities as the weights. `sizes` are at most n;
     by default 1, 2, 5, 10, 20, 50, ... and n.
@@ -325,7 +325,7 @@ def good_range(
     as if repeated without end: the best of m draws is among the k best models with probability
     1 - (1 - k/n)^m.
 
-    `errors` (percent, one a model) and the rows of `parameters`, a numeric column a parameter,
+    `errors` (percent, one per model) and the rows of `parameters`, one numeric column each,
     are in the same order; models without an error, or without that parameter, are left out. Models
     of equal error share the probability to be the best, in proportion to `weights`.
 

@@ -34,7 +34,7 @@ def compare_spaces(
     seed: int = 0,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """Compare every pair of design spaces, a row a pair (a, b) in the order given.
+    """Compare every pair of design spaces, one row per pair (a, b) in the order given.
 
     `errors` maps the name of a space to its models' errors (percent, NaN is left out), `weights`
     likewise (see `match_complexity`). The spaces' models count as drawn independently: of the same
@@ -154,7 +154,7 @@ def match_complexity(
     weight, shared by its models equally, or in proportion to `weights` of models that were drawn
     with unequal probability. Models outside, or of unknown complexity, get 0.
 
-    Returns one Series a population, in its order, which sums to 1. Raises UserError where the
+    Returns one Series per population, in its order, which sums to 1. Raises UserError where the
     ranges do not overlap or no bin has models of all populations.
     """
     if bins < 1:
@@ -169,8 +169,8 @@ def match_complexity(
         place = np.minimum(np.searchsorted(edges, log, "right") - 1, bins - 1)
         places[key] = np.where(inside, place, bins)
     given = {
-        key: np.ones(len(each)) if weights is None else np.asarray(weights[key], np.float64)
-        for key, each in columns.items()
+        key: np.ones(len(column)) if weights is None else np.asarray(weights[key], np.float64)
+        for key, column in columns.items()
     }
     totals = {key: np.bincount(places[key], given[key], bins + 1)[:bins] for key in columns}
     common = np.all([total > 0 for total in totals.values()], axis=0)

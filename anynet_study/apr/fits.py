@@ -94,7 +94,7 @@ def slope_of(values: Floats, scale: Scale) -> Floats:
 
 
 def clip_perfect(percent: Floats, images: int) -> Floats:
-    """Accuracies of a test set of so many images, 0% and 100% moved in by half an image.
+    """Accuracies of a test set of `images` images, 0% and 100% moved in by half an image.
 
     Raises UserError for fewer than one image.
     """
@@ -194,8 +194,8 @@ class LinearFit:
         parts = []
         for chunk in np.array_split(at, max(1, len(at) // 16)):  # 100,000 resamples: 13 MB a chunk
             heights = [
-                each[1] + chunk.reshape(-1, *[1] * (each.ndim - 1)) * each[0]
-                for each in (self.lines.estimate, self.lines.draws, self.lines.jackknife)
+                line[1] + chunk.reshape(-1, *[1] * (line.ndim - 1)) * line[0]
+                for line in (self.lines.estimate, self.lines.draws, self.lines.jackknife)
             ]
             parts.append(Resampled(*heights).interval(expanded(self.level, self.n)))
         low, high = (np.concatenate(ends) for ends in zip(*parts, strict=True))
@@ -219,7 +219,7 @@ def linear_fit(
     method: FitMethod = "robust",
     images: int | tuple[int, int] | None = None,
 ) -> LinearFit:
-    """The least-squares line of y on x, one point an architecture, with intervals.
+    """The least-squares line of y on x, one point per architecture, with intervals.
 
     x and y are arrays, or Series that are matched by index; points that lack one are left out and
     counted. On the scale "linear" they may have any unit; "logit" and "probit" are for percent. A
@@ -228,10 +228,10 @@ def linear_fit(
 
     Intervals are "robust" to uneven scatter and made for few points: Student's t with the standard
     error HC3 for slope, intercept and line, a studentised bootstrap over architectures on Fisher's
-    z for the correlation (`fit_robust`). "bootstrap": BCa intervals, architectures being resampled,
-    widened for small samples as Student's t is. "student": the textbook's, which take the scatter
-    as even and normal. R squared has the square of the correlation's interval, from 0 where that
-    holds 0. How often they hold the truth: above, and benchmarks/fit_coverage.py.
+    z for the correlation (`fit_intervals`). "bootstrap": BCa intervals, architectures being
+    resampled, widened for small samples as Student's t is. "student": the textbook's, which take
+    the scatter as even and normal. R squared has the square of the correlation's interval, from 0
+    where that holds 0. How often they hold the truth: above, and benchmarks/fit_coverage.py.
 
     Raises UserError for fewer than 4 points, a constant column (also but for one point), infinite
     values, fractions on a scale for percent, and illegal options.
@@ -294,7 +294,7 @@ def spline_fit(
     seed: int = 0,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """A smoothing spline of y on x, one point an architecture: DataFrame[x, y, low, high, n].
+    """A smoothing spline of y on x, one point per architecture: DataFrame[x, y, low, high, n].
 
     101 points from the smallest to the largest x. The spline minimises the mean squared residual
     plus `penalty` times the integral of its squared second derivative, for x brought to 0 to 1; by

@@ -161,7 +161,7 @@ def _weighted(kernel: Kernel, method: Method, weights: Floats) -> Kernel:
         raise UserError("method: kendall takes no weights; legal with them: spearman, pearson")
 
     def correlate(multiplicities: Multiplicities) -> Floats:
-        # Sums are no longer exact. Rounding makes equal correlations, as of equal columns, equal.
+        # Sums are no longer exact. Rounding makes equal correlations equal (of equal columns).
         return np.round(kernel(multiplicities * weights), 12)
 
     return correlate
@@ -213,7 +213,7 @@ class _Wanted:
         columns, column = np.unique(right, return_inverse=True)
         if 2 * len(rows) * len(columns) > k**2:
             return cls(left, right, None, None, left * k + right)
-        # Few of all products are needed, as of many columns with one.
+        # Few of all products are needed, such as those of many columns with one.
         return cls(left, right, rows, columns, row * len(columns) + column)
 
 

@@ -123,8 +123,8 @@ def corrected_correlations(
 
     `replicates` is long: architecture, dataset, replicate, error (percent; NaN is left out).
     Returns DataFrame[source, target, estimate, low, high, icc_source, icc_target, corrected,
-    corrected_low, corrected_high, n, replicated], a row a pair of datasets on both of which some
-    architecture was trained twice: `estimate` is the correlation of the first run of each,
+    corrected_low, corrected_high, n, replicated], one row per pair of datasets on both of which
+    some architecture was trained twice: `estimate` is the correlation of the first run of each,
     `corrected` = estimate / sqrt(icc_source * icc_target) (Spearman's attenuation formula; exact
     for Pearson's r and approximate for rho), icc as in `noise_ceiling`. `n` counts the
     architectures with both errors, `replicated` those trained twice or more on the dataset that has

@@ -59,7 +59,7 @@ def stages_of(columns: Iterable[object], prefixes: Iterable[str] = "dwbg") -> li
 def parameters_of(errors: pd.DataFrame, population: pd.DataFrame) -> pd.DataFrame:
     """The stage parameters (d1.., w1.., b1.., g1..) of the architectures of `errors`, in its order.
 
-    `population` has a row an architecture, with its id in the column `architecture` or as index;
+    `population` has one row per architecture, with its id in the column `architecture` or as index;
     cells of stages that an architecture does not have are missing. Raises UserError where a
     column, a cell of a stage or an architecture is missing, or one repeats.
     """

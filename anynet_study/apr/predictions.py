@@ -57,11 +57,12 @@ def mcnemar(correct: pd.DataFrame) -> pd.DataFrame:
     """McNemar's test of every pair of models on one test set.
 
     `correct` is a bool table, models x images. Returns DataFrame[a, b, images, only_a, only_b,
-    difference, p_exact, p_mid, p_holm], a row a pair in the table's order: images on which a alone,
-    and b alone, is right; difference = accuracy of a - that of b, in percentage points. p_exact is
-    the exact binomial test's, two-sided; p_mid counts the outcome that was seen half (Fagerland et
-    al. 2013: less conservative, and its level holds in practice); p_holm is p_mid corrected for the
-    number of pairs (Holm 1979). Models that are right on the same images have p = 1.
+    difference, p_exact, p_mid, p_holm], one row per pair in the table's order: images on which a
+    alone, and b alone, is right; difference = accuracy of a - that of b, in percentage points.
+    p_exact is the exact binomial test's, two-sided; p_mid counts the outcome that was seen half
+    (Fagerland et al. 2013: less conservative, and its level holds in practice); p_holm is p_mid
+    corrected for the number of pairs (Holm 1979). Models that are right on the same images have p =
+    1.
 
     Raises UserError for fewer than 2 models, repeated ones, and cells that are not true or false.
     """
@@ -97,11 +98,11 @@ def order_changes(original: pd.DataFrame, new: pd.DataFrame, level: float = 0.95
     """Pairs of models whose order differs between two test sets, and how sure that is.
 
     `original` and `new` are bool tables, models x images, matched by model. Returns DataFrame[a, b,
-    original_difference, original_p, new_difference, new_p, order], a row a pair that both test sets
-    have: differences of accuracy, a - b, in percentage points, and mid-p values, not corrected for
-    the number of pairs. `order`: "same" or "changed" by the accuracies as they are, "tied" where
-    one test set has none; "changed, significant" where in addition both test sets' Holm-corrected
-    p-values are below 1 - level, so that sampling error is hardly why.
+    original_difference, original_p, new_difference, new_p, order], one row per pair that both test
+    sets have: differences of accuracy, a - b, in percentage points, and mid-p values, not corrected
+    for the number of pairs. `order`: "same" or "changed" by the accuracies as they are, "tied"
+    where one test set has none; "changed, significant" where in addition both test sets'
+    Holm-corrected p-values are below 1 - level, so that sampling error is hardly why.
 
     Raises UserError as `mcnemar` does.
     """

@@ -78,15 +78,17 @@ def _with_average(
 
     def columns(statistics: Mapping[str, Resampled]) -> pd.DataFrame:
         compared = {name: statistics[a] - statistics[b] for name, (a, b) in differences.items()}
-        ends = [each.columns(level, name) for name, each in {**statistics, **compared}.items()]
-        return pd.DataFrame({key: value for part in ends for key, value in part.items()})
+        table: dict[str, Floats] = {}
+        for name, statistic in {**statistics, **compared}.items():
+            table |= statistic.columns(level, name)
+        return pd.DataFrame(table)
 
     result = result.join(columns(found)).assign(**sizes)
-    known = [np.isfinite(each.estimate) for each in found.values()]
+    known = [np.isfinite(statistic.estimate) for statistic in found.values()]
     defined = np.flatnonzero(np.all(known, axis=0))
     if not len(defined):
         return result
-    last = columns({name: each[defined].average() for name, each in found.items()})
+    last = columns({name: statistic[defined].average() for name, statistic in found.items()})
     least = {key: size[defined].min() for key, size in sizes.items()}
     return pd.concat([result, last.assign(target="average", **least)], ignore_index=True)
 

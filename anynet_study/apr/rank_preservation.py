@@ -95,7 +95,7 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
     """How every dataset ranks the architectures, against the reference dataset.
 
     Takes what `tied_ranks` takes. Returns DataFrame[dataset, architectures, pairs, same, tied,
-    swapped, preserved, identical, tau], a row a dataset but the reference, of the architectures
+    swapped, preserved, identical, tau], one row per dataset but the reference, of the architectures
     that both have: of all pairs, those in the same order with intervals apart on both datasets,
     those whose intervals overlap on either, and those clearly apart on both that swap places.
     `preserved`: no pair is swapped; `identical`: not even by the mean errors; `tau` is Kendall's

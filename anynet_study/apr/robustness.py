@@ -95,8 +95,8 @@ def effective_robustness(
 
     Returns long DataFrame[architecture, shift, base, accuracy, expected, effective, effective_low,
     effective_high, baseline, note]. The interval is of the fit (Student's t with the standard error
-    HC3: `fit_robust`; of "average" by the delta method); with `images` also of the sampling error
-    of the accuracy on the shift (Clopper-Pearson, squared and added), though not for "average".
+    HC3; of "average" by the delta method); with `images` also of the sampling error of the accuracy
+    on the shift (Clopper-Pearson, squared and added), though not for "average".
     Architectures that lack an accuracy, and those at 0% or 100% of the base, which have no place
     on the scale, keep their rows with NaN and a note; they are no part of the fit. Accuracies of 0%
     or 100% on a shift are moved in by half an image for the fit where `images` are given, else

@@ -43,7 +43,7 @@ def transfer_fits(
 ) -> pd.DataFrame:
     """Linear fits of each target on the source, of all models and of those above a threshold.
 
-    `scores` has one row an architecture and one column a dataset; more is better, in any metric.
+    `scores` has one row per architecture and one column per dataset; more is better, in any metric.
     `ranges` gives the (worst, best) value of each metric that is not in percent, such as (0, 1) for
     an F1 score; all scores are brought to 0 to 100 first, so that slopes of different metrics can
     be compared (the normalised slope of the paper's Table 2). `above` is a score on the source, in
@@ -159,7 +159,7 @@ def relative_improvement(
     result["relative"] = result["accuracy"] / reference
     if images is not None:
         sizes = result["dataset"].map({name: image_count(images, name) for name in table.columns})
-        p, q = (np.maximum(each / 100, 0.5 / sizes) for each in (result["accuracy"], reference))
+        p, q = (np.maximum(a / 100, 0.5 / sizes) for a in (result["accuracy"], reference))
         spread = np.sqrt((1 - p) / (sizes * p) + (1 - q) / (sizes * q))
         # The baseline is exactly as good as itself.
         spread = spread.where(result["architecture"] != baseline, 0.0)
@@ -227,7 +227,7 @@ def explained_beyond(
         note = notes[target] or ("" if others else NO_OTHERS)
         if not note:
             mean = units[others].mean(axis=1)
-            row |= _nested(*(each.to_numpy() for each in (units[target], units[source], mean)))
+            row |= _nested(*(unit.to_numpy() for unit in (units[target], units[source], mean)))
             note = "" if "p_source" in row else "explained exactly: no F-test"
         rows.append({**row, "note": note})
     names = [f"r2_{name}" for name in ("source", "average", "both")]

@@ -26,7 +26,7 @@ def compare(
         list[str],
         typer.Argument(
             metavar="[NAME=]INPUT...",
-            help="Studies, results.h5, or CSV/Parquet of errors in percent; a design space each.",
+            help="Studies, results.h5, or CSV/Parquet of errors in percent; one design space each.",
         ),
     ],
     dataset: Annotated[

@@ -18,7 +18,7 @@ class ListsFigures(TyperCommand):
         from anynet_study.analyses import ANALYSES
 
         with formatter.section("Figures"):
-            figures = [figure for each in ANALYSES.values() for figure in each.figures]
+            figures = [figure for analysis in ANALYSES.values() for figure in analysis.figures]
             formatter.write_dl([(figure.name, figure.title) for figure in figures])
 
 
@@ -32,7 +32,7 @@ def plot(
     formats: Annotated[
         str, typer.Option("--format", help="png, pdf and svg, separated by commas.")
     ] = "png,pdf",
-    dpi: Annotated[int, typer.Option(min=50, max=1200, help="Pixels an inch of png.")] = 200,
+    dpi: Annotated[int, typer.Option(min=50, max=1200, help="Pixels per inch of png.")] = 200,
     *,
     options: StudyOptions,
 ) -> None:
@@ -45,7 +45,7 @@ def plot(
         --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
     """
     from anynet_study.analyses import FIGURES
-    from anynet_study.plots.saving import check_formats
+    from anynet_study.plots import check_formats
     from anynet_study.report import draw_figures
 
     suffixes = formats.replace(" ", "").split(",")
@@ -53,12 +53,11 @@ def plot(
     study = options.load(source)
     names = FIGURES if figure == "all" else [name.strip() for name in figure.split(",")]
     drawn = draw_figures(study, output, names, suffixes, dpi)
-    for each in drawn:
-        for path in each.files.values():
-            print(path)
+    for made in drawn:
+        print(*made.files.values(), sep="\n", end="\n" if made.files else "")
     if study.weights is not None:
         typer.echo("note: correlations in the figures are weighted, the points are not", err=True)
-    skipped = [f"no figure {each.name}: {each.left_out}" for each in drawn if each.left_out]
+    skipped = [f"no figure {figure.name}: {figure.left_out}" for figure in drawn if figure.left_out]
     if len(skipped) == len(drawn):
         raise UserError(f"{study.name}: {skipped[0]}")
     for line in skipped:

@@ -73,11 +73,13 @@ def run(
 
 def collect(
     study_name: StudyName,
-    anew: Annotated[bool, typer.Option("--anew", help="Trust nothing but the journals.")] = False,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Replace a store that cannot be read.")
+    ] = False,
 ) -> None:
     """Build the results store of a study from its journals.
 
-    What an earlier collect read is taken from its store; with --anew all journals are read again.
+    All journals are read every time; --anew also replaces a store that cannot be read.
 
     \b
     Example:

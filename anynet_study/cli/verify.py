@@ -10,7 +10,7 @@ import typer
 from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
-    from anynet_study.store.verify import Finding
+    from anynet_study.store import Finding
     from anynet_study.study_folder import StudyFolder
 
 
@@ -22,16 +22,16 @@ def verify(
 ) -> None:
     """Check that results are whole, and true to what they were made from.
 
-    Of a store: checksums, the layout, and that everything in it fits together: run ids,
-    architectures and their costs, errors, curves, predictions. Of a study, its journals as well,
-    and its store against them. Nothing is changed. Exit code 1 if anything is wrong.
+    Of a store: everything in it is read and compared with the checksums that it was written with.
+    Of a study, its journals as well: the store is built again from them and compared. Nothing is
+    changed. Exit code 1 if anything is wrong.
 
     \b
     Examples:
       anynet-study verify quickstart
       anynet-study verify results.h5 --json
     """
-    from anynet_study.store.verify import verify_journals
+    from anynet_study.store import verify_journals
 
     results, study = _places(store)
     found = [] if results is None else _in_store(results, of_study=study is not None)
@@ -49,9 +49,8 @@ def verify(
 
 def _in_store(results: Path, of_study: bool) -> "list[Finding]":
     """What is wrong with a store. A study's, which can be built anew, may be unreadable."""
-    from anynet_study.store.opening import NewerStoreError
-    from anynet_study.store.verify import Finding
-    from anynet_study.store.verify import verify as verify_store
+    from anynet_study.store import Finding, NewerStoreError
+    from anynet_study.store import verify as verify_store
 
     try:
         return verify_store(results)

@@ -32,16 +32,24 @@ from anynet_study.dispatch.run_records import (
 )
 from anynet_study.models import build
 from anynet_study.study_folder import StudyFolder
-from anynet_study.sweep import Sweep
-from anynet_study.sweep.launch import Launch
-from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
-from anynet_study.training.cuda.failures import device_is_lost
-from anynet_study.training.cuda.together import Turns, train_together
-from anynet_study.training.evaluation import EvaluationSet
-from anynet_study.training.feeds import DeviceImages
-from anynet_study.training.network import Weights, arrange, load_weights, save_weights
-from anynet_study.training.options import Options, step_down, with_less_memory
-from anynet_study.training.spec import RunSpec
+from anynet_study.sweep import Launch, Sweep
+from anynet_study.training import (
+    Checkpoint,
+    DeviceImages,
+    EvaluationSet,
+    InterruptedRunError,
+    Options,
+    RunSpec,
+    Turns,
+    Weights,
+    arrange,
+    device_is_lost,
+    load_weights,
+    save_weights,
+    step_down,
+    train_together,
+    with_less_memory,
+)
 
 #: Longest share of its time that a worker spends on looking at others' journals.
 LOOK_SHARE = 0.01
@@ -106,11 +114,11 @@ def train_runs(
     torch.set_num_threads(1)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     reader = JournalReader(study.journals)
-    given = Assignment.of(study, sweep, device, reader.read())
-    todo = given.recorded.todo(given.plan.find(run_ids), retries)
-    begin = Options(at_once=given.runs_at_once(todo))
+    assignment = Assignment.of(study, sweep, device, reader.read())
+    todo = assignment.recorded.todo(assignment.plan.find(run_ids), retries)
+    begin = Options(at_once=assignment.runs_at_once(todo))
     with WorkerJournals(study) as journals:
-        worker = Worker(given, begin, journals, interruption.requested)
+        worker = Worker(assignment, begin, journals, interruption.requested)
         try:
             for smaller, runs in _by_memory(todo, retries):
                 options = with_less_memory(begin, smaller)
@@ -125,7 +133,7 @@ def train_runs(
 
 
 def _by_memory(todo: Plan, retries: Retries) -> Iterator[tuple[int, Plan]]:
-    """The runs by how many steps less memory they are given: those that had enough first."""
+    """The runs by how many steps less memory they are assignment: those that had enough first."""
     steps = {run_id: retry.smaller for run_id, retry in retries.items()}
     ids = todo.ids()
     for smaller in sorted({steps.get(run_id, 0) for run_id in ids}):
@@ -141,15 +149,20 @@ class Worker:
 
     def __init__(
         self,
-        given: Assignment,
+        assignment: Assignment,
         options: Options,
         journals: WorkerJournals,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.given, self.options, self.journals, self.stop = given, options, journals, stop
+        self.assignment, self.options, self.journals, self.stop = (
+            assignment,
+            options,
+            journals,
+            stop,
+        )
         self._begin = options
         self._worked: dict[tuple[str, str, Options], Options] = {}
-        self.source = DeviceImages(given.device)
+        self.source = DeviceImages(assignment.device)
 
     def train(self, cohort: Iterable[PlannedRun], begin: Options | None = None) -> None:
         """Bring runs of one dataset and recipe to their end, as many at a time as fit.
@@ -167,7 +180,7 @@ class Worker:
             tried, now = self.options, pending[: self.options.at_once]
             pending = self._attempt(now, tried) + pending[len(now) :]
             self._worked[kind] = self.options
-            if self.options != tried and self.given.device.type == "cuda":
+            if self.options != tried and self.assignment.device.type == "cuda":
                 self.source.release()
                 with suppress(RuntimeError):  # before torch 2.12: after a recording that broke off
                     torch.cuda.empty_cache()
@@ -176,7 +189,7 @@ class Worker:
         """Train some runs at the same time; those to be tried again."""
         again, stopped = [], None
         starts = [partial(self._steps, run) for run in now]
-        for ended in train_together(starts, self.given.device):
+        for ended in train_together(starts, self.assignment.device):
             run, result = now[ended.number], ended.result
             error = (
                 result
@@ -200,22 +213,22 @@ class Worker:
         return (yield from self._trained(run, weights))
 
     def _trained(self, run: PlannedRun, weights: Weights | None) -> Turns[Trained]:
-        path = self.given.study.checkpoints / f"{run.run_id}.pt"
-        launch = self.given.launch
+        path = self.assignment.study.checkpoints / f"{run.run_id}.pt"
+        launch = self.assignment.launch
         checkpoint = Checkpoint(
             path, run.run_id, launch.engine, launch.checkpoint_seconds, self.stop
         )
-        view = self.given.views[run.dataset]
+        view = self.assignment.views[run.dataset]
         return (
             yield from training_steps(run, view, self.source, checkpoint, self.options, weights)
         )
 
     def _pretrained(self, spec: RunSpec) -> Turns[Weights]:
         """The final weights of another run, which is trained for them if they are not there."""
-        path = self.given.study.weights(spec.run_id)
+        path = self.assignment.study.weights(spec.run_id)
         weights = load_weights(path, spec.run_id)
         if weights is None:
-            trained = yield from self._trained(self.given.plan.find([spec.run_id])[0], None)
+            trained = yield from self._trained(self.assignment.plan.find([spec.run_id])[0], None)
             save_weights(path, spec.run_id, trained.network)
             weights = load_weights(path, spec.run_id)
         assert weights is not None, "what was just written can be read"
@@ -227,30 +240,30 @@ class Worker:
         What an evaluation raises is returned: the run goes on from its checkpoint, or has failed.
         So is an InterruptedRunError when told to stop.
         """
-        device = self.given.device
-        row = record_of(run, trained, seconds, self.given.launch.engine, device)
+        device = self.assignment.device
+        row = record_of(run, trained, seconds, self.assignment.launch.engine, device)
         if row.status == "completed":
             try:
                 self._evaluate(run, trained.network)
             except Exception as error:
                 return error
-            if self.given.launch.keep == "weights" or self.given.plan.starts_others(run):
-                save_weights(self.given.study.weights(run.run_id), run.run_id, trained.network)
-        if self.given.recorded.runs.get(run.run_id) in (None, "failed"):
+            if self.assignment.launch.keep == "weights" or self.assignment.plan.starts_others(run):
+                save_weights(self.assignment.study.weights(run.run_id), run.run_id, trained.network)
+        if self.assignment.recorded.runs.get(run.run_id) in (None, "failed"):
             self.journals.append(row)  # otherwise it was trained once more for its weights
-        (self.given.study.checkpoints / f"{run.run_id}.pt").unlink(missing_ok=True)
+        (self.assignment.study.checkpoints / f"{run.run_id}.pt").unlink(missing_ok=True)
         return None
 
     def _failed(self, run: PlannedRun, error: Exception, seconds: float, tried: Options) -> bool:
         """Whether the run is to be trained again, in a slower way; otherwise it is failed.
 
-        Options are given up once for all runs that were tried together.
+        Options are assignment up once for all runs that were tried together.
         """
         self._leave_if_broken(run, error)
-        device = self.given.device
+        device = self.assignment.device
         if self.options != tried:
             return True
-        engine = self.given.launch.engine
+        engine = self.assignment.launch.engine
         slower = step_down(tried, error, device.type) if engine == "fast" else None
         if slower is None:
             row = failure_of(run, error, seconds, engine, device)
@@ -268,24 +281,24 @@ class Worker:
         """
         if disk_is_full(error):
             raise error
-        if device_is_lost(self.given.device):
+        if device_is_lost(self.assignment.device):
             end_worker_at(run, error)
 
     def _evaluated_from_weights(self, run: PlannedRun) -> bool:
         """Whether all that was missing of `run` is now had from its weights on disk."""
-        if run.run_id not in self.given.recorded.runs:
+        if run.run_id not in self.assignment.recorded.runs:
             return False
-        if not self.given.recorded.missing_evaluations(run.run_id, run.evaluations):
+        if not self.assignment.recorded.missing_evaluations(run.run_id, run.evaluations):
             return False
-        weights = load_weights(self.given.study.weights(run.run_id), run.run_id)
+        weights = load_weights(self.assignment.study.weights(run.run_id), run.run_id)
         if weights is None:
             return False
         try:
-            network = build(run.spec.architecture, len(self.given.views[run.dataset].classes))
+            network = build(run.spec.architecture, len(self.assignment.views[run.dataset].classes))
             network.load_state_dict(weights)
-            if self.given.launch.engine == "fast":
-                network = arrange(network, run.spec.recipe, self.given.device, self.options)
-            self._evaluate(run, network.to(self.given.device))
+            if self.assignment.launch.engine == "fast":
+                network = arrange(network, run.spec.recipe, self.assignment.device, self.options)
+            self._evaluate(run, network.to(self.assignment.device))
         except InterruptedRunError:
             raise
         except Exception as error:
@@ -297,11 +310,11 @@ class Worker:
 
     def _evaluate(self, run: PlannedRun, network: torch.nn.Module) -> None:
         """Raises InterruptedRunError when told to stop, between two evaluations."""
-        missing = set(self.given.recorded.missing_evaluations(run.run_id, run.evaluations))
-        for name, evaluation_set in self.given.evaluations.get(run.dataset, {}).items():
+        missing = set(self.assignment.recorded.missing_evaluations(run.run_id, run.evaluations))
+        for name, evaluation_set in self.assignment.evaluations.get(run.dataset, {}).items():
             if evaluation_set.evaluation_id in missing:
                 if self.stop():
                     raise InterruptedRunError(run.run_id)
-                view, device = self.given.views[run.dataset], self.given.device
+                view, device = self.assignment.views[run.dataset], self.assignment.device
                 row = evaluation_of(run, name, evaluation_set, network, view, device)
                 self.journals.append(row)

@@ -309,7 +309,7 @@ def _bytes(value: object) -> bytes:
     array = np.asarray(value)
     if array.dtype.kind != "O":
         return array.tobytes()
-    texts = [each if isinstance(each, bytes) else str(each).encode() for each in array.flat]
+    texts = [text if isinstance(text, bytes) else str(text).encode() for text in array.flat]
     return b"".join(b"%d:%s" % (len(text), text) for text in texts)
 
 

@@ -48,7 +48,7 @@ def predictions_in(file: h5py.File, dataset: str) -> h5py.Group:
     """The group of a dataset's predictions. Raises UserError where it has none."""
     group = file.get(prediction_group(dataset))
     if group is None:
-        there = [get_text(each, "dataset") for each in prediction_groups(file)]
+        there = [get_text(group, "dataset") for group in prediction_groups(file)]
         raise UserError(f"no predictions on {dataset}; there are: {', '.join(there)}")
     return group
 
@@ -141,7 +141,7 @@ def evaluation_predictions_in(file: h5py.File, dataset: str, evaluation: str) ->
     group = file.get(evaluation_group(dataset, evaluation))
     if group is None:
         there = list(dict.fromkeys(evaluations_with_predictions(file, dataset)))
-        said = f"there are: {', '.join(there)}" if there else "of none there are any"
+        said = f"there are: {', '.join(there)}" if there else "there are none at all"
         raise UserError(f"no predictions of evaluation {evaluation} on {dataset}; {said}")
     return group
 

@@ -114,7 +114,7 @@ def _shown(
 ) -> list[str]:
     """The columns that are needed for what is shown."""
     if aggregates:
-        return [*group_by, *(one.column for one in aggregates if one.column)]
+        return [*group_by, *(call.column for call in aggregates if call.column)]
     return list(columns) if columns else [name for name in legal if name not in ON_REQUEST]
 
 
@@ -160,25 +160,25 @@ def grouped(rows: pa.Table, keys: Sequence[str], aggregates: Sequence[Aggregate]
     Missing keys are a group of their own; an aggregate of no values is missing. Raises UserError
     for a number of a text.
     """
-    check_columns([one.column for one in aggregates if one.column], rows.column_names)
-    for one in aggregates:
-        if one.function != "count" and not _is_number(rows.schema.field(one.column).type):
-            raise UserError(f"aggregate {one.name}: {one.column} is not a number")
-    names = dict.fromkeys([*keys, *(one.column for one in aggregates if one.column)])
+    check_columns([call.column for call in aggregates if call.column], rows.column_names)
+    for call in aggregates:
+        if call.function != "count" and not _is_number(rows.schema.field(call.column).type):
+            raise UserError(f"aggregate {call.name}: {call.column} is not a number")
+    names = dict.fromkeys([*keys, *(call.column for call in aggregates if call.column)])
     # DuckDB takes names that differ in case only for one.
     places = {name: f"c{place}" for place, name in enumerate(names)}
     table = pa.table({places[name]: rows[name] for name in names} | {"row": np.arange(len(rows))})
     by = [places[key] for key in keys]
-    computed = [_expression(one, places) for one in aggregates]
+    computed = [_expression(call, places) for call in aggregates]
     order = f"group by {', '.join(by)} order by min(row)" if by else ""
     with engine() as connection:
         connection.register("rows", table)
         found = fetch(connection, f"select {', '.join([*by, *computed])} from rows {order}")
-    return found.rename_columns([*keys, *(one.name for one in aggregates)])
+    return found.rename_columns([*keys, *(call.name for call in aggregates)])
 
 
-def _expression(one: Aggregate, places: Mapping[str, str]) -> str:
-    return f"{FUNCTIONS[one.function]}({places[one.column] if one.column else '*'})"
+def _expression(call: Aggregate, places: Mapping[str, str]) -> str:
+    return f"{FUNCTIONS[call.function]}({places[call.column] if call.column else '*'})"
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -130,7 +130,9 @@ def _provenance(provenance: Mapping[str, Any]) -> str:
         f"on {provenance.get('created')}"
     ]
     imported = json.loads(provenance.get("import", "[]"))
-    lines += [f"- imported from `{one['file']}`, sha256 `{one['sha256']}`" for one in imported]
+    lines += [
+        f"- imported from `{entry['file']}`, sha256 `{entry['sha256']}`" for entry in imported
+    ]
     return "\n".join(lines)
 
 

@@ -160,7 +160,7 @@ class Results(ABC):
         return self._curves(columns, options) if table == "curves" else self._read(table, columns)
 
     def runs(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """One row a run, in the order of the store; its own columns (`layout`), or these.
+        """One row per run, in the order of the store; its own columns (`layout`), or these.
 
         `columns` may also name "spec", and columns of its architecture and dataset, such as flops.
         """
@@ -184,7 +184,7 @@ class Results(ABC):
             return self._error_table(self._run_errors(metric, recipe), replicates)
 
     def evaluations(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """One row an evaluation of a run on a further test set, in the order of the store.
+        """One row per evaluation of a run on a further test set, in the order of the store.
 
         Columns run_id, architecture, dataset, recipe, replicate (of the run), evaluation,
         evaluation_id, images, loss (nats), top1, top5 (errors in percent), seconds, planned; or

@@ -67,7 +67,9 @@ class ResultStores(Results):
     _evaluation_columns = ("store", *EVALUATIONS_SHOWN)
 
     def __init__(self, stores: Sequence[str | Path | ResultStore]) -> None:
-        opened = [one if isinstance(one, ResultStore) else ResultStore(one) for one in stores]
+        opened = [
+            store if isinstance(store, ResultStore) else ResultStore(store) for store in stores
+        ]
         if not opened:
             raise UserError("no results store is named")
         self.stores = list({store.path.resolve(): store for store in opened}.values())

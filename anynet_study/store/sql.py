@@ -92,7 +92,7 @@ def _helpful(reason: str, results: Results, tables: list[TableName]) -> str:
     if table := _UNKNOWN_TABLE.search(reason):
         return f"sql: no table {table[1]!r}; there are: {', '.join(get_args(TableName))}"
     if column := _UNKNOWN_COLUMN.search(reason):
-        legal = [name for each in tables for name in results.columns(each)]
+        legal = [name for table_name in tables for name in results.columns(table_name)]
         return f"sql: {unknown_column(column[1], legal)}"
     return reason
 

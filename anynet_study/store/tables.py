@@ -75,7 +75,7 @@ def runs_columns(file: h5py.File) -> list[str]:
 
 
 def runs_table(file: h5py.File, columns: Sequence[str], rows: Rows | None = None) -> pa.Table:
-    """These columns of `runs_columns`, one row a run (`rows`: of these only, ascending)."""
+    """These columns of `runs_columns`, one row per run (`rows`: of these only, ascending)."""
     check_columns(columns, runs_columns(file))
     own = [name for name in columns if name in (*RUN_COLUMNS, "spec")]
     found = {name: run_column(file, name, rows) for name in own}
@@ -108,7 +108,7 @@ def _joined(
 
 def _interval(file: h5py.File, rows: Rows | None) -> dict[str, pa.Array]:
     """The columns INTERVAL; null where the number of test images is unknown or not what counts."""
-    from anynet_study.apr.interval_formulas import binomial_interval
+    from anynet_study.apr import binomial_interval
 
     run = runs_table(file, ["error", "images", "status", "metric"], rows)
     images = run["images"].to_numpy().astype(float)
@@ -132,7 +132,7 @@ def curves_table(
     wanted: Mapping[str, str | None],
     among: NDArray[np.bool_] | None = None,
 ) -> pa.Table:
-    """One row an epoch of the runs that have these texts in these columns of /runs (None: any).
+    """One row per epoch of the runs that have these texts in these columns of /runs (None: any).
 
     `columns`: of CURVE_KEYS, "epoch" and CURVES. `among`: which runs of all come into question.
     """
@@ -279,7 +279,7 @@ def _specs(file: h5py.File, rows: Rows | None) -> pa.Array:
 def evaluations_table(
     file: h5py.File, columns: Sequence[str], rows: Rows | None = None
 ) -> pa.Table:
-    """These of EVALUATION_TABLE, one row an evaluation (`rows`: of these only, ascending)."""
+    """These of EVALUATION_TABLE, one row per evaluation (`rows`: of these only, ascending)."""
     check_columns(columns, EVALUATION_TABLE)
     return pa.table({name: _evaluation_column(file, name, rows) for name in columns})
 

@@ -172,9 +172,9 @@ def _write_predictions(
     `index` is the name of the array that has the row in `table` of each line.
     """
     rows, lengths = table["row"].to_numpy(), table["predicted"].to_numpy().astype(np.int64)
-    for each in np.unique(code[lengths > 0]).tolist():
-        mine = np.flatnonzero((code == each) & (lengths > 0))
-        group, width = new_group(each), int(lengths[mine].max())
+    for value in np.unique(code[lengths > 0]).tolist():
+        mine = np.flatnonzero((code == value) & (lengths > 0))
+        group, width = new_group(value), int(lengths[mine].max())
         write_numbers(group, index, mine)
         target = create_numbers(group, "classes", (len(mine), width), np.uint16)
         for part in _blocks(2 * lengths[mine]):

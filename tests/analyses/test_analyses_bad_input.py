@@ -34,7 +34,7 @@ def predicted(dataset: str, test_set: str, architectures: list[str]) -> Predicte
 def small_forests() -> Iterator[None]:
     """Most of the time would be the forests'."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drivers, "TREES", 5)
+        patch.setattr(drivers, "TREES", 30)
         yield
 
 

@@ -250,9 +250,10 @@ def test_images_that_tell_the_best_apart(p: float, count: int) -> None:
 @pytest.mark.parametrize(("high", "count"), [(49.9, 1), (50.0, 0)])
 def test_the_hardest_class(high: float, count: int) -> None:
     rows = [("d", "eel", 30.0, 20.0, high), ("d", "cat", 90.0, 50.0, 95.0), ("e", "?", NAN, 0, 0)]
+    rows += [("c", "ant", 60.0, 60.0, 60.0), ("c", "bee", 60.0, 60.0, 60.0)]
     assert hardest(frame(*rows, columns="dataset class mean low high")) == count * [
-        "On d the class eel is the hardest: the architectures are right on 30.00 [20.00, 49.90]% "
-        "of its images, and on 90.00 [50.00, 95.00]% of those of cat, the easiest."
+        "Classes differ most on d: the architectures are right on 30.00 [20.00, 49.90]% of the "
+        "images of eel, the hardest, and on 90.00 [50.00, 95.00]% of those of cat, the easiest."
     ]
 
 

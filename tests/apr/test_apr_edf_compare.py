@@ -112,22 +112,6 @@ def test_equal_spaces_are_seldom_told_apart() -> None:
     assert below <= stats.binom(200, 0.05).ppf(0.999)
 
 
-@pytest.mark.slow
-def test_intervals_cover() -> None:
-    generator = np.random.default_rng(0)
-    covered = np.zeros(3)
-    for number in range(200):
-        spaces = {
-            f"a{number}": generator.normal(30, 3, 20),
-            f"b{number}": generator.normal(32, 3, 25),
-        }
-        row = compare_spaces(spaces, resamples=FEW).iloc[0]
-        chance = stats.norm.cdf(2 / np.hypot(3, 3))
-        truths = {"mean_difference": -2, "median_difference": -2, "probability": chance}
-        covered += [row[f"{k}_low"] <= v <= row[f"{k}_high"] for k, v in truths.items()]
-    assert (covered / 200 > 0.9).all()
-
-
 def test_one_space_is_not_a_comparison() -> None:
     with pytest.raises(UserError, match="1 design spaces; a comparison needs two"):
         compare_spaces({"a": [1.0] * 4})

@@ -108,7 +108,9 @@ def test_values_that_are_no_percentage_are_refused(small: pd.DataFrame) -> None:
 INTERVALS = [
     name
     for name in apr.__all__
-    if name.islower() and "level" in inspect.signature(getattr(apr, name)).parameters
+    if name.islower()
+    and "level" in (options := inspect.signature(getattr(apr, name)).parameters)
+    and options["level"].default == 0.95
 ]
 
 

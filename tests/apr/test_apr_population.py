@@ -272,7 +272,13 @@ def test_columns_that_are_no_run_of_stages_are_refused(columns: list[str], messa
         stages_of(columns)
 
 
-@pytest.mark.parametrize("cells", [["b2"], ["d1", "w1", "b1", "g1"], ["d2", "w2", "b2", "g2"]])
+@pytest.mark.parametrize(
+    "cells",
+    [
+        *(["b2"], ["d1", "w1", "b1", "g1"], ["d2", "w2", "b2", "g2"]),
+        [f"{prefix}{stage}" for prefix in "dwbg" for stage in (1, 2, 3)],
+    ],
+)
 def test_gaps_that_are_no_missing_last_stages_are_refused(cells: list[str]) -> None:
     architectures = staged_population(6, 3, 3)
     architectures[cells] = architectures[cells].astype(float)

@@ -55,13 +55,13 @@ def test_pooled_intervals_cover() -> None:
 
 
 def test_ranks_are_tied_where_intervals_overlap() -> None:
-    bounds = {"m0": (10, 9, 11), "m1": (10.5, 10, 12), "m2": (13, 12.5, 13.5), "m3": (13, 11.5, 14)}
+    bounds = {"m0": (10, 9, 11), "m1": (10.5, 10, 12), "m2": (13, 12, 13.5), "m3": (13, 11.5, 14)}
     rows = [("d", name, *values) for name, values in bounds.items()]
     table = pd.DataFrame(rows, columns=["dataset", "architecture", "error", "low", "high"])
     ranks = apr.tied_ranks(table).set_index("architecture")
     assert ranks["rank"].to_dict() == {"m0": 1, "m1": 2, "m2": 3, "m3": 3}
-    assert ranks["rank_best"].to_dict() == {"m0": 1, "m1": 1, "m2": 3, "m3": 2}
-    assert ranks["rank_worst"].to_dict() == {"m0": 2, "m1": 3, "m2": 4, "m3": 4}
+    assert ranks["rank_best"].to_dict() == {"m0": 1, "m1": 1, "m2": 2, "m3": 2}
+    assert ranks["rank_worst"].to_dict() == {"m0": 2, "m1": 4, "m2": 4, "m3": 4}
 
 
 def test_a_ranking_is_preserved_up_to_ties() -> None:

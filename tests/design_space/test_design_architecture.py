@@ -78,6 +78,7 @@ def test_defaults_may_be_left_out_of_a_mapping() -> None:
         ({"widths": [8, 16, 32.5, 64]}, "widths: 32.5 is not a whole number"),
         ({"widths": [8, 16, 30, 64]}, "stage 3: width 30 is not divisible by bottleneck ratio 4"),
         ({"group_widths": [8, 3, 2, 1]}, r"stage 2: bottleneck width 8 .* by group width 3"),
+        ({"group_widths": [8, 16, 2, 1]}, r"stage 2: bottleneck width 8 .* by group width 16"),
         ({"bottleneck_ratios": 0}, "bottleneck_ratios: 0 is not a list of 4"),
         ({"bottleneck_ratios": np.ones(4, int)}, "bottleneck_ratios: array.* is not a list of 4"),
         ({"group_widths": ""}, "group_widths: '' is not a list of 4"),

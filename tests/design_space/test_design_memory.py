@@ -117,6 +117,12 @@ def test_bytes_never_change(case: tuple[str, int, int, int]) -> None:
     assert np.concatenate([np.ravel(part) for part in parts]).tolist() == GOLDEN[case]
 
 
+def test_the_peak_can_be_inside_a_block() -> None:
+    """The stride shrinks the maps behind the first convolution, whose ReLU takes most."""
+    a = Architecture((1,), (64,), strides=(4,), stem="cifar", stem_width=8)
+    assert a.training_memory(16, 32, 10) == 19069152
+
+
 @pytest.mark.parametrize("batch", [0, 2.5, True, memory.MAX_BATCH + 1])
 def test_a_batch_that_makes_no_sense_is_refused(batch: Any) -> None:
     with pytest.raises(UserError, match=r"^batch: .* is not a whole number from 1 to 8,192$"):

@@ -30,7 +30,7 @@ def tiny(**launch: object) -> Sweep:
     return Sweep.model_validate({**yaml.safe_load(TINY), "launch": {"cluster": "slurm", **launch}})
 
 
-def foretold(hours: list[float], **launch: object) -> SlurmForecast:
+def forecast_of(hours: list[float], **launch: object) -> SlurmForecast:
     """Of 4 architectures x 3 datasets; `hours`: the lengths of an architecture's three runs."""
     sweep = tiny(**launch)
     plan: Plan = sweep_cost(sweep, sample(sweep.population), CPU_CORE).plan
@@ -41,7 +41,7 @@ def foretold(hours: list[float], **launch: object) -> SlurmForecast:
 
 def test_jobs_and_their_lengths() -> None:
     # Each architecture: 1 + 2 hours in a job, 3 in the next.
-    told = foretold([1, 2, 3], job_minutes=180, slurm={"cpus_per_task": 2})
+    told = forecast_of([1, 2, 3], job_minutes=180, slurm={"cpus_per_task": 2})
     assert (told.jobs, told.arrays, told.unit) == (8, 1, "core-hours")
     assert told.longest_job == told.mean_job == 3 * HOUR + START_UP_CPU
     assert told.hours == pytest.approx(2 * 8 * (3 + START_UP_CPU / HOUR))
@@ -53,19 +53,19 @@ def test_jobs_and_their_lengths() -> None:
 
 def test_short_jobs_are_warned_of_where_they_could_be_longer() -> None:
     minutes = 1 / 60
-    many = foretold([minutes] * 3, job_minutes=1)
+    many = forecast_of([minutes] * 3, job_minutes=1)
     assert many.jobs == 12
     lines = slurm_lines(many, tiny(job_minutes=1))
     assert lines[0] == "12 Slurm jobs in 1 array, of 1 min 05 s on average, 1 min 05 s at most"
     assert "longer than 1 minutes (launch.job_minutes)" in lines[3]
-    whole = foretold([minutes] * 3, job_minutes=120)
+    whole = forecast_of([minutes] * 3, job_minutes=120)
     lines = slurm_lines(whole, tiny(job_minutes=120))
     assert lines[0].startswith("1 Slurm job in 1 array")
     assert len(lines) == 3  # all there is is in one job
 
 
 def test_no_more_jobs_run_at_once_than_allowed() -> None:
-    told = foretold([1, 1, 4], job_minutes=60, slurm={"array_parallelism": 2})
+    told = forecast_of([1, 1, 4], job_minutes=60, slurm={"array_parallelism": 2})
     assert (told.jobs, told.at_once) == (12, 2)
     # In order, each where a place is free first: 1 | 1+4 ... both are busy to the end.
     lengths = [hours * HOUR + START_UP_CPU for hours in [1, 1, 4] * 4]
@@ -78,7 +78,7 @@ def test_no_more_jobs_run_at_once_than_allowed() -> None:
 
 def test_a_time_limit_costs_a_start_each_time_it_is_hit() -> None:
     slurm = {"timeout_min": 60, "gpus_per_node": 1, "signal_delay_s": 600}
-    told = foretold([2, 2, 2], job_minutes=1, slurm=slurm)
+    told = forecast_of([2, 2, 2], job_minutes=1, slurm=slurm)
     assert told.unit == "GPU-hours"
     times = 3  # 50 minutes each
     assert told.mean_job == pytest.approx(2 * HOUR + times * START_UP_GPU)
@@ -116,7 +116,7 @@ def plain(tmp_path: Path, type_: Type) -> OpenStudy:
     return opened(tmp_path, TINY)
 
 
-def test_jobs_are_packed_and_foretold_with_evaluations(tested: OpenStudy, plain: OpenStudy) -> None:
+def test_jobs_are_packed_and_forecast_with_evaluations(tested: OpenStudy, plain: OpenStudy) -> None:
     seconds = sum(run.seconds for run in plain.plan)
     jobs = [len(list(pack_by_length(it.plan, seconds / 3))) for it in (tested, plain)]
     assert jobs[0] > jobs[1]

@@ -94,7 +94,7 @@ def test_each_want_of_memory_is_a_step_less_of_it() -> None:
     assert retries(failed("code"), 3, deaths=[unknown, with_node]) == {"c": Retry(0, 1)}
 
 
-def test_nodes_to_avoid_are_those_of_timeouts_and_lost_nodes() -> None:
+def test_nodes_to_exclude_are_those_of_timeouts_and_lost_nodes() -> None:
     recorded = failed("node", host="n4")
     assert nodes_failed_on(recorded, {"a"}) == {"n4"}
     assert nodes_failed_on(recorded, {"b"}) == frozenset()

@@ -59,9 +59,9 @@ class Place:
         self.patch.setattr(work, "training_steps", self.faulty(fault))
         self.patch.setattr(work, "step_down", lambda o, e, _: options.step_down(o, e, "cuda"))
         with WorkerJournals(study) as journals:
-            bench, runs = Worker(given, BEGIN, journals), given.plan
+            worker, runs = Worker(given, BEGIN, journals), given.plan
             for dataset in dict.fromkeys(run.dataset for run in runs):
-                bench.train(run for run in runs if run.dataset == dataset)
+                worker.train(run for run in runs if run.dataset == dataset)
         (path,) = study.journals.glob("*.arrow")
         assert not list(study.checkpoints.glob("*.pt"))
         return sorted(read_journal(path).records, key=lambda row: row.run_id)
@@ -110,6 +110,7 @@ def numbers(rows: list[RunRecord]) -> Numbers:
     return [(row.run_id, row.status, row.error, row.predictions.tolist()) for row in rows]
 
 
+@pytest.mark.slow
 def test_short_of_memory_less_and_less_is_asked_for(
     place: Place, undisturbed: Numbers, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,6 +126,7 @@ def test_short_of_memory_less_and_less_is_asked_for(
     assert [one.at_once for one in place.tried] == [4] * 4 + [2] * 2 + [1] * 7
 
 
+@pytest.mark.slow
 def test_only_the_run_that_failed_is_trained_again(place: Place, undisturbed: Numbers) -> None:
     first: list[str] = []
 
@@ -142,6 +144,7 @@ def test_only_the_run_that_failed_is_trained_again(place: Place, undisturbed: Nu
     assert place.tried == [BEGIN] * 4 + [eager] * 2
 
 
+@pytest.mark.slow
 def test_what_one_dataset_cannot_others_are_not_denied(place: Place) -> None:
     datasets: list[str] = []
 
@@ -171,6 +174,7 @@ def test_with_nothing_left_to_give_up_it_is_a_failure_and_the_others_go_on(place
     assert all(np.isfinite(row.error) for row in rows if row.run_id != ids[0])
 
 
+@pytest.mark.slow
 def test_what_an_evaluation_lacks_memory_for_is_done_from_the_checkpoint(
     place: Place, undisturbed: Numbers
 ) -> None:

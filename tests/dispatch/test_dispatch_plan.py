@@ -21,7 +21,7 @@ replicates: {count: 2, architectures: 3}
 
 
 @pytest.fixture
-def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
     path = tmp_path / "sweep.yaml"
     path.write_text(TINY.replace(TINY[TINY.index("recipes") :], MORE))
@@ -29,9 +29,9 @@ def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     return make_plan(sweep, sweep.population.population(), load_views(sweep))
 
 
-def test_every_id_is_the_hash_of_its_specification(planned: Plan) -> None:
-    assert len(planned) == len(list(planned)) == (4 + 3) * 5
-    for run in planned:
+def test_every_id_is_the_hash_of_its_specification(plan: Plan) -> None:
+    assert len(plan) == len(list(plan)) == (4 + 3) * 5
+    for run in plan:
         again = RunSpec(
             run.spec.architecture,
             run.spec.data,
@@ -42,8 +42,8 @@ def test_every_id_is_the_hash_of_its_specification(planned: Plan) -> None:
         assert run.run_id == again.run_id == run.spec.run_id
 
 
-def test_rows_come_complete_and_first_seeds_first(planned: Plan) -> None:
-    rows = [planned[place : place + 5] for place in range(0, len(planned), 5)]
+def test_rows_come_complete_and_first_seeds_first(plan: Plan) -> None:
+    rows = [plan[place : place + 5] for place in range(0, len(plan), 5)]
     for row in rows:
         assert len({(run.spec.architecture.id, run.replicate) for run in row}) == 1
         names = [(run.dataset, run.recipe) for run in row]
@@ -51,12 +51,12 @@ def test_rows_come_complete_and_first_seeds_first(planned: Plan) -> None:
         assert set(names[3:]) == {("blobs", "tuned"), ("digits-2", "tuned")}
     assert [row[0].replicate for row in rows] == [0] * 4 + [1] * 3
     first = [row[0].spec.architecture for row in rows]
-    assert first == [*planned.population, *list(planned.population)[:3]]
+    assert first == [*plan.population, *list(plan.population)[:3]]
 
 
-def test_runs_start_from_those_of_their_row_and_seed(planned: Plan) -> None:
-    ids = {run.run_id: run for run in planned}
-    tuned = [run for run in planned if run.recipe == "tuned"]
+def test_runs_start_from_those_of_their_row_and_seed(plan: Plan) -> None:
+    ids = {run.run_id: run for run in plan}
+    tuned = [run for run in plan if run.recipe == "tuned"]
     assert len(tuned) == 14
     for run in tuned:
         assert run.spec.pretrained is not None
@@ -64,34 +64,34 @@ def test_runs_start_from_those_of_their_row_and_seed(planned: Plan) -> None:
         assert (start.dataset, start.recipe) == ("digits", "basic")
         assert start.replicate == run.replicate
         assert start.spec.architecture == run.spec.architecture
-    starting = {(run.dataset, run.recipe) for run in planned if planned.starts_others(run)}
+    starting = {(run.dataset, run.recipe) for run in plan if plan.starts_others(run)}
     assert starting == {("digits", "basic")}
 
 
-def test_runs_are_found_by_id_in_order(planned: Plan) -> None:
-    chosen = [planned[30], planned[2], planned[17]]
+def test_runs_are_found_by_id_in_order(plan: Plan) -> None:
+    chosen = [plan[30], plan[2], plan[17]]
     ids = [run.run_id for run in chosen]
-    assert list(planned.find([*ids, "f" * 16, ids[0]])) == [planned[2], planned[17], planned[30]]
-    assert list(planned.find([])) == []
-    assert planned[-1] == list(planned)[-1]
+    assert list(plan.find([*ids, "f" * 16, ids[0]])) == [plan[2], plan[17], plan[30]]
+    assert list(plan.find([])) == []
+    assert plan[-1] == list(plan)[-1]
     with pytest.raises(IndexError):
-        planned[len(planned)]
+        plan[len(plan)]
 
 
-def test_a_part_of_a_plan_is_a_plan(planned: Plan) -> None:
-    part = planned.where(lambda run_id, setting: setting.recipe == "basic")[2:9]
-    runs = [run for run in planned if run.recipe == "basic"][2:9]
+def test_a_part_of_a_plan_is_a_plan(plan: Plan) -> None:
+    part = plan.where(lambda run_id, setting: setting.recipe == "basic")[2:9]
+    runs = [run for run in plan if run.recipe == "basic"][2:9]
     assert list(part) == runs
     assert part.ids() == [run.run_id for run in runs]
     assert part.seconds().tolist() == [run.seconds for run in runs]
-    assert list(part.find([planned[0].run_id])) == [planned[0]]  # of all runs of the study
+    assert list(part.find([plan[0].run_id])) == [plan[0]]  # of all runs of the study
 
 
-def test_a_run_and_those_that_start_from_it_are_one_piece_of_work(planned: Plan) -> None:
-    packs = [[(run.dataset, run.recipe) for run in unit] for unit in units(planned)]
+def test_a_run_and_those_that_start_from_it_are_one_piece_of_work(plan: Plan) -> None:
+    packs = [[(run.dataset, run.recipe) for run in unit] for unit in units(plan)]
     assert len(packs) == 7 * 3
     assert packs[0][0] == ("digits", "basic")
     assert set(packs[0][1:]) == {("blobs", "tuned"), ("digits-2", "tuned")}
     assert packs[1:3] == [[("digits-2", "basic")], [("blobs", "basic")]]
-    without = planned.where(lambda _, setting: setting.recipe == "tuned")
+    without = plan.where(lambda _, setting: setting.recipe == "tuned")
     assert [len(unit) for unit in units(without)] == [1] * 14

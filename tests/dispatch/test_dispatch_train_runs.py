@@ -32,10 +32,10 @@ class Place:
         self.ids = self.prepared.plan.ids()
         train = Worker.train
 
-        def watched(bench: Worker, cohort: Iterable[PlannedRun], begin: Options | None) -> None:
+        def watched(worker: Worker, cohort: Iterable[PlannedRun], begin: Options | None) -> None:
             runs = list(cohort)
             self.done += [(run.run_id, begin or Options()) for run in runs]
-            train(bench, runs, begin)
+            train(worker, runs, begin)
             self.meanwhile()
 
         patch.setattr(Worker, "train", watched)

@@ -15,6 +15,7 @@ from anynet_study.analyses import load
 from anynet_study.report import write_report
 
 ARCHITECTURES = 40
+pytestmark = pytest.mark.slow
 EVIL = "</script><script>window.evil = 1</script>"
 #: The ids that the table lists, below its two rows of medians.
 LISTED = (

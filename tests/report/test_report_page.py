@@ -108,11 +108,7 @@ def test_the_numbers_are_those_of_the_analysis(whole: Path) -> None:
     )
 
 
-def test_markup_in_a_study_is_text(whole: Path) -> None:
-    text = (whole / "report.html").read_text(encoding="utf-8")
-    assert "Does &lt;b&gt;base&lt;/b&gt; predict the targets?" in text
-
-
+@pytest.mark.slow
 def test_hostile_names_and_messages_are_escaped(tmp_path: Path) -> None:
     study = small_study(8)
     evil = "</td><script>alert('x')</script>"
@@ -130,17 +126,7 @@ def test_hostile_names_and_messages_are_escaped(tmp_path: Path) -> None:
     assert "<img src=x onerror=alert(1)> out of memory" in page.text
 
 
-def test_failed_and_missing_runs_are_counted(tmp_path: Path) -> None:
-    study = small_study(12)
-    records = run_records(study, failed={1, 2})
-    store = write_store(tmp_path, study, records[:-5], planned=len(records))
-    text = Page(write_report(loaded(store), tmp_path / "report", figures=())).text
-    assert f"{len(records) - 5} of {len(records)} planned runs recorded, 2 failed" in text
-    assert f"5 of {len(records)} planned runs are not recorded yet" in text
-    assert "oom" in text
-    assert "missing cells" in text
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("architectures", "replicates", "reason"),
     [
@@ -156,6 +142,7 @@ def test_what_cannot_be_had_is_left_out_with_its_reason(
     assert reason in Page(write_report(loaded(store), tmp_path / "report", figures=())).text
 
 
+@pytest.mark.slow
 def test_more_datasets_than_fit_a_figure_leave_it_out(tmp_path: Path) -> None:
     study = small_study(6, targets=64)
     store = write_store(tmp_path, study, run_records(study))
@@ -166,6 +153,7 @@ def test_more_datasets_than_fit_a_figure_leave_it_out(tmp_path: Path) -> None:
         assert reason in page.text
 
 
+@pytest.mark.slow
 def test_a_study_without_any_run_has_a_report(tmp_path: Path) -> None:
     study = small_study(8)
     store = write_store(tmp_path, study, [], planned=40)
@@ -175,6 +163,7 @@ def test_a_study_without_any_run_has_a_report(tmp_path: Path) -> None:
     assert page.tags.count("img") == 1
 
 
+@pytest.mark.slow
 def test_a_target_without_any_error_is_named(tmp_path: Path) -> None:
     study = small_study(12, targets=2)
     records = [record for record in run_records(study) if record.dataset != "target-1"]
@@ -184,16 +173,7 @@ def test_a_target_without_any_error_is_named(tmp_path: Path) -> None:
     assert "For target-1 no proxy can be named" in text
 
 
-def test_a_study_of_targets_only_has_no_proxies(tmp_path: Path) -> None:
-    study = small_study(8)
-    study = replace(study, datasets=study.datasets.assign(role="extra"))
-    store = write_store(tmp_path, study, run_records(study))
-    named = ("source", "proxies")
-    page = Page(write_report(loaded(store), tmp_path / "report", figures=named))
-    assert "no source dataset with targets is known" in page.text
-    assert not (tmp_path / "report" / "figures" / "source.png").exists()
-
-
+@pytest.mark.slow
 def test_the_same_store_gives_the_same_files(whole: Path, tmp_path: Path) -> None:
     study = small_study(16, targets=2)
     store = write_store(tmp_path, study, run_records(study))
@@ -208,6 +188,7 @@ def test_the_same_store_gives_the_same_files(whole: Path, tmp_path: Path) -> Non
             assert path.read_bytes() == again.read_bytes(), path.name
 
 
+@pytest.mark.slow
 def test_a_figure_that_no_longer_applies_is_removed(tmp_path: Path) -> None:
     old = tmp_path / "report" / "figures" / "noise.png"
     old.parent.mkdir(parents=True)

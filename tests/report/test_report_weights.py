@@ -14,6 +14,7 @@ from anynet_study.analyses import load
 from anynet_study.report import write_report
 
 RESAMPLES = 200
+pytestmark = pytest.mark.slow
 
 
 def three_stages(weights: list[float]) -> SmallStudy:

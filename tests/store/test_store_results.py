@@ -16,7 +16,7 @@ from store_factory import (
 
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, RunRecord, find_store, stores_equal
-from anynet_study.store.layout import CODED, LAYOUT, RUN_COLUMNS, SCHEMA_VERSION
+from anynet_study.store.layout import RUN_COLUMNS, SCHEMA_VERSION
 
 # Every architecture on every dataset twice, but: one failed, one diverged, one never begun.
 RUNS: list[RunRecord] = [record(number) for number in range(17)]
@@ -199,46 +199,6 @@ def test_a_store_is_found_by_file_folder_or_name(
     for where in ("yours", "notes", ".", "studies"):
         with pytest.raises(UserError, match=r"no such results store or study; .* mine$"):
             find_store(where)
-
-
-def test_the_documentation_suffices_to_read_a_store(path: Path) -> None:
-    """With h5py alone, as `layout` says (which travels in the file)."""
-    with h5py.File(path, "r") as file:
-        assert file.attrs["layout"].decode() == LAYOUT
-        runs, labels = file["runs"], file["labels"]
-        documented = LAYOUT.replace(",", " ").replace(";", " ").split()
-        assert {*runs, *file} <= {word.strip("/") for word in documented}
-
-        def text(column: str) -> list[str]:
-            return [labels[column].asstr()[i] for i in runs[column][:]]
-
-        by_id = {one.run_id: one for one in RUNS}
-        ids = [value.decode("ascii") for value in runs["run_id"][:]]
-        assert sorted(ids) == sorted(by_id)
-        columns = {column: text(column) for column in CODED if column != "journal"}
-        offsets, specs = file["curves/offsets"], file["specs"]
-        predictions = {}
-        for group in file["predictions"].values():
-            predictions |= dict(zip(group["run"][:], group["classes"][:], strict=True))
-        for row, run_id in enumerate(ids):
-            one = by_id[run_id]
-            for column, values in columns.items():
-                assert values[row] == getattr(one, column)
-            for column in ("replicate", "error", "seconds", "started"):
-                np.testing.assert_equal(runs[column][row], getattr(one, column))
-            for name, curve in one.curves.items():
-                mine = file["curves"][name][offsets[row] : offsets[row + 1]]
-                assert mine.tobytes() == curve.tobytes()
-            start, stop = specs["offsets"][row], specs["offsets"][row + 1]
-            assert specs["text"][start:stop].tobytes().decode() == one.spec
-            if len(one.predictions):
-                assert (predictions[row] == one.predictions).all()
-            else:
-                assert row not in predictions
-            stage_depth = file["architectures/d1"][runs["architecture"][row]]
-            assert stage_depth == ARCHITECTURES.index(one.architecture) + 1
-            classes = file["datasets/classes"][runs["dataset"][row]]
-            assert classes == dict(zip(DATASETS, (10, 2, 8), strict=True))[one.dataset]
 
 
 def test_equal_stores_differ_in_circumstances_only(tmp_path: Path, path: Path) -> None:

@@ -84,7 +84,7 @@ def test_before_there_were_evaluations_there_are_none(version: int, tmp_path: Pa
         assert table["test"].equals(store.errors("top1")["digits"].rename("test"))
         assert table.columns.tolist() == ["test"]
         assert len(run_sql(store, "select top1 from evaluations")) == 0
-        with pytest.raises(UserError, match="of none there are any"):
+        with pytest.raises(UserError, match="there are none at all"):
             store.evaluation_predictions("digits", "blur")
     assert set(ResultStore(path).runs()["engine"]) == {""}
 

@@ -78,7 +78,7 @@ def import_results(files: Files, out: Path, options: ImportOptions, known: Known
         study, records = _put_together(found, known)
         with creating(temporary, out) as file:
             write_store(file, study, records, arrays)
-    return report_of(out, any(one.assumed for one in found))
+    return report_of(out, any(source.assumed for source in found))
 
 
 def report_of(store: Path, assumed: bool = False) -> ImportReport:
@@ -103,12 +103,12 @@ def _read(
     paths = [*files.tables, *(path for _, path in files.predictions)]
     labels = _journal_names(paths)
     for path in files.tables:
-        source = checked_bundle(path) if path.is_dir() else path
-        if source.suffix.lower() in STORES:
-            with open_store(source) as file:
-                yield stored_file(source, file, arrays)
+        place = checked_bundle(path) if path.is_dir() else path
+        if place.suffix.lower() in STORES:
+            with open_store(place) as file:
+                yield stored_file(place, file, arrays)
         else:
-            yield table_file(source, labels[path], options, known, arrays)
+            yield table_file(place, labels[path], options, known, arrays)
     for dataset, path in files.predictions:
         truth = files.labels.get(dataset)
         yield predictions_file(path, dataset, labels[path], truth, options.recipe, known, arrays)
@@ -131,18 +131,18 @@ def _check_target(out: Path) -> None:
 
 def _put_together(found: Sequence[ImportedFile], known: Known) -> tuple[Study, Arranged]:
     """All records in the order of a store. Raises UserError where files contradict each other."""
-    architectures = merged_models([(one.name, one.architectures) for one in found])
-    journals = [row for one in found for row in one.journals.to_pylist()]
+    architectures = merged_models([(source.name, source.architectures) for source in found])
+    journals = [row for source in found for row in source.journals.to_pylist()]
     rows = {row["journal"]: row for row in journals}
     first = {
         "architecture": architectures["architecture"].to_pylist(),
-        "dataset": [name for one in found for name in one.datasets["dataset"].to_pylist()],
-        "recipe": [name for one in found for name in one.recipes],
+        "dataset": [name for source in found for name in source.datasets["dataset"].to_pylist()],
+        "recipe": [name for source in found for name in source.recipes],
         "journal": list(rows),
-        "evaluation": [name for one in found for name in one.evaluations],
+        "evaluation": [name for source in found for name in source.evaluations],
     }
-    every = joined([one.records for one in found])
-    planned = np.concatenate([one.planned for one in found])
+    every = joined([source.records for source in found])
+    planned = np.concatenate([source.planned for source in found])
     tables = [
         part.append_column("planned", pa.array(planned[part["row"].to_numpy()]))
         for part in split(every)
@@ -151,10 +151,10 @@ def _put_together(found: Sequence[ImportedFile], known: Known) -> tuple[Study, A
     _refuse_repeats(records, found)
     study = Study(
         architectures=architectures,
-        datasets=dataset_table(known, [one.datasets for one in found], _metrics(records)),
+        datasets=dataset_table(known, [source.datasets for source in found], _metrics(records)),
         journals=pa.Table.from_pylist(list(rows.values()), found[0].journals.schema),
         provenance={
-            "import": json.dumps([one.provenance for one in found]),
+            "import": json.dumps([source.provenance for source in found]),
             "code_version": code_version(),
         },
         truths=_truths(found),
@@ -175,7 +175,7 @@ def _refuse_repeats(records: Arranged, found: Sequence[ImportedFile]) -> None:
     pair = (int(twins[0]), int(twins[0]) + 1) if twins.size else _same_run(runs)
     if pair is None:
         return
-    counts = np.cumsum([len(one.records) for one in found])
+    counts = np.cumsum([len(source.records) for source in found])
     rows = runs["row"].to_numpy()[list(pair)]
     files = dict.fromkeys(found[place].name for place in np.searchsorted(counts, rows, "right"))
     model, dataset = (runs[name][pair[0]].as_py() for name in names[:2])
@@ -204,16 +204,16 @@ def _metrics(records: Arranged) -> dict[str, str]:
 def _truths(files: Sequence[ImportedFile]) -> dict[str, Truth]:
     """The labels of every dataset with predictions. Raises UserError where two files differ."""
     found: dict[str, Truth] = {}
-    for one in files:
-        for dataset, truth in one.truths.items():
+    for source in files:
+        for dataset, truth in source.truths.items():
             known = found.setdefault(dataset, truth)
             if known.labels is None:
                 found[dataset] = truth
             elif truth.kind != known.kind:
                 raise UserError(
-                    f"{one.name}: predictions on {dataset}: classes in one file, only whether "
+                    f"{source.name}: predictions on {dataset}: classes in one file, only whether "
                     f"they are correct in another"
                 )
             elif truth.labels is not None and not np.array_equal(truth.labels, known.labels):
-                raise UserError(f"{one.name}: other labels on {dataset} than in an earlier file")
+                raise UserError(f"{source.name}: other labels on {dataset} than in an earlier file")
     return found

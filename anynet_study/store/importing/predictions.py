@@ -127,11 +127,12 @@ def _check(
 def read_predictions(path: Path) -> Predicted:
     """Read a file of predictions.
 
-    NPZ: an array (examples,) a model, by name, and maybe `labels`. NPY: one such array, of the
+    NPZ: one array (examples,) per model, by name, and maybe `labels`. NPY: one such array, of the
     model that the file is named after. JSON: the same as a mapping to lists, with the models
-    at the top or in `predictions`. Tables: a column a model, a row an example, and maybe a column
-    `label`; or the columns model, example, `prediction` or `correct`, and maybe label. Booleans,
-    and a column `correct`, say whether a prediction is correct. Raises UserError for others.
+    at the top or in `predictions`. Tables: one column per model, one row per example, and maybe a
+    column `label`; or the columns model, example, `prediction` or `correct`, and maybe label.
+    Booleans, and a column `correct`, say whether a prediction is correct. Raises UserError for
+    others.
     """
     if not path.is_file():
         raise UserError(f"{path}: no such file")
@@ -176,7 +177,7 @@ def as_classes(where: str, values: Any) -> tuple[Classes, bool]:
     except ValueError:
         array = np.empty((0, 0))
     if array.ndim != 1 or not array.size:
-        raise UserError(f"{where}: shape {array.shape}; needed: one value an example")
+        raise UserError(f"{where}: shape {array.shape}; needed: one value per example")
     if array.dtype == bool:
         return array.astype(np.uint16), True
     try:
@@ -281,7 +282,7 @@ def _of_long(sheet: Sheet) -> Predicted:
         row = sheet.first_row + max(twins)
         raise UserError(f"{path}: row {row}: a second prediction of one model on one example")
     name = "prediction" if "prediction" in sheet.columns else "correct"
-    label = next((one for one in LABELS if one in sheet.columns), None)
+    label = next((name for name in LABELS if name in sheet.columns), None)
     read = [column for column in (name, label) if column is not None]
     columns = _columns(sheet.only(read))
     values, correctness = as_classes(f"{path}: {name}", columns[name])

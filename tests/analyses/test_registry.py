@@ -1,0 +1,83 @@
+"""The registry holds together, and a loaded study computes what it declares, once."""
+
+import pandas as pd
+import pytest
+from synthetic_study import ROLES, noisy, population, true_errors
+
+import anynet_study
+from anynet_study.analyses import ANALYSES, FIGURES, SECTIONS, TABLES, TOPICS
+from anynet_study.apr import Roles
+from anynet_study.errors import UserError
+from anynet_study.study import Study
+
+
+@pytest.fixture
+def study() -> Study:
+    errors = noisy(true_errors(population(12)), seed=0)
+    return anynet_study.load(errors, ROLES, resamples=100, level=0.9, method="pearson")
+
+
+def test_names_are_unique_and_places_exist() -> None:
+    figures = [figure for analysis in ANALYSES.values() for figure in analysis.figures]
+    for kinds in ([ANALYSES[name] for name in TABLES], figures):
+        names = [name for kind in kinds for name in (kind.name, *kind.older_names)]
+        assert len(names) == len(set(names))
+    sections = {section.id for section in SECTIONS}
+    assert set(TOPICS.values()) <= sections
+    for analysis in ANALYSES.values():
+        assert analysis.section in sections
+        assert (analysis.topic in TOPICS) == (analysis.say is not None)
+        assert analysis.shown in ("", "open", "folded")
+        assert bool(analysis.caption) == (analysis.shown == "folded")
+        assert set(analysis.needs) <= vars(Study).keys()
+        assert set().union(*(figure.needs for figure in analysis.figures)) <= set(TABLES)
+
+
+def test_every_caption_says_method_and_level(study: Study) -> None:
+    for name in FIGURES:
+        assert "{" not in study.caption(name)
+    assert "Pearson's correlation" in study.caption("heatmap")
+    assert "its 90% bootstrap interval" in study.caption("heatmap")
+
+
+def test_a_table_is_computed_once_and_says_how(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = study.table("match")
+    assert study.table("match") is table
+    assert study.get("drivers") is None
+    assert study.left_out == {"drivers": "the parameters of the architectures are not known"}
+    how = {"method": "pearson", "level": 0.9, "resamples": 100, "seed": 0, "weighted": False}
+    assert how.items() <= table.attrs.items()
+    assert study.make(["correlations", "drivers", "match"]).keys() == {"correlations", "match"}
+
+
+def test_older_names_are_understood(study: Study) -> None:
+    assert study.analysis("ties").name == "rank-preservation"
+    assert study.analysis("robustness").name == "average-robustness"
+    assert study.study_figure("robustness").name == "effective-robustness"
+    with pytest.raises(UserError, match="no table 'sauce'; legal: correlations, match"):
+        study.table("sauce")
+
+
+def test_what_a_study_lacks_is_said(study: Study) -> None:
+    assert study.known("curves") is None
+    for name in ("curves", "replicates", "test_sets", "predicted", "recipes", "population"):
+        with pytest.raises(UserError):
+            getattr(study, name)
+    assert (study.costs, study.metrics) == ({}, {})
+
+
+def test_targets_of_the_sources_classes_are_its_test_sets() -> None:
+    errors = pd.DataFrame({"val": [30.0, 20, 25, 22, 28], "v2": [40.0, 32, 36, 31, 39]})
+    roles = Roles("val", {"val": 1000}, {"v2": 1000})
+    loaded = anynet_study.load(errors, roles, resamples=100)
+    assert list(loaded.test_sets["val"].columns) == ["test", "v2"]
+    assert len(loaded.table("shifts")) == 2
+
+
+def test_a_notebook_shows_what_it_is(study: Study) -> None:
+    study.table("match")
+    shown = study._repr_html_()
+    for part in ("12", "big, big-2, pets, lines", "Pearson, 90% intervals from 100", "match"):
+        assert part in shown
