@@ -12,7 +12,7 @@ from anynet_study.analyses import ANALYSES
 from anynet_study.apr import as_matrix, exclusions
 from anynet_study.cli.tables import number, print_table, short_name, table_text
 from anynet_study.errors import UserError
-from anynet_study.report.grid import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats
+from anynet_study.report import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats
 from anynet_study.study import NO_POPULATION, NO_ROLES, Analysis, Study
 
 SUFFIXES = {"text": ".txt", "csv": ".csv", "json": ".json", "latex": ".tex"}
