@@ -13,7 +13,7 @@ import typer
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FIGURES, save, script
+from anynet_study.analyses.script import FOLDER, save, script
 from anynet_study.errors import UserError
 from anynet_study.study import Study
 
@@ -23,7 +23,7 @@ def best_of_bins(
     covariate: str,
     edges: Annotated[str, typer.Option(help="Where bins end; else thirds.")] = "",
     top: int = 10,
-    output: Output = FIGURES,
+    output: Output = FOLDER,
 ) -> None:
     """Draw best_of_bins.png and best_of_bins.pdf; the means are in best_of_bins.csv."""
     if covariate not in study.architectures:

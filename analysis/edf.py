@@ -15,14 +15,14 @@ import typer
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output, StudyOptions, with_study_options
-from anynet_study.analyses.script import FIGURES, run, save
+from anynet_study.analyses.script import FOLDER, run, save
 from anynet_study.errors import UserError
 
 
 @with_study_options
 def edf(
     sources: Annotated[list[Path], typer.Argument(metavar="INPUT...")],
-    output: Output = FIGURES,
+    output: Output = FOLDER,
     *,
     options: StudyOptions,
 ) -> None:

@@ -13,7 +13,7 @@ import typer
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FIGURES, check_datasets, save, script
+from anynet_study.analyses.script import FOLDER, check_datasets, save, script
 from anynet_study.study import Study
 
 
@@ -23,7 +23,7 @@ def figure6(
     fewer_images: Annotated[str, typer.Option(help="All its classes, few images.")],
     fewer_classes: Annotated[str, typer.Option(help="As many images, few classes.")],
     targets: Annotated[str, typer.Option(help="NAME,NAME,...")],
-    output: Output = FIGURES,
+    output: Output = FOLDER,
 ) -> None:
     """Draw figure6.png, figure6.pdf, figure6-gains.png and so on."""
     versions, chosen = (source_name, fewer_images, fewer_classes), targets.split(",")

@@ -12,7 +12,7 @@ import typer
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FIGURES, check_datasets, save, script
+from anynet_study.analyses.script import FOLDER, check_datasets, save, script
 from anynet_study.study import Study
 
 
@@ -20,7 +20,7 @@ def figure_a1(
     study: Study,
     dataset: Annotated[str, typer.Option(help="The dataset that was trained in several ways.")],
     proxies: Annotated[str, typer.Option(help="NAME,NAME,... on the main recipe.")],
-    output: Output = FIGURES,
+    output: Output = FOLDER,
 ) -> None:
     """Draw figure_a1.png and figure_a1.pdf."""
     names = proxies.split(",")

@@ -13,13 +13,13 @@ import typer
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FIGURES, save, script, show
+from anynet_study.analyses.script import FOLDER, save, script, show
 from anynet_study.study import Study
 
 
 def figure_a2(
     study: Study,
-    output: Output = FIGURES,
+    output: Output = FOLDER,
     keep: Annotated[float, typer.Option(help="Rank correlation with the last epoch.")] = 0.95,
 ) -> None:
     """Draw figure_a2.png, figure_a2-ranks.png and so on."""

@@ -12,14 +12,14 @@ import typer
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FIGURES, check_datasets, save, script
+from anynet_study.analyses.script import FOLDER, check_datasets, save, script
 from anynet_study.study import Study
 
 
 def figure_a5(
     study: Study,
     pairs: Annotated[str, typer.Option(help="ORIGINAL=BALANCED,...")],
-    output: Output = FIGURES,
+    output: Output = FOLDER,
 ) -> None:
     """Draw figure_a5.png and figure_a5.pdf."""
     names = dict(pair.partition("=")[::2] for pair in pairs.split(","))

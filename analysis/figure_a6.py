@@ -15,7 +15,7 @@ import typer
 import anynet_study
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FIGURES, save, script
+from anynet_study.analyses.script import FOLDER, save, script
 from anynet_study.errors import UserError
 from anynet_study.study import Study
 
@@ -25,7 +25,7 @@ def figure_a6(
     source_name: Annotated[str, typer.Option("--source", help="The source dataset.")],
     recipe: Annotated[str, typer.Option(help="The store's recipe that pretrains.")] = "",
     pretrained: Annotated[Path | None, typer.Option(help="Or a second input.")] = None,
-    output: Output = FIGURES,
+    output: Output = FOLDER,
 ) -> None:
     """Draw figure_a6.png and figure_a6.pdf."""
     if pretrained is not None:

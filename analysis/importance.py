@@ -13,13 +13,13 @@ import typer
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.drivers import TREES
-from anynet_study.analyses.script import FIGURES, save, script
+from anynet_study.analyses.script import FOLDER, save, script
 from anynet_study.study import Study
 
 
 def importance(
     study: Study,
-    output: Output = FIGURES,
+    output: Output = FOLDER,
     trees: Annotated[int, typer.Option(help="Trees of each forest.")] = TREES,
 ) -> None:
     """Draw importance.png and importance.pdf."""

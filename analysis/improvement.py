@@ -9,7 +9,7 @@ Accuracies over the baseline's, and lines through them against those on the firs
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output, SourceName
 from anynet_study.analyses.script import (
-    FIGURES,
+    FOLDER,
     Images,
     first_or_source,
     image_counts,
@@ -25,7 +25,7 @@ def improvement(
     baseline: str,
     source_name: SourceName = "",
     images: Images = None,
-    output: Output = FIGURES,
+    output: Output = FOLDER,
 ) -> None:
     """Draw improvement.png and improvement.pdf, and print the fits."""
     accuracies, reference = 100 - study.errors, first_or_source(study, source_name)

@@ -12,7 +12,7 @@ import typer
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FIGURES, save, script
+from anynet_study.analyses.script import FOLDER, save, script
 from anynet_study.study import Study
 
 
@@ -20,7 +20,7 @@ def label_sets(
     study: Study,
     dataset: str,
     sizes: Annotated[str, typer.Option(help="Classes of the subsets.")] = "2,5,10",
-    output: Output = FIGURES,
+    output: Output = FOLDER,
 ) -> None:
     """Draw label_sets.png and label_sets.pdf, of the first run of each architecture."""
     found = study.predicted(dataset, "test", list(study.errors.index))

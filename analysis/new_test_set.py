@@ -9,7 +9,7 @@ The fitted line (100,000 resamples) with its region, and every model's gap and c
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import (
-    FIGURES,
+    FOLDER,
     DatasetName,
     Images,
     image_counts,
@@ -29,7 +29,7 @@ def new_test_set(
     scale: Scale = "linear",
     images: Images = None,
     dataset: DatasetName = "",
-    output: Output = FIGURES,
+    output: Output = FOLDER,
 ) -> None:
     """Draw new_test_set and gaps, as PNG and PDF, and print the gaps."""
     accuracies, counts = 100 - test_sets_of(study, dataset), image_counts(images)

@@ -8,7 +8,7 @@ F-tests of nested regressions, and correlations with the source and with the oth
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output, SourceName
-from anynet_study.analyses.script import FIGURES, first_or_source, save, script, show
+from anynet_study.analyses.script import FOLDER, first_or_source, save, script, show
 from anynet_study.apr.transfer import Average
 from anynet_study.study import Study
 
@@ -17,7 +17,7 @@ def other_targets(
     study: Study,
     source_name: SourceName = "",
     average: Average = "logits",
-    output: Output = FIGURES,
+    output: Output = FOLDER,
 ) -> None:
     """Draw other_targets.png and other_targets.pdf, and print both tables."""
     scores, name = 100 - study.errors, first_or_source(study, source_name)

@@ -13,7 +13,7 @@ import typer
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FIGURES, save, script
+from anynet_study.analyses.script import FOLDER, save, script
 from anynet_study.errors import UserError
 from anynet_study.study import Study
 
@@ -21,7 +21,7 @@ from anynet_study.study import Study
 def pareto(
     study: Study,
     costs: Annotated[str, typer.Option(help="NAME=SECONDS,... of the family.")] = "",
-    output: Output = FIGURES,
+    output: Output = FOLDER,
 ) -> None:
     """Draw pareto.png and pareto.pdf."""
     given = dict(pair.partition("=")[::2] for pair in costs.split(",")) if costs else {}

@@ -7,11 +7,11 @@ Error bars are from replicates; architectures whose bars overlap are tied.
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output, SourceName
-from anynet_study.analyses.script import FIGURES, first_or_source, save, script, show
+from anynet_study.analyses.script import FOLDER, first_or_source, save, script, show
 from anynet_study.study import Study
 
 
-def rank_preservation(study: Study, source_name: SourceName = "", output: Output = FIGURES) -> None:
+def rank_preservation(study: Study, source_name: SourceName = "", output: Output = FOLDER) -> None:
     """Draw rank_preservation.png and .pdf, and print how every dataset ranks."""
     intervals = apr.replicate_intervals(study.replicates, study.options.level)
     name = first_or_source(study, source_name)

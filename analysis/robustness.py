@@ -14,7 +14,7 @@ import typer
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import (
-    FIGURES,
+    FOLDER,
     DatasetName,
     Images,
     image_counts,
@@ -32,7 +32,7 @@ def robustness(
     baseline: Annotated[str, typer.Option(help="Architectures, with commas.")] = "",
     dataset: DatasetName = "",
     images: Images = None,
-    output: Output = FIGURES,
+    output: Output = FOLDER,
 ) -> None:
     """Draw robustness.png and robustness.pdf, and print the averages."""
     accuracies, counts = 100 - test_sets_of(study, dataset), image_counts(images)

@@ -13,7 +13,7 @@ import typer
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.correlations import widths_of
-from anynet_study.analyses.script import FIGURES, save, script, show
+from anynet_study.analyses.script import FOLDER, save, script, show
 from anynet_study.study import Study
 
 
@@ -22,7 +22,7 @@ def sample_size(
     source_name: Annotated[str, typer.Option("--source", help="A dataset.")],
     target: Annotated[str, typer.Option(help="Another dataset.")],
     width: Annotated[float, typer.Option(help="Of the interval, from end to end.")] = 0.1,
-    output: Output = FIGURES,
+    output: Output = FOLDER,
 ) -> None:
     """Draw sample_size.png and sample_size.pdf."""
     options = study.options

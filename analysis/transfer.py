@@ -12,7 +12,7 @@ import typer
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output, SourceName
-from anynet_study.analyses.script import FIGURES, first_or_source, save, script, show
+from anynet_study.analyses.script import FOLDER, first_or_source, save, script, show
 from anynet_study.study import Study
 
 
@@ -21,7 +21,7 @@ def transfer(
     source_name: SourceName = "",
     above: Annotated[float | None, typer.Option(help="Accuracy on the source, percent.")] = None,
     spline: Annotated[bool, typer.Option("--spline", help="Smoothing splines, too.")] = False,
-    output: Output = FIGURES,
+    output: Output = FOLDER,
 ) -> None:
     """Draw transfer.png and transfer.pdf, and print the fits."""
     scores, name = 100 - study.errors, first_or_source(study, source_name)

@@ -8,11 +8,11 @@ A column a transform, the first being the images as they are.
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FIGURES, DatasetName, save, script, show, test_sets_of
+from anynet_study.analyses.script import FOLDER, DatasetName, save, script, show, test_sets_of
 from anynet_study.study import Study
 
 
-def transforms(study: Study, dataset: DatasetName = "", output: Output = FIGURES) -> None:
+def transforms(study: Study, dataset: DatasetName = "", output: Output = FOLDER) -> None:
     """Draw transforms.png and transforms.pdf, and print how far the transforms agree."""
     errors, how = test_sets_of(study, dataset), study.options.intervals
     show(f"Spearman's rho with {errors.columns[0]}", apr.shift_agreement(errors, **how))

@@ -22,7 +22,7 @@ from anynet_study.provenance import code_version
 from anynet_study.store import CollectReport, collect
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
-from anynet_study.training.recipe import epoch_lengths, steps_per_epoch
+from anynet_study.training import epoch_lengths, steps_per_epoch
 
 
 def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:

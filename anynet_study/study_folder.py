@@ -16,8 +16,7 @@ from anynet_study.design_space import Population
 from anynet_study.errors import UserError
 from anynet_study.files import write_text
 from anynet_study.progress import progress_if_long
-from anynet_study.sweep import Sweep
-from anynet_study.sweep.population import POPULATION_FILE, PopulationSpec
+from anynet_study.sweep import POPULATION_FILE, PopulationSpec, Sweep
 
 STUDIES = Path("studies")
 #: Files younger than this, in seconds, may be of a command that is at work just now.

@@ -13,10 +13,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.metrics import CURVES
-from anynet_study.store import EvaluationRecord
+from anynet_study.store import EVALUATIONS_SUFFIX, EvaluationRecord, RunRecord
 from anynet_study.store.deduplicate import RunNames
 from anynet_study.store.frames import checksum_places, encode
-from anynet_study.store.records import EVALUATION, EVALUATIONS_SUFFIX, RUN, SCALARS, RunRecord
+from anynet_study.store.records import EVALUATION, RUN, SCALARS
 
 DATASETS = [f"dataset-{number:02d}" for number in range(15)]
 EPOCHS = 30

@@ -19,14 +19,11 @@ from multiprocessing import get_context
 import numpy as np
 from scipy.optimize import nnls
 
-from anynet_study.design_space.population_table import groups_of
+from anynet_study.design_space import groups_of
+from anynet_study.dispatch import JournalReader, OpenStudy, PlannedRun, built_in_cost, open_study
 from anynet_study.dispatch.calibration import latest_runs
 from anynet_study.dispatch.cost.features import Features, FloatArray, Workload, run_features
 from anynet_study.dispatch.cost.memory import CPU_MEMORY, MIB, run_bytes, shared_bytes
-from anynet_study.dispatch.cost.prices import built_in_cost
-from anynet_study.dispatch.launch import OpenStudy, open_study
-from anynet_study.dispatch.plan import PlannedRun
-from anynet_study.dispatch.recorded import JournalReader
 
 FIRST = (1, 3, 5, 10, 20)
 ALL = 1_000_000
@@ -148,8 +145,8 @@ def _measured_peak(name: str, run_id: str) -> int:
     """Train an epoch as a worker does; the most bytes that this process has had resident."""
     import torch
 
-    from anynet_study.dispatch.process import keep_freed_memory
-    from anynet_study.training.engine import train
+    from anynet_study.dispatch import keep_freed_memory
+    from anynet_study.training import train
 
     keep_freed_memory()
     torch.set_num_threads(1)

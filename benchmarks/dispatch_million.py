@@ -33,13 +33,11 @@ from typing import BinaryIO
 
 import numpy as np
 
-from anynet_study.dispatch.failures import retries
-from anynet_study.dispatch.launch import open_sweep
-from anynet_study.dispatch.pack import pack_by_length
-from anynet_study.dispatch.recorded import JournalReader
+from anynet_study.dispatch import JournalReader, open_sweep, pack_by_length, retries
 from anynet_study.metrics import CURVES
+from anynet_study.store import RunRecord
 from anynet_study.store.frames import checksum_places, encode
-from anynet_study.store.records import RUN, RunRecord
+from anynet_study.store.records import RUN
 
 SWEEP_FILE, JOBS_FILE = "sweep.yaml", "jobs.txt"
 VIEWS = 13

@@ -22,11 +22,10 @@ import yaml
 from numpy.typing import NDArray
 from scipy import stats
 
-from anynet_study.dispatch.launch import open_sweep
-from anynet_study.dispatch.local import train_all
+from anynet_study.dispatch import open_sweep, train_all
 from anynet_study.store import read_journal
 from anynet_study.study_folder import StudyFolder
-from anynet_study.training.options import Engine
+from anynet_study.training import Engine
 
 ENGINES: tuple[Engine, Engine] = ("reference", "fast")
 Floats = NDArray[np.float64]

@@ -13,7 +13,8 @@ from typing import get_args
 
 import numpy as np
 
-from anynet_study.apr.fits import FitMethod, linear_fit
+from anynet_study.apr import linear_fit
+from anynet_study.apr.fits import FitMethod
 from anynet_study.apr.options import Floats
 
 SIZES = (6, 10, 20, 40, 200)

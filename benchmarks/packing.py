@@ -61,7 +61,7 @@ def made_in(photos: Path) -> Path:
 
 def decode_share(files: Sequence[Path], size: int) -> None:
     """The work of one process of "decoder"."""
-    from anynet_study.data.source.images import decode_image
+    from anynet_study.data import decode_image
 
     for file in files:
         decode_image(file.read_bytes(), size)

@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from anynet_study.design_space import Architecture, DesignSpace
-from anynet_study.dispatch.process import keep_freed_memory
+from anynet_study.dispatch import keep_freed_memory
 from anynet_study.models import AnyNet, accelerate, build
 
 SWEEPS = Path(__file__).parents[1] / "sweeps"

@@ -21,9 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from anynet_study.design_space import DesignSpace, complexity, sampling
+from anynet_study.design_space import SPACES, DesignSpace, complexity, sampling
 from anynet_study.design_space.distribution import words_of
-from anynet_study.design_space.space import SPACES
 from benchmarks.sampling_loops import BAND, lean, published, unconfigured
 
 ROUNDS = 9

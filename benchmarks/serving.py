@@ -32,10 +32,14 @@ from torch.utils.data import DataLoader, Dataset
 
 from anynet_study.data import DatasetView, Variant, add_dataset, make_view
 from anynet_study.design_space import Architecture
-from anynet_study.training import Recipe, RunSpec
-from anynet_study.training.augment import Preprocessor, epoch_tables
-from anynet_study.training.feeds import DeviceImages
-from anynet_study.training.recipe import ResolvedRecipe
+from anynet_study.training import (
+    DeviceImages,
+    Preprocessor,
+    Recipe,
+    ResolvedRecipe,
+    RunSpec,
+    epoch_tables,
+)
 
 BATCH = 128
 CPU = torch.device("cpu")

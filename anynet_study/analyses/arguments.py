@@ -54,9 +54,8 @@ Family = Annotated[
 Targets = Annotated[
     list[str] | None, typer.Option("--targets", help="NAME=CLASSES,... of the target datasets.")
 ]
-
-
 Accuracy = Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")]
+Fraction = Annotated[bool, typer.Option("--fraction", help="The table's values are 0 to 1.")]
 
 
 @dataclass(frozen=True)
@@ -86,12 +85,8 @@ class StudyOptions:
     source_name: SourceName = ""
     family: Family = None
     targets: Targets = None
-    accuracy: Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")] = (
-        False
-    )
-    fraction: Annotated[bool, typer.Option("--fraction", help="The table's values are 0 to 1.")] = (
-        False
-    )
+    accuracy: Accuracy = False
+    fraction: Fraction = False
 
     def load(self, source: Path) -> "Study":
         """The study, store or table, with these options."""

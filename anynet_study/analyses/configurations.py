@@ -10,8 +10,7 @@ import pandas as pd
 from anynet_study import apr, plots
 from anynet_study.analyses.building import Parts, drawable_errors, stacked
 from anynet_study.errors import UserError
-from anynet_study.plots import wording
-from anynet_study.plots.style import SERIES
+from anynet_study.plots import SERIES, wording
 from anynet_study.study import Analysis, Study, StudyFigure, check_room
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ Images = Annotated[
     list[str] | None, typer.Option("--images", help="NAME=COUNT,... of the test sets' images.")
 ]
 #: Where a script writes.
-FIGURES = Path("figures")
+FOLDER = Path("figures")
 
 
 def script(function: Callable[..., None]) -> None:
@@ -63,7 +63,7 @@ def draw(**figures: str) -> None:
     several figures, those that there are.
     """
 
-    def command(study: Study, output: Output = FIGURES) -> None:
+    def command(study: Study, output: Output = FOLDER) -> None:
         left_out = []
         for stem, name in figures.items():
             try:

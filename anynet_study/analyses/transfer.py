@@ -6,7 +6,7 @@ import pandas as pd
 
 from anynet_study import apr, plots
 from anynet_study.errors import UserError
-from anynet_study.plots.style import SERIES
+from anynet_study.plots import SERIES
 from anynet_study.study import MOST_PANELS, Analysis, Study, StudyFigure, check_room
 
 if TYPE_CHECKING:

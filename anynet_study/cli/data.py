@@ -158,8 +158,7 @@ def list_datasets(as_json: Json = False) -> None:
     Example:
       anynet-study data list
     """
-    from anynet_study.data import data_root
-    from anynet_study.data.library import inventory
+    from anynet_study.data import data_root, inventory
 
     rows = inventory()
     if as_json:

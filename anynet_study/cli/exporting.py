@@ -26,8 +26,8 @@ def export(
       anynet-study export quickstart -o release
       anynet-study import release -o results.h5
     """
+    from anynet_study.store import export as write
     from anynet_study.store import find_store
-    from anynet_study.store.exporting import export as write
 
     report = write(find_store(store), output)
     if as_json:

@@ -12,7 +12,7 @@ from anynet_study.cli.rows import STORES
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
-    from anynet_study.store.importing import Files, ImportOptions, ImportReport
+    from anynet_study.store import Files, ImportOptions, ImportReport
     from anynet_study.store.importing.datasets import Known
 
 #: Datasets whose median the answer lists.
@@ -78,7 +78,7 @@ def import_(
       anynet-study import --predictions val=preds.npz --labels val=labels.npy -o val.h5
       anynet-study import release/ -o results.h5
     """
-    from anynet_study.store.importing import Files, ImportOptions, read_sidecar, with_roles
+    from anynet_study.store import Files, ImportOptions, read_sidecar, with_roles
 
     _check_output(output)
     roles = parse_roles(source_name, family or [], targets or [])
@@ -104,8 +104,7 @@ def import_(
 def _import(
     files: "Files", output: Path, options: "ImportOptions", known: "Known", as_json: bool
 ) -> None:
-    from anynet_study.store.exporting import import_bundle
-    from anynet_study.store.importing import Files, ImportOptions, import_results, report_of
+    from anynet_study.store import Files, ImportOptions, import_bundle, import_results, report_of
 
     alone = len(files.tables) == 1 and Files(files.tables) == files and not known
     if alone and files.tables[0].is_dir() and options == ImportOptions():

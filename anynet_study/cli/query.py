@@ -18,7 +18,7 @@ from anynet_study.errors import UserError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from anynet_study.store.results import Results
+    from anynet_study.store import Results
 
 #: What a table on the terminal shows of the runs where --columns does not say.
 RUN_COLUMNS = ["architecture", "dataset", "replicate", "status", "error", "recipe", "run_id"]

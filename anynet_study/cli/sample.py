@@ -132,7 +132,7 @@ def _spec(given: dict[str, Any]) -> "PopulationSpec":
 def _draw(population: "Population", figure: Path) -> None:
     """Draw what was sampled, and what the space gives without bands where that is known."""
     from anynet_study.design_space import MEASURES, draws_without_bands
-    from anynet_study.plots.population import sampling_grid
+    from anynet_study.plots import sampling_grid
 
     record, space = population.sampling, None
     if "space" in record:

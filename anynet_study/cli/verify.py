@@ -10,7 +10,7 @@ import typer
 from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
-    from anynet_study.store.verify import Finding
+    from anynet_study.store import Finding
     from anynet_study.study_folder import StudyFolder
 
 
@@ -31,7 +31,7 @@ def verify(
       anynet-study verify quickstart
       anynet-study verify results.h5 --json
     """
-    from anynet_study.store.verify import verify_journals
+    from anynet_study.store import verify_journals
 
     results, study = _places(store)
     found = [] if results is None else _in_store(results, of_study=study is not None)
@@ -49,9 +49,8 @@ def verify(
 
 def _in_store(results: Path, of_study: bool) -> "list[Finding]":
     """What is wrong with a store. A study's, which can be built anew, may be unreadable."""
-    from anynet_study.store.opening import NewerStoreError
-    from anynet_study.store.verify import Finding
-    from anynet_study.store.verify import verify as verify_store
+    from anynet_study.store import Finding, NewerStoreError
+    from anynet_study.store import verify as verify_store
 
     try:
         return verify_store(results)

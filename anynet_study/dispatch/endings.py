@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from anynet_study.dispatch.plan import PlannedRun
-from anynet_study.store.records import FailureKind
+from anynet_study.store import FailureKind
 from anynet_study.study_folder import StudyFolder
 
 #: How a worker's log ends while it is at a run: after the run's id.

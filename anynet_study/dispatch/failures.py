@@ -19,8 +19,7 @@ from anynet_study.dispatch.recorded import Failure, JournalReader, Recorded, Ret
 from anynet_study.dispatch.slurm.commands import end_reasons
 from anynet_study.dispatch.slurm.site import nodes_to_exclude
 from anynet_study.provenance import code_version
-from anynet_study.store import JournalWriter, RunRecord
-from anynet_study.store.records import FailureKind
+from anynet_study.store import FailureKind, JournalWriter, RunRecord
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 

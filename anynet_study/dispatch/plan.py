@@ -21,9 +21,17 @@ from anynet_study.dispatch.cost.prices import CostModel, expected_cost
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
 from anynet_study.sweep import Sweep
-from anynet_study.training.evaluation import EvaluationSet, evaluation_sets
-from anynet_study.training.recipe import Recipe, ResolvedRecipe, steps_per_epoch
-from anynet_study.training.spec import RunSpec, as_json, canonical_text, id_of
+from anynet_study.training import (
+    EvaluationSet,
+    Recipe,
+    ResolvedRecipe,
+    RunSpec,
+    as_json,
+    canonical_text,
+    evaluation_sets,
+    id_of,
+    steps_per_epoch,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,19 +15,30 @@ from anynet_study.data import DatasetView
 from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.errors import UserError
 from anynet_study.provenance import code_version
-from anynet_study.store import EvaluationRecord, EvaluationWriter, JournalWriter, RunRecord
-from anynet_study.store.records import EVALUATIONS_SUFFIX, FailureKind
+from anynet_study.store import (
+    EVALUATIONS_SUFFIX,
+    EvaluationRecord,
+    EvaluationWriter,
+    FailureKind,
+    JournalWriter,
+    RunRecord,
+)
 from anynet_study.study_folder import StudyFolder
-from anynet_study.training.augment import Preprocessor
-from anynet_study.training.checkpoint import Checkpoint
-from anynet_study.training.cuda.failures import is_out_of_memory
-from anynet_study.training.cuda.together import Turns
-from anynet_study.training.engine import Outcome, make_trainer, steps
-from anynet_study.training.evaluation import EvaluationSet
-from anynet_study.training.evaluation_pass import evaluate
-from anynet_study.training.feeds import DeviceImages
-from anynet_study.training.network import Weights
-from anynet_study.training.options import Engine, Options
+from anynet_study.training import (
+    Checkpoint,
+    DeviceImages,
+    Engine,
+    EvaluationSet,
+    Options,
+    Outcome,
+    Preprocessor,
+    Turns,
+    Weights,
+    evaluate,
+    is_out_of_memory,
+    make_trainer,
+    steps,
+)
 
 #: No room for a file. The same for every run, and gone once someone has made room.
 FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT})

@@ -32,16 +32,24 @@ from anynet_study.dispatch.run_records import (
 )
 from anynet_study.models import build
 from anynet_study.study_folder import StudyFolder
-from anynet_study.sweep import Sweep
-from anynet_study.sweep.launch import Launch
-from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
-from anynet_study.training.cuda.failures import device_is_lost
-from anynet_study.training.cuda.together import Turns, train_together
-from anynet_study.training.evaluation import EvaluationSet
-from anynet_study.training.feeds import DeviceImages
-from anynet_study.training.network import Weights, arrange, load_weights, save_weights
-from anynet_study.training.options import Options, step_down, with_less_memory
-from anynet_study.training.spec import RunSpec
+from anynet_study.sweep import Launch, Sweep
+from anynet_study.training import (
+    Checkpoint,
+    DeviceImages,
+    EvaluationSet,
+    InterruptedRunError,
+    Options,
+    RunSpec,
+    Turns,
+    Weights,
+    arrange,
+    device_is_lost,
+    load_weights,
+    save_weights,
+    step_down,
+    train_together,
+    with_less_memory,
+)
 
 #: Longest share of its time that a worker spends on looking at others' journals.
 LOOK_SHARE = 0.01

@@ -5,9 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from anynet_study.design_space.architecture import Architecture
-from anynet_study.design_space.layers import IMAGE_CHANNELS
-from anynet_study.design_space.networks import STEMS
+from anynet_study.design_space import IMAGE_CHANNELS, STEMS, Architecture
 
 
 def build(

@@ -11,10 +11,7 @@ import pandas as pd
 
 from anynet_study.apr import Roles, cumulative
 from anynet_study.errors import UserError
-from anynet_study.plots import wording
-from anynet_study.plots.drivers import driver_estimates
-from anynet_study.plots.points import upper_limit
-from anynet_study.plots.scatter import pair_estimates
+from anynet_study.plots import driver_estimates, pair_estimates, upper_limit, wording
 from anynet_study.study import Study
 
 #: Panels of one group; more are looked at one by one.

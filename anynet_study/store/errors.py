@@ -103,7 +103,7 @@ def _reduced(
 def _names(column: "pd.Series[Any]", known: Sequence[str]) -> list[str]:
     """The names of the study, and then others that occur, in the order of the store."""
     seen = column.cat.categories[np.unique(column.cat.codes)]
-    return [*known, *(name for name in seen if name not in set(known))]
+    return list(dict.fromkeys([*known, *seen]))
 
 
 def _places(column: "pd.Series[Any]", names: Sequence[str]) -> NDArray[np.int64]:

@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anynet_study.design_space.population import Population
-from anynet_study.design_space.population_table import METADATA_KEY, schema_of, stages_of
+from anynet_study.design_space import METADATA_KEY, Population, schema_of, stages_of
 from anynet_study.errors import UserError
 from anynet_study.files import naming, replacing
 from anynet_study.metrics import CURVES

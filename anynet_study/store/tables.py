@@ -108,7 +108,7 @@ def _joined(
 
 def _interval(file: h5py.File, rows: Rows | None) -> dict[str, pa.Array]:
     """The columns INTERVAL; null where the number of test images is unknown or not what counts."""
-    from anynet_study.apr.interval_formulas import binomial_interval
+    from anynet_study.apr import binomial_interval
 
     run = runs_table(file, ["error", "images", "status", "metric"], rows)
     images = run["images"].to_numpy().astype(float)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
 from anynet_study.sweep.text import Strict, legal_keys
-from anynet_study.training.options import Engine
+from anynet_study.training import Engine
 
 #: Slurm's options that submitit has beside those of an sbatch script, and those with a narrower
 #: range or another type than it says.

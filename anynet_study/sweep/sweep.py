@@ -18,8 +18,7 @@ from anynet_study.errors import UserError
 from anynet_study.sweep.launch import Launch
 from anynet_study.sweep.population import PopulationSpec
 from anynet_study.sweep.text import Strict, apply_override, describe, dump_yaml, load_yaml
-from anynet_study.training.evaluation import EvaluationSpec
-from anynet_study.training.recipe import Recipe
+from anynet_study.training import EvaluationSpec, Recipe
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 

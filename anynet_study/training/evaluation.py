@@ -14,11 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from anynet_study.data import DatasetView, PackedDataset, load_dataset
-from anynet_study.data.packed.dataset import Labels
-from anynet_study.data.seeded import seeded_order, seeded_uniform
-from anynet_study.data.variants import ClassChoice
-from anynet_study.data.views import of_classes
+from anynet_study.data import (
+    ClassChoice,
+    DatasetView,
+    Labels,
+    PackedDataset,
+    load_dataset,
+    of_classes,
+    seeded_order,
+    seeded_uniform,
+)
 from anynet_study.errors import UserError
 
 Indices = NDArray[np.int64]

@@ -11,9 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anynet_study.data import DatasetView
-from anynet_study.data.packed.images import Images
-from anynet_study.data.packed.meta import Split
+from anynet_study.data import DatasetView, Images, Split
 
 #: Batches read ahead of the step that needs them.
 AHEAD = 4

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import torch
 
-from anynet_study.dispatch.launch import OpenStudy, open_sweep
+from anynet_study.dispatch import OpenStudy, open_sweep
 from anynet_study.models import compiled_kernels
 
 from .checks import STEP_TOLERANCE, first_step, violations

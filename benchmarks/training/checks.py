@@ -9,9 +9,7 @@ import torch
 from scipy import stats
 
 from anynet_study.data import DatasetView
-from anynet_study.training import RunSpec
-from anynet_study.training.engine import train
-from anynet_study.training.options import Options
+from anynet_study.training import Options, RunSpec, train
 
 from .results import Result
 from .ways import Measured

@@ -9,10 +9,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
-from anynet_study.data import DatasetView
-from anynet_study.data.packed.meta import Split
-from anynet_study.training.augment import Preprocessor
-from anynet_study.training.recipe import ResolvedRecipe
+from anynet_study.data import DatasetView, Split
+from anynet_study.training import Preprocessor, ResolvedRecipe
 
 TEST_BATCH = 256
 Pair = tuple[Tensor, Tensor]

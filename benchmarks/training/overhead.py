@@ -7,9 +7,7 @@ from statistics import median
 
 import numpy as np
 
-from anynet_study.dispatch.launch import open_sweep
-from anynet_study.dispatch.local import train_all
-from anynet_study.dispatch.plan import make_plan
+from anynet_study.dispatch import make_plan, open_sweep, train_all
 from anynet_study.store import read_journal
 from anynet_study.study_folder import StudyFolder
 

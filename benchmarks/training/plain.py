@@ -20,11 +20,15 @@ from torch import nn
 from torch.nn import functional as F
 
 from anynet_study.data import DatasetView
-from anynet_study.dispatch.launch import open_sweep
-from anynet_study.training import RunSpec
-from anynet_study.training.engine import train
-from anynet_study.training.network import initial_network
-from anynet_study.training.recipe import learning_rate, steps_per_epoch, total_steps
+from anynet_study.dispatch import open_sweep
+from anynet_study.training import (
+    RunSpec,
+    initial_network,
+    learning_rate,
+    steps_per_epoch,
+    total_steps,
+    train,
+)
 
 from .loaders import LOADERS, Batches, Resident
 from .results import Result

@@ -9,8 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from anynet_study.dispatch.launch import open_sweep
-from anynet_study.dispatch.local import train_all
+from anynet_study.dispatch import open_sweep, train_all
 from anynet_study.study_folder import StudyFolder
 
 

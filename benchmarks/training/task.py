@@ -11,10 +11,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from anynet_study.data.packed.root import dataset_folder, publish, workspace
-from anynet_study.data.packing.meta_file import Origin
-from anynet_study.data.packing.packing import pack
-from anynet_study.data.readers.listing import Example, Listing
+from anynet_study.data import Example, Listing, Origin, dataset_folder, pack, publish, workspace
 
 CLASSES = 10
 #: Of the paper's sweep: multiply-adds at 224 px and 1000 classes.

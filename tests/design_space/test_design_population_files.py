@@ -17,7 +17,7 @@ from anynet_study.errors import UserError
 SUFFIXES = (".parquet", ".csv", ".json")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(chosen=st.lists(architectures(), min_size=1, max_size=5, unique_by=lambda a: a.id))
 def test_any_architectures_round_trip(
     tmp_path_factory: pytest.TempPathFactory, chosen: list[Architecture]

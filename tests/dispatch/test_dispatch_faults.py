@@ -110,6 +110,7 @@ def numbers(rows: list[RunRecord]) -> Numbers:
     return [(row.run_id, row.status, row.error, row.predictions.tolist()) for row in rows]
 
 
+@pytest.mark.slow
 def test_short_of_memory_less_and_less_is_asked_for(
     place: Place, undisturbed: Numbers, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,6 +126,7 @@ def test_short_of_memory_less_and_less_is_asked_for(
     assert [one.at_once for one in place.tried] == [4] * 4 + [2] * 2 + [1] * 7
 
 
+@pytest.mark.slow
 def test_only_the_run_that_failed_is_trained_again(place: Place, undisturbed: Numbers) -> None:
     first: list[str] = []
 
@@ -142,6 +144,7 @@ def test_only_the_run_that_failed_is_trained_again(place: Place, undisturbed: Nu
     assert place.tried == [BEGIN] * 4 + [eager] * 2
 
 
+@pytest.mark.slow
 def test_what_one_dataset_cannot_others_are_not_denied(place: Place) -> None:
     datasets: list[str] = []
 
@@ -171,6 +174,7 @@ def test_with_nothing_left_to_give_up_it_is_a_failure_and_the_others_go_on(place
     assert all(np.isfinite(row.error) for row in rows if row.run_id != ids[0])
 
 
+@pytest.mark.slow
 def test_what_an_evaluation_lacks_memory_for_is_done_from_the_checkpoint(
     place: Place, undisturbed: Numbers
 ) -> None:

@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "dispatch_million.py"
 
 
+@pytest.mark.slow
 def test_every_simulated_run_ends_once(tmp_path: Path) -> None:
     command = [sys.executable, str(BENCHMARK), "3000", "9", "0.3"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)

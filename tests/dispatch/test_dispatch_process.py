@@ -89,6 +89,7 @@ def test_what_else_waits_for_preemption_is_told_afterwards(
     assert told == ([number] if passed_on else [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
 def test_a_worker_saves_and_leaves(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "long.yaml").write_text(LONG)

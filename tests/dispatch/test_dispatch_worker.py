@@ -104,6 +104,7 @@ def test_runs_that_start_from_others_come_after_them_and_from_their_weights(plac
     assert len(rows[2].curves["test_top1"]) == 2  # 3 steps: an epoch of 2, and half of one
 
 
+@pytest.mark.slow
 def test_a_missing_start_is_trained_again_and_gives_the_same(place: Place) -> None:
     place.work()
     before = {(row.dataset, row.recipe): row for row in place.rows()}
@@ -133,6 +134,7 @@ def test_evaluations_are_rows_of_the_runs_they_make_sense_for(place: Place) -> N
     assert len(place.evaluations()) == len(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", ["nothing", "weights"])
 def test_an_evaluation_added_later_needs_the_weights(
     place: Place, keep: str, capsys: pytest.CaptureFixture[str]
@@ -173,6 +175,7 @@ def test_told_to_stop_it_saves_and_goes_on_as_if_nothing_was(place: Place, steps
     assert all((a.loss, a.top1) == (b.loss, b.top1) for a, b in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [0, 1, 4])
 def test_told_to_stop_while_it_evaluates_it_leaves_and_evaluates_the_rest(
     place: Place, at: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -215,6 +218,7 @@ def test_told_to_stop_while_it_evaluates_it_leaves_and_evaluates_the_rest(
         )
 
 
+@pytest.mark.slow
 def test_an_evaluation_that_fails_later_leaves_the_result_and_the_worker(
     place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

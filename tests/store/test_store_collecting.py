@@ -94,7 +94,13 @@ def test_collecting_again_changes_nothing(tmp_path: Path) -> None:
     assert (report.runs, report.new) == (12, 3)
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+@pytest.mark.parametrize(
+    "order",
+    [
+        pytest.param(order, marks=[pytest.mark.slow] * bool(number % 5))
+        for number, order in enumerate(itertools.permutations(range(4)))
+    ],
+)
 def test_one_record_of_a_run_is_kept(tmp_path: Path, order: tuple[int, ...]) -> None:
     later = replace(RUNS[0], started=2e9, host="later")
     early = replace(RUNS[0], started=1.8e9, host="early")

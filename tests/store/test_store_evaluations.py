@@ -91,7 +91,7 @@ def test_predictions_are_read_as_they_are_indexed(store: ResultStore) -> None:
             assert line.tolist() == wanted[run_id].predictions.tolist()
     with pytest.raises(UserError, match="evaluation fog on digits; there are: blur, shifted"):
         store.evaluation_predictions("digits", "fog")
-    with pytest.raises(UserError, match="on gratings; of none"):
+    with pytest.raises(UserError, match="on gratings; there are none at all"):
         store.evaluation_predictions("gratings", "blur")
 
 

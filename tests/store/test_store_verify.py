@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -146,7 +147,13 @@ OF_STUDY = [
 Change = Callable[[h5py.File], None]
 
 
-@pytest.mark.parametrize(("change", "where"), [*OF_RECORDS, *OF_STUDY])
+def most_slow(cases: list[tuple[Change, str]]) -> list[Any]:
+    """The cases, of which every fifth runs by default."""
+    slow = pytest.mark.slow
+    return [pytest.param(*case, marks=[slow] * bool(n % 5)) for n, case in enumerate(cases)]
+
+
+@pytest.mark.parametrize(("change", "where"), most_slow([*OF_RECORDS, *OF_STUDY]))
 def test_what_is_changed_is_found(store: Path, change: Change, where: str) -> None:
     with h5py.File(store, "r+") as file:
         change(file)
@@ -161,8 +168,7 @@ def test_an_array_that_claims_all_memory_is_not_read(store: Path) -> None:
     assert "claims 17592186044416 bytes" in found.what
 
 
-@pytest.mark.parametrize(("change", "where"), OF_RECORDS)
-@pytest.mark.slow
+@pytest.mark.parametrize(("change", "where"), most_slow(OF_RECORDS))
 def test_whatever_a_store_is_made_to_say_it_is_not_what_the_journals_say(
     store: Path, change: Change, where: str
 ) -> None:

@@ -13,12 +13,22 @@ import numpy as np
 import numpy.typing as npt
 
 from anynet_study.data import DatasetView
-from anynet_study.design_space.complexity import parameters
-from anynet_study.design_space.layers import Convolution, Count, layers
-from anynet_study.design_space.networks import Counts, Networks
-from anynet_study.design_space.population_table import Group
-from anynet_study.training.evaluation import EvaluationSet, TransformName
-from anynet_study.training.recipe import Recipe, epoch_lengths, steps_per_epoch
+from anynet_study.design_space import (
+    Convolution,
+    Count,
+    Counts,
+    Group,
+    Networks,
+    layers,
+    parameters,
+)
+from anynet_study.training import (
+    EvaluationSet,
+    Recipe,
+    TransformName,
+    epoch_lengths,
+    steps_per_epoch,
+)
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -7,14 +7,19 @@ import numpy as np
 import numpy.typing as npt
 
 from anynet_study.data import DatasetView
-from anynet_study.design_space import Population
-from anynet_study.design_space.complexity import parameters
-from anynet_study.design_space.layers import layers
-from anynet_study.design_space.memory import FLOAT_BYTES, training_memory
-from anynet_study.design_space.networks import Counts, IntArray, Networks
-from anynet_study.design_space.population_table import Group
+from anynet_study.design_space import (
+    FLOAT_BYTES,
+    Counts,
+    Group,
+    IntArray,
+    Networks,
+    Population,
+    layers,
+    parameters,
+    training_memory,
+)
 from anynet_study.dispatch.cost.features import EVALUATION_BATCH, Workload, layer_counts
-from anynet_study.training.recipe import Recipe
+from anynet_study.training import Recipe
 
 MIB = 1 << 20
 #: Weights, momentum and the gradients of the last step, which are kept while it is evaluated.

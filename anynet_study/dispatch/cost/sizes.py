@@ -3,14 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from anynet_study.data import DatasetView, Variant, load_dataset, make_view, present
-from anynet_study.data.builtin import BUILT_IN
-from anynet_study.data.catalog import CATALOG, CatalogEntry
+from anynet_study.data import (
+    BUILT_IN,
+    CATALOG,
+    CatalogEntry,
+    DatasetView,
+    Variant,
+    load_dataset,
+    make_view,
+    present,
+)
 from anynet_study.dispatch.cost.features import FurtherEvaluation, Workload
 from anynet_study.errors import UserError
 from anynet_study.sweep import Sweep
-from anynet_study.training.evaluation import EvaluationSpec, NotApplicableError, make_evaluation_set
-from anynet_study.training.recipe import Recipe
+from anynet_study.training import EvaluationSpec, NotApplicableError, Recipe, make_evaluation_set
 
 
 @dataclass(frozen=True)

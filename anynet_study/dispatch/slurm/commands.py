@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from anynet_study.errors import WorkFailedError
-from anynet_study.store.records import FailureKind
+from anynet_study.store import FailureKind
 
 #: How long a command may take to answer, in seconds.
 PATIENCE = 30.0

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anynet_study.design_space.architecture import Architecture
+from anynet_study.design_space import Architecture
 from anynet_study.errors import UserError
 from anynet_study.store.importing.cells import Cells
 from anynet_study.store.importing.sheet import clean

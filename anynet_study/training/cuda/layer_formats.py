@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from anynet_study.design_space.layers import IMAGE_CHANNELS
+from anynet_study.design_space import IMAGE_CHANNELS
 from anynet_study.models import AnyNet, Basic, Bottleneck, MiddleTap, Vanilla
 
 

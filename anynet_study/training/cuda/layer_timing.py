@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from anynet_study.design_space.layers import IMAGE_CHANNELS
+from anynet_study.design_space import IMAGE_CHANNELS
 from anynet_study.files import replacing
 from anynet_study.models import AnyNet, MiddleTap, convolution
 from anynet_study.training.cuda.failures import is_out_of_memory
