@@ -1,7 +1,9 @@
 """A study in a folder of its own, whose Slurm is made of scripts."""
 
+import atexit
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from tiny_study import TINY
@@ -9,6 +11,10 @@ from tiny_study import TINY
 from anynet_study.dispatch.launch import OpenStudy, open_sweep
 from anynet_study.dispatch.ledger import intend, settle
 
+_FOLDER = TemporaryDirectory(prefix="anynet-study-tests-")
+atexit.register(_FOLDER.cleanup)
+#: A data directory in which datasets are packed once for all tests of a process.
+PACKED = _FOLDER.name
 START = "submitit INFO (2026-11-22 03:19:25,012) - Starting with X(job_id=7, hostname={})\n"
 LIMIT = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-22T04:19:25 DUE TO TIME LIMIT ***"
 
@@ -19,6 +25,7 @@ def begun(folder: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStudy:
     Slurm has no jobs of it, and sacct is off.
     """
     monkeypatch.chdir(folder)
+    (folder / "data").symlink_to(PACKED)
     monkeypatch.setenv("ANYNET_DATA", str(folder / "data"))
     monkeypatch.setenv("PATH", f"{folder}/bin:{os.environ['PATH']}")
     monkeypatch.setenv("COLUMNS", "80")

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         TOPICS,
         Finding,
         Section,
+        chosen_names,
         findings,
     )
 
@@ -59,6 +60,7 @@ __all__ = [
     "StudyOptions",
     "Targets",
     "check_figure",
+    "chosen_names",
     "curves_of",
     "findings",
     "load",
@@ -104,6 +106,7 @@ __getattr__ = on_first_use(
                 "TOPICS",
                 "Finding",
                 "Section",
+                "chosen_names",
                 "findings",
             ),
             "registry",

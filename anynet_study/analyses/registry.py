@@ -1,5 +1,6 @@
 """Every analysis of a study, in order; the sections of a page; and what was found, in sentences."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anynet_study.analyses import (
@@ -14,7 +15,8 @@ from anynet_study.analyses import (
     training,
     transfer,
 )
-from anynet_study.study import Analysis, Study
+from anynet_study.errors import UserError
+from anynet_study.study import Analysis, Study, StudyFigure
 
 #: Fewer architectures than this give intervals too wide for more than a first impression.
 FEW = 50
@@ -69,6 +71,24 @@ ANALYSES: dict[str, Analysis[Study]] = {
 #: The names of all that have a table, and of all figures.
 TABLES = tuple(name for name, analysis in ANALYSES.items() if analysis.table)
 FIGURES = tuple(figure.name for analysis in ANALYSES.values() for figure in analysis.figures)
+
+
+def chosen_names(
+    option: str, told: str, kinds: Sequence[Analysis[Study] | StudyFigure[Study]]
+) -> list[str]:
+    """The names that an option NAME[,NAME...] chooses, or all; older names are understood.
+
+    Raises UserError, listing the legal ones, for a name that is none.
+    """
+    if told == "all":
+        return [kind.name for kind in kinds]
+    known = {name: kind.name for kind in kinds for name in (kind.name, *kind.older_names)}
+    names = [name.strip() for name in told.split(",")]
+    for name in names:
+        if name not in known:
+            legal = ", ".join(kind.name for kind in kinds)
+            raise UserError(f"{option}: no {name!r}; legal: {legal}, all")
+    return [known[name] for name in names]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from anynet_study.analyses import ANALYSES, TABLES
+from anynet_study.analyses import ANALYSES
 from anynet_study.apr import as_matrix, exclusions
 from anynet_study.cli.tables import number, print_table, short_name, table_text
 from anynet_study.errors import UserError
@@ -31,18 +31,6 @@ LATEX_SIGNS = {
     "<0.": "$<$0.",
     "∞": "$\\infty$",
 }
-
-
-def table_names(told: str) -> list[str]:
-    """The tables of --table NAME[,NAME...] or all. Raises UserError for one that is none."""
-    if told == "all":
-        return list(TABLES)
-    known = {old: name for name in TABLES for old in (name, *ANALYSES[name].older_names)}
-    names = [name.strip() for name in told.split(",")]
-    for name in names:
-        if name not in known:
-            raise UserError(f"--table: no {name!r}; legal: {', '.join(TABLES)}, all")
-    return [known[name] for name in names]
 
 
 def choose_layout(told: str, output: Path | None, tables: int) -> str:

@@ -44,14 +44,15 @@ def plot(
       anynet-study plot errors.csv --format pdf -o figures --source ImageNet \\
         --family ImageNet=1000,ImageNet-10=10 --targets Cifar10=10,Powerline=2
     """
-    from anynet_study.analyses import FIGURES
-    from anynet_study.plots import check_formats
+    from anynet_study.analyses import ANALYSES, chosen_names
+    from anynet_study.plots.saving import check_formats
     from anynet_study.report import draw_figures
 
     suffixes = formats.replace(" ", "").split(",")
     check_formats(suffixes)
     study = options.load(source)
-    names = FIGURES if figure == "all" else [name.strip() for name in figure.split(",")]
+    figures = [known for analysis in ANALYSES.values() for known in analysis.figures]
+    names = chosen_names("--figure", figure, figures)
     drawn = draw_figures(study, output, names, suffixes, dpi)
     for made in drawn:
         print(*made.files.values(), sep="\n", end="\n" if made.files else "")

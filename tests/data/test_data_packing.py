@@ -2,14 +2,9 @@
 
 import csv
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 from miniatures import save, write_miniature
 from PIL import Image
@@ -198,41 +193,3 @@ def test_too_little_space(data_home, natural, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
     with pytest.raises(UserError, match=r"MB needed, 0.00 MB free"):
         add_dataset("natural", natural, size=16)
-
-
-KILLED = """
-import sys
-from pathlib import Path
-from anynet_study.data import add_dataset
-if __name__ == "__main__":
-    add_dataset("big", Path(sys.argv[1]), size=128, workers=2)
-"""
-
-
-@pytest.mark.slow
-def test_kill_in_the_middle_then_again(data_home, tmp_path):
-    """Nothing looks finished, no process is left, and the second run is as if it were the first."""
-    random = np.random.default_rng(0)
-    for number in range(600):
-        save(tmp_path / "big" / f"class{number % 2}" / f"{number}.jpg", random, number % 2)
-    script = tmp_path / "killed.py"
-    script.write_text(KILLED)
-    process = subprocess.Popen(
-        [sys.executable, script, tmp_path / "big"], stderr=subprocess.DEVNULL
-    )
-    written: list[Path] = []
-    while not (written and written[0].stat().st_size > 5 << 20):
-        assert process.poll() is None
-        time.sleep(0.01)
-        written = list(data_home.glob(".big*/packed/train_images.npy"))
-    workers = psutil.Process(process.pid).children(recursive=True)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert len(workers) >= 2
-    assert not psutil.wait_procs(workers, timeout=60)[1]
-    assert present() == []
-    assert written[0].exists()
-    again = add_dataset("big", tmp_path / "big", size=128, workers=1)
-    assert [path.name for path in data_home.iterdir()] == ["big"]
-    again.verify()
-    assert again.content_hash == add_dataset("other", tmp_path / "big", size=128).content_hash

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from miniatures import save, write_miniature
 
@@ -105,8 +106,10 @@ def test_kills_at_random_moments(data_home, tmp_path, source, decoded, store, wo
                 break
             time.sleep(0.005)
         time.sleep(moments.uniform(0, 0.1))
+        children = psutil.Process(process.pid).children() if process.poll() is None else []
         process.send_signal(signal.SIGKILL)
         process.wait()
+        assert not psutil.wait_procs(children, timeout=60)[1]
     if "mine" not in present():
         add("mine", source, store=store)
         assert sum(decoded) < 600

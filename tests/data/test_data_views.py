@@ -184,6 +184,18 @@ def test_more_than_there_is(mlc, fields, reason):
         {"fraction": 1.1},
         {"class_seed": -1},
         {"clases": 2},
+        {"groups": {"one": ["1"]}},
+        {"groups": {"a": ["1", "2"], "b": ["2"]}},
+        {"groups": {"a": ["1"], "b": []}},
+        {"groups": "coarse"},
+        {"groups": {"a": "cat", "b": "dog"}},
+        {"groups": 3},
+        {"label_noise": True},
+        {"fraction": "1/0"},
+        {"fraction": "9/8"},
+        {"label_noise": 1.5},
+        {"label_noise": -0.1},
+        {"noise_seed": -1},
     ],
 )
 def test_variants_that_make_no_sense(fields):
@@ -294,28 +306,6 @@ def test_noise_is_nested(digits, few, more):
     small, large = (view(digits, label_noise=share) for share in sorted((few, more)))
     wrong = small.train_labels != digits.labels("train")
     np.testing.assert_array_equal(small.train_labels[wrong], large.train_labels[wrong])
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"groups": {"one": ["1"]}},
-        {"groups": {"a": ["1", "2"], "b": ["2"]}},
-        {"groups": {"a": ["1"], "b": []}},
-        {"groups": "coarse"},
-        {"groups": {"a": "cat", "b": "dog"}},
-        {"groups": 3},
-        {"label_noise": True},
-        {"fraction": "1/0"},
-        {"fraction": "9/8"},
-        {"label_noise": 1.5},
-        {"label_noise": -0.1},
-        {"noise_seed": -1},
-    ],
-)
-def test_groups_and_noise_that_make_no_sense(fields):
-    with pytest.raises(ValidationError):
-        Variant(base="digits", **fields)
 
 
 def test_a_group_of_a_class_that_is_not_there(digits):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from fake_slurm import slurm_job
 from hypothesis import given
 from hypothesis import strategies as st
+from scripted_study import PACKED
 from test_dispatch_recorded import row
 from tiny_study import TINY, Type, typing_in
 
@@ -28,6 +30,7 @@ NOW = 10_000.0
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStudy:
     """A study of 4 architectures on 3 datasets that has begun."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").symlink_to(PACKED)
     monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
     (tmp_path / "tiny.yaml").write_text(TINY)
     prepared = open_sweep(tmp_path / "tiny.yaml", [])
@@ -131,9 +134,9 @@ def test_status_shows_all_within_80_columns(
     assert "runs: 2 completed, 0 diverged, 1 failed (oom 1), 9 missing of 12" in lines
     assert "jobs: 1 waiting (3 runs; Priority)" in lines
     assert "in no job: 6 runs; 1 job ended early; launch (or run) again to go on" in lines
-    assert any(
-        line.startswith("pace: 5.4 runs an hour; cost so far: 1 core-hours") for line in lines
-    )
+    # The longer this test takes, the slower: 3 runs since 2000 s ago.
+    pace = next(line for line in lines if line.startswith("pace: "))
+    assert re.match(r"pace: [45]\.?\d* runs an hour; cost so far: 1 core-hours", pace)
     assert any(line.startswith("ETA: not known before a job runs") for line in lines)
 
 

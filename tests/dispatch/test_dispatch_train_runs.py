@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from scripted_study import PACKED
 from test_dispatch_recorded import row
 from tiny_study import TINY
 
@@ -23,7 +24,7 @@ class Place:
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
         patch.chdir(folder)
-        patch.setenv("ANYNET_DATA", str(folder / "data"))
+        patch.setenv("ANYNET_DATA", PACKED)
         Path("tiny.yaml").write_text(TINY)
         self.prepared: OpenStudy = open_sweep(Path("tiny.yaml"), [])
         self.study = self.prepared.folder

@@ -20,6 +20,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_report_of_a_study_by_name(study: Path) -> None:
     done = in_this_process(study, "report", "tiny", "--resamples", 200)
     page = study / "studies" / "tiny" / "report" / "report.html"

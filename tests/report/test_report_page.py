@@ -20,6 +20,7 @@ RESAMPLES = 300
 #: Figures of more architectures, recipes, curves or test sets than the small study has.
 NEEDS_MORE = {"importance", "fitting", "recipes", "shifts", "effective-robustness", "shift-ranks"}
 NEEDS_MORE |= {"source-by-recipe", "class-or-size", "gaps", "label-sets", "widths"}
+NEEDS_MORE |= {"class-accuracy"}
 VOID = {"meta", "img", "br", "link", "input"}
 
 
