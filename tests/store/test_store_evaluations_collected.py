@@ -23,7 +23,7 @@ from store_factory import failed, gather, make_store, record, write_journal
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, ResultStores, run_sql, stores_equal
 from anynet_study.store.importing import Files, ImportOptions, import_results
-from anynet_study.store.verify import verify
+from anynet_study.store.integrity import verify
 
 
 @pytest.fixture(scope="module")
