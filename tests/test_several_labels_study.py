@@ -11,7 +11,7 @@ from anynet_study.data import load_dataset
 from anynet_study.errors import UserError
 from anynet_study.metrics import from_words, words_an_image
 from anynet_study.store import ResultStore, class_accuracies, label_matrices
-from anynet_study.store.verify import verify
+from anynet_study.store.integrity import verify
 
 EXTRA = """
 evaluations:

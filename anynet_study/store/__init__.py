@@ -5,7 +5,7 @@ arrays (`run_arrays`); `deduplicate` keeps one record of each run and orders the
 makes the file, whose contents `layout` documents for any reader.
 
 `journal` writes and reads journals, in checked `frames`; `collecting` makes the store of a study,
-`importing` one of other people's results; `verify` says whether a store is what it should be.
+`importing` one of other people's results; `integrity` says whether a store is what it should be.
 `results` reads a store as tables and `several` stores as one; `querying` selects, orders and groups
 rows, `sql` runs a SELECT; `compare` two stores; `exporting` makes a folder for others.
 """
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         report_of,
         with_roles,
     )
+    from anynet_study.store.integrity import Finding, verify, verify_journals
     from anynet_study.store.journal import (
         EvaluationWriter,
         JournalRead,
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from anynet_study.store.several import ResultStores, find_store, find_stores
     from anynet_study.store.sql import run_sql
     from anynet_study.store.tables import to_pandas
-    from anynet_study.store.verify import Finding, verify, verify_journals
 
 _HOMES = {
     "by_class": ("class_accuracies", "label_matrices"),
@@ -74,7 +74,7 @@ _HOMES = {
     "several": ("ResultStores", "find_store", "find_stores"),
     "sql": ("run_sql",),
     "tables": ("to_pandas",),
-    "verify": ("Finding", "verify", "verify_journals"),
+    "integrity": ("Finding", "verify", "verify_journals"),
 }
 
 __all__ = [

@@ -19,7 +19,7 @@ from honest import collect_honest, honest, honest_study
 
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, finished_runs, read_journal
-from anynet_study.store.verify import verify, verify_journals
+from anynet_study.store.integrity import verify, verify_journals
 
 #: Bytes of address space that reading a file of a few hundred kB may take.
 MEMORY = 6 << 30

@@ -19,7 +19,7 @@ from anynet_study.store import (
     run_sql,
 )
 from anynet_study.store.importing import Files, ImportOptions, import_results
-from anynet_study.store.verify import verify
+from anynet_study.store.integrity import verify
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from tiny_study import typing_in
 from anynet_study.errors import UserError
 from anynet_study.store import JournalWriter
 from anynet_study.store.hdf5 import checksums, fixed_texts
-from anynet_study.store.verify import Finding, verify, verify_journals
+from anynet_study.store.integrity import Finding, verify, verify_journals
 
 FAILED = {
     name: getattr(failed(18), name) for name in ("status", "failure_kind", "message", "error")

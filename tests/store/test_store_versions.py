@@ -10,8 +10,8 @@ from store_factory import DATASETS, datasets, failed, make_store, population, re
 
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, ResultStores, collect, run_sql, stores_equal
+from anynet_study.store.integrity import verify
 from anynet_study.store.layout import SCHEMA_VERSION
-from anynet_study.store.verify import verify
 
 STORES = Path(__file__).parent / "stores"
 OLDER = range(1, SCHEMA_VERSION)
