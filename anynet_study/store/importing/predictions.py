@@ -180,11 +180,11 @@ def as_classes(where: str, values: Any) -> tuple[Classes, bool]:
         raise UserError(f"{where}: shape {array.shape}; needed: one value per example")
     if array.dtype == bool:
         return array.astype(np.uint16), True
-    try:
-        numbers = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise UserError(f"{where}: {_odd(array)!r} is not a class number") from None
-    missing = np.isnan(numbers)
+    numbers = np.asarray(pd.to_numeric(pd.Series(array), errors="coerce"), np.float64)
+    missing = pd.isna(array)
+    odd = array[np.isnan(numbers) & ~missing]
+    if odd.size:
+        raise UserError(f"{where}: {odd.tolist()[0]!r} is not a class number")
     bad = ~missing & ((numbers % 1 != 0) | (numbers < 0) | (numbers >= NO_PREDICTION))
     if bad.any():
         raise UserError(
@@ -204,17 +204,6 @@ def load_arrays(path: Path) -> dict[str, Any]:
             return {name: held[name] for name in held.files}
     except (ValueError, OSError, EOFError, BadZipFile) as error:
         raise UserError(f"{path}: not a readable array file ({error})") from None
-
-
-def _odd(array: NDArray[Any]) -> Any:
-    def is_number(value: Any) -> bool:
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            return False
-        return True
-
-    return next((value for value in array.tolist() if not is_number(value)), None)
 
 
 def _flat(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
