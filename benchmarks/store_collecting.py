@@ -11,7 +11,7 @@ Then, at SMALL runs and as seconds a million runs, interleaved, the median of th
 
 - json: one JSON file a run, as sweeps of pycls keep their results, merged into one JSON file;
 - sqlite: the same files into one SQLite database, a table of runs and a table of epochs;
-- folder: one folder per run with one file per metric (a line per epoch) and one file per parameter, as
+- folder: one folder per run with one file per metric (a line per epoch) and per parameter, as
   MLflow's file store lays them out, merged into one Parquet file.
 """
 
