@@ -13,7 +13,7 @@ from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
     from anynet_study.store import Files, ImportOptions, ImportReport
-    from anynet_study.store.importing.datasets import Known
+    from anynet_study.store.importing.described import Known
 
 #: Datasets whose median the answer lists.
 LISTED = 8

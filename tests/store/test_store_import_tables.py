@@ -271,7 +271,7 @@ def test_large_long_tables_are_read_in_blocks(
     wide.index, wide.columns = [f"m{i}" for i in wide.index], [f"d{i}" for i in wide.columns]
     long_of(wide).sample(frac=1, random_state=0).to_csv(tmp_path / "t.csv", index=False)
     long_of(wide).to_json(tmp_path / "t.jsonl", orient="records", lines=True)
-    monkeypatch.setattr("anynet_study.store.importing.sheet.TOGETHER", 7)
+    monkeypatch.setattr("anynet_study.store.importing.sheet.BLOCK_BYTES", 64)
     for name in ("t.csv", "t.jsonl"):
         errors = imported(tmp_path / "s.h5", tmp_path / name).errors()
         same_errors(errors.loc[wide.index, wide.columns], wide)

@@ -1,13 +1,13 @@
 """Other people's results as a results store: tables of any models, predictions, stores.
 
-`sheet` reads a table from a file; `columns` says what its columns are, `cells` reads its values and
-`scale` makes errors of them (`table`); `models` knows networks of ours, `datasets` what is said of
-datasets. That, `predictions` and other stores are `files` of one form, which `build` puts together.
+`sheet` reads a table from a file; `columns` says what its columns are, and `table` makes errors of
+its values. `described` is what is known of models and datasets. Tables, `predictions` and other
+stores are `files` of one form, which `build` puts together.
 """
 
 from anynet_study.store.importing.build import Files, ImportReport, import_results, report_of
 from anynet_study.store.importing.columns import ImportOptions
-from anynet_study.store.importing.datasets import read_sidecar, with_roles
+from anynet_study.store.importing.described import read_sidecar, with_roles
 
 __all__ = [
     "Files",

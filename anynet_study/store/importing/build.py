@@ -16,9 +16,8 @@ from anynet_study.store.deduplicate import Arranged, arrange, split
 from anynet_study.store.exporting import checked_bundle
 from anynet_study.store.hdf5 import creating
 from anynet_study.store.importing.columns import ImportOptions
-from anynet_study.store.importing.datasets import Known, dataset_table
+from anynet_study.store.importing.described import Known, dataset_table, merged_models
 from anynet_study.store.importing.files import ImportedFile, stored_file
-from anynet_study.store.importing.models import merged_models
 from anynet_study.store.importing.predictions import predictions_file
 from anynet_study.store.importing.table import table_file
 from anynet_study.store.opening import open_store

@@ -7,12 +7,12 @@ from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.store.importing.cells import repeated
-from anynet_study.store.importing.datasets import Known
+from anynet_study.store.importing.described import Known
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
 from anynet_study.store.importing.sheet import Sheet, load_json, read_sheet
 from anynet_study.store.predictions import Truth
@@ -276,28 +276,26 @@ def _of_long(sheet: Sheet) -> Predicted:
     if example is None:
         raise UserError(f"{path}: needs a column example that says which prediction is of which")
     models, examples = sheet.names("model"), sheet.names(example)
-    model, place = np.asarray(models.indices), np.asarray(examples.indices)
-    twins = repeated(place, model)
-    if twins is not None:
-        row = sheet.first_row + max(twins)
+    twins = pd.DataFrame({"model": models, "example": examples}).duplicated()
+    if twins.any():
+        row = sheet.first_row + int(twins.argmax())
         raise UserError(f"{path}: row {row}: a second prediction of one model on one example")
     name = "prediction" if "prediction" in sheet.columns else "correct"
     label = next((name for name in LABELS if name in sheet.columns), None)
-    read = [column for column in (name, label) if column is not None]
-    columns = _columns(sheet.only(read))
+    columns = _columns(sheet.only(column for column in (name, label) if column is not None))
     values, correctness = as_classes(f"{path}: {name}", columns[name])
     if name == "correct" and values.max() > 1:
         raise UserError(f"{path}: correct: legal are true and false, or 1 and 0")
-    classes = np.full((len(models.dictionary), len(examples.dictionary)), NO_PREDICTION, np.uint16)
-    classes[model, place] = values
+    shape = len(models.categories), len(examples.categories)
+    classes = np.full(shape, NO_PREDICTION, np.uint16)
+    classes[models.codes, examples.codes] = values
     labels = None
     if label is not None:
         given, _ = as_classes(f"{path}: {label}", columns[label])
-        labels = np.full(len(examples.dictionary), NO_PREDICTION, np.uint16)
-        labels[place] = given
-        if (labels[place] != given).any():
-            row = sheet.first_row + int(np.flatnonzero(labels[place] != given)[0])
+        labels = np.full(shape[1], NO_PREDICTION, np.uint16)
+        labels[examples.codes] = given
+        differs = labels[examples.codes] != given
+        if differs.any():
+            row = sheet.first_row + int(differs.argmax())
             raise UserError(f"{path}: row {row}: another label than elsewhere of the same example")
-    return Predicted(
-        models.dictionary.to_pylist(), classes, labels, correctness or name == "correct"
-    )
+    return Predicted(models.categories.tolist(), classes, labels, correctness or name == "correct")

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -20,8 +22,9 @@ ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".json", ".jsonl", ".ndjson")
 #: What a missing cell may say, in lower case.
 MISSING = ("", "na", "n/a", "nan", "null", "none")
 SEPARATORS = (",", ";", "\t")
-#: Records that are looked at to find the separator, and that are converted at a time.
-LOOKED_AT, TOGETHER = 20, 1 << 16
+#: Records that are looked at to find the separator, and bytes of a CSV file that are read at a
+#: time: a row has to be shorter.
+LOOKED_AT, BLOCK_BYTES = 20, 1 << 24
 #: How pandas calls the column of an index that has no name.
 UNNAMED_INDEX = "__index_level_0__"
 #: What a JSON file may hold.
@@ -65,16 +68,19 @@ class Sheet:
             )
         return np.asarray(numbers, np.float64)
 
-    def names(self, name: str) -> pa.DictionaryArray:
-        """A column of names, coded in the order in which they come.
+    def names(self, name: str, missing: str | None = None) -> pd.Categorical:
+        """A column of names, its categories in the order in which they come.
 
-        Raises UserError where a cell is empty.
+        `missing` stands for an empty cell; without it, raises UserError where a cell is empty.
         """
-        codes = pc.dictionary_encode(pc.cast(self.columns[name], pa.string()))
-        if codes.null_count:
-            row = self.first_row + int(np.flatnonzero(np.asarray(codes.is_null()))[0])
+        texts = pc.cast(self.columns[name], pa.string())
+        if missing is not None:
+            texts = texts.fill_null(missing)
+        elif texts.null_count:
+            row = self.first_row + int(np.asarray(texts.is_null()).argmax())
             raise UserError(f"{self.path}: row {row} has nothing in column {name or '1'}")
-        return codes
+        coded = texts.dictionary_encode()
+        return pd.Categorical.from_codes(np.asarray(coded.indices), coded.dictionary.to_pylist())
 
 
 def is_number_type(kind: pa.DataType) -> bool:
@@ -140,19 +146,28 @@ def _read_csv(path: Path, separator: str, encoding: str) -> Sheet:
     Where the separator is not the comma, a comma in a number is a decimal comma.
     """
     encoding = encoding or _encoding(path)
-    separator = _NAMED.get(separator, separator) or _separator(path, encoding)
-    records = _csv_records(path, separator, encoding)
-    header = [name.strip() for name in next(records, [])]
-    if len(header) < 2:
+    try:
+        separator = _NAMED.get(separator, separator) or _separator(path, encoding)
+        names = [name.strip() for name in next(iter(_start(path, encoding, separator)), [])]
+        if len(names) < 2:
+            raise UserError(
+                f"{path}: {len(names)} columns; needed: a header row, and at least two columns "
+                f"separated by , ; or tab (another separator: --separator)"
+            )
+        _check_names(path, names)
+        rows = _csv_rows(path, encoding, separator, len(names))
+    except UnicodeError:
         raise UserError(
-            f"{path}: {len(header)} columns; needed: a header row, and at least two columns "
-            f"separated by , ; or tab (another separator: --separator)"
-        )
-    _check_names(path, header)
-    blocks = list(_csv_blocks(path, header, records))
+            f"{path}: not text in {encoding.removesuffix('-sig')}; say its encoding with "
+            f"--encoding, such as latin-1"
+        ) from None
+    except LookupError:
+        raise UserError(f"--encoding: no {encoding!r}; such as utf-8, latin-1, cp1252") from None
+    except (csv.Error, pa.ArrowInvalid, TypeError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{path}: not a readable CSV table ({reason})") from None
     columns = {}
-    for name, *parts in zip(header, *blocks, strict=True):
-        column = pa.chunked_array(parts, pa.string())
+    for name, column in zip(names, rows.columns, strict=True):
         if separator != ",":
             column = pc.replace_substring_regex(column, r"^\s*(-?\d+),(\d+)\s*$", r"\1.\2")
         columns[name] = clean(column)
@@ -165,49 +180,35 @@ def _encoding(path: Path) -> str:
     return "utf-16" if start in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
 
 
-def _csv_records(path: Path, separator: str, encoding: str) -> Iterator[list[str]]:
-    """The records that are not blank."""
-    try:
-        with path.open(newline="", encoding=encoding) as file:
-            yield from (row for row in csv.reader(file, delimiter=separator, strict=True) if row)
-    except UnicodeError:
-        raise UserError(
-            f"{path}: not text in {encoding.removesuffix('-sig')}; say its encoding with "
-            f"--encoding, such as latin-1"
-        ) from None
-    except LookupError:
-        raise UserError(f"--encoding: no {encoding!r}; such as utf-8, latin-1, cp1252") from None
-    except (csv.Error, TypeError) as error:
-        raise UserError(f"{path}: not a readable CSV table ({error})") from None
+def _start(path: Path, encoding: str, separator: str) -> list[list[str]]:
+    """The first records that are not blank."""
+    with path.open(newline="", encoding=encoding) as file:
+        return list(islice(filter(None, csv.reader(file, delimiter=separator)), LOOKED_AT))
 
 
 def _separator(path: Path, encoding: str) -> str:
     """The separator that splits the first records into most columns, all into as many."""
     columns: dict[str, int] = {}
     for separator in SEPARATORS:
-        try:
-            rows = list(islice(_csv_records(path, separator, encoding), LOOKED_AT))
-        except UserError:
-            continue
+        rows = _start(path, encoding, separator)
         even = len({len(row) for row in rows}) == 1
         columns[separator] = len(rows[0]) + 1_000_000 * even if rows and len(rows[0]) > 1 else 0
-    return max(columns, key=lambda separator: columns[separator], default=",")
+    return max(columns, key=lambda separator: columns[separator])
 
 
-def _csv_blocks(
-    path: Path, header: list[str], records: Iterator[list[str]]
-) -> Iterator[list[pa.Array]]:
-    """The columns, some rows at a time. Raises UserError for a row of another length."""
-    first = 2
-    while rows := list(islice(records, TOGETHER)):
-        for number, row in enumerate(rows, first):
-            if len(row) != len(header):
-                raise UserError(
-                    f"{path}: row {number} ({row[0]!r}) has {len(row)} cells, the header has "
-                    f"{len(header)}"
-                )
-        yield [pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)]
-        first += len(rows)
+def _csv_rows(path: Path, encoding: str, separator: str, width: int) -> pa.Table:
+    """The rows below the header, all of them text. Raises ArrowInvalid for rows of other widths."""
+    texts = {f"f{place}": pa.string() for place in range(width)}
+    with pa.input_stream(str(path)) as file:
+        return pacsv.read_csv(
+            pa.transcoding_input_stream(file, encoding, "utf-8"),
+            # Only without threads do messages name the row.
+            pacsv.ReadOptions(
+                use_threads=False, block_size=BLOCK_BYTES, autogenerate_column_names=True
+            ),
+            pacsv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            pacsv.ConvertOptions(column_types=texts, strings_can_be_null=False),
+        ).slice(1)
 
 
 def load_json(path: Path) -> Any:

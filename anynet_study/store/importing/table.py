@@ -1,23 +1,55 @@
-"""A table of errors or accuracies as records of a store."""
+"""A table of errors or accuracies, long or wide, as records of a store."""
 
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
-from anynet_study.store.importing.cells import Cells, read_cells, repeated
-from anynet_study.store.importing.columns import ImportOptions, roles_of
-from anynet_study.store.importing.datasets import Known
+from anynet_study.store.importing.columns import ImportOptions, Quantity, Roles, roles_of
+from anynet_study.store.importing.described import Known, called_by_id, typed
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
-from anynet_study.store.importing.models import describe, recomputed, renamed
-from anynet_study.store.importing.scale import in_error_percent
-from anynet_study.store.importing.sheet import read_sheet
+from anynet_study.store.importing.sheet import Sheet, is_number, is_number_type, read_sheet
 from anynet_study.store.run_arrays import RunArrays
+
+#: Names of datasets that say what their values are.
+_SAYS = {
+    "accuracy": re.compile(r"(?<![a-z])acc(uracy|uracies)?(?![a-z])"),
+    "error": re.compile(r"(?<![a-z])err(or|ors)?(?![a-z])"),
+}
+#: Values of a dataset that have to be worse than guessing before they cannot be errors: this
+#: share, of this many.
+WORSE, FEWEST = 0.75, 8
+#: Medians of errors that are mostly higher than this are more likely accuracies.
+HIGH = 65.0
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The values of a table, and what they are of."""
+
+    path: Path
+    #: One row per value: the `model` and the `dataset` (both categorical, in the order of the
+    #: file), the `value`, the `row` of the file, and the columns of the run.
+    frame: pd.DataFrame
+    #: One row per model: `architecture`, what the table calls it, and what the table says of it.
+    models: pa.Table
+
+    def where(self, place: int) -> str:
+        """How a message names a cell."""
+        cell = self.frame.iloc[place]
+        return f"{self.path}: row {cell['row']}, {cell['model']} on {cell['dataset']}"
+
+    def only(self, kept: "pd.Series[bool]") -> "Cells":
+        """These cells alone; models and datasets that have none stay known."""
+        return replace(self, frame=self.frame[kept])
 
 
 def table_file(
@@ -31,60 +63,153 @@ def table_file(
     sheet = read_sheet(path, options.separator, options.encoding)
     roles = roles_of(path, list(sheet.columns), options)
     cells = read_cells(sheet, roles)
-    if "metric" in cells.run:
+    if "metric" in cells.frame:
         cells = _on_metric(cells, options.metric)
     _refuse_repeats(cells)
-    errors = in_error_percent(cells, roles.quantity, options, known)
-    described = describe(cells)
-    ids = recomputed(path, described)
-    columns: dict[str, Any] = {
-        "architecture": _coded([ids.get(name, name) for name in cells.models], cells.model),
-        "dataset": _coded(cells.datasets, cells.dataset),
+    frame, models = cells.frame, called_by_id(path, cells.models)
+    datasets = frame["dataset"].cat.categories.tolist()
+    metrics = [options.metric or known.get(name, {}).get("metric", "top1") for name in datasets]
+    columns = {
         "recipe": options.recipe,
-        "metric": _coded(_metrics(cells.datasets, options, known), cells.dataset),
+        "metric": _coded(metrics, frame["dataset"]),
         "journal": label,
-        **cells.run,
-        "error": errors,
+        **{name: _arrow(frame[name]) for name in frame.columns if name in roles.run},
+        "architecture": _coded(models["architecture"].to_pylist(), frame["model"]),
+        "dataset": _arrow(frame["dataset"]),
+        "error": in_error_percent(cells, roles.quantity, options, known),
     }
     records = named_records(columns, arrays)
     return ImportedFile(
         name=str(path),
         records=records,
         planned=np.ones(len(records), np.bool_),
-        architectures=renamed(described, ids),
-        datasets=pa.table({"dataset": pa.array(cells.datasets, pa.string())}),
-        journals=journal_row(label, len(cells), path),
+        architectures=models,
+        datasets=pa.table({"dataset": pa.array(datasets, pa.string())}),
+        journals=journal_row(label, len(records), path),
         provenance=entry(path, options.told()),
         recipes=records["recipe"].cast(pa.string()).unique().to_pylist(),
         assumed=roles.quantity is None and options.quantity is None,
     )
 
 
-def _metrics(datasets: list[str], options: ImportOptions, known: Known) -> list[str]:
-    """The metric of each dataset."""
-    return [options.metric or known.get(name, {}).get("metric", "top1") for name in datasets]
+def read_cells(sheet: Sheet, roles: Roles) -> Cells:
+    """The cells of a table that are not empty.
+
+    Raises UserError that names the row and column of a mistake.
+    """
+    if not len(sheet):
+        raise UserError(f"{sheet.path}: the table has no rows")
+    model = sheet.names(roles.model)
+    rows = pd.DataFrame({"model": model, "row": sheet.first_row + np.arange(len(sheet))})
+    for role, name in roles.run.items():
+        rows[role] = _run_column(sheet, role, name)
+    if roles.dataset is not None and roles.value is not None:
+        texts = roles.others
+        frame = rows.assign(dataset=sheet.names(roles.dataset), value=sheet.numbers(roles.value))
+    else:
+        texts = tuple(name for name in roles.others if _is_text(sheet.columns[name]))
+        datasets = [name for name in roles.others if name not in texts]
+        frame = _wide(sheet, rows, datasets)
+    about = (*roles.numbers, *roles.described, *texts)
+    cells = Cells(sheet.path, frame, _descriptions(sheet, about, roles.numbers, model))
+    return cells.only(frame["value"].notna())
+
+
+def _wide(sheet: Sheet, rows: pd.DataFrame, datasets: list[str]) -> pd.DataFrame:
+    """The rows once for each dataset, which is a column of the sheet."""
+    keys = [name for name in rows.columns if name != "row"]
+    if rows.duplicated(keys).any():
+        twins = rows[rows.duplicated(keys, keep=False)]
+        model = twins["model"].iloc[0]
+        first, second = twins["row"][twins["model"] == model].iloc[:2]
+        raise UserError(
+            f"{sheet.path}: {model} is there twice, in rows {first} and {second}; repetitions of a "
+            f"model need a column replicate"
+        )
+    if not datasets:
+        raise UserError(f"{sheet.path}: no column holds numbers, so there are no errors in it")
+    frame = pd.concat([rows.assign(value=sheet.numbers(name)) for name in datasets])
+    codes = np.repeat(np.arange(len(datasets)), len(rows))
+    frame["dataset"] = pd.Categorical.from_codes(codes, datasets)
+    return frame.reset_index(drop=True)
+
+
+def _is_text(column: pa.Array) -> bool:
+    """Whether it has cells and none is a number: then it describes the models."""
+    if is_number_type(column.type) or column.null_count == len(column):
+        return False
+    return not any(is_number(cell) for cell in column.drop_null())
+
+
+def _descriptions(
+    sheet: Sheet, columns: Collection[str], numbers: Collection[str], model: pd.Categorical
+) -> pa.Table:
+    """What columns say of the models. Raises UserError where two rows of a model disagree.
+
+    A column `architecture` that is not the model's becomes `given_architecture`.
+    """
+    names = model.categories.tolist()
+    found = {"architecture": pa.array(names, pa.string())}
+    for name in columns:
+        if name in numbers:
+            sheet.numbers(name)
+        known: dict[int, Any] = {}
+        cells = zip(model.codes.tolist(), sheet.columns[name].to_pylist(), strict=True)
+        for place, (code, cell) in enumerate(cells):
+            if cell is not None and cell == cell and known.setdefault(code, cell) != cell:
+                raise UserError(
+                    f"{sheet.path}: row {sheet.first_row + place}: column {name} says {cell!r} "
+                    f"of a model of which an earlier row says {known[code]!r}; a column that "
+                    f"does not describe the model is left out with --ignore {name!r}"
+                )
+        column = "given_architecture" if name == "architecture" else name
+        found[column] = typed([known.get(code) for code in range(len(names))])
+    return pa.table(found)
+
+
+def _run_column(sheet: Sheet, role: str, name: str) -> NDArray[Any] | pd.Categorical:
+    """The column `name`, which says something of the run."""
+    if role in ("seconds", "started"):
+        return sheet.numbers(name)
+    if role != "replicate":
+        return sheet.names(name, missing="")
+    numbers = np.nan_to_num(sheet.numbers(name))
+    bad = (numbers % 1 != 0) | (numbers < 0) | (numbers >= 2**31)
+    if bad.any():
+        row = sheet.first_row + int(bad.argmax())
+        raise UserError(f"{sheet.path}: row {row}, column {name}: legal: whole numbers from 0")
+    return numbers.astype(np.int32)
 
 
 def _refuse_repeats(cells: Cells) -> None:
-    run = [cells.run[name] for name in ("replicate", "recipe") if name in cells.run]
-    codes = [np.asarray(c.indices if pa.types.is_dictionary(c.type) else c) for c in run]
-    pair = repeated(*codes, cells.dataset, cells.model)
-    if pair is not None:
-        first, second = sorted(pair)
+    frame = cells.frame
+    keys = [name for name in ("model", "dataset", "replicate", "recipe") if name in frame]
+    again = frame.duplicated(keys)
+    if again.any():
+        second = frame[again].iloc[0]
+        first = int((frame[keys] == second[keys]).all(axis=1).to_numpy().argmax())
         raise UserError(
-            f"{cells.where(first)}: given again in row {cells.row[second]}; repetitions of a run "
-            f"need a column replicate"
+            f"{cells.where(first)}: given again in row {second['row']}; repetitions of a run need "
+            f"a column replicate"
         )
 
 
-def _coded(labels: list[str], codes: NDArray[np.int32]) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(labels, pa.string()))
+def _coded(labels: list[str], column: "pd.Series[Any]") -> pa.Array:
+    """A categorical column whose categories are called by these labels."""
+    codes = pa.array(column.cat.codes.to_numpy(np.int32))
+    return pa.DictionaryArray.from_arrays(codes, pa.array(labels, pa.string()))
+
+
+def _arrow(column: "pd.Series[Any]") -> pa.Array:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return _coded(column.cat.categories.tolist(), column)
+    return pa.array(column.to_numpy())
 
 
 def _on_metric(cells: Cells, wanted: str | None) -> Cells:
     """The cells of the metric that is wanted; UserError where that has to be said."""
-    names = cells.run["metric"].cast(pa.string())
-    there = sorted(set(names.to_pylist()))
+    names = cells.frame["metric"]
+    there = sorted(names.unique())
     legal = get_args(Metric)
     if wanted is None and len(there) > 1:
         raise UserError(
@@ -96,4 +221,99 @@ def _on_metric(cells: Cells, wanted: str | None) -> Cells:
             f"{cells.path}: no metric {wanted!r} to import; there: {', '.join(there)}; legal: "
             f"{', '.join(legal)} (a column of another meaning: --ignore metric)"
         )
-    return cells.take(np.flatnonzero(np.asarray(pc.equal(names, wanted))))
+    return cells.only(names == wanted)
+
+
+def in_error_percent(
+    cells: Cells, named: Quantity | None, options: ImportOptions, known: Known
+) -> NDArray[np.float64]:
+    """The values as errors in percent; `named` is what the column of the values says they are.
+
+    `known` is what was said of the datasets: errors should not be worse than guessing.
+
+    Errors are assumed where nothing is said, percent where every dataset has a value above 1.
+    Raises UserError, naming the option that settles it, where the values speak against that.
+    """
+    quantity = named or options.quantity or "error"
+    if options.unit is None:
+        _check_percent(cells)
+    top = 1.0 if options.unit == "fraction" else 100.0
+    values = cells.frame["value"]
+    outside = np.flatnonzero((values < 0) | (values > top))
+    if outside.size:
+        where = cells.where(outside[0])
+        # Of a wide table every column of numbers is taken for a dataset.
+        hint = "; a column that is no dataset is kept with --describe COLUMN or left out with "
+        hint = f"{hint}--ignore COLUMN" if named is None else ""
+        raise UserError(f"{where}: {values.iloc[outside[0]]:g} is outside 0 to {top:g}{hint}")
+    if named is None:
+        _check_names(cells, quantity, told=options.quantity is not None)
+    percent = values * (100.0 / top)
+    errors = 100.0 - percent if quantity == "accuracy" else percent
+    if named is None and options.quantity is None:
+        _check_errors(cells, errors, known)
+    return np.asarray(errors, np.float64)
+
+
+def _check_percent(cells: Cells) -> None:
+    """Raises UserError where some values look like fractions."""
+    by_dataset = cells.frame.groupby("dataset", observed=True)["value"]
+    largest = by_dataset.max()
+    small = largest[(largest > 0) & (largest <= 1)]
+    if len(small) and largest.max() <= 1:
+        raise UserError(
+            f"{cells.path}: no value exceeds 1 (the largest is {largest.max():g}), so these look "
+            f"like fractions; if they are percent: --percent; if fractions: --fraction"
+        )
+    if len(small):
+        raise UserError(
+            f"{cells.path}: {small.index[0]} has no value above {small.iloc[0]:g}, "
+            f"{largest.idxmax()} has up to {largest.max():g}: fractions and percent in one "
+            f"table? If all are percent: --percent; else import them as two files"
+        )
+    for _, values in by_dataset:
+        _check_one_unit(cells, values)
+
+
+def _check_one_unit(cells: Cells, values: "pd.Series[float]") -> None:
+    """Refuse a dataset in which 0.76 stands beside 71.2, with nothing in between."""
+    low, high = values[(values > 0) & (values <= 1)], values[values > 1]
+    if low.empty or high.empty or high.min() < 10:
+        return
+    alike = low[(100 * low > 0.8 * high.min()) & (100 * low < 1.2 * high.max())]
+    if len(alike):
+        where = cells.where(cells.frame.index.get_loc(alike.index[0]))
+        raise UserError(
+            f"{where}: {alike.iloc[0]:g} beside values from {high.min():g} to {high.max():g}: "
+            f"fractions and percent in one column? If all are percent: --percent"
+        )
+
+
+def _check_names(cells: Cells, quantity: Quantity, told: bool) -> None:
+    other = "error" if quantity == "accuracy" else "accuracy"
+    for name in cells.frame["dataset"].cat.categories:
+        says_other = _SAYS[other].search(name.casefold())
+        if says_other and not told and not _SAYS[quantity].search(name.casefold()):
+            raise UserError(
+                f"{cells.path}: the name of column {name!r} says {other}, but tables are read as "
+                f"errors; say --{other} (or --{quantity}, if they are)"
+            )
+
+
+def _check_errors(cells: Cells, errors: "pd.Series[float]", known: Known) -> None:
+    """Raises UserError where values that nothing says are errors are rather accuracies."""
+    by_dataset = errors.groupby(cells.frame["dataset"], observed=True)
+    for name, here in by_dataset:
+        count = known.get(str(name), {}).get("classes", np.nan)
+        if len(here) >= FEWEST and (here > 100.0 - 100.0 / count).mean() > WORSE:
+            raise UserError(
+                f"{cells.path}: most errors on {name} (median {here.median():.4g}) are worse "
+                f"than guessing among {count:g} classes; if these are accuracies: --accuracy; if "
+                f"they are errors: --error"
+            )
+    level = by_dataset.median().median()
+    if len(errors) >= FEWEST and level > HIGH:
+        raise UserError(
+            f"{cells.path}: half the datasets have a median above {level:.4g}: rather accuracies "
+            f"than errors; if so: --accuracy; if they are errors: --error"
+        )

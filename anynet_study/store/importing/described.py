@@ -1,0 +1,254 @@
+"""What is known of imported models and datasets, besides their errors."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anynet_study.design_space import Architecture
+from anynet_study.errors import UserError
+from anynet_study.metrics import Metric
+from anynet_study.store.importing.sheet import clean, read_sheet
+from anynet_study.store.records import ROLES
+
+#: The tuples of an Architecture, by the letter of their columns.
+LETTERS = {
+    "d": "depths",
+    "w": "widths",
+    "b": "bottleneck_ratios",
+    "g": "group_widths",
+    "s": "strides",
+}
+_HEXADECIMAL = frozenset("0123456789abcdef")
+#: /datasets, as `stages.dataset_table` has it.
+COLUMNS = pa.schema(
+    [
+        ("dataset", pa.string()),
+        ("base", pa.string()),
+        ("role", pa.string()),
+        ("classes", pa.int32()),
+        ("train_images", pa.int32()),
+        ("test_images", pa.int32()),
+        ("metric", pa.string()),
+        ("chance", pa.float64()),
+        ("epochs", pa.int32()),
+        ("content_hash", pa.string()),
+        ("variant", pa.string()),
+        ("class_names", pa.string()),
+    ]
+)
+COUNTS = ("classes", "train_images", "test_images", "epochs")
+
+#: By dataset: what is known of it, by column.
+Known = dict[str, dict[str, Any]]
+
+
+def read_sidecar(path: Path) -> Known:
+    """What a table of datasets says: `dataset` and any other of COLUMNS. Raises UserError."""
+    sheet = read_sheet(path)
+    for name in sheet.columns:
+        if name not in COLUMNS.names:
+            raise UserError(f"{path}: column {name!r}; legal: {', '.join(COLUMNS.names)}")
+    if "dataset" not in sheet.columns:
+        raise UserError(f"{path}: has no column dataset")
+    columns: dict[str, list[Any]] = {}
+    for field in COLUMNS:
+        if field.name not in sheet.columns:
+            continue
+        column = sheet.columns[field.name]
+        if not pa.types.is_string(field.type):
+            column = pa.array(sheet.numbers(field.name), from_pandas=True)
+        columns[field.name] = column.to_pylist()
+    known: Known = {}
+    for place, values in enumerate(zip(*columns.values(), strict=True)):
+        row = dict(zip(columns, values, strict=True))
+        where = f"{path}: row {sheet.first_row + place}"
+        _check_row(where, row)
+        if row["dataset"] in known:
+            raise UserError(f"{where}: dataset {row['dataset']} is there already")
+        known[row.pop("dataset")] = {
+            name: value for name, value in row.items() if value is not None
+        }
+    return known
+
+
+def _check_row(where: str, row: Mapping[str, Any]) -> None:
+    if row["dataset"] is None:
+        raise UserError(f"{where} has nothing in column dataset")
+    for name, legal in (("role", ROLES), ("metric", get_args(Metric))):
+        if row.get(name) is not None and row[name] not in legal:
+            raise UserError(f"{where}: {name} {row[name]!r}; legal: {', '.join(legal)}")
+    for name in COUNTS:
+        value = row.get(name)
+        if value is not None and (value % 1 or not 1 <= value < 2**31):
+            raise UserError(f"{where}: {name} {value:g} is not a count of at least 1")
+    if row.get("chance") is not None and not 0 <= row["chance"] <= 100:
+        raise UserError(f"{where}: chance {row['chance']:g} is outside 0 to 100 percent")
+
+
+def with_roles(
+    known: Known, source: str, family: Mapping[str, int], targets: Mapping[str, int]
+) -> Known:
+    """Add the roles that the options --source, --family and --targets give."""
+    known = {name: dict(row) for name, row in known.items()}
+    for counts, role in ((family, "family"), (targets, "target")):
+        for name, classes in counts.items():
+            said = "source" if name == source else role
+            known.setdefault(name, {}).update(role=said, classes=classes)
+    return known
+
+
+def dataset_table(known: Known, tables: Sequence[pa.Table], metrics: Mapping[str, str]) -> pa.Table:
+    """/datasets of the datasets of several files, in the order they came.
+
+    `known` goes before what a file that is a store says; `metrics` are those of the runs. Raises
+    UserError for datasets that are in no file, and for roles that do not fit each other.
+    """
+    rows: Known = {}
+    for table in tables:
+        for row in table.to_pylist():
+            said = {name: value for name, value in row.items() if value not in (None, "")}
+            rows[row["dataset"]] = {**said, **rows.get(row["dataset"], {})}
+    for name, said in known.items():
+        if name not in rows:
+            there = list(rows)[:12]
+            more = ", ..." if len(rows) > len(there) else ""
+            raise UserError(f"dataset {name}: not in the files; there: {', '.join(there)}{more}")
+        rows[name].update(said)
+    for name, row in rows.items():
+        metric = metrics.get(name) or row.get("metric") or "top1"
+        rows[name] = {"role": "extra", **row, "dataset": name, "metric": metric}
+    _check_roles(rows)
+    texts = {field.name: "" for field in COLUMNS if pa.types.is_string(field.type)}
+    return pa.Table.from_pylist([{**texts, **row} for row in rows.values()], COLUMNS)
+
+
+def _check_roles(rows: Known) -> None:
+    sources = [name for name, row in rows.items() if row["role"] == "source"]
+    if len(sources) > 1:
+        raise UserError(f"datasets {' and '.join(sources[:2])} both have the role source")
+    for name, row in rows.items():
+        if row["role"] != "extra" and row.get("classes") is None:
+            raise UserError(f"dataset {name}: role {row['role']}, but its classes are not said")
+        if row["role"] in ("family", "target") and not sources:
+            raise UserError(f"dataset {name}: role {row['role']}, but no dataset is the source")
+
+
+def called_by_id(path: Path, models: pa.Table) -> pa.Table:
+    """Call models by their ids where they are described as networks of ours to the last.
+
+    A name that is given up goes to the column `name`, if no column has that name. Raises UserError
+    where that network cannot be built, where two are the same one, and where the name is an id,
+    but of another network.
+    """
+    if not {"d1", "w1", "b1", "g1", "s1", "stem", "stem_width"} <= set(models.column_names):
+        return models
+    names: dict[str, str] = {}
+    now, given_up = [], []
+    for row in models.to_pylist():
+        name, network = row["architecture"], _network(path, row)
+        called = name if network is None else network.id
+        if called != name and _is_id(name):
+            raise UserError(
+                f"{path}: {name} is described as a network whose id is {called}: one of them was "
+                f"altered"
+            )
+        if network is not None and (twin := names.setdefault(called, name)) != name:
+            raise UserError(f"{path}: {twin} and {name} are described as one and the same network")
+        now.append(called)
+        given_up.append(name if called != name else None)
+    if not any(given_up):
+        return models
+    models = models.set_column(0, "architecture", pa.array(now, pa.string()))
+    if "name" in models.column_names:
+        return models
+    return models.add_column(1, "name", pa.array(given_up, pa.string()))
+
+
+def merged_models(tables: Sequence[tuple[str, pa.Table]]) -> pa.Table:
+    """The models of several files (their names and tables), each once, in the order they came.
+
+    Raises UserError where two files say different things of one model.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    kinds: dict[str, list[pa.DataType]] = {}
+    for file, table in tables:
+        for field in table.schema:
+            kinds.setdefault(field.name, []).append(field.type)
+        for row in table.to_pylist():
+            known = rows.setdefault(row["architecture"], {})
+            for column, value in row.items():
+                if value is not None and known.setdefault(column, value) != value:
+                    raise UserError(
+                        f"{file}: column {column} says {value!r} of {row['architecture']}, an "
+                        f"earlier file {known[column]!r}"
+                    )
+    columns = {
+        name: _as_one_type([row.get(name) for row in rows.values()], types)
+        for name, types in kinds.items()
+    }
+    return pa.table(columns)
+
+
+def typed(values: list[Any]) -> pa.Array:
+    """Whole numbers, numbers or text: the first that all values are."""
+    texts = clean(pa.array([None if v is None else str(v) for v in values], pa.string()))
+    for kind in (pa.int64(), pa.float64()):
+        try:
+            return _narrow(pc.cast(texts, kind))
+        except pa.ArrowInvalid:
+            continue
+    return texts
+
+
+def _narrow(numbers: pa.Array) -> pa.Array:
+    """Whole numbers that are written as floats are whole."""
+    if pa.types.is_floating(numbers.type):
+        whole = pc.all(pc.equal(numbers, pc.trunc(numbers))).as_py()
+        small = pc.all(pc.less(pc.abs(numbers), 2.0**53)).as_py()
+        return pc.cast(numbers, pa.int64()) if whole and small else numbers
+    return numbers
+
+
+def _as_one_type(values: list[Any], types: list[pa.DataType]) -> pa.Array:
+    if all(kind == types[0] for kind in types):
+        return pa.array(values, types[0])
+    if any(pa.types.is_string(kind) for kind in types):
+        return pa.array([None if value is None else str(value) for value in values], pa.string())
+    return pa.array(values, pa.float64())
+
+
+def _is_id(name: str) -> bool:
+    return len(name) == 16 and set(name) <= _HEXADECIMAL
+
+
+def _network(path: Path, row: Mapping[str, Any]) -> Architecture | None:
+    """The network that a row describes; None where something is missing."""
+    fields: dict[str, Any] = {}
+    for letter, name in LETTERS.items():
+        stages = [row.get(f"{letter}{stage}") for stage in range(1, _stages(row) + 1)]
+        if None in stages or not stages:
+            return None
+        fields[name] = tuple(stages)
+    optional = {"block": "bottleneck", "se_ratio": 0.0}
+    for name in ("stem", "stem_width", *optional):
+        value = row.get(name)
+        fields[name] = optional.get(name) if value is None else value
+    if None in fields.values():
+        return None
+    try:
+        return Architecture(**fields)
+    except UserError as error:
+        raise UserError(f"{path}: {row['architecture']} cannot be built: {error}") from None
+
+
+def _stages(row: Mapping[str, Any]) -> int:
+    """Up to the last stage of which anything is said."""
+    said = [
+        int(name[1:])
+        for name, value in row.items()
+        if value is not None and name[0] in LETTERS and name[1:].isdigit()
+    ]
+    return max(said, default=0)
