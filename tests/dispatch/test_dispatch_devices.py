@@ -1,9 +1,11 @@
-"""GPUs of this machine, as the driver and the environment tell them; and which a worker gets."""
+"""GPUs of this machine, as the driver and the environment tell them; and workers on them."""
 
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tiny_study import TINY
@@ -112,3 +114,13 @@ def test_each_worker_gets_a_gpu_whatever_its_name(
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # as submitit leaves it
         work()
     assert seen == ["GPU-8c9f", "MIG-12ab"]
+
+
+def test_the_end_of_a_worker_is_not_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "LOOK_SECONDS", 1e9)
+    looks = iter([False, False, True])
+    workers = [SimpleNamespace(job=SimpleNamespace(done=lambda: next(looks)))]
+    began = time.monotonic()
+    local._wait(workers)  # type: ignore[arg-type]
+    assert time.monotonic() - began < 60
+    assert next(looks, None) is None

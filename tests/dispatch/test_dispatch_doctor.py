@@ -106,10 +106,17 @@ def test_a_site_that_says_little(site: Path) -> None:
     told = found(site)
     assert told["Slurm"].found == "22.05.8"
     assert told["preemption"].found == "off"
+    assert all(isinstance(probe({}), ProbeResult) for probe in PROBES)
     assert told["MaxArraySize"].found == told["JobRequeue"].found == "not told"
     assert told["partitions"].found == "not told: no such service"
     assert told["sacct"].found == "off (no such service)"
     assert "submit limits" in told
+
+
+def test_requeueing_preemption_is_fine(site: Path) -> None:
+    says("scontrol", "PreemptMode = REQUEUE\nPreemptType = preempt/partition_prio")
+    told = found(site)["preemption"]
+    assert (told.found, told.level) == ("REQUEUE (partition_prio)", "ok")
 
 
 def test_without_slurm_the_rest_is_probed(site: Path) -> None:
@@ -196,17 +203,6 @@ def test_the_mount_that_was_made_last_counts(tmp_path: Path) -> None:
     assert mount_of(Path("/home/a b/study"), mounts) == ("lustre", Path("/home/a b"))
     assert mount_of(Path("/home/else"), mounts) == ("nfs4", Path("/home"))
     assert mount_of(Path("/homeless"), mounts) == ("ext4", Path("/"))
-
-
-@pytest.mark.parametrize("setting", ["PreemptMode = REQUEUE\nPreemptType = preempt/partition_prio"])
-def test_requeueing_preemption_is_fine(site: Path, setting: str) -> None:
-    says("scontrol", setting)
-    told = found(site)["preemption"]
-    assert (told.found, told.level) == ("REQUEUE (partition_prio)", "ok")
-
-
-def test_no_probe_of_slurm_minds_an_empty_configuration() -> None:
-    assert all(isinstance(probe({}), ProbeResult) for probe in PROBES)
 
 
 def test_a_command_that_is_slow_or_missing_is_an_answer(

@@ -18,12 +18,17 @@ from anynet_study.dispatch.dry_run import (
     sweep_cost,
 )
 from anynet_study.dispatch.launch import OpenStudy, open_sweep
-from anynet_study.dispatch.pack import pack_by_length
 from anynet_study.dispatch.plan import Plan
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 
 HOUR = 3600.0
+
+
+@pytest.fixture(autouse=True)
+def _no_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster on this machine would have limits of its own."""
+    monkeypatch.setenv("PATH", "")
 
 
 def tiny(**launch: object) -> Sweep:
@@ -109,21 +114,6 @@ def opened(folder: Path, text: str) -> OpenStudy:
 @pytest.fixture
 def tested(tmp_path: Path, type_: Type) -> OpenStudy:
     return opened(tmp_path, TINY + EVALUATIONS)
-
-
-@pytest.fixture
-def plain(tmp_path: Path, type_: Type) -> OpenStudy:
-    return opened(tmp_path, TINY)
-
-
-def test_jobs_are_packed_and_forecast_with_evaluations(tested: OpenStudy, plain: OpenStudy) -> None:
-    seconds = sum(run.seconds for run in plain.plan)
-    jobs = [len(list(pack_by_length(it.plan, seconds / 3))) for it in (tested, plain)]
-    assert jobs[0] > jobs[1]
-    content = tested.sweep.model_dump() | {"launch": {"cluster": "slurm", "job_minutes": 1}}
-    sweep = Sweep.model_validate(content)
-    told = [forecast(it.folder, sweep, it.plan).hours for it in (tested, plain)]
-    assert told[0] > told[1]
 
 
 def test_the_dry_run_prices_evaluations_as_the_plan_does(tested: OpenStudy, type_: Type) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -162,17 +161,6 @@ def test_sacct_knows_of_some_why_they_were_killed(tiny: OpenStudy) -> None:
     command("sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1")
     both = {run: Retry(0, 1), tiny.plan[2].run_id: Retry(0, 1)}
     assert dict(attempts(tiny).retries) == both
-
-
-def test_a_run_that_is_saved_in_each_job_never_fails_by_time(tiny: OpenStudy) -> None:
-    submitted(tiny, slice(0, 2), slice(0, 2))
-    for job in ("7_0", "7_1"):
-        run = killed_at(tiny, job, 1, LIMIT)
-    tiny.folder.checkpoints.mkdir()
-    later = time.time() + 5
-    (tiny.folder.checkpoints / f"{run}.pt").touch()
-    os.utime(tiny.folder.checkpoints / f"{run}.pt", (later, later))
-    assert dict(attempts(tiny).recorded.runs) == {}
 
 
 @pytest.mark.parametrize(

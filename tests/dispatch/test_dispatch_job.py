@@ -3,8 +3,6 @@
 import os
 import pickle
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,14 +97,6 @@ def test_a_large_array_s_file_is_small(tmp_path: Path) -> None:
     assert JobArray.read(tmp_path / "array.pkl") == array
     one = pickle.loads(pickle.dumps(array.submission(7)))
     assert one.function.run_ids == tuple(ids[7].split())
-
-
-def test_it_is_a_module_to_run(tmp_path: Path) -> None:
-    module = [sys.executable, "-m", "anynet_study.dispatch.job", tmp_path, "token"]
-    environment = {**os.environ, "SUBMITIT_EXECUTOR": "slurm", "SLURM_JOB_ID": "13"}
-    done = subprocess.run(module, env=environment, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "token.pkl" in done.stderr
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from anynet_study.dispatch.slurm.sbatch import (
     QueueFullError,
     RefusedError,
     sbatch,
-    submission_environment,
 )
 from anynet_study.dispatch.slurm.site import Site
 
@@ -78,24 +77,6 @@ def test_it_does_not_wait_for_a_full_queue(folder: Path) -> None:
     with pytest.raises(QueueFullError):
         sbatch(folder / "script.sh", ())
     assert time.monotonic() - began < 30
-
-
-def test_what_a_job_s_shell_holds_is_left_out() -> None:
-    inherited = {
-        "SLURM_JOB_ID": "1",
-        "SLURM_CPU_BIND": "quiet,mask_cpu:0x1",
-        "SLURM_MEM_PER_NODE": "100",
-        "SLURMD_NODENAME": "n1",
-        "SRUN_CPUS_PER_TASK": "1",
-        "SBATCH_CPU_BIND": "none",
-        "SBATCH_TIMELIMIT": "5",
-        "CUDA_VISIBLE_DEVICES": "3",
-        "SUBMITIT_EXECUTOR": "slurm",
-    }
-    kept = {"SLURM_CONF": "/etc/slurm.conf", "PATH": "/bin", "SBATCH_QOS": "long"}
-    clean = submission_environment({**inherited, **kept, "GLIBC_TUNABLES": "a=1"}, ["time"])
-    assert clean == {**kept, "GLIBC_TUNABLES": "a=1"}
-    assert "SBATCH_QOS" not in submission_environment(kept, ["qos"])
 
 
 def program(path: Path, *lines: str) -> None:

@@ -1,7 +1,6 @@
 """How far a study is, and when it will be done: against records and jobs written by hand."""
 
 import json
-import os
 import re
 import time
 from collections.abc import Iterable, Sequence
@@ -12,12 +11,12 @@ import pytest
 from fake_slurm import slurm_job
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted_study import PACKED
+from scripted_study import begun, command
 from test_dispatch_recorded import row
-from tiny_study import TINY, Type, typing_in
+from tiny_study import Type, typing_in
 
 from anynet_study.dispatch import ledger
-from anynet_study.dispatch.launch import OpenStudy, open_sweep
+from anynet_study.dispatch.launch import OpenStudy
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.recorded import JournalReader
 from anynet_study.dispatch.status import Jobs, Left, Status, eta, study_status
@@ -28,14 +27,7 @@ NOW = 10_000.0
 
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStudy:
-    """A study of 4 architectures on 3 datasets that has begun."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "data").symlink_to(PACKED)
-    monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
-    (tmp_path / "tiny.yaml").write_text(TINY)
-    prepared = open_sweep(tmp_path / "tiny.yaml", [])
-    prepared.folder.begin(prepared.sweep, prepared.population)
-    return prepared
+    return begun(tmp_path, monkeypatch)
 
 
 def journal(tiny: OpenStudy, runs: Iterable[int], status: str = "completed", **more: Any) -> None:
@@ -106,27 +98,15 @@ def test_cost_is_by_device(tiny: OpenStudy) -> None:
 
 @pytest.fixture
 def type_(tiny: OpenStudy, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Type:
-    monkeypatch.setenv("COLUMNS", "80")
     return typing_in(Path.cwd(), monkeypatch, capsys)
 
 
-def squeue(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """A squeue that does this, before others on PATH."""
-    folder = Path.cwd() / "bin"
-    folder.mkdir(exist_ok=True)
-    (folder / "squeue").write_text(f"#!/bin/sh\n{script}\n")
-    (folder / "squeue").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-
-
-def test_status_shows_all_within_80_columns(
-    tiny: OpenStudy, type_: Type, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_status_shows_all_within_80_columns(tiny: OpenStudy, type_: Type) -> None:
     journal(tiny, [0, 1], seconds=1800.0, started=time.time() - 2000)
     journal(tiny, [2], "failed", failure_kind="oom", started=time.time() - 1000)
     ids = [[run.run_id for run in tiny.plan[a:b]] for a, b in ((3, 6), (6, 9))]
     ledger.append(tiny.folder.jobs, [slurm_job(f"{n}", runs) for n, runs in enumerate(ids)])
-    squeue(monkeypatch, "echo '1|PENDING|N/A||Priority|'")
+    command("squeue", "echo '1|PENDING|N/A||Priority|'")
     told = type_("status", "tiny")
     assert told.code == 0
     lines = told.out.splitlines()
@@ -141,22 +121,18 @@ def test_status_shows_all_within_80_columns(
 
 
 @pytest.mark.parametrize("reason", ["JobHeldUser", "launch failed requeued held"])
-def test_jobs_that_nobody_will_start_are_named(
-    tiny: OpenStudy, type_: Type, monkeypatch: pytest.MonkeyPatch, reason: str
-) -> None:
+def test_jobs_that_nobody_will_start_are_named(tiny: OpenStudy, type_: Type, reason: str) -> None:
     runs = [run.run_id for run in tiny.plan]
     ledger.append(tiny.folder.jobs, [slurm_job(f"{n}", [runs[n]]) for n in range(2)])
-    squeue(monkeypatch, f"echo '0|PENDING|N/A||Priority|'; echo '1|PENDING|N/A||{reason}|'")
+    command("squeue", f"echo '0|PENDING|N/A||Priority|'; echo '1|PENDING|N/A||{reason}|'")
     lines = type_("status", "tiny").out.splitlines()
     assert "held by Slurm: 1 job; to let them go on: scontrol release 1" in lines
 
 
-def test_a_silent_squeue_hides_nothing_else(
-    tiny: OpenStudy, type_: Type, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_squeue_hides_nothing_else(tiny: OpenStudy, type_: Type) -> None:
     journal(tiny, [0, 1])
     ledger.append(tiny.folder.jobs, [slurm_job("1", [tiny.plan[3].run_id])])
-    squeue(monkeypatch, "echo slurmctld is away >&2; exit 1")
+    command("squeue", "echo slurmctld is away >&2; exit 1")
     told = type_("status", "tiny", "--json")
     assert told.code == 0
     now = json.loads(told.out)
@@ -165,11 +141,9 @@ def test_a_silent_squeue_hides_nothing_else(
     assert "slurmctld is away" in " ".join(type_("status", "tiny").out.split())
 
 
-def test_watching_ends_when_no_job_is_left(
-    tiny: OpenStudy, type_: Type, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_watching_ends_when_no_job_is_left(tiny: OpenStudy, type_: Type) -> None:
     ledger.append(tiny.folder.jobs, [slurm_job("1", [tiny.plan[3].run_id])])
-    squeue(monkeypatch, "test -e ran || { touch ran; echo '1|RUNNING|100|n1|None|'; }")
+    command("squeue", "test -e ran || { touch ran; echo '1|RUNNING|100|n1|None|'; }")
     looks = [
         json.loads(line)
         for line in type_("status", "tiny", "--watch", "--every", 1, "--json").out.splitlines()
@@ -204,11 +178,6 @@ def seconds(jobs: Sequence[LiveJob], left: dict[str, float], now: float = 0.0) -
     found = eta(jobs, of(left), {}, now)
     assert found is not None
     return found.seconds
-
-
-def test_running_jobs_alone_end_with_the_longest() -> None:
-    left = {"a": 10.0, "b": 20.0, "c": 50.0}
-    assert seconds([queued(1, "ab", 0.0), queued(2, "c", 0.0)], left) == 50.0
 
 
 def test_the_run_under_way_has_been_at_it_since_the_last_ended() -> None:

@@ -131,21 +131,14 @@ def test_a_full_queue_takes_nothing_and_that_is_no_failure(slurm: FakeSlurm, lau
     assert launch()["jobs_left"] == RUNS
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("Batch job submission failed: Job violates accounting/QOS policy (...)", "QOS policy"),
-        ("invalid partition specified: fast", "invalid partition specified: fast"),
-    ],
-)
+@pytest.mark.parametrize("words", ["Job violates accounting/QOS policy (...)", "no partition fast"])
 def test_other_refusals_are_failures_in_one_line(
-    slurm: FakeSlurm, typed: Type, study: StudyFolder, words: str, said: str
+    slurm: FakeSlurm, typed: Type, study: StudyFolder, words: str
 ):
     slurm.set(max_submit=0, refusal=f"sbatch: error: {words}\n")
     told = typed("launch", "tiny.yaml", *SHORT)
     assert told.code == 1
-    assert told.err.splitlines()[-1].startswith("failed: sbatch: ")
-    assert said in told.err
+    assert told.err.splitlines()[-1] == f"failed: sbatch: {words}"
     assert list(submissions(study.jobs)) == []
     assert list(study.logs.iterdir()) == []
 
@@ -226,14 +219,18 @@ def test_litter_is_removed_once_no_job_is_alive(
 def test_a_shell_inside_a_job_passes_nothing_on(
     slurm: FakeSlurm, launch: Launch, monkeypatch: pytest.MonkeyPatch
 ):
-    for name in ("SLURM_CPU_BIND", "SLURM_JOB_ID", "SBATCH_MEM_BIND", "SBATCH_TIMELIMIT"):
+    of_its_job = ["SLURM_CPU_BIND", "SLURM_JOB_ID", "SLURM_MEM_PER_NODE", "SLURMD_NODENAME"]
+    of_its_job += ["SRUN_CPUS_PER_TASK", "SBATCH_CPU_BIND", "SBATCH_MEM_BIND", "SBATCH_TIMELIMIT"]
+    of_its_job += ["CUDA_VISIBLE_DEVICES", "SUBMITIT_EXECUTOR"]
+    for name in of_its_job:
         monkeypatch.setenv(name, "7")
     monkeypatch.setenv("SLURM_CONF", "/etc/slurm.conf")
     monkeypatch.setenv("SBATCH_ACCOUNT", "physics")
     monkeypatch.setenv("SBATCH_PARTITION", "short")
     launch("launch.slurm.partition=main")
     theirs = slurm.environment(1)
-    kept = {name: theirs[name] for name in theirs if name.startswith(("SLURM", "SBATCH"))}
+    ours = ("SLURM", "SBATCH", *of_its_job)
+    kept = {name: theirs[name] for name in theirs if name.startswith(ours)}
     assert kept == {"SLURM_CONF": "/etc/slurm.conf", "SBATCH_ACCOUNT": "physics"}
 
 

@@ -1,5 +1,6 @@
 """A worker's list: what others have done by now is left out, and what was short comes last."""
 
+import signal
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -68,6 +69,18 @@ def test_what_another_worker_has_recorded_meanwhile_is_not_done_again(place: Pla
     assert place.work([first, second, third, fourth]) == 4
     assert [run_id for run_id, _ in place.done] == [first, fourth]
     assert set(Recorded.read(place.study.journals).runs) == {first, second, third, fourth}
+
+
+def test_a_worker_that_is_told_to_leave_saves_its_run(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    interruption, two = Interruption(), place.ids[:2]
+    with interruption.listening():
+        signal.raise_signal(signal.SIGTERM)
+        assert worker.train_runs(place.study, place.prepared.sweep, two, {}, interruption) == 2
+    assert capsys.readouterr().out.endswith(f"{two[0]}: saved on {signal.SIGTERM!r}\n")
+    assert [path.stem for path in place.study.checkpoints.iterdir()] == two[:1]
+    assert not place.study.journals.exists()  # no row of a run that has not ended
 
 
 def test_a_look_is_left_out_where_it_would_take_long(

@@ -1,6 +1,5 @@
 """A worker's work: pretraining, further evaluations, what is kept, what is done again."""
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -158,7 +157,7 @@ def test_an_evaluation_added_later_needs_the_weights(
     assert losses[0] == losses[1]
 
 
-@pytest.mark.parametrize("steps", [1, 3, 12])
+@pytest.mark.parametrize("steps", [1, 12])
 def test_told_to_stop_it_saves_and_goes_on_as_if_nothing_was(place: Place, steps: int) -> None:
     with pytest.raises(InterruptedRunError):
         place.work(steps)
@@ -256,4 +255,3 @@ def test_recorded_says_what_is_left(place: Place) -> None:
     assert failed.todo(plan, {runs[0]: Retry(0)}).ids() == []  # it failed once more since
     diverged = Recorded(dict.fromkeys(ids, "diverged"), frozenset())
     assert diverged.todo(plan).ids() == []
-    assert dataclasses.replace(given, recorded=diverged).recorded is diverged

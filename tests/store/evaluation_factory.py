@@ -1,4 +1,4 @@
-"""Evaluations of the runs of `store_factory`."""
+"""Evaluations of the runs of `store_factory`, and a study with some."""
 
 from collections.abc import Iterable
 from hashlib import sha256
@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from store_factory import IMAGES, record
+from store_factory import IMAGES, gather, record, write_journal
 
 from anynet_study.store import EvaluationRecord, EvaluationWriter
-
-EVALUATIONS = ("blur", "shifted")
 
 
 def evaluation(number: int = 0, name: str = "blur", **changes: Any) -> EvaluationRecord:
@@ -43,3 +41,29 @@ def write_evaluations(path: Path, records: Iterable[EvaluationRecord]) -> Path:
         for one in records:
             journal.append(one)
     return path
+
+
+#: Every architecture twice on digits, but the last; once on the others.
+RUNS = [record(n) for n in (0, 3, 6, 9, 12, 1, 2)]
+NONE = np.empty(0, np.uint16)
+#: Both of the runs on digits, but one; of another dataset one, without predictions.
+EVALUATIONS = [
+    *(evaluation(n, "shifted", error=50.0 + n) for n in (0, 3, 6, 9)),
+    *(evaluation(n, "blur") for n in (0, 3, 6, 9, 12)),
+    evaluation(1, "blur", predictions=NONE),
+]
+COLUMNS = [
+    *("run_id", "architecture", "dataset", "recipe", "replicate", "evaluation", "evaluation_id"),
+    *("images", "loss", "top1", "top5", "error", "seconds"),
+]
+
+
+def make_evaluated(folder: Path) -> Path:
+    """Journals of these runs and evaluations in `folder`, collected to its `results.h5`."""
+    write_journal(folder / "journals" / "a.arrow", RUNS)
+    for number in range(2):
+        write_evaluations(
+            folder / "journals" / f"{number}.evaluations.arrow", EVALUATIONS[number::2]
+        )
+    gather(folder)
+    return folder

@@ -117,6 +117,13 @@ def make_store(
     return out, report
 
 
+def gather(folder: Path, out: str = "results.h5", **options: Any) -> CollectReport:
+    """Collect the journals in `folder` once more; `options`: of `collect`."""
+    planned = options.pop("planned", None)
+    place = folder / out
+    return collect(folder / "journals", place, population(), datasets(), planned, {}, **options)
+
+
 @contextmanager
 def as_ordinary_user() -> Iterator[None]:
     """Root may do everything: give up that right for a while (paths: relative to the folder)."""

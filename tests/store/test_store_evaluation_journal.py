@@ -3,7 +3,6 @@
 import gzip
 import math
 import os
-import random
 from pathlib import Path
 
 import numpy as np
@@ -58,40 +57,6 @@ def test_the_table_of_records_says_what_the_records_say(journal: Path) -> None:
         np.testing.assert_equal(table[name].to_pylist(), [getattr(one, name) for one in FOUR])
     assert table["predicted"].to_pylist() == [11, 0, 4, 6]
     assert table["architecture"].null_count == len(FOUR)
-
-
-@pytest.mark.slow
-def test_every_prefix_yields_the_whole_records_in_it(journal: Path) -> None:
-    header = len(EVALUATION.schema.serialize())
-    sizes = [len(encode(EVALUATION.to_batch(one), EVALUATION.version)) for one in FOUR]
-    ends, expected = np.cumsum([header, *sizes]), content(FOUR)
-    for size in [*range(journal.stat().st_size, 0, -37), *ends.tolist()[::-1]]:
-        whole = int((ends[1:] <= size).sum())
-        with journal.open("r+b") as file:
-            data = file.read()
-            file.truncate(size)
-            read = read_evaluations(journal)
-            file.seek(0)
-            file.write(data)
-        assert content(read.records) == expected[:whole]
-        assert (read.problem is None) == (size in ends or size > ends[-1] + 7) or size > ends[-1]
-
-
-@pytest.mark.slow
-def test_of_a_damaged_journal_whole_evaluations_are_read_and_no_other(journal: Path) -> None:
-    data, expected = journal.read_bytes(), set(content(FOUR))
-    moments = random.Random(0)
-    for _ in range(150):
-        changed = bytearray(data)
-        place, length = moments.randrange(len(data)), int(2 ** moments.uniform(0, 9))
-        changed[place : place + length] = moments.choice([b"", moments.randbytes(length)])
-        journal.write_bytes(changed)
-        read = read_evaluations(journal)
-        assert set(content(read.records)) <= expected
-        lost = len(read.records) < len(FOUR)
-        assert not lost or read.problem is not None or place + length >= len(data)
-        found = {(one.run_id, one.evaluation_id) for one in read.records}
-        assert finished_evaluations(journal.parent) == found
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
-from evaluation_study import COLUMNS, EVALUATIONS, RUNS, make_evaluated
+from evaluation_factory import COLUMNS, EVALUATIONS, RUNS, make_evaluated
 from store_factory import (
     ARCHITECTURES,
 )

@@ -1,23 +1,29 @@
-"""Evaluations are collected: whatever happens to journals, the store is what they say."""
+"""Evaluations are collected: whatever happens to journals, the store is what they say.
+
+And evaluations of several stores, read as one and imported into one.
+"""
 
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-import h5py
+import pandas as pd
 import pytest
-from evaluation_factory import evaluation, write_evaluations
-from evaluation_study import COLUMNS, EVALUATIONS, NONE, RUNS, gather, make_evaluated
-from store_factory import (
-    record,
-    write_journal,
+from evaluation_factory import (
+    COLUMNS,
+    EVALUATIONS,
+    NONE,
+    RUNS,
+    evaluation,
+    make_evaluated,
+    write_evaluations,
 )
+from store_factory import failed, gather, make_store, record, write_journal
 
 from anynet_study.errors import UserError
-from anynet_study.store import (
-    ResultStore,
-    stores_equal,
-)
+from anynet_study.store import ResultStore, ResultStores, run_sql, stores_equal
+from anynet_study.store.importing import Files, ImportOptions, import_results
+from anynet_study.store.integrity import verify
 
 
 @pytest.fixture(scope="module")
@@ -86,22 +92,6 @@ def test_the_sweep_says_which_are_asked_for_and_what_they_are_called(folder: Pat
     assert store.evaluations().query("planned")["run_id"].unique().tolist() == [RUNS[0].run_id]
 
 
-@pytest.mark.parametrize(
-    "path", ["evaluations/top1", "evaluations/predictions/digits/blur/classes"]
-)
-@pytest.mark.slow
-def test_a_damaged_store_is_built_anew_from_the_journals(folder: Path, path: str) -> None:
-    out = folder / "results.h5"
-    with h5py.File(out) as file:
-        chunk = file[path].id.get_chunk_info(0)
-    data = bytearray(out.read_bytes())
-    data[chunk.byte_offset + chunk.size // 2] ^= 1
-    out.write_bytes(data)
-    with pytest.raises(UserError, match="damaged"):
-        stores_equal(out, out)
-    assert gather(folder).evaluations == len(EVALUATIONS)
-
-
 def test_one_changed_value_is_a_difference(folder: Path) -> None:
     (folder / "journals" / "1.evaluations.arrow").unlink()
     changed = [evaluation(9, "shifted", top1=1.0), evaluation(9, loss=1.0, predictions=NONE)]
@@ -114,3 +104,57 @@ def test_one_changed_value_is_a_difference(folder: Path) -> None:
     assert f"{evaluation(9).run_id} {evaluation(9, 'shifted').evaluation_id}: top1 " in text
     for name in ("loss", "predicted", "predictions"):
         assert f"{evaluation(9).run_id} {evaluation(9).evaluation_id}: {name} " in text
+
+
+def test_several_stores_are_one(tmp_path: Path, made: Path) -> None:
+    """Two sweeps share a run, and have evaluated it on different test sets."""
+    one, _ = make_store(tmp_path / "one", [record(0), failed(3)])
+    shutil.copytree(made / "journals", tmp_path / "two" / "journals")
+    extra = [evaluation(0, "fog"), evaluation(3, "fog"), evaluation(0, "blur", top1=77.0)]
+    write_evaluations(tmp_path / "one" / "journals" / "z.evaluations.arrow", extra)
+    gather(tmp_path / "one")
+    gather(tmp_path / "two")
+    both = ResultStores([one, tmp_path / "two" / "results.h5"])
+    found = both.evaluations()
+    assert found.columns.tolist() == ["store", *COLUMNS, "planned"]
+    assert found["store"].value_counts().to_dict() == {"two": len(EVALUATIONS) - 1, "one": 3}
+    assert found.set_index("run_id").loc[record(0).run_id, "top1"].max() == max(
+        extra[0].top1, 77.0, evaluation(0, "shifted").top1
+    )
+    table = both.evaluation_errors("digits", replicates="first")
+    assert sorted(table.columns) == ["blur", "fog", "shifted", "test"]
+    assert table.loc[record(0).architecture, "blur"] == 77.0
+    assert table.loc[record(3).architecture, "test"] == record(3).error
+    rows, classes = both.evaluation_predictions("digits", "blur")
+    assert len(rows) == len(classes) == 5
+    assert rows["store"].tolist().count("one") == 1
+    for row, line in zip(rows.to_dict("records"), classes, strict=True):
+        number = int(row["run_id"], 16)
+        assert line.tolist() == evaluation(number, "blur").predictions.tolist()
+    assert both.evaluations(["evaluation", "host"]).shape == (len(found), 2)
+    assert len(run_sql(both, "select store, top1 from evaluations")) == len(found)
+
+
+def test_stores_that_are_imported_together_keep_theirs(tmp_path: Path, made: Path) -> None:
+    other, _ = make_store(tmp_path / "other", [record(20, architecture="ffff")])
+    write_evaluations(
+        tmp_path / "other" / "journals" / "z.evaluations.arrow",
+        [evaluation(20, "fog", host="far"), evaluation(20, "blur")],
+    )
+    gather(tmp_path / "other")
+    plain = tmp_path / "errors.csv"
+    plain.write_text("architecture,cars\nffff,12.5\n")
+    mine, out = made / "results.h5", tmp_path / "all.h5"
+    import_results(Files([mine, other, plain]), out, ImportOptions(), {})
+    store, parts = ResultStore(out), [ResultStore(mine), ResultStore(other)]
+    key = ["run_id", "evaluation_id"]
+    found = store.evaluations(store.columns("evaluations")).sort_values(key)
+    expected = pd.concat([part.evaluations(part.columns("evaluations")) for part in parts])
+    pd.testing.assert_frame_equal(
+        found.reset_index(drop=True), expected.sort_values(key).reset_index(drop=True)
+    )
+    rows, classes = store.evaluation_predictions("digits", "blur")
+    for row, line in zip(rows["run_id"], classes, strict=True):
+        assert line.tolist() == evaluation(int(row, 16)).predictions.tolist()
+    assert store.evaluation_errors("gratings").columns.tolist() == ["test", "blur", "fog"]
+    assert not [found for found in verify(out) if "evaluation" in found.where]

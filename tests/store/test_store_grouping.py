@@ -11,7 +11,7 @@ from store_factory import failed, make_store, record
 
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, query, select
-from anynet_study.store.querying import FUNCTIONS, parse_aggregates
+from anynet_study.store.querying import FUNCTIONS
 
 RUNS = [*(record(number) for number in range(1, 18)), failed(0), failed(40)]
 
@@ -81,19 +81,6 @@ def test_bad_groups_are_one_line(
     with pytest.raises(UserError, match=complaint) as raised:
         query(store, **options)  # type: ignore[arg-type]
     assert "\n" not in str(raised.value)
-
-
-@given(st.text(max_size=30) | st.from_regex(r"[a-z]{1,6}\(.{0,9}\)"))
-@settings(max_examples=200, deadline=None, derandomize=True)
-@pytest.mark.slow
-def test_any_text_is_an_aggregate_or_one_clear_line(text: str) -> None:
-    complaint = "aggregate "
-    try:
-        (one,) = parse_aggregates([text])
-        assert one.function in FUNCTIONS
-    except UserError as error:
-        complaint = str(error)
-    assert complaint.startswith("aggregate ")
 
 
 @given(name=st.text(min_size=1, max_size=12), values=st.lists(st.floats(0, 100), min_size=1))

@@ -1,6 +1,5 @@
 """Only what is asked for is read."""
 
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,46 +99,36 @@ def test_one_runs_curve_is_all_that_is_read_of_the_curves(path: Path, read: dict
     assert set(read.values()) == {1}
 
 
-class Wide:
-    """A store whose predictions on digits are 7,500 runs of 10,000 images: 150 MB."""
-
-    shape = (7500, 10_000)
-    #: The rows that are not all of class 0.
-    written = (0, 1, 2, 3000, 7498, 7499)
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.rows = np.random.default_rng(0).integers(
-            0, 1000, (len(self.written), self.shape[1]), np.uint16
-        )
-        with h5py.File(path, "r+") as file:
-            group = file["predictions/digits"]
-            del group["classes"], group["run"]
-            group["run"] = np.zeros(self.shape[0], np.int64)
-            classes = group.create_dataset(
-                "classes", self.shape, np.uint16, chunks=(1, self.shape[1]), compression="gzip"
-            )
-            for row, values in zip(self.written, self.rows, strict=True):
-                classes[row] = values
+def test_predictions_are_read_as_they_are_indexed(path: Path, read: dict[str, int]) -> None:
+    """An array on disk, of which a few runs at a time are in memory."""
+    name = "predictions/gratings/classes"
+    runs, array = ResultStore(path).predictions("gratings")
+    assert name not in read
+    by_id = {run.run_id: run.predictions for run in RUNS}
+    expected = [by_id[run_id] for run_id in runs["run_id"]]
+    assert array[2].tolist() == expected[2].tolist()
+    assert read.pop(name) == 6
+    assert array[:, 5].tolist() == [classes[5] for classes in expected]
+    assert read.pop(name) == 6 * 6
 
 
-@pytest.mark.slow
-def test_predictions_of_7500_runs_on_10000_images_are_an_array_on_disk(tmp_path: Path) -> None:
-    wide = Wide(make_store(tmp_path, RUNS)[0])
-    store = ResultStore(wide.path)
-    tracemalloc.start()
-    runs, array = store.predictions("digits")
-    assert (len(runs), array.shape, array.dtype) == (7500, wide.shape, np.uint16)
-    correct = [(block == 0).mean() for block in (array[i : i + 100] for i in range(0, 7500, 100))]
-    one_image = array[:, 5]
-    for row, values in zip(wide.written, wide.rows, strict=True):
-        assert (array[row] == values).all()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 40e6
-    assert np.mean(correct) == pytest.approx(1 - len(wide.written) / 7500, abs=1e-4)
-    assert one_image.shape == (7500,)
-    assert one_image[list(wide.written)].tolist() == wide.rows[:, 5].tolist()
+@pytest.mark.parametrize("runs_at_once", [1, 2])
+def test_no_more_runs_are_read_at_a_time_than_a_block_holds(
+    path: Path, monkeypatch: pytest.MonkeyPatch, runs_at_once: int
+) -> None:
+    monkeypatch.setattr("anynet_study.store.predictions.BLOCK_BYTES", runs_at_once * 2 * 6)
+    _, array = ResultStore(path).predictions("gratings")
+    spans: list[int] = []
+    slices = h5py.Dataset.__getitem__
+
+    def getitem(self: h5py.Dataset, *key: object, **options: object) -> object:
+        found = slices(self, *key, **options)
+        spans.append(len(found))
+        return found
+
+    monkeypatch.setattr(h5py.Dataset, "__getitem__", getitem)
+    assert np.asarray(array).shape == (6, 6)
+    assert spans == [runs_at_once] * (6 // runs_at_once)
 
 
 KEYS = [

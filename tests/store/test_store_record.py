@@ -55,21 +55,13 @@ def test_any_message_can_be_stored(message: str) -> None:
     "changes",
     [
         {"run_id": ""},
-        {"run_id": "x y"},
-        {"dataset": ""},
-        {"status": "done"},
-        {"metric": "top3"},
-        {"failure_kind": "oom"},
         {"status": "failed", "failure_kind": ""},
         {"status": "failed", "failure_kind": "oom", "error": 3.0},
         {"error": float("nan")},
-        {"error": 100.5},
         {"curves": {"loss": np.zeros(3)}},
-        {"curves": {"test_top1": np.zeros(3), "test_top5": np.zeros(2)}},
-        {"predictions": np.array([65535])},
         {"predictions": np.array([-1])},
     ],
 )
-def test_a_row_that_contradicts_itself_is_refused(changes: dict[str, object]) -> None:
+def test_what_no_run_can_have_given_is_refused(changes: dict[str, object]) -> None:
     with pytest.raises(ValueError):
         record(**changes)

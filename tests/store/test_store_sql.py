@@ -88,18 +88,10 @@ def test_sums_of_whole_numbers_are_whole(store: ResultStore) -> None:
 
 REFUSED = {
     "delete from runs": "only SELECT is legal",
-    "drop table runs": "only SELECT is legal",
     "create table x as select 1": "only SELECT is legal",
-    "insert into runs values (1)": "only SELECT is legal",
-    "update runs set error = 0": "only SELECT is legal",
-    "copy runs to 'stolen.csv'": "only SELECT is legal",
     "copy (select 1) to 'stolen.csv'": "only SELECT is legal",
-    "export database 'stolen'": "only SELECT is legal",
     "attach 'stolen.db'": "only SELECT is legal",
-    "install httpfs": "only SELECT is legal",
-    "load 'x.so'": "only SELECT is legal",
     "pragma database_list": "only SELECT is legal",
-    "set memory_limit = '1TB'": "only SELECT is legal",
     "explain analyze select 1": "only SELECT is legal",
     "call enable_logging()": "only SELECT is legal",
     "select 1; select 2": "2 statements; legal is one SELECT",
@@ -113,9 +105,6 @@ REFUSED = {
     "select avg(dataset) from runs": "avg",
     "select * from 'secret.csv'": "disabled by configuration",
     "select * from read_csv('secret.csv')": "disabled by configuration",
-    "select * from read_text('secret.csv')": "disabled by configuration",
-    "select * from glob('*')": "disabled by configuration",
-    "from sniff_csv('secret.csv')": "disabled by configuration",
     "select * from enable_logging(storage := 'file')": "locked",
     "select * from secret": "no table 'secret'; there are: runs, ",
     "select list(range) from range(1000000000)": "more than .* needed: select less",
@@ -143,15 +132,6 @@ def test_anything_but_a_select_over_the_tables_is_refused_in_one_line(
     assert [path.name for path in tmp_path.iterdir()] == ["secret.csv"]
     assert store.path.read_bytes() == before
     del secret
-
-
-@pytest.mark.slow
-def test_a_result_that_is_too_large_is_refused(
-    store: ResultStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_SETTINGS", module._SETTINGS | {"memory_limit": "32MiB"})
-    with pytest.raises(UserError, match=r"more than .* needed: select less, or use LIMIT"):
-        run_sql(store, "select a.range from range(10000) a, range(10000) b")
 
 
 PIECES = [

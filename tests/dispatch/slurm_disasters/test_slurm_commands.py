@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from disaster_study import DisasterStudy
+from disaster_study import RUNS, DisasterStudy, slurm
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 
@@ -17,13 +17,17 @@ def told(study: DisasterStudy, *arguments: object) -> Any:
     return json.loads(answer.out)
 
 
-def test_a_cancelled_worker_saves_and_its_run_has_not_failed(
+def test_a_cancelled_worker_saves_its_run_has_not_failed_and_jobs_of_others_stay(
     study: DisasterStudy, undisturbed: DisasterStudy
 ) -> None:
-    study.launch()
+    others = slurm("sbatch", "--parsable", "--hold", "--output=/dev/null", "--wrap=true").strip()
+    assert study.launch() == RUNS
     study.wait_for_a_run()
-    assert "1 jobs that ran" in study.tell("cancel", study.name).out
+    ended = study.tell("cancel", study.name)
+    assert ended.out == "cancelled: 1 jobs that ran, 0 that waited\n"
     study.wait_for_its_jobs()
+    assert slurm("squeue", "--noheader", "--format=%i", "--jobs", others).strip() == others
+    slurm("scancel", others)
     (job,) = told(study, "logs", study.name)
     assert (job["state"], job["note"]) == ("ended", "cancelled")
     log = study.tell("logs", study.name, job["job"])

@@ -1,42 +1,9 @@
 """Jobs that Slurm ends in the middle: cancelled, requeued, out of time, preempted."""
 
 import pytest
-from disaster_study import RUNS, DisasterStudy, begin_at_once, in_seconds, slurm
+from disaster_study import DisasterStudy, begin_at_once, in_seconds, slurm
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
-
-
-def test_scancel_in_the_middle(study: DisasterStudy, undisturbed: DisasterStudy) -> None:
-    assert study.launch() == RUNS
-    study.wait_for_a_run()
-    slurm("scancel", *study.jobs())
-    study.finish()
-    study.check(undisturbed)
-
-
-def test_cancel_leaves_the_jobs_of_others(study: DisasterStudy, undisturbed: DisasterStudy) -> None:
-    others = slurm("sbatch", "--parsable", "--hold", "--output=/dev/null", "--wrap=true").strip()
-    study.launch()
-    study.wait_for_a_run()
-    told = study.tell("cancel", study.name)
-    assert told.out == "cancelled: 1 jobs that ran, 0 that waited\n"
-    study.wait_for_its_jobs()
-    assert slurm("squeue", "--noheader", "--format=%i", "--jobs", others).strip() == others
-    slurm("scancel", others)
-    study.finish()
-    study.check(undisturbed)
-
-
-def test_scontrol_requeue(study: DisasterStudy, undisturbed: DisasterStudy) -> None:
-    study.launch()
-    study.wait_for_a_run()
-    (job,) = study.jobs()
-    slurm("scontrol", "requeue", job)
-    begin_at_once(job)
-    assert study.launch() == 0  # the job that comes back has them
-    study.wait_for_its_jobs()
-    assert study.done()
-    study.check(undisturbed)
 
 
 def test_a_time_limit_hit(study: DisasterStudy, undisturbed: DisasterStudy) -> None:

@@ -28,14 +28,6 @@ kill -9 $PPID
 SIGKILLED = -9
 
 
-def test_of_a_worker(study: DisasterStudy, undisturbed: DisasterStudy) -> None:
-    study.launch()
-    study.wait_for_a_run()
-    kill_workers(study)
-    study.finish()
-    study.check(undisturbed)
-
-
 def test_of_worker_after_worker_at_a_run(study: DisasterStudy, undisturbed: DisasterStudy) -> None:
     study.launch("launch.attempts=1")
     run = study.wait_for_a_run()
@@ -53,7 +45,9 @@ def test_of_worker_after_worker_at_a_run(study: DisasterStudy, undisturbed: Disa
     study.check(undisturbed)
 
 
-def test_of_the_batch_shell(study: DisasterStudy, undisturbed: DisasterStudy) -> None:
+def test_of_the_batch_shell_and_later_of_collect(
+    study: DisasterStudy, undisturbed: DisasterStudy, tmp_path: Path
+) -> None:
     study.launch()
     study.wait_for_a_run()
     (shell,) = study.batch_shells()
@@ -62,6 +56,12 @@ def test_of_the_batch_shell(study: DisasterStudy, undisturbed: DisasterStudy) ->
         worker.resume()
     shell.kill()
     study.finish()
+
+    (tmp_path / "sitecustomize.py").write_text(KILLED_COLLECT)
+    paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    killed = study.begin("collect", study.name, PYTHONPATH=os.pathsep.join(paths))
+    assert killed.wait(LONGEST_WAIT) == SIGKILLED
+    assert not (study.folder / "results.h5").exists()
     study.check(undisturbed)
 
 
@@ -87,17 +87,6 @@ def test_of_slurmstepd_whose_worker_lives_on(
     worker.resume()
     study.finish()
     waited_for(lambda: not study.workers(), "the forgotten worker to end")
-    study.check(undisturbed)
-
-
-def test_of_collect(study: DisasterStudy, undisturbed: DisasterStudy, tmp_path: Path) -> None:
-    study.launch()
-    study.finish()
-    (tmp_path / "sitecustomize.py").write_text(KILLED_COLLECT)
-    paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
-    killed = study.begin("collect", study.name, PYTHONPATH=os.pathsep.join(paths))
-    assert killed.wait(LONGEST_WAIT) == SIGKILLED
-    assert not (study.folder / "results.h5").exists()
     study.check(undisturbed)
 
 
