@@ -11,8 +11,8 @@ Then, at SMALL runs and as seconds a million runs, interleaved, the median of th
 
 - json: one JSON file a run, as sweeps of pycls keep their results, merged into one JSON file;
 - sqlite: the same files into one SQLite database, a table of runs and a table of epochs;
-- folder: one folder a run with one file a metric and a line an epoch, and one file a parameter,
-  as MLflow's file store lays them out, merged into one Parquet file.
+- folder: one folder per run with one file per metric (a line per epoch) and per parameter, as
+  MLflow's file store lays them out, merged into one Parquet file.
 """
 
 import json

@@ -4,10 +4,10 @@
                                                            minutes on 2 cores; 10000: six)
 
 All hold the same runs of 30 epochs (`store.record`). SQLite: a table of the runs, a table of their
-epochs and an index of either. JSON: one file a run. MLflow: its file store's layout, a folder a run
-with a file for each parameter and metric; these two up to 2000 architectures. The questions: all
-errors as a table, architecture x dataset, and the six curves of one run, both from opening on; and
-for the store, whose peers have no place for them, how many of 10,000 images each of 7,500 runs
+epochs and an index of either. JSON: one file per run. MLflow: its file store's layout, a folder per
+run with a file for each parameter and metric; these two up to 2000 architectures. The questions:
+all errors as a table, architecture x dataset, and the six curves of one run, both from opening on;
+and for the store, whose peers have no place for them, how many of 10,000 images each of 7,500 runs
 predicts right, and the memory that takes. Files are in the page cache, times are medians of five.
 """
 

@@ -6,6 +6,11 @@ from itertools import zip_longest
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says nothing on a machine that is shared.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 

@@ -93,7 +93,7 @@ def write_rows(rows: "pa.Table", form: Format, file: Any, width: int | None = No
 
 
 def _write_json(rows: "pa.Table", file: Any) -> None:
-    """A JSON array, one record a line; a missing value is null."""
+    """A JSON array, one record per line; a missing value is null."""
     separator = "["
     for batch in rows.to_batches(BATCH_ROWS):
         for record in batch.to_pylist():

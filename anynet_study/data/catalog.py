@@ -52,7 +52,7 @@ ham10000 | study | 7 | 10015 | 2003 | 296 | 0 | CC BY-NC 4.0
 powerline | study | 2 | 8000 | 1600 | 128 | 0 | MIT
     'Powerline Image Dataset (Infrared-IR and Visible Light-VL)'
 insects | study | 291 | 63364 | 12673 | 296 | 0 | see its record
-    British carabids of the Natural History Museum London, one folder a species
+    British carabids of the Natural History Museum London, one folder per species
 natural | study | 6 | 17034 | 3000 | 150 | 0 | see its record
     'Intel Image Classification', with seg_train and seg_test
 cifar10 | study | 10 | 60000 | 10000 | 32 | 0 | none stated

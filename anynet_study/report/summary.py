@@ -80,7 +80,7 @@ def study_name(store: ResultStore) -> str:
 
 
 def count_runs(runs: pd.DataFrame, errors: pd.DataFrame) -> pd.DataFrame:
-    """Planned runs by status, a row a dataset; and the architectures that lack an error."""
+    """Planned runs by status, one row per dataset; and the architectures that lack an error."""
     counts = pd.crosstab(runs["dataset"], runs["status"])
     counts = counts.reindex(index=errors.columns, columns=list(STATUSES), fill_value=0)
     counts["architectures without an error"] = errors.isna().sum()

@@ -25,6 +25,12 @@ from anynet_study.sweep import Sweep
 HOUR = 3600.0
 
 
+@pytest.fixture(autouse=True)
+def _no_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster on this machine would have limits of its own."""
+    monkeypatch.setenv("PATH", "")
+
+
 def tiny(**launch: object) -> Sweep:
     return Sweep.model_validate({**yaml.safe_load(TINY), "launch": {"cluster": "slurm", **launch}})
 

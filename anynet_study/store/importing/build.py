@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.files import replacing
@@ -19,6 +19,7 @@ from anynet_study.store.importing.columns import ImportOptions
 from anynet_study.store.importing.described import Known, dataset_table, merged_models
 from anynet_study.store.importing.files import ImportedFile, stored_file
 from anynet_study.store.importing.predictions import predictions_file
+from anynet_study.store.importing.sheet import first_repeat
 from anynet_study.store.importing.table import table_file
 from anynet_study.store.opening import open_store
 from anynet_study.store.predictions import Truth
@@ -165,13 +166,10 @@ def _refuse_repeats(records: Arranged, found: Sequence[ImportedFile]) -> None:
     """The same cell in two files, among runs that are analysed; or the same run_id."""
     runs = records.runs
     names = ("architecture", "dataset", "recipe")
-    keys = [records.codes(runs, name) for name in names] + [runs["replicate"].to_numpy()]
-    planned = np.asarray(runs["planned"])
-    same = planned[1:] & planned[:-1]
-    for key in keys:
-        same &= key[1:] == key[:-1]
-    twins = np.flatnonzero(same)
-    pair = (int(twins[0]), int(twins[0]) + 1) if twins.size else _same_run(runs)
+    cells = pd.DataFrame({name: records.codes(runs, name) for name in names})
+    cells["replicate"] = runs["replicate"].to_numpy()
+    analysed = cells[np.asarray(runs["planned"], bool)]
+    pair = first_repeat(analysed) or first_repeat(pd.DataFrame({"id": runs["run_id"].to_pandas()}))
     if pair is None:
         return
     counts = np.cumsum([len(source.records) for source in found])
@@ -179,14 +177,6 @@ def _refuse_repeats(records: Arranged, found: Sequence[ImportedFile]) -> None:
     files = dict.fromkeys(found[place].name for place in np.searchsorted(counts, rows, "right"))
     model, dataset = (runs[name][pair[0]].as_py() for name in names[:2])
     raise UserError(f"{model} on {dataset} is there twice, in {' and in '.join(files)}")
-
-
-def _same_run(runs: pa.Table) -> tuple[int, int] | None:
-    """Two rows of one run_id; None if there are none."""
-    ids: NDArray[np.int32] = runs["run_id"].combine_chunks().dictionary_encode().indices.to_numpy()
-    order = np.argsort(ids, kind="stable")
-    alike = np.flatnonzero(ids[order][1:] == ids[order][:-1])
-    return (int(order[alike[0]]), int(order[alike[0] + 1])) if alike.size else None
 
 
 def _metrics(records: Arranged) -> dict[str, str]:

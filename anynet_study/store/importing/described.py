@@ -180,15 +180,16 @@ def merged_models(tables: Sequence[tuple[str, pa.Table]]) -> pa.Table:
         for row in table.to_pylist():
             known = rows.setdefault(row["architecture"], {})
             for column, value in row.items():
-                if value is not None and known.setdefault(column, value) != value:
+                # A store holds missing text as "".
+                if value not in (None, "") and known.setdefault(column, value) != value:
                     raise UserError(
                         f"{file}: column {column} says {value!r} of {row['architecture']}, an "
                         f"earlier file {known[column]!r}"
                     )
-    columns = {
-        name: _as_one_type([row.get(name) for row in rows.values()], types)
-        for name, types in kinds.items()
-    }
+    columns = {}
+    for name, types in kinds.items():
+        values = [row.get(name) for row in rows.values()]
+        columns[name] = pa.array(values, types[0]) if len(set(types)) == 1 else typed(values)
     return pa.table(columns)
 
 
@@ -212,43 +213,25 @@ def _narrow(numbers: pa.Array) -> pa.Array:
     return numbers
 
 
-def _as_one_type(values: list[Any], types: list[pa.DataType]) -> pa.Array:
-    if all(kind == types[0] for kind in types):
-        return pa.array(values, types[0])
-    if any(pa.types.is_string(kind) for kind in types):
-        return pa.array([None if value is None else str(value) for value in values], pa.string())
-    return pa.array(values, pa.float64())
-
-
 def _is_id(name: str) -> bool:
     return len(name) == 16 and set(name) <= _HEXADECIMAL
 
 
 def _network(path: Path, row: Mapping[str, Any]) -> Architecture | None:
     """The network that a row describes; None where something is missing."""
-    fields: dict[str, Any] = {}
-    for letter, name in LETTERS.items():
-        stages = [row.get(f"{letter}{stage}") for stage in range(1, _stages(row) + 1)]
-        if None in stages or not stages:
-            return None
-        fields[name] = tuple(stages)
-    optional = {"block": "bottleneck", "se_ratio": 0.0}
-    for name in ("stem", "stem_width", *optional):
-        value = row.get(name)
-        fields[name] = optional.get(name) if value is None else value
-    if None in fields.values():
+    said = {name for name, value in row.items() if value is not None}
+    stages = [int(n[1:]) for n in said if n[0] in LETTERS and n[1:].isdigit()]
+    fields: dict[str, Any] = {
+        name: tuple(row.get(f"{letter}{stage}") for stage in range(1, max(stages, default=0) + 1))
+        for letter, name in LETTERS.items()
+    }
+    if not stages or any(None in values for values in fields.values()):
         return None
+    if not {"stem", "stem_width"} <= said:
+        return None
+    optional = {"block": "bottleneck", "se_ratio": 0.0}
+    fields |= optional | {n: row[n] for n in ("stem", "stem_width", *optional) if n in said}
     try:
         return Architecture(**fields)
     except UserError as error:
         raise UserError(f"{path}: {row['architecture']} cannot be built: {error}") from None
-
-
-def _stages(row: Mapping[str, Any]) -> int:
-    """Up to the last stage of which anything is said."""
-    said = [
-        int(name[1:])
-        for name, value in row.items()
-        if value is not None and name[0] in LETTERS and name[1:].isdigit()
-    ]
-    return max(said, default=0)

@@ -10,7 +10,6 @@ from typing import Any
 import h5py
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.metrics import CURVES
@@ -29,7 +28,11 @@ from anynet_study.store.tables import evaluations_table, run_column
 
 #: Records whose arrays are copied, or whose specifications are hashed, at a time.
 TOGETHER = 1 << 13
-#: Columns of evaluations that are copied; their `run_id` says of which run they are.
+#: Columns of runs and of evaluations that are copied.
+_RUNS = (
+    *("run_id", *CODED, "replicate", "error", "planned", "epochs", "images", "seconds"),
+    "started",
+)
 _EVALUATIONS = (
     *("run_id", "evaluation", "evaluation_id", "identity", "images", "loss", "top1", "top5"),
     *("error", "seconds", "started", "host", "journal", "predicted", "planned"),
@@ -72,10 +75,8 @@ def named_records(
     count = len(columns["error"])
     unknown = dict.fromkeys(("seconds", "started"), np.full(count, np.nan))
     nothing = dict.fromkeys(("replicate", "offset", "end", "epochs"), np.zeros(count, np.int32))
-    texts = dict.fromkeys((name for name in CODED if name not in columns), "")
-    names = records_table({**texts, **unknown, **nothing, **columns}, count)
-    specs = _specifications(names)
-    ids = [hashlib.blake2b(spec, digest_size=8).hexdigest() for spec in specs]
+    known = {**dict.fromkeys(CODED, ""), **unknown, **nothing, **columns}
+    specs = _specifications(records_table(known, count))
     lengths = np.array([len(spec) for spec in specs], np.int64)
     values: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {
         "spec": (np.frombuffer(b"".join(specs), np.uint8), lengths)
@@ -84,6 +85,7 @@ def named_records(
     if predictions is not None:
         values["predictions"] = predictions.reshape(-1), np.full(count, images)
     arrays.append(values, count)
+    ids = [hashlib.blake2b(spec, digest_size=8).hexdigest() for spec in specs]
     own = {
         "record_kind": "run",
         "run_id": pa.array(ids, pa.string()),
@@ -91,7 +93,6 @@ def named_records(
         "predicted": np.full(count, images, np.int32),
         "spec_bytes": lengths,
     }
-    known = {name: column.combine_chunks() for name, column in _columns(names).items()}
     return records_table(known | own, count)
 
 
@@ -110,25 +111,21 @@ def _specifications(runs: pa.Table) -> list[bytes]:
     ]
 
 
-def _columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """The columns that are not null throughout."""
-    return {name: table[name] for name in table.column_names if table[name].null_count < len(table)}
-
-
 def stored_file(path: Path, file: h5py.File, arrays: RunArrays) -> ImportedFile:
     """The results store at `path`, which is open as `file`."""
     store = ResultStore(path)
-    runs, evaluations = _stored_runs(file), evaluations_table(file, _EVALUATIONS)
+    runs = pa.table({name: run_column(file, name) for name in _RUNS})
+    evaluations = evaluations_table(file, _EVALUATIONS)
     _copy_arrays(file, runs, evaluations, arrays)
-    planned = [np.asarray(runs["planned"]), np.asarray(evaluations["planned"])]
-    own = {"record_kind": "evaluation"} | {n: c.combine_chunks() for n, c in _plain(evaluations)}
-    place = dict.fromkeys(("offset", "end"), np.zeros(len(evaluations), np.int64))
+    planned = [np.asarray(table["planned"]) for table in (runs, evaluations)]
+    predicted = {"predicted": runs["images"].combine_chunks(), "images": None}
+    records = [_as_records("run", runs, predicted), _as_records("evaluation", evaluations, {})]
     return ImportedFile(
         name=str(path),
-        records=joined([_as_records(runs), records_table(own | place, len(evaluations))]),
+        records=joined(records),
         planned=np.concatenate(planned).astype(bool),
-        architectures=_known(store.table("architectures")),
-        datasets=_known(store.table("datasets")),
+        architectures=store.table("architectures"),
+        datasets=store.table("datasets"),
         journals=store.table("journals"),
         provenance={**entry(path, {}), "provenance": store.provenance},
         recipes=store.recipes,
@@ -137,21 +134,10 @@ def stored_file(path: Path, file: h5py.File, arrays: RunArrays) -> ImportedFile:
     )
 
 
-def _stored_runs(file: h5py.File) -> pa.Table:
-    names = ("run_id", *CODED, "replicate", "error", "planned", "epochs", "images", "seconds")
-    return pa.table({name: run_column(file, name) for name in (*names, "started")})
-
-
-def _plain(table: pa.Table) -> list[tuple[str, pa.ChunkedArray]]:
-    return [(name, table[name]) for name in table.column_names if name != "planned"]
-
-
-def _as_records(runs: pa.Table) -> pa.Table:
-    columns = {name: column.combine_chunks() for name, column in _plain(runs)}
-    predicted = columns.pop("images")
-    place = dict.fromkeys(("offset", "end"), np.zeros(len(runs), np.int64))
-    own = {"record_kind": "run", "predicted": predicted, **place}
-    return records_table(columns | own, len(runs))
+def _as_records(kind: str, table: pa.Table, own: Mapping[str, Any]) -> pa.Table:
+    columns = {name: table[name].combine_chunks() for name in table.column_names}
+    place = dict.fromkeys(("offset", "end"), np.zeros(len(table), np.int64))
+    return records_table({**columns, "record_kind": kind, **place, **own}, len(table))
 
 
 def _copy_arrays(file: h5py.File, runs: pa.Table, evaluations: pa.Table, arrays: RunArrays) -> None:
@@ -168,14 +154,14 @@ def _copy_arrays(file: h5py.File, runs: pa.Table, evaluations: pa.Table, arrays:
         values["spec"] = text, np.diff(specs[first : stop + 1])
         values["predictions"] = _predictions(groups, images, first, stop)
         arrays.append(values, stop - first)
-    if len(evaluations):
-        predicted = evaluations["predicted"].to_numpy().astype(np.int64)
-        found = evaluation_prediction_groups(file)
-        groups = [(group["row"][()], group["classes"]) for group in found]
-        for first in range(0, len(evaluations), TOGETHER):
-            stop = min(first + TOGETHER, len(evaluations))
-            some = _predictions(groups, predicted, first, stop)
-            arrays.append({"predictions": some}, stop - first)
+    if not len(evaluations):
+        return
+    predicted = evaluations["predicted"].to_numpy().astype(np.int64)
+    groups = [(group["row"][()], group["classes"]) for group in evaluation_prediction_groups(file)]
+    for first in range(0, len(evaluations), TOGETHER):
+        stop = min(first + TOGETHER, len(evaluations))
+        values = {"predictions": _predictions(groups, predicted, first, stop)}
+        arrays.append(values, stop - first)
 
 
 def _predictions(
@@ -191,15 +177,6 @@ def _predictions(
         for row, line in zip(rows[begin:end].tolist(), classes[begin:end], strict=True):
             pieces[row - first] = line[: lengths[row]]
     return np.concatenate(pieces), np.array([len(piece) for piece in pieces], np.int64)
-
-
-def _known(table: pa.Table) -> pa.Table:
-    """Missing text, which a store holds as "", is missing again."""
-    for number, column in enumerate(table.columns):
-        if pa.types.is_string(column.type):
-            there = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
-            table = table.set_column(number, table.column_names[number], there)
-    return table
 
 
 def journal_row(label: str, records: int, path: Path) -> pa.Table:

@@ -1,6 +1,6 @@
 """Predictions on one dataset, example by example: classes, or whether they are correct."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError
 from anynet_study.store.importing.described import Known
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
-from anynet_study.store.importing.sheet import Sheet, load_json, read_sheet
+from anynet_study.store.importing.sheet import Sheet, first_repeat, load_json, read_sheet
 from anynet_study.store.predictions import Truth
 from anynet_study.store.records import NO_PREDICTION
 from anynet_study.store.run_arrays import RunArrays
@@ -147,7 +147,7 @@ def read_predictions(path: Path) -> Predicted:
     if not len(sheet):
         raise UserError(f"{path}: the table has no rows")
     long = "model" in sheet.columns and bool({"prediction", "correct"} & set(sheet.columns))
-    return _of_long(sheet) if long else _of_arrays(path, _columns(sheet))
+    return _of_long(sheet) if long else _of_arrays(path, _columns(sheet, sheet.columns))
 
 
 def read_labels(path: Path) -> Classes:
@@ -162,7 +162,8 @@ def read_labels(path: Path) -> Classes:
     elif ending == ".txt":
         arrays = {"labels": path.read_text(encoding="utf-8-sig", errors="replace").split()}
     else:
-        arrays = _columns(read_sheet(path))
+        sheet = read_sheet(path)
+        arrays = _columns(sheet, sheet.columns)
     name = next((name for name in arrays if name in LABELS), None)
     name = next(iter(arrays)) if name is None and len(arrays) == 1 else name
     if name is None:
@@ -180,11 +181,11 @@ def as_classes(where: str, values: Any) -> tuple[Classes, bool]:
         raise UserError(f"{where}: shape {array.shape}; needed: one value per example")
     if array.dtype == bool:
         return array.astype(np.uint16), True
-    try:
-        numbers = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise UserError(f"{where}: {_odd(array)!r} is not a class number") from None
-    missing = np.isnan(numbers)
+    numbers = np.asarray(pd.to_numeric(pd.Series(array), errors="coerce"), np.float64)
+    missing = pd.isna(array)
+    odd = array[np.isnan(numbers) & ~missing]
+    if odd.size:
+        raise UserError(f"{where}: {odd.tolist()[0]!r} is not a class number")
     bad = ~missing & ((numbers % 1 != 0) | (numbers < 0) | (numbers >= NO_PREDICTION))
     if bad.any():
         raise UserError(
@@ -206,17 +207,6 @@ def load_arrays(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: not a readable array file ({error})") from None
 
 
-def _odd(array: NDArray[Any]) -> Any:
-    def is_number(value: Any) -> bool:
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            return False
-        return True
-
-    return next((value for value in array.tolist() if not is_number(value)), None)
-
-
 def _flat(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
     """The lists of a JSON mapping, those in `predictions` brought to the top."""
     inner = content.get("predictions")
@@ -231,12 +221,13 @@ def _flat(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _columns(sheet: Sheet) -> dict[str, Any]:
-    """The columns of a wide table as arrays; a column that numbers the examples is left out."""
+def _columns(sheet: Sheet, names: Collection[str]) -> dict[str, Any]:
+    """These columns as arrays; a column that numbers the examples is left out."""
     arrays: dict[str, Any] = {}
-    for name, column in sheet.columns.items():
+    for name in names:
         if name in EXAMPLES or not name:
             continue
+        column = sheet.columns[name]
         words = {str(cell).lower() for cell in column.unique().to_pylist()}
         if words <= {"true", "false"}:
             arrays[name] = np.array([str(cell).lower() == "true" for cell in column.to_pylist()])
@@ -276,13 +267,12 @@ def _of_long(sheet: Sheet) -> Predicted:
     if example is None:
         raise UserError(f"{path}: needs a column example that says which prediction is of which")
     models, examples = sheet.names("model"), sheet.names(example)
-    twins = pd.DataFrame({"model": models, "example": examples}).duplicated()
-    if twins.any():
-        row = sheet.first_row + int(twins.argmax())
+    if pair := first_repeat(pd.DataFrame({"model": models, "example": examples})):
+        row = sheet.first_row + pair[1]
         raise UserError(f"{path}: row {row}: a second prediction of one model on one example")
     name = "prediction" if "prediction" in sheet.columns else "correct"
     label = next((name for name in LABELS if name in sheet.columns), None)
-    columns = _columns(sheet.only(column for column in (name, label) if column is not None))
+    columns = _columns(sheet, [column for column in (name, label) if column is not None])
     values, correctness = as_classes(f"{path}: {name}", columns[name])
     if name == "correct" and values.max() > 1:
         raise UserError(f"{path}: correct: legal are true and false, or 1 and 0")

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -49,10 +49,6 @@ class Sheet:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
-    def only(self, names: Iterable[str]) -> "Sheet":
-        """The sheet with these columns alone."""
-        return Sheet(self.path, self.first_row, {name: self.columns[name] for name in names})
-
     def numbers(self, name: str) -> NDArray[np.float64]:
         """A column as numbers, NaN where it is empty. Raises UserError naming row and column."""
         values = self.columns[name]
@@ -81,6 +77,15 @@ class Sheet:
             raise UserError(f"{self.path}: row {row} has nothing in column {name or '1'}")
         coded = texts.dictionary_encode()
         return pd.Categorical.from_codes(np.asarray(coded.indices), coded.dictionary.to_pylist())
+
+
+def first_repeat(rows: pd.DataFrame) -> tuple[int, int] | None:
+    """The labels of the first row that was there before, and of that one: earlier, later."""
+    again = rows.duplicated()
+    if not again.any():
+        return None
+    later = int(again.idxmax())
+    return int((rows == rows.loc[later]).all(axis=1).idxmax()), later
 
 
 def is_number_type(kind: pa.DataType) -> bool:

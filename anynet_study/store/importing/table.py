@@ -16,7 +16,13 @@ from anynet_study.metrics import Metric
 from anynet_study.store.importing.columns import ImportOptions, Quantity, Roles, roles_of
 from anynet_study.store.importing.described import Known, called_by_id, typed
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
-from anynet_study.store.importing.sheet import Sheet, is_number, is_number_type, read_sheet
+from anynet_study.store.importing.sheet import (
+    Sheet,
+    first_repeat,
+    is_number,
+    is_number_type,
+    read_sheet,
+)
 from anynet_study.store.run_arrays import RunArrays
 
 #: Names of datasets that say what their values are.
@@ -42,9 +48,9 @@ class Cells:
     #: One row per model: `architecture`, what the table calls it, and what the table says of it.
     models: pa.Table
 
-    def where(self, place: int) -> str:
-        """How a message names a cell."""
-        cell = self.frame.iloc[place]
+    def where(self, label: Any) -> str:
+        """How a message names the cell of this label of the frame."""
+        cell = self.frame.loc[label]
         return f"{self.path}: row {cell['row']}, {cell['model']} on {cell['dataset']}"
 
     def only(self, kept: "pd.Series[bool]") -> "Cells":
@@ -117,14 +123,11 @@ def read_cells(sheet: Sheet, roles: Roles) -> Cells:
 
 def _wide(sheet: Sheet, rows: pd.DataFrame, datasets: list[str]) -> pd.DataFrame:
     """The rows once for each dataset, which is a column of the sheet."""
-    keys = [name for name in rows.columns if name != "row"]
-    if rows.duplicated(keys).any():
-        twins = rows[rows.duplicated(keys, keep=False)]
-        model = twins["model"].iloc[0]
-        first, second = twins["row"][twins["model"] == model].iloc[:2]
+    if pair := first_repeat(rows.drop(columns="row")):
+        first, second = rows["row"][list(pair)]
         raise UserError(
-            f"{sheet.path}: {model} is there twice, in rows {first} and {second}; repetitions of a "
-            f"model need a column replicate"
+            f"{sheet.path}: {rows['model'][pair[0]]} is there twice, in rows {first} and {second}; "
+            f"repetitions of a model need a column replicate"
         )
     if not datasets:
         raise UserError(f"{sheet.path}: no column holds numbers, so there are no errors in it")
@@ -184,13 +187,11 @@ def _run_column(sheet: Sheet, role: str, name: str) -> NDArray[Any] | pd.Categor
 def _refuse_repeats(cells: Cells) -> None:
     frame = cells.frame
     keys = [name for name in ("model", "dataset", "replicate", "recipe") if name in frame]
-    again = frame.duplicated(keys)
-    if again.any():
-        second = frame[again].iloc[0]
-        first = int((frame[keys] == second[keys]).all(axis=1).to_numpy().argmax())
+    if pair := first_repeat(frame[keys]):
+        first, second = pair
         raise UserError(
-            f"{cells.where(first)}: given again in row {second['row']}; repetitions of a run need "
-            f"a column replicate"
+            f"{cells.where(first)}: given again in row {frame['row'][second]}; repetitions of a "
+            f"run need a column replicate"
         )
 
 
@@ -239,13 +240,13 @@ def in_error_percent(
         _check_percent(cells)
     top = 1.0 if options.unit == "fraction" else 100.0
     values = cells.frame["value"]
-    outside = np.flatnonzero((values < 0) | (values > top))
-    if outside.size:
-        where = cells.where(outside[0])
+    outside = values[(values < 0) | (values > top)]
+    if len(outside):
+        where = cells.where(outside.index[0])
         # Of a wide table every column of numbers is taken for a dataset.
         hint = "; a column that is no dataset is kept with --describe COLUMN or left out with "
         hint = f"{hint}--ignore COLUMN" if named is None else ""
-        raise UserError(f"{where}: {values.iloc[outside[0]]:g} is outside 0 to {top:g}{hint}")
+        raise UserError(f"{where}: {outside.iloc[0]:g} is outside 0 to {top:g}{hint}")
     if named is None:
         _check_names(cells, quantity, told=options.quantity is not None)
     percent = values * (100.0 / top)
@@ -282,7 +283,7 @@ def _check_one_unit(cells: Cells, values: "pd.Series[float]") -> None:
         return
     alike = low[(100 * low > 0.8 * high.min()) & (100 * low < 1.2 * high.max())]
     if len(alike):
-        where = cells.where(cells.frame.index.get_loc(alike.index[0]))
+        where = cells.where(alike.index[0])
         raise UserError(
             f"{where}: {alike.iloc[0]:g} beside values from {high.min():g} to {high.max():g}: "
             f"fractions and percent in one column? If all are percent: --percent"
