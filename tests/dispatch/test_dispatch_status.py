@@ -208,10 +208,6 @@ def test_while_none_runs_it_is_not_known_when_one_will() -> None:
     assert eta([], of({"a": 1.0}), {}, 0.0) is None
 
 
-def test_a_job_that_is_only_about_to_exit_takes_no_time() -> None:
-    assert seconds([queued(1, "ab", 0.0)], {}) == 0.0
-
-
 @given(
     running=st.lists(st.integers(0, 20), min_size=1, max_size=4),
     waiting=st.lists(st.integers(0, 20), max_size=6),

@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from store_factory import datasets, population, record, write_journal
+from store_factory import gather, record, write_journal
 
-from anynet_study.store import JournalWriter, ResultStore, collect, read_journal
+from anynet_study.store import JournalWriter, ResultStore, read_journal
 from anynet_study.store.hdf5 import _Disk
 
 RUNS = 30
@@ -109,11 +109,6 @@ def collect_until_killed(folder: Path, countdown: Countdown, left: int, pipe: in
     os.write(pipe, b"x")
     while True:
         gather(folder, anew=left % 2 == 0)
-
-
-def gather(folder: Path, anew: bool = False) -> None:
-    out = folder / "results.h5"
-    collect(folder / "journals", out, population(), datasets(), None, {}, anew=anew)
 
 
 def kill_collects(folder: Path, kills: int, moments: random.Random) -> dict[str, int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from store_factory import as_ordinary_user, datasets, make_store, population, record, write_journal
+from store_factory import as_ordinary_user, gather, make_store, record, write_journal
 
 from anynet_study.store import JournalWriter, ResultStore, collect, collecting, stores_equal
 
@@ -51,21 +51,17 @@ def test_killed_collects_leave_a_whole_store(tmp_path: Path) -> None:
     counts = kill(tmp_path, "collect", KILLS[1])
     assert (counts["broken"], counts["fewer"]) == (0, 0)
     assert counts["replaced"] > 0
-    journals, plain = tmp_path / "journals", tmp_path / "plain.h5"
-    for out in (tmp_path / "results.h5", plain):
-        collect(journals, out, population(), datasets(), None, {})
-    assert stores_equal(tmp_path / "results.h5", plain) == []
+    for name in ("results.h5", "plain.h5"):
+        gather(tmp_path, name)
+    assert stores_equal(tmp_path / "results.h5", tmp_path / "plain.h5") == []
 
 
 COLLECT = """
 import sys
 from pathlib import Path
-from typing import Any
-from store_factory import datasets, population
-from anynet_study.store import collect
-folder = Path(sys.argv[1])
+from store_factory import gather
 for _ in range(5):
-    collect(folder / "journals", folder / "results.h5", population(), datasets(), None, {})
+    gather(Path(sys.argv[1]))
 """
 
 
@@ -85,7 +81,7 @@ def test_many_collects_and_a_reader_at_once(tmp_path: Path) -> None:
             seen = count
             time.sleep(0.03)
         assert [process.wait(300) for process in at_work] == [0] * 3
-    collect(tmp_path / "journals", out, population(), datasets(), None, {})
+    gather(tmp_path)
     plain, _ = make_store(tmp_path / "plain", runs)
     assert stores_equal(out, plain) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["journals", "plain", "results.h5"]
@@ -131,7 +127,7 @@ def test_a_clock_that_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for now in (0.0, 1e10):
         monkeypatch.setattr(time, "time", lambda now=now: now)
         write_journal(tmp_path / "a" / "journals" / f"{now}.arrow", [record(int(now % 7) + 2)])
-        collect(tmp_path / "a" / "journals", first, population(), datasets(), None, {})
+        gather(tmp_path / "a")
     assert len(ResultStore(first).runs()) == 4
 
 
@@ -145,7 +141,7 @@ def test_a_journal_that_may_not_be_read_is_named_and_nothing_changed(
         path.chmod(0o777)
     Path("journals/worker-1.arrow").chmod(0)
     with as_ordinary_user(), pytest.raises(PermissionError, match=r"worker-1\.arrow"):
-        collect(Path("journals"), out, population(), datasets(), None, {})
+        gather(Path())
     assert out.read_bytes() == before
 
 

@@ -181,8 +181,6 @@ def test_a_table_shows_sensible_columns_and_says_what_it_leaves_out(path: Path) 
         (["--sql", "select 1", "--where", "d1 = 1"], "--where: not with --sql"),
         (["--sql", "select 1", "--table", "runs"], "--table: not with --sql"),
         (["--recipe", "basic"], "--recipe: is of --table errors only"),
-        (["--table", "errors", "--recipe", "x"], "no recipe x"),
-        (["--table", "errors", "--replicates", "x"], "replicates 'x': legal are mean, first, each"),
     ],
 )
 def test_bad_input_is_one_line(path: Path, arguments: list[str], complaint: str) -> None:
@@ -196,10 +194,6 @@ def test_a_narrow_terminal_shows_what_fits(path: Path) -> None:
     assert max(map(len, lines[:-1])) <= 40
     assert lines[0].split() == ["run_id", "architecture"]
     assert " ".join(lines).count("journal") == 1
-
-
-def test_no_such_store() -> None:
-    assert "no such results store or study" in refusal("nowhere")
 
 
 QUERY = """
