@@ -1,8 +1,7 @@
 """A plan held as columns, against runs made one by one."""
 
-from pathlib import Path
-
 import pytest
+from scripted_study import PACKED
 from tiny_study import TINY
 
 from anynet_study.dispatch.pack import units
@@ -20,13 +19,14 @@ replicates: {count: 2, architectures: 3}
 """
 
 
-@pytest.fixture
-def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
-    monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
-    path = tmp_path / "sweep.yaml"
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    path = tmp_path_factory.mktemp("plan") / "sweep.yaml"
     path.write_text(TINY.replace(TINY[TINY.index("recipes") :], MORE))
     sweep = Sweep.load(path)
-    return make_plan(sweep, sweep.population.population(), load_views(sweep))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANYNET_DATA", PACKED)
+        return make_plan(sweep, sweep.population.population(), load_views(sweep))
 
 
 def test_every_id_is_the_hash_of_its_specification(plan: Plan) -> None:

@@ -156,6 +156,7 @@ def test_watching_ends_when_no_job_is_left(tiny: OpenStudy, type_: Type) -> None
     assert type_("status", "tiny", "--watch", "--every", 0).code == 2
 
 
+@pytest.mark.slow
 def test_collect_and_run_say_failures_by_kind(tiny: OpenStudy, type_: Type) -> None:
     journal(tiny, range(2, 12))
     journal(tiny, [0, 1], "failed", failure_kind="code")

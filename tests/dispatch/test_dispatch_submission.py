@@ -143,7 +143,9 @@ def test_other_refusals_are_failures_in_one_line(
     assert list(study.logs.iterdir()) == []
 
 
-@pytest.mark.parametrize("moment", ["before_queue", "after_queue"])
+@pytest.mark.parametrize(
+    "moment", [pytest.param("before_queue", marks=pytest.mark.slow), "after_queue"]
+)
 def test_a_launcher_killed_at_sbatch_is_followed_by_another(
     slurm: FakeSlurm, launch: Launch, study: StudyFolder, tmp_path: Path, moment: str
 ):
@@ -165,6 +167,7 @@ def test_a_launcher_killed_at_sbatch_is_followed_by_another(
         assert JobArray.read(array_file(study.logs, entry.token)).tasks == entry.tasks
 
 
+@pytest.mark.slow
 def test_two_launches_at_once_where_locks_do_not_work(
     slurm: FakeSlurm, launch: Launch, study: StudyFolder, tmp_path: Path
 ):

@@ -22,7 +22,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> ResultStore:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("keys", [["dataset"], ["architecture", "status"], ["d1"], ["replicate"]])
+@pytest.mark.parametrize("keys", [["architecture", "status"], ["d1"]])
 def test_groups_are_those_of_pandas(store: ResultStore, function: str, keys: list[str]) -> None:
     found = query(store, group_by=keys, aggregate=[f"{function}(error)", "count()"])
     runs = store.runs([*keys, "error"])
