@@ -90,7 +90,7 @@ def test_a_csv_with_a_mistake(tmp_path: Path, content: str | bytes, expected: st
         ("t.json", '[{"model": "a", "val": true}, {"model": "b", "val": 3}]', "'true' is not a"),
         ("t.json", b"\xff\xfe\xfa", "not readable JSON"),
         ("t.jsonl", '{"model": "a", "val": 2}\nnonsense\n', "line 2 is not JSON"),
-        ("t.jsonl", b'{"model": "\xff", "val": 2}\n', "not text in UTF-8"),
+        ("t.jsonl", b'{"model": "\xff", "val": 2}\n', "not readable JSON ('utf-8' codec"),
         ("t.parquet", "PAR1 not really PAR1", "not a readable Parquet table"),
         ("t.xlsx", "PK", "ending .xlsx; legal: .csv"),
     ],

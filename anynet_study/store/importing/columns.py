@@ -79,10 +79,6 @@ class Roles:
     #: Wide: datasets, and texts that describe the model. Long: they describe it if they can.
     others: tuple[str, ...]
 
-    @property
-    def long(self) -> bool:
-        return self.dataset is not None
-
 
 def roles_of(path: Path, columns: Collection[str], options: ImportOptions) -> Roles:
     """Find out the roles.
@@ -102,17 +98,17 @@ def roles_of(path: Path, columns: Collection[str], options: ImportOptions) -> Ro
     told = {role for role in ("error", "accuracy") if role in options.columns}
     long = "dataset" in roles and bool({"error", "accuracy"} & set(roles))
     if not long and (told or "dataset" in roles):
-        raise UserError(_half_long(path, roles, columns))
-    quantity: Quantity | None = None
-    if long:
-        quantity = _quantity(path, roles, told, options)
+        missing = "error=COLUMN or accuracy=COLUMN" if "dataset" in roles else "dataset=COLUMN"
+        raise UserError(f"{path}: a long table needs --map {missing} too; {_listed(columns)}")
+    quantity = _quantity(path, roles, told, options) if long else None
     wanted = RUN_COLUMNS if long else ("replicate", "recipe")
-    run = {role: name for role in wanted if (name := roles.get(role) or _run(role, free))}
+    run = {role: name for role in wanted if (name := roles.get(role) or _known(role, free))}
     core = {roles["model"], *run.values()} | (
         {roles["dataset"], roles[quantity]} if quantity else set()
     )
     rest = [name for name in free if name not in core and name]
-    numbers = _numbers(rest)
+    staged = set(rest) >= STAGES_TOLD_BY
+    numbers = tuple(n for n in rest if n in NUMBERS or (staged and STAGE.fullmatch(n)))
     texts = tuple(name for name in rest if name in TEXTS)
     return Roles(
         model=roles["model"],
@@ -141,16 +137,12 @@ def _check_told(path: Path, columns: Collection[str], options: ImportOptions) ->
                 raise UserError(f"{option}: {path} has no column {name!r}; {_listed(columns)}")
 
 
-def _known(role: str, columns: Collection[str], taken: Collection[str]) -> str | None:
+def _known(role: str, columns: Collection[str], taken: Collection[str] = ()) -> str | None:
+    if role not in ALIASES:
+        return role if role in columns else None
     plain = {re.sub(r"[\s-]+", "_", name.casefold()): name for name in columns}
     found = (plain[alias] for alias in ALIASES[role] if alias in plain)
     return next((name for name in found if name not in taken), None)
-
-
-def _run(role: str, columns: Collection[str]) -> str | None:
-    if role in ALIASES:
-        return _known(role, columns, ())
-    return role if role in columns else None
 
 
 def _quantity(
@@ -172,16 +164,6 @@ def _quantity(
             f"if it does hold them: --map {options.quantity}={roles[quantity]}"
         )
     return "error" if quantity == "error" else "accuracy"
-
-
-def _half_long(path: Path, roles: Mapping[str, str], columns: Collection[str]) -> str:
-    missing = "error=COLUMN or accuracy=COLUMN" if "dataset" in roles else "dataset=COLUMN"
-    return f"{path}: a long table needs --map {missing} too; {_listed(columns)}"
-
-
-def _numbers(names: Collection[str]) -> tuple[str, ...]:
-    staged = set(names) >= STAGES_TOLD_BY
-    return tuple(n for n in names if n in NUMBERS or (staged and STAGE.fullmatch(n)))
 
 
 def _listed(columns: Collection[str]) -> str:

@@ -53,38 +53,36 @@ def read_sidecar(path: Path) -> Known:
             raise UserError(f"{path}: column {name!r}; legal: {', '.join(COLUMNS.names)}")
     if "dataset" not in sheet.columns:
         raise UserError(f"{path}: has no column dataset")
-    columns: dict[str, list[Any]] = {}
-    for field in COLUMNS:
-        if field.name not in sheet.columns:
-            continue
-        column = sheet.columns[field.name]
-        if not pa.types.is_string(field.type):
-            column = pa.array(sheet.numbers(field.name), from_pandas=True)
-        columns[field.name] = column.to_pylist()
+    columns = {
+        name: column.to_pylist()
+        if pa.types.is_string(COLUMNS.field(name).type)
+        else sheet.numbers(name).tolist()
+        for name, column in sheet.columns.items()
+    }
     known: Known = {}
-    for place, values in enumerate(zip(*columns.values(), strict=True)):
-        row = dict(zip(columns, values, strict=True))
+    for place, cells in enumerate(zip(*columns.values(), strict=True)):
+        there = zip(columns, cells, strict=True)
+        row = {name: cell for name, cell in there if cell is not None and cell == cell}
         where = f"{path}: row {sheet.first_row + place}"
         _check_row(where, row)
-        if row["dataset"] in known:
-            raise UserError(f"{where}: dataset {row['dataset']} is there already")
-        known[row.pop("dataset")] = {
-            name: value for name, value in row.items() if value is not None
-        }
+        dataset = row.pop("dataset")
+        if dataset in known:
+            raise UserError(f"{where}: dataset {dataset} is there already")
+        known[dataset] = row
     return known
 
 
 def _check_row(where: str, row: Mapping[str, Any]) -> None:
-    if row["dataset"] is None:
+    """Raises UserError for a cell that is not legal; `row` has the cells that are not empty."""
+    if "dataset" not in row:
         raise UserError(f"{where} has nothing in column dataset")
     for name, legal in (("role", ROLES), ("metric", get_args(Metric))):
-        if row.get(name) is not None and row[name] not in legal:
+        if name in row and row[name] not in legal:
             raise UserError(f"{where}: {name} {row[name]!r}; legal: {', '.join(legal)}")
     for name in COUNTS:
-        value = row.get(name)
-        if value is not None and (value % 1 or not 1 <= value < 2**31):
-            raise UserError(f"{where}: {name} {value:g} is not a count of at least 1")
-    if row.get("chance") is not None and not 0 <= row["chance"] <= 100:
+        if name in row and (row[name] % 1 or not 1 <= row[name] < 2**31):
+            raise UserError(f"{where}: {name} {row[name]:g} is not a count of at least 1")
+    if not 0 <= row.get("chance", 0) <= 100:
         raise UserError(f"{where}: chance {row['chance']:g} is outside 0 to 100 percent")
 
 
@@ -194,23 +192,21 @@ def merged_models(tables: Sequence[tuple[str, pa.Table]]) -> pa.Table:
 
 
 def typed(values: list[Any]) -> pa.Array:
-    """Whole numbers, numbers or text: the first that all values are."""
-    texts = clean(pa.array([None if v is None else str(v) for v in values], pa.string()))
-    for kind in (pa.int64(), pa.float64()):
-        try:
-            return _narrow(pc.cast(texts, kind))
-        except pa.ArrowInvalid:
-            continue
-    return texts
-
-
-def _narrow(numbers: pa.Array) -> pa.Array:
-    """Whole numbers that are written as floats are whole."""
-    if pa.types.is_floating(numbers.type):
-        whole = pc.all(pc.equal(numbers, pc.trunc(numbers))).as_py()
-        small = pc.all(pc.less(pc.abs(numbers), 2.0**53)).as_py()
-        return pc.cast(numbers, pa.int64()) if whole and small else numbers
-    return numbers
+    """Whole numbers, also those written as floats, numbers or text: the first that all are."""
+    texts = clean(
+        pa.array([None if value is None else str(value) for value in values], pa.string())
+    )
+    try:
+        return pc.cast(texts, pa.int64())
+    except pa.ArrowInvalid:
+        pass
+    try:
+        numbers = pc.cast(texts, pa.float64())
+    except pa.ArrowInvalid:
+        return texts
+    whole = pc.all(pc.equal(numbers, pc.trunc(numbers))).as_py()
+    small = pc.all(pc.less(pc.abs(numbers), 2.0**53)).as_py()
+    return pc.cast(numbers, pa.int64()) if whole and small else numbers
 
 
 def _is_id(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 
-ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".json", ".jsonl", ".ndjson")
+JSON_LINES = (".jsonl", ".ndjson")
+ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".json", *JSON_LINES)
 #: What a missing cell may say, in lower case.
 MISSING = ("", "na", "n/a", "nan", "null", "none")
 SEPARATORS = (",", ";", "\t")
@@ -126,10 +127,8 @@ def read_sheet(path: Path, separator: str = "", encoding: str = "") -> Sheet:
     ending = path.suffix.lower()
     if ending == ".parquet":
         return _read_parquet(path)
-    if ending == ".json":
+    if ending == ".json" or ending in JSON_LINES:
         return _read_json(path)
-    if ending in (".jsonl", ".ndjson"):
-        return _of_records(path, list(_json_lines(path)))
     if ending in ENDINGS:
         return _read_csv(path, separator or "\t" * (ending == ".tsv"), encoding)
     raise UserError(f"{path}: ending {ending or '(none)'}; legal: {', '.join(ENDINGS)}")
@@ -217,14 +216,26 @@ def _csv_rows(path: Path, encoding: str, separator: str, width: int) -> pa.Table
 
 
 def load_json(path: Path) -> Any:
-    """What a JSON file holds. Raises UserError for what is none, and for keys given twice."""
+    """What a JSON file holds; where it has one record in each line, the list of them.
+
+    Raises UserError for what is no JSON, and for keys given twice.
+    """
+    number = 0
     try:
         with path.open(encoding="utf-8-sig") as file:
-            return json.load(file, object_pairs_hook=_once)
-    except RecursionError:
-        raise UserError(f"{path}: not readable JSON (nested too deeply)") from None
-    except ValueError as error:
-        raise UserError(f"{path}: not readable JSON ({error})") from None
+            if path.suffix.lower() not in JSON_LINES:
+                return json.load(file, object_pairs_hook=_once)
+            records = []
+            for number, line in enumerate(file, 1):  # noqa: B007 - a message names it
+                if line.strip():
+                    records.append(json.loads(line, object_pairs_hook=_once))
+            return records
+    except (ValueError, RecursionError) as error:
+        # Text is decoded ahead of the line that is looked at.
+        by_line = number and not isinstance(error, UnicodeError)
+        what = f"line {number} is not JSON" if by_line else "not readable JSON"
+        reason = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise UserError(f"{path}: {what} ({reason})") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -237,41 +248,25 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _read_json(path: Path) -> Sheet:
     content = load_json(path)
+    by_model = isinstance(content, Mapping) and all(
+        isinstance(v, Mapping) for v in content.values()
+    )
+    if by_model and content:
+        content = [{"model": name, **row} for name, row in content.items()]
     if isinstance(content, list):
-        return _of_records(path, content)
-    if isinstance(content, Mapping) and content:
-        inner = list(content.values())
-        if all(isinstance(row, Mapping) for row in inner):
-            return _of_records(path, [{"model": name, **row} for name, row in content.items()])
-        if all(isinstance(cells, list) for cells in inner) and len(set(map(len, inner))) == 1:
-            _check_names(path, list(content))
-            return Sheet(path, 1, {name: _json_column(cells) for name, cells in content.items()})
-    raise UserError(f"{path}: not a table; legal: {LEGAL}")
+        for number, record in enumerate(content, 1):
+            if not isinstance(record, Mapping):
+                raise UserError(f"{path}: record {number} is no mapping of column names to values")
+        names = dict.fromkeys(name for record in content for name in record)
+        content = {name: [record.get(name) for record in content] for name in names}
+    elif not isinstance(content, Mapping) or not _even_lists(content.values()):
+        raise UserError(f"{path}: not a table; legal: {LEGAL}")
+    _check_names(path, list(content))
+    return Sheet(path, 1, {name: _json_column(cells) for name, cells in content.items()})
 
 
-def _json_lines(path: Path) -> Iterator[Any]:
-    """One JSON record in each line that is not blank."""
-    number = 0
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            for line in file:
-                number += 1
-                if line.strip():
-                    yield json.loads(line, object_pairs_hook=_once)
-    except UnicodeError as error:
-        raise UserError(f"{path}: not text in UTF-8 ({error})") from None
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: line {number} is not JSON ({error})") from None
-
-
-def _of_records(path: Path, records: list[Any]) -> Sheet:
-    for number, record in enumerate(records, 1):
-        if not isinstance(record, Mapping):
-            raise UserError(f"{path}: record {number} is no mapping of column names to values")
-    names = list(dict.fromkeys(name for record in records for name in record))
-    _check_names(path, names)
-    cells = {name: _json_column([record.get(name) for record in records]) for name in names}
-    return Sheet(path, 1, cells)
+def _even_lists(columns: Collection[Any]) -> bool:
+    return all(isinstance(cells, list) for cells in columns) and len(set(map(len, columns))) == 1
 
 
 def _json_column(cells: list[Any]) -> pa.Array:
