@@ -311,7 +311,7 @@ def test_a_damaged_store_is_built_anew_from_the_journals(tmp_path: Path) -> None
     out = tmp_path / "results.h5"
     whole = out.read_bytes()
     (tmp_path / "before.h5").write_bytes(whole)
-    for path in ("runs/run_id", "runs/error", "labels/host", "predictions/digits/classes"):
+    for path in ("curves/test_top1", "runs/error", "labels/host", "predictions/digits/classes"):
         with h5py.File(out) as file:
             chunk = file[path].id.get_chunk_info(0)
         data = bytearray(whole)
@@ -320,6 +320,10 @@ def test_a_damaged_store_is_built_anew_from_the_journals(tmp_path: Path) -> None
         assert gather(tmp_path).runs == 30
         assert stores_equal(out, tmp_path / "before.h5") == []
         whole = out.read_bytes()
+    with h5py.File(out, "r+") as file:
+        del file["runs/run_id"]
+    assert gather(tmp_path).runs == 30
+    assert stores_equal(out, tmp_path / "before.h5") == []
 
 
 def test_a_store_with_runs_that_are_in_no_journal_any_more_is_kept(tmp_path: Path) -> None:
