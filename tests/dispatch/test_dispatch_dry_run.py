@@ -124,8 +124,10 @@ def test_the_dry_run_prices_evaluations_as_the_plan_does(tested: OpenStudy, type
         "digits-2": 8,
         "blobs": 8,
     }
-    for item in priced.items:
-        assert 0 < item.evaluation_seconds < item.seconds
+    without = tested.sweep.model_copy(update={"evaluations": {}})
+    bare = sweep_cost(without, tested.population, CPU_CORE)
+    for item, trained in zip(priced.items, bare.items, strict=True):
+        assert 0 < item.evaluation_seconds == pytest.approx(item.seconds - trained.seconds)
     told = type_("run", "sweep.yaml", "--dry-run").out
     assert "of which 28 further evaluations: " in told
     assert (
