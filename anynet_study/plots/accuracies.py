@@ -82,16 +82,17 @@ def bin_chart(
 ) -> Figure:
     """Plot the mean of the best of each bin, one series per table (Feuer et al. 2023, paper 5).
 
-    `tables` maps the name of a score to its `apr.best_of_bins`, all with the same bins; `covariate`
-    and `score` label the axes, with their units. The numbers under the bins count architectures.
+    `tables` maps the name of a score to its `apr.best_of_bins`, all with the same bins, of which the
+    last may be missing; `covariate` and `score` label the axes, with their units. The numbers under
+    the bins count architectures.
     """
-    first = next(iter(tables.values()))
+    first = max(tables.values(), key=len)
     width = min(style.TWO_COLUMNS, max(style.ONE_COLUMN, 0.9 + 0.75 * len(first)))
     drawn = style.one_panel(width, 2.6, ax)
     axes = drawn.first
     rising = first["from"].notna().all()  # bins of numbers: a trend
     for number, (name, look) in enumerate(style.series_looks(tables).items()):
-        places = np.arange(len(first)) + 0.12 * (number - (len(tables) - 1) / 2)
+        places = np.arange(len(tables[name])) + 0.12 * (number - (len(tables) - 1) / 2)
         line = {"linestyle": "-" if rising else "none", "label": wording.shorten(name, 30), **look}
         style.draw_intervals(axes, tables[name], "mean", places, across=False, **line)
     counts = ("bin", "averaged", "architectures")
