@@ -82,9 +82,9 @@ def bin_chart(
 ) -> Figure:
     """Plot the mean of the best of each bin, one series per table (Feuer et al. 2023, paper 5).
 
-    `tables` maps the name of a score to its `apr.best_of_bins`, all with the same bins, of which the
-    last may be missing; `covariate` and `score` label the axes, with their units. The numbers under
-    the bins count architectures.
+    `tables` maps the name of a score to its `apr.best_of_bins`, all with the same bins, though the
+    last of them may be missing; `covariate` and `score` label the axes, with their units. The
+    numbers under the bins count architectures.
     """
     first = max(tables.values(), key=len)
     width = min(style.TWO_COLUMNS, max(style.ONE_COLUMN, 0.9 + 0.75 * len(first)))
