@@ -26,3 +26,11 @@ def printable(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 file`, `2,000 files`: for nouns that take an s."""
     return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def amount(value: float, digits: int = 4, smallest: float = 1e3) -> str:
+    """A few significant digits and k, M or G: `1.234M`; plain below `smallest`."""
+    for unit, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= max(unit, smallest):
+            return f"{value / unit:.{digits}g}{suffix}"
+    return f"{value:.{digits}g}"

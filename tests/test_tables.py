@@ -7,7 +7,6 @@ import pytest
 from rich.console import Console
 
 from anynet_study.cli.tables import (
-    amount,
     cell_text,
     frame_cells,
     number,
@@ -15,6 +14,7 @@ from anynet_study.cli.tables import (
     short_name,
     table_text,
 )
+from anynet_study.errors import amount
 
 HEADINGS = ("dataset", "best error", "rho", "n")
 ROWS = [["digits", "1.50 [1.20, 1.90]", 0.5, 12], ["a-dataset-of-a-long-name", "2.00", None, 7]]

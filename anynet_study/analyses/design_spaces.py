@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -11,7 +12,7 @@ import pandas as pd
 
 from anynet_study import apr, plots
 from anynet_study.apr.error_tables import FEWEST
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, amount
 from anynet_study.study import Analysed, Analysis, Options, Study, StudyFigure
 
 if TYPE_CHECKING:
@@ -220,19 +221,15 @@ def _ranges(name: str, ends: pd.DataFrame) -> dict[object, str]:
     labels: dict[object, str] = {}
     for digits in (3, 6, 15):
         for value, low, high in ends.itertuples():
-            upto = f"-{amount(high, digits)}" if high > low else ""
-            labels[value] = f"{name} {amount(low, digits)}{upto}"
+            upto = f"-{_amount(high, digits)}" if high > low else ""
+            labels[value] = f"{name} {_amount(low, digits)}{upto}"
         if len({*labels.values()}) == len(labels):
             break
     return labels
 
 
-def amount(value: float, digits: int = 4) -> str:
-    """A few digits and k, M or G: 1.234M."""
-    for unit, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= max(unit, 1e4):
-            return f"{value / unit:.{digits}g}{suffix}"
-    return f"{value:.{digits}g}"
+#: Numbers below ten thousand are written out.
+_amount = partial(amount, smallest=1e4)
 
 
 def summary(spaces: Spaces) -> pd.DataFrame:
@@ -307,9 +304,9 @@ def arrange_ranges(table: pd.DataFrame) -> pd.DataFrame:
     """One row per parameter of a single space."""
 
     def span(low: str, high: str) -> pd.Series:
-        return table[low].map(amount) + " to " + table[high].map(amount)
+        return table[low].map(_amount) + " to " + table[high].map(_amount)
 
-    columns = {"parameter": table["parameter"], "best value": table["best"].map(amount)}
+    columns = {"parameter": table["parameter"], "best value": table["best"].map(_amount)}
     spans = {"good range": span("low", "high"), "all models": span("lowest", "highest")}
     return pd.DataFrame({**columns, **spans, "n": table["n"]})
 

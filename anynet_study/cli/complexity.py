@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anynet_study.cli.tables import amount, print_table
-from anynet_study.errors import UserError
+from anynet_study.cli.tables import print_table
+from anynet_study.errors import UserError, amount
 
 if TYPE_CHECKING:
     from anynet_study.design_space import Architecture, Costs, NetworkPart, Population

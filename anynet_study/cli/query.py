@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,7 @@ from anynet_study.cli.rows import (
     save_rows,
 )
 from anynet_study.errors import UserError
+from anynet_study.store import TableName
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,17 +23,6 @@ if TYPE_CHECKING:
 
 #: What a table on the terminal shows of the runs where --columns does not say.
 RUN_COLUMNS = ["architecture", "dataset", "replicate", "status", "error", "recipe", "run_id"]
-#: The tables of a store.
-TableName = Literal[
-    "runs",
-    "architectures",
-    "datasets",
-    "curves",
-    "errors",
-    "evaluations",
-    "journals",
-    "provenance",
-]
 
 
 def query(

@@ -159,14 +159,6 @@ def number(value: float, digits: int = 2) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def amount(value: float, digits: int = 4, smallest: float = 1e3) -> str:
-    """A few significant digits and k, M or G: `1.234M`; plain below `smallest`."""
-    for unit, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= max(unit, smallest):
-            return f"{value / unit:.{digits}g}{suffix}"
-    return f"{value:.{digits}g}"
-
-
 def short_name(name: str, width: int = NAME_WIDTH) -> str:
     """A name on one line, cut in the middle if it is longer than `width`."""
     if len(name) <= width:

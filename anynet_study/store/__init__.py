@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         read_journal,
         read_journals,
     )
+    from anynet_study.store.layout import TableName
     from anynet_study.store.opening import NewerStoreError
     from anynet_study.store.querying import query, select
     from anynet_study.store.records import (
@@ -67,6 +68,7 @@ _HOMES = {
         *("EvaluationWriter", "JournalRead", "JournalWriter", "finished_evaluations"),
         *("finished_runs", "read_evaluations", "read_journal", "read_journals"),
     ),
+    "layout": ("TableName",),
     "opening": ("NewerStoreError",),
     "querying": ("query", "select"),
     "records": ("EVALUATIONS_SUFFIX", "EvaluationRecord", "FailureKind", "RunRecord"),
@@ -95,6 +97,7 @@ __all__ = [
     "ResultStores",
     "Results",
     "RunRecord",
+    "TableName",
     "class_accuracies",
     "collect",
     "export",

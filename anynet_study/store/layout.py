@@ -4,6 +4,8 @@ The documentation below travels in the file, as the attribute `layout` of its ro
 provenance are the only things in which two stores of the same runs differ.
 """
 
+from typing import Literal
+
 FORMAT = "anynet-study results"
 #: Version 2 added `kind` and `labels` to the groups of /predictions. Version 3 has texts of fixed
 #: length and structures that HDF5 checks when it reads them, and the seal on all else. Version 4
@@ -180,6 +182,17 @@ EVALUATION_COLUMNS = (
 )
 #: Those of them that are integers into labels of their own.
 EVALUATION_CODED = ("evaluation", "evaluation_id", "identity")
+#: The tables in which a store is read and queried.
+TableName = Literal[
+    "runs",
+    "architectures",
+    "datasets",
+    "curves",
+    "errors",
+    "evaluations",
+    "journals",
+    "provenance",
+]
 
 
 def prediction_group(dataset: str) -> str:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.filters import parse_filter
-from anynet_study.store.results import Results, TableName
+from anynet_study.store.layout import TableName
+from anynet_study.store.results import Results
 from anynet_study.store.sql import engine, fetch
 from anynet_study.store.tables import ON_REQUEST, check_columns, to_pandas
 

@@ -4,7 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ from anynet_study.store.errors import (
     on_metric,
 )
 from anynet_study.store.hdf5 import get_text, read_column
-from anynet_study.store.layout import RUN_COLUMNS
+from anynet_study.store.layout import RUN_COLUMNS, TableName
 from anynet_study.store.opening import StoreFile
 from anynet_study.store.predictions import (
     PredictionArray,
@@ -45,17 +45,6 @@ from anynet_study.store.tables import (
     table_columns,
     to_pandas,
 )
-
-TableName = Literal[
-    "runs",
-    "architectures",
-    "datasets",
-    "curves",
-    "errors",
-    "evaluations",
-    "journals",
-    "provenance",
-]
 
 
 class Results(ABC):

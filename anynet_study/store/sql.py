@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from anynet_study.errors import UserError
 from anynet_study.filters import unknown_column
-from anynet_study.store.results import Results, TableName
+from anynet_study.store.layout import TableName
+from anynet_study.store.results import Results
 
 if TYPE_CHECKING:  # importing it takes 0.1 s, which those who group nothing need not wait for
     import duckdb
