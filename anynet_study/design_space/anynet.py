@@ -116,47 +116,12 @@ class AnyNet:
             networks = compatible(d, w, b, g, skeleton)
         else:
             networks = Networks(d, w, w, w, skeleton)
-        return networks, self.obeyed(networks)
-
-    def obeyed(self, networks: Networks) -> npt.NDArray[np.bool_] | None:
-        """Which networks obey `non_decreasing`; None where nothing is asked."""
         obeyed = None
         for name in self.non_decreasing:
             values = getattr(networks, name)
             rising = (values[1:] >= values[:-1]).all(axis=0)
             obeyed = rising if obeyed is None else obeyed & rising
-        return obeyed
-
-    def contains(self, network: Networks) -> bool:
-        """Whether some draw becomes this network, a batch of one."""
-        obeyed = self.obeyed(network)
-        if obeyed is not None and not obeyed[0]:
-            return False
-        stages = network.skeleton.stages
-        d, b = network.depths[:, 0], network.bottleneck_ratios[:, 0]
-        low, high = np.array(_per_stage(self.depths, stages)).T
-        if not ((d >= low) & (d <= high) & np.isin(b, self.bottleneck_ratios or 1)).all():
-            return False
-        drawn_as_they_are = {"depths": d, "bottleneck_ratios": b}
-        if any(len(set(drawn_as_they_are.get(name, ()))) > 1 for name in self.shared):
-            return False
-        origins = [self._origins(network, stage) for stage in range(stages)]
-        for axis, name in enumerate(("widths", "group_widths")):
-            if name not in self.shared:
-                origins = [np.logical_or.reduce(draws, axis, keepdims=True) for draws in origins]
-        return bool(np.logical_and.reduce(origins).any())
-
-    def _origins(self, network: Networks, stage: int) -> npt.NDArray[np.bool_]:
-        """Which drawn widths (rows) and group widths (columns) become this stage of the network."""
-        low, high = _per_stage(self.widths, network.skeleton.stages)[stage]
-        widths = np.arange(low, high + 1, self.width_divisor, dtype=np.float64)
-        # Blocks without groups have one, which is never wider than the stage.
-        group_widths = np.array(self.group_widths or (MAX_WIDTH,), dtype=np.float64)
-        w, g = np.meshgrid(widths, group_widths, indexing="ij")
-        b = np.full_like(w, network.bottleneck_ratios[stage, 0])
-        drawn = compatible(w, w, b, g, network.skeleton)
-        same_width = drawn.widths == network.widths[stage, 0]
-        return np.asarray(same_width & (drawn.group_widths == network.group_widths[stage, 0]))
+        return networks, obeyed
 
     @cached_property
     def distributions(self) -> dict[str, tuple[Distribution, ...]]:
@@ -180,10 +145,6 @@ def _draw_stages(
         pairs = zip(distributions, words, strict=True)
         drawn = np.stack([distribution.draw(row) for distribution, row in pairs])
     return drawn if len(drawn) == stages else np.repeat(drawn, stages, axis=0)
-
-
-def _per_stage(ranges: tuple[Range, ...], stages: int) -> tuple[Range, ...]:
-    return ranges * stages if len(ranges) == 1 else ranges
 
 
 def _defaults(cls: type[AnyNet], skeleton: Skeleton) -> dict[str, Any]:

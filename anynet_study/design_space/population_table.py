@@ -16,7 +16,6 @@ from anynet_study.design_space.architecture import Architecture, ids_of
 from anynet_study.design_space.complexity import MEASURES, measure
 from anynet_study.design_space.networks import (
     STAGE_FIELDS,
-    Counts,
     IntArray,
     Networks,
     Skeleton,
@@ -112,58 +111,40 @@ def tabulate(
     sampling: dict[str, Any],
     weights: Any = None,
 ) -> pa.Table:
-    """Make the table of networks, with their ids and what they cost.
+    """Make the table of networks, with their ids, what they cost, and how they came about.
 
     Cells of stages that an architecture does not have are null.
     """
     stages = max(group.networks.skeleton.stages for group in groups)
+    rows = sum(len(group.networks) for group in groups)
     schema = schema_of(stages, weights is not None)
     values = {
-        name: _empty(kind, groups) for name, kind in zip(schema.names, schema.types, strict=True)
+        field.name: np.zeros(
+            rows, object if field.type == pa.string() else field.type.to_pandas_dtype()
+        )
+        for field in schema
     }
-    for rows, networks in groups:
+    for places, networks in groups:
         skeleton = networks.skeleton
+        found: dict[str, Any] = {name: getattr(skeleton, name) for name in SKELETON_COLUMNS}
+        found["architecture"] = ids_of(networks)
         for field in LETTERS:
-            stage_names = columns_of(field, skeleton.stages)
-            for name, stage in zip(stage_names, _stages(networks, field), strict=True):
-                values[name][rows] = stage
-        for name in SKELETON_COLUMNS:
-            values[name][rows] = getattr(skeleton, name)
-        values["architecture"][rows] = ids_of(networks)
-        for name, cost in zip(MEASURES, costs_of(networks, resolution, classes), strict=True):
-            values[name][rows] = cost
-    values["weight"] = weights
-    kinds = zip(schema.names, schema.types, strict=True)
-    arrays = [_column(values[name], kind) for name, kind in kinds]
+            each = skeleton.strides if field == "strides" else getattr(networks, field)
+            found |= zip(columns_of(field, skeleton.stages), each, strict=True)
+        for name in MEASURES:
+            found[name] = measure(name, networks, resolution, classes)
+        for name, column in found.items():
+            values[name][places] = column
+    if weights is not None:
+        values["weight"][:] = weights
+    arrays = [_column(values[field.name], field.type) for field in schema]
     return pa.table(arrays, schema=schema.with_metadata(metadata(sampling)))
-
-
-def recounted(table: pa.Table, groups: Sequence[Group], resolution: int, classes: int) -> pa.Table:
-    """Return the table of the groups' networks with costs counted elsewhere."""
-    counts = np.zeros((len(MEASURES), table.num_rows), dtype=np.int64)
-    for rows, networks in groups:
-        counts[:, rows] = costs_of(networks, resolution, classes)
-    for name, count in zip(MEASURES, counts, strict=True):
-        place = table.column_names.index(name)
-        table = table.set_column(place, pa.field(name, pa.int64()), _integers(count, pa.int64()))
-    return table
 
 
 def taken(table: pa.Table, rows: IntArray) -> pa.Table:
     """Return some rows, without the columns of stages that none of them has."""
-    part = table.take(_integers(rows, pa.int64()))
-    gone = [
-        name
-        for field in LETTERS
-        for name in columns_of(field, stages_of(table))
-        if part[name].null_count == len(rows)
-    ]
-    return part.drop_columns(gone) if gone else part
-
-
-def costs_of(networks: Networks, resolution: int, classes: int) -> list[Counts]:
-    """FLOPs, parameters and activations of each network, as in MEASURES."""
-    return [measure(name, networks, resolution, classes) for name in MEASURES]
+    part = table.take(_column(rows, pa.int64()))
+    return part.select([name for name in part.column_names if part[name].null_count < len(rows)])
 
 
 def metadata(sampling: dict[str, Any]) -> dict[bytes, str]:
@@ -189,48 +170,24 @@ def architectures_of(table: pa.Table) -> list[Architecture]:
     return architectures
 
 
-def _stages(networks: Networks, field: str) -> Any:
-    return networks.skeleton.strides if field == "strides" else getattr(networks, field)
-
-
-def _empty(kind: pa.DataType, groups: Sequence[Group]) -> Any:
-    rows = sum(len(group.networks) for group in groups)
-    return np.zeros(rows, dtype=object if kind == pa.string() else kind.to_pandas_dtype())
-
-
-def _column(values: Any, kind: pa.DataType) -> pa.Array:
-    if kind == pa.string():
-        return _strings(values)
-    if kind == pa.float64():
-        return _numbers(values)
-    return _integers(values, kind, zero_is_null=kind == pa.int32())  # no stage is of size 0
-
-
-def _integers(values: npt.ArrayLike, kind: pa.DataType, zero_is_null: bool = False) -> pa.Array:
-    """Return a column of whole numbers, of Arrow's integer type `kind`."""
-    counts = np.ascontiguousarray(values, dtype=kind.to_pandas_dtype())
+def _column(values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
+    """Return a column straight from memory. In columns of int32, which hold sizes, 0 is null."""
     valid = None
-    if zero_is_null and not counts.all():
-        valid = pa.py_buffer(np.packbits(counts != 0, bitorder="little"))
-    return pa.Array.from_buffers(kind, len(counts), [valid, pa.py_buffer(counts)])
-
-
-def _numbers(values: npt.ArrayLike) -> pa.Array:
-    """Return a column of float64."""
-    floats = np.ascontiguousarray(values, dtype=np.float64)
-    return pa.Array.from_buffers(pa.float64(), len(floats), [None, pa.py_buffer(floats)])
-
-
-def _strings(values: Sequence[str]) -> pa.Array:
-    """Return a column of text."""
-    encoded = [value.encode() for value in values]
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
-    return pa.Array.from_buffers(pa.string(), len(encoded), buffers)
+    if kind == pa.string():
+        encoded = [value.encode() for value in values]
+        ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+        buffers = [pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
+    else:
+        buffers = [pa.py_buffer(np.ascontiguousarray(values))]
+        if kind == pa.int32() and not values.all():
+            valid = pa.py_buffer(np.packbits(values != 0, bitorder="little"))
+    return pa.Array.from_buffers(kind, len(values), [valid, *buffers])
 
 
 def values_of(column: pa.ChunkedArray, missing: float = 0) -> npt.NDArray[Any]:
-    """Return the numbers of a column, `missing` in place of nulls (`to_numpy` imports pandas)."""
+    """Return a column's values, `missing` in place of nulls (`to_numpy` imports pandas)."""
     values = [missing if value is None else value for value in column.to_pylist()]
+    if column.type == pa.string():
+        return np.array(values, dtype=object)
     whole = not column.null_count or isinstance(missing, int)
     return np.array(values, dtype=column.type.to_pandas_dtype() if whole else np.float64)

@@ -107,41 +107,6 @@ class RegNet:
         b, g = (np.ascontiguousarray(np.broadcast_to(row, depths.shape)) for row in (b, g))
         return compatible(depths, widths, b, g, skeleton), legal
 
-    def contains(self, network: Networks) -> bool:
-        """Whether some draw becomes this network, a batch of one; this can take seconds.
-
-        All w0, wa, wm and group widths are tried; depth and ratio are those of the network.
-        """
-        depth, ratios = int(network.depths.sum()), set(network.bottleneck_ratios[:, 0].tolist())
-        if not self.depth[0] <= depth <= self.depth[1] or len(ratios) > 1:
-            return False
-        if not ratios <= set(self.bottleneck_ratios):
-            return False
-        wa, wm = np.meshgrid(
-            _grid(self.slope, SLOPE_STEP), _grid(self.width_multiplier, MULTIPLIER_STEP)
-        )
-        lowest, highest = self.initial_width
-        for w0 in range(lowest, highest + 1, WIDTH_DIVISOR):
-            if self._some_fit(np.full((1, 1), float(w0)), network, stages=1):
-                ends = np.full(wa.size, float(depth)), np.full(wa.size, float(w0))
-                d, w, legal = linear_stages(*ends, wa.ravel(), wm.ravel(), network.skeleton.stages)
-                fitting = legal & (d == network.depths).all(axis=0)
-                if self._some_fit(w[:, fitting], network, network.skeleton.stages):
-                    return True
-        return False
-
-    def _some_fit(self, widths: FloatArray, network: Networks, stages: int) -> bool:
-        """Whether a column of drawn widths can become the first stages of the network."""
-        ratios = np.full_like(widths, network.bottleneck_ratios[0, 0])
-        for group_width in self.group_widths:
-            groups = np.full_like(widths, group_width)
-            drawn = compatible(widths, widths, ratios, groups, network.skeleton)
-            same = drawn.widths == network.widths[:stages]
-            same &= drawn.group_widths == network.group_widths[:stages]
-            if same.all(axis=0).any():
-                return True
-        return False
-
     @cached_property
     def distributions(self) -> tuple[Distribution, ...]:
         """The distributions of d, w0, wa / 0.1, wm / 0.01, bottleneck ratio and group width."""
@@ -200,8 +165,3 @@ def linear_stages(
 def _snapped(values: FloatArray) -> FloatArray:
     """Round to multiples of 2^-30, so that what is a tie in exact arithmetic is one here, too."""
     return np.rint(values * 2.0**30) / 2.0**30
-
-
-def _grid(ends: tuple[float, float], step: float) -> FloatArray:
-    first, last = (round(end / step) for end in ends)
-    return np.arange(first, last + 1, dtype=np.float64) * step

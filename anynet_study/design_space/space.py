@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from anynet_study.design_space import sampling
 from anynet_study.design_space.anynet import AnyNet
-from anynet_study.design_space.architecture import Architecture
 from anynet_study.design_space.bands import Bounds
 from anynet_study.design_space.complexity import MEASURES
 from anynet_study.design_space.networks import Networks, Skeleton
@@ -114,11 +113,6 @@ class DesignSpace:
         what conditions the documented distributions on the space's constraints.
         """
         return self.stages.draw(words, self.skeleton)
-
-    def contains(self, architecture: Architecture) -> bool:
-        """Whether the architecture can be drawn; for RegNets, this can take seconds."""
-        same = architecture.skeleton == self.skeleton
-        return same and self.stages.contains(architecture.networks())
 
     def sample(
         self,

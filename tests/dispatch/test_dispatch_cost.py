@@ -57,7 +57,7 @@ def test_multiply_adds_outputs_and_parameters_are_those_of_the_network(populatio
     table = Features(*run_features(population.groups, WORK).T)
     images = 3 * 15 * 3 * 64 + 3 * 300  # steps of each epoch, forward and twice back; tests
     adds = table.pointwise + table.spatial + table.stem + table.tiny
-    assert adds.tolist() == (images * population.flops(32, 10)).tolist()
+    assert adds.tolist() == (images * np.array(population.at(32, 10).table["flops"])).tolist()
     assert table.outputs.tolist() == [images * (a.activations(32, 10) - 10) for a in population]
     assert table.parameters.tolist() == [3 * 15 * a.parameters(10) for a in population]
     assert set(table.pixels) == {(3 * 15 * 64 + 3 * 300) * 32**2}
@@ -176,7 +176,7 @@ def test_an_evaluation_is_one_forward_pass_and_its_transform(population: Populat
     ]
     table = Features(*evaluation_features(population.groups, tests, 8).T)
     adds = table.pointwise + table.spatial + table.stem + table.tiny
-    assert adds.tolist() == (620 * population.flops(8, 7)).tolist()
+    assert adds.tolist() == (620 * np.array(population.at(8, 7).table["flops"])).tolist()
     assert set(table.pixels) == {620 * 8**2}
     assert set(table.batches) == {2 + 2 + 1}
     assert set(table.transforms) == {320 * 10**2}

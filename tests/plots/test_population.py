@@ -91,7 +91,6 @@ def test_any_population_can_be_drawn() -> None:
     one = Population.from_architectures([Architecture((3,), (8,), strides=(2,), block="vanilla")])
     figure = sampling_grid(one.to_pandas(), None, {})
     assert [axes.get_xlabel() for axes in figure.subfigs[1].axes] == ["depth", "width"]
-    mixed = Population.concatenate(
-        [one, DesignSpace.from_spec({"base": "anynetx", "strides": [2] * 6}).sample(4)]
-    )
+    deep = DesignSpace.from_spec({"base": "anynetx", "strides": [2] * 6}).sample(4)
+    mixed = Population.from_architectures([*one, *deep])
     assert len(sampling_grid(mixed.to_pandas(), None, {}).subfigs[1].axes) == 4 * 6
