@@ -122,15 +122,18 @@ class Architecture:
 
     def flops(self, resolution: int = 224, classes: int = 1000) -> int:
         """Multiply-adds of convolutions and linear layers, for one image; biases not counted."""
-        return int(complexity.flops(self.networks(), *checked(resolution, classes))[0])
+        return self._cost("flops", resolution, classes)
 
     def parameters(self, classes: int = 1000) -> int:
         """Trainable parameters, those of batch norm and the head included."""
-        return int(complexity.parameters(self.networks(), checked(1, classes)[1])[0])
+        return self._cost("parameters", 1, classes)
 
     def activations(self, resolution: int = 224, classes: int = 1000) -> int:
         """Output elements of convolutions and linear layers, for one image."""
-        return int(complexity.activations(self.networks(), *checked(resolution, classes))[0])
+        return self._cost("activations", resolution, classes)
+
+    def _cost(self, name: str, *place: int) -> int:
+        return int(complexity.measure(name, self.networks(), *checked(*place))[0])
 
     def training_memory(self, batch: int = 128, resolution: int = 224, classes: int = 1000) -> int:
         """Bytes that a training step on `batch` images takes in float32; see `memory`."""
@@ -251,9 +254,7 @@ def costs_by_part(
     whole_number(batch, "batch", 1, memory.MAX_BATCH)
     networks, a = architecture.networks(), architecture
     measures = (
-        complexity.flops_by_part(networks, resolution, classes),
-        complexity.parameters_by_part(networks, classes),
-        complexity.activations_by_part(networks, resolution, classes),
+        *(complexity.by_part(name, networks, resolution, classes) for name in complexity.MEASURES),
         memory.training_memory_by_part(networks, resolution, classes, batch),
     )
     columns = [np.concatenate([np.ravel(part) for part in parts]).tolist() for parts in measures]

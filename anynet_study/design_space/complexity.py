@@ -16,11 +16,9 @@ Arrays of results have the type of the networks' arrays: exact as int64; as floa
 candidates quickly) within a relative error of 1e-14.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
-from anynet_study.design_space.layers import Convolution, Count, layers
+from anynet_study.design_space.layers import Convolution, layers
 from anynet_study.design_space.networks import Counts, Networks
 
 #: The measures of complexity, and what each counts, in words.
@@ -28,60 +26,34 @@ UNITS = {"flops": "FLOPs", "parameters": "parameters", "activations": "activatio
 MEASURES = tuple(UNITS)
 
 
-def flops(networks: Networks, resolution: int, classes: int) -> Counts:
-    """Multiply-adds for one image of `resolution` x `resolution` pixels, shape (n,)."""
-    return _total(flops_by_part(networks, resolution, classes))
-
-
-def parameters(networks: Networks, classes: int) -> Counts:
-    """Trainable parameters, shape (n,)."""
-    return _total(parameters_by_part(networks, classes))
-
-
-def activations(networks: Networks, resolution: int, classes: int) -> Counts:
-    """Output elements of convolutions and the linear layer for one image, shape (n,)."""
-    return _total(activations_by_part(networks, resolution, classes))
-
-
 def measure(name: str, networks: Networks, resolution: int, classes: int) -> Counts:
-    """The measure of that name (one of MEASURES), shape (n,)."""
-    if name == "parameters":
-        return parameters(networks, classes)
-    return (flops if name == "flops" else activations)(networks, resolution, classes)
-
-
-def flops_by_part(networks: Networks, resolution: int, classes: int) -> tuple[Counts, ...]:
-    """Multiply-adds of the stem (a number), the stages (S, n) and the head (n,)."""
-    head = networks.widths[-1] * classes
-    return *_stem_and_stages(networks, resolution, Convolution.flops), head
-
-
-def parameters_by_part(networks: Networks, classes: int) -> tuple[Counts, ...]:
-    """Trainable parameters of the stem (a number), the stages (S, n) and the head (n,)."""
-    head = (networks.widths[-1] + 1) * classes
-    return *_stem_and_stages(networks, 1, Convolution.parameters), head
-
-
-def activations_by_part(networks: Networks, resolution: int, classes: int) -> tuple[Counts, ...]:
-    """Activations of the stem (a number), the stages (S, n) and the head (n,)."""
-    head = np.full_like(networks.widths[-1], classes)
-    return *_stem_and_stages(networks, resolution, Convolution.activations), head
-
-
-def _stem_and_stages(
-    networks: Networks, resolution: int, count: Callable[[Convolution], Count]
-) -> tuple[Counts, Counts]:
-    stem, first, *others = layers(networks, resolution)
-    total = np.asarray(count(first))
-    for layer in others:
-        total += count(layer)
-    return np.asarray(count(stem)), total
-
-
-def _total(parts: tuple[Counts, ...]) -> Counts:
-    stem, stages, head = parts
+    """The measure of that name (one of MEASURES), for one image of that side, shape (n,)."""
+    stem, stages, head = by_part(name, networks, resolution, classes)
     # Stage by stage, not with `sum`: fixed in order, and twice as fast on so few rows.
     total = head + stem
     for stage in stages:
         total += stage
     return total
+
+
+def parameters(networks: Networks, classes: int) -> Counts:
+    """Trainable parameters, shape (n,)."""
+    return measure("parameters", networks, 1, classes)
+
+
+def by_part(
+    name: str, networks: Networks, resolution: int, classes: int
+) -> tuple[Counts, Counts, Counts]:
+    """The measure of the stem (a number), the stages (S, n) and the head (n,)."""
+    width = networks.widths[-1]
+    if name == "flops":
+        count, head = Convolution.flops, width * classes
+    elif name == "parameters":
+        count, head = Convolution.parameters, (width + 1) * classes
+    else:
+        count, head = Convolution.activations, np.full_like(width, classes)
+    stem, first, *others = layers(networks, resolution)
+    total = np.asarray(count(first))
+    for layer in others:
+        total += count(layer)
+    return np.asarray(count(stem)), total, head

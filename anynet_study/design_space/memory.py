@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anynet_study.design_space.complexity import parameters_by_part
+from anynet_study.design_space.complexity import by_part
 from anynet_study.design_space.layers import (
     IMAGE_CHANNELS,
     Convolution,
@@ -63,11 +63,11 @@ def training_memory_by_part(
     Each has its parameters, gradients, momentum, buffers and what autograd saves of it. The part
     that is at work at the peak has, in addition, what that moment takes beyond all of this.
     """
-    weights = _rows(parameters_by_part(networks, classes)) * FLOAT_BYTES
+    weights = _rows(by_part("parameters", networks, 1, classes)) * FLOAT_BYTES
     buffers = _rows(buffers_by_part(networks))
     saved = _rows(saved_tensors_by_part(networks, resolution, classes, batch))
     longer = replace(networks, depths=networks.depths + 1)
-    longer_weights = _rows(parameters_by_part(longer, classes)) * FLOAT_BYTES
+    longer_weights = _rows(by_part("parameters", longer, 1, classes)) * FLOAT_BYTES
     longer_saved = _rows(saved_tensors_by_part(longer, resolution, classes, batch))
     step = _Step(weights, saved, (longer_weights - weights)[1:-1], (longer_saved - saved)[1:-1])
     held = 3 * weights + buffers + saved

@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from anynet_study.design_space.bands import Bands, Strata
-from anynet_study.design_space.complexity import MEASURES, UNITS
+from anynet_study.design_space.complexity import UNITS
 from anynet_study.design_space.distribution import words_of
 from anynet_study.design_space.networks import (
-    FloatArray,
     IntArray,
     Networks,
     Skeleton,
@@ -208,21 +207,17 @@ class Search:
         bands = " and ".join(
             f"{low:.4g} to {high:.4g} {UNITS[name]}" for name, (low, high) in limits.items()
         )
+        strata = self.request.strata
+        lacking = [self.wanted(stratum) - len(kept) for stratum, kept in enumerate(self.kept)]
+        worst = lacking.index(max(lacking))
+        short = f", {lacking[worst]} missing with {strata.name(worst)}" if strata else ""
         return (
             f"found {self.request.count - self.missing:,} of {self.request.count:,} different "
-            f"architectures{' with ' + bands if bands else ''}{self._short_of()}: "
+            f"architectures{' with ' + bands if bands else ''}{short}: "
             f"{in_band:,} of {self.in_space:,} "
             f"candidates are in the band (acceptance {least:.2g} to {most:.2g}); "
             f"{_reachable(self.request)}"
         )
-
-    def _short_of(self) -> str:
-        """Name the stratum that lacks most, if there are strata."""
-        if self.request.strata is None:
-            return ""
-        lacking = [self.wanted(h) - len(kept) for h, kept in enumerate(self.kept)]
-        worst = lacking.index(max(lacking))
-        return f", {lacking[worst]} missing with {self.request.strata.name(worst)}"
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
@@ -241,28 +236,28 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 def _reachable(request: Request) -> str:
     """Say which complexities the space has, in the measures that the request limits.
 
-    Where several are limited, each is given for the candidates that are inside the other bands,
+    Where several are limited, each is given for the networks that are inside the other bands,
     if there are any: so one sees which of the bands does not go with the others.
     """
-    networks = _probed(request)
     limits = request.bands.limits()
-    costs = {name: request.bands.measure(name, networks) for name in MEASURES if name in limits}
+    networks = _probed(request)
+    if not limits or not len(networks):
+        return "it has no more"
+    costs = {name: request.bands.measure(name, networks) for name in limits}
     inside = {name: (c >= limits[name][0]) & (c <= limits[name][1]) for name, c in costs.items()}
     said = []
     for name, cost in costs.items():
-        others = np.ones(len(cost), dtype=bool)
-        for other in costs:
-            if other != name:
-                others &= inside[other]
-        condition = " inside the other bands" if len(costs) > 1 and others.any() else ""
-        said.append(_spread(cost[others] if condition else cost, UNITS[name]) + condition)
-    strata = request.strata
-    if strata is not None and strata.of not in costs:
-        everywhere = np.logical_and.reduce([*inside.values(), np.ones(len(networks), dtype=bool)])
-        quantity = strata.quantity(networks, request.bands)[everywhere]
-        said.append(_spread(quantity, strata.of) + (" inside the bands" if costs else ""))
-    at = f"at resolution {request.bands.resolution} and {request.bands.classes} classes"
-    return f"{at} this space reaches " + "; ".join(said) if said else "it has no more"
+        others = [mask for other, mask in inside.items() if other != name]
+        left = cost[np.all(others, axis=0)] if others else cost
+        condition = " inside the other bands" if others and len(left) else ""
+        left = left if len(left) else cost
+        low, first, last, high = np.percentile(left, [0, 1, 99, 100])
+        said.append(
+            f"{low:.3g} to {high:.3g} {UNITS[name]} (98% of {len(left):,} draws: "
+            f"{first:.3g} to {last:.3g}){condition}"
+        )
+    place = f"at resolution {request.bands.resolution} and {request.bands.classes} classes"
+    return f"{place} this space reaches {'; '.join(said)}"
 
 
 def _probed(request: Request) -> Networks:
@@ -275,11 +270,3 @@ def _probed(request: Request) -> Networks:
         if found >= ENOUGH:
             break
     return networks_of(np.concatenate(rows), request.space.skeleton)
-
-
-def _spread(costs: FloatArray, unit: str) -> str:
-    if not len(costs):
-        return f"no network among {MOST_PROBED:,} candidates"
-    low, first, last, high = np.percentile(costs, [0, 1, 99, 100])
-    middle = f"98% of {len(costs):,} draws: {first:.3g} to {last:.3g}"
-    return f"{low:.3g} to {high:.3g} {unit} ({middle})"

@@ -50,11 +50,7 @@ def test_a_population_at_once_is_each_one_alone(spec: Any) -> None:
         plain_sampler.complexity(Architecture(*map(tuple, row), **shared), 97, 10) for row in rows
     ]
     for networks in (whole, floats):
-        together = [
-            complexity.flops(networks, 97, 10),
-            complexity.parameters(networks, 10),
-            complexity.activations(networks, 97, 10),
-        ]
+        together = [complexity.measure(name, networks, 97, 10) for name in complexity.MEASURES]
         assert {costs.dtype for costs in together} == {networks.widths.dtype}
         assert list(zip(*(costs.tolist() for costs in together), strict=True)) == plain
 
@@ -87,6 +83,6 @@ def test_float64_is_near_where_it_is_not_exact() -> None:
     networks = largest("basic").networks()
     parts = (networks.depths, networks.widths, networks.bottleneck_widths, networks.group_widths)
     floats = Networks(*(part.astype(np.float64) for part in parts), networks.skeleton)
-    exact = complexity.flops(networks, MAX_RESOLUTION, 1000)
-    near = complexity.flops(floats, MAX_RESOLUTION, 1000)
+    exact = complexity.measure("flops", networks, MAX_RESOLUTION, 1000)
+    near = complexity.measure("flops", floats, MAX_RESOLUTION, 1000)
     np.testing.assert_allclose(near, exact, rtol=1e-14)

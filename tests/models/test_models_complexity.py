@@ -54,9 +54,9 @@ def counted(a: Architecture, resolution: int, classes: int) -> dict[str, Counts]
     """The same by the closed forms, of the network, its stem, its stages and its head."""
     networks = a.networks()
     parts = zip(
-        complexity.flops_by_part(networks, resolution, classes),
-        complexity.activations_by_part(networks, resolution, classes),
-        complexity.parameters_by_part(networks, classes),
+        complexity.by_part("flops", networks, resolution, classes),
+        complexity.by_part("activations", networks, resolution, classes),
+        complexity.by_part("parameters", networks, 1, classes),
         strict=True,
     )
     stem, stages, head = parts
