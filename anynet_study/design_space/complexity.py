@@ -4,13 +4,12 @@ FLOPs are the multiply-adds of convolutions and linear layers (biases not counte
 are the elements that these layers put out, for one image; parameters are all that torch trains,
 batch norm and biases included.
 
-A network is written down once, as its convolutions (`layers`). The structure is that of the code
-the study's experiments ran on: a stage is d blocks, the first of which carries the stage's stride
-in a 3x3 and takes w_in channels to w; where that changes the shape, its shortcut is a strided 1x1
-convolution, otherwise the identity. (Paper 1, section 4.1, describes this as a strided 1x1
-convolution followed by d blocks. Its code is a fork of pycls, in which the strided 1x1 is the
-first block's shortcut; sampled bands, and published FLOPs of reference networks, only come out
-right with that reading.) Blocks 2 to d are identical, so nothing loops over depth.
+A stage is d blocks, the first of which carries the stage's stride in a 3x3 and takes w_in channels
+to w; where that changes the shape, its shortcut is a strided 1x1 convolution. (Paper 1, section
+4.1, describes a strided 1x1 convolution followed by d blocks. Its code is a fork of pycls, in which
+the strided 1x1 is the first block's shortcut; sampled bands, and published FLOPs of reference
+networks, only come out right with that reading.) Blocks 2 to d are identical, so nothing loops over
+depth.
 
 Arrays of results have the type of the networks' arrays: exact as int64; as float64 (for sampling
 candidates quickly) within a relative error of 1e-14.

@@ -9,19 +9,15 @@ entropy, backward, SGD with momentum. Counted are the bytes of the tensors that 
 - what autograd saves for the backward pass (`saved_tensors_by_part`) until it has been used;
 - what the operation of the moment works on.
 
-The peak is found among few moments. In the forward pass saved tensors pile up. In the backward
-pass, from the head to the stem, they are used up, and gradients of the weights take their place.
-On top comes what the operation of the moment works on. Blocks 2 to d of a stage are alike: from
-one to the next the sum changes by a constant, so the most is reached in the first, the second or
-the last. (Statistics and products of one pixel per channel are left out there, being small.)
+The peak is found among few moments: in the forward pass saved tensors pile up; in the backward
+pass they are used up, and gradients of the weights take their place. On top comes what the
+operation of the moment works on. Blocks 2 to d of a stage are alike: from one to the next the sum
+changes by a constant, so the most is reached in the first, the second or the last.
 
-Training memory is the most that is alive at once. Compared with a record of every tensor that
-torch makes and frees, it was -0.02% to +0.7% off in 174 cases of all kinds. What the libraries
-below torch take is not counted: scratch space of convolutions (with it, torch.profiler saw 0 to
-21% more on a CPU, with batches of 4 to 16), sizes that an allocator rounds up and gaps that it
-leaves, the framework itself and its CUDA context.
-
-Arrays of results have the type of the networks' arrays.
+Compared with a record of every tensor that torch makes and frees, this was -0.02% to +0.7% off in
+174 cases of all kinds. What the libraries below torch take is not counted: scratch space of
+convolutions (0 to 21% more on a CPU, with batches of 4 to 16), gaps that an allocator leaves, the
+framework itself and its CUDA context.
 """
 
 from collections.abc import Callable

@@ -138,21 +138,3 @@ def test_samples_have_the_law_of_different_draws_in_a_row(name: str) -> None:
         both[ids] = both.get(ids, 0) + 1
     assert chi_square(firsts, law) > 1e-3
     assert chi_square(both, pairs) > 1e-3
-
-
-def test_as_many_repetitions_as_theory_expects() -> None:
-    """All sixteen equally likely networks take 16 (1 + 1/2 + ... + 1/16) candidates on average."""
-    space = DesignSpace.anynetx(
-        depths=[1, 1], widths=[8, 8], bottleneck_ratios=[1], group_widths=[4, 8]
-    )
-    bounds = dict.fromkeys(("flops", "parameters", "activations"))
-    records = [
-        sampling.sample(sampling.request(space, 16, bounds, 8, 2, seed), 256, 1).sampling
-        for seed in range(400)
-    ]
-    assert all(r["in_band"] == r["in_space"] == r["candidates"] for r in records)
-    assert all(r["duplicates"] == r["candidates"] - 16 for r in records)
-    left = np.arange(1, 17) / 16
-    mean, variance = (1 / left).sum(), ((1 - left) / left**2).sum()
-    deviation = np.mean([r["candidates"] for r in records]) - mean
-    assert abs(deviation) < 3 * np.sqrt(variance / len(records))

@@ -13,7 +13,6 @@ from anynet_study.design_space.networks import (
     Networks,
     Skeleton,
     compatible,
-    networks_of,
 )
 
 ROWS = st.lists(
@@ -46,24 +45,6 @@ def test_what_is_made_compatible_can_be_built_and_is_near_what_was_drawn(
         assert built_group == min(group_width, width // ratio)
         assert built // ratio % built_group == 0
         assert abs(built - width) <= built_group * ratio / 2
-
-
-@given(ROWS)
-@settings(derandomize=True, deadline=None)
-def test_making_compatible_again_changes_nothing(rows: list[tuple[int, int, int]]) -> None:
-    once = make_compatible(rows)
-    parts = (once.depths, once.widths, once.bottleneck_ratios, once.group_widths)
-    assert np.array_equal(compatible(*parts, once.skeleton).rows(), once.rows())
-
-
-@given(ROWS)
-@settings(derandomize=True, deadline=None)
-def test_rows_and_networks_are_each_other_s_inverse(rows: list[tuple[int, int, int]]) -> None:
-    networks = make_compatible(rows)
-    again = networks_of(networks.rows(), networks.skeleton)
-    for name in ("depths", "widths", "bottleneck_widths", "group_widths", "bottleneck_ratios"):
-        assert np.array_equal(getattr(again, name), getattr(networks, name))
-    assert len(again) == 1
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,9 @@ import subprocess
 import sys
 from typing import Any
 
-import numpy as np
 import plain_sampler
 import pytest
-from sampling_cases import CASES, PAPER_BAND, TOY, bounds
+from sampling_cases import CASES, TOY, bounds
 from scipy import stats
 
 from anynet_study.design_space import Architecture, DesignSpace, sampling
@@ -32,45 +31,6 @@ def test_equal_to_a_plain_loop_over_candidates(name: str) -> None:
     assert list(zip(*columns, strict=True)) == costs
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("spec", "count", "bands"),
-    [
-        ("anynetx", 250, {"flops": PAPER_BAND}),
-        ("anynetxd", 40, {"flops": (1e8, 1e9)}),
-        ("regnetx", 200, {"flops": (2e8, 8e8)}),
-        ({"block": "basic", "stem": "cifar"}, 200, {"parameters": (1e6, 2e6)}),
-    ],
-)
-def test_the_same_law_as_with_numpy_s_random_numbers(spec: Any, count: int, bands: Any) -> None:
-    """The plain loop once more, on other random numbers: the two samples are of one law."""
-    space = DesignSpace.from_spec(spec)
-    generator = np.random.default_rng(20261121)
-    numbers = iter(generator.random, None)
-    plain = plain_sampler.sample(space, count, bands, 224, 1000, numbers)
-    request = sampling.request(space, 20 * count, bounds(bands), 224, 1000, seed=7)
-    ours = list(sampling.sample(request))
-    quantities = {
-        "flops": lambda a: a.flops(),
-        "parameters": lambda a: a.parameters(),
-        "activations": lambda a: a.activations(),
-        "depth": lambda a: sum(a.depths),
-        "width": lambda a: sum(a.widths),
-        "first depth": lambda a: a.depths[0],
-        "last width": lambda a: a.widths[-1],
-        "first ratio": lambda a: a.bottleneck_ratios[0],
-        "last group width": lambda a: a.group_widths[-1],
-    }
-    p_values = [
-        stats.mannwhitneyu([of(a) for a in plain.kept], [of(a) for a in ours]).pvalue
-        for of in quantities.values()
-    ] + [
-        stats.ks_2samp([of(a) for a in plain.kept], [of(a) for a in ours]).pvalue
-        for of in quantities.values()
-    ]
-    assert min(p_values) * len(p_values) > 0.01
-
-
 @pytest.mark.parametrize("measure", ["flops", "parameters", "activations"])
 def test_both_ends_of_the_band_are_in_it(measure: str) -> None:
     cost = TOY.sample(1, resolution=9, classes=7).table[measure][0].as_py()
@@ -91,23 +51,11 @@ def test_seeds_give_different_samples() -> None:
     assert len({*samples[0], *samples[1], *samples[2]}) > 110
 
 
-@pytest.mark.parametrize("name", ["all bands", "three-stage regnets", "ranges by stage", "basic"])
-def test_the_record_says_all_that_another_machine_needs(name: str) -> None:
-    spec, count, bands, resolution, classes = CASES[name]
-    space = DesignSpace.from_spec(spec)
-    request = sampling.request(space, count, bounds(bands), resolution, classes, seed=5)
-    population = sampling.sample(request)
-    record = population.sampling
-    asked = ("count", "flops", "parameters", "activations", "resolution", "classes", "seed")
-    arguments = {key: record[key] for key in asked if key in record}
-    again = DesignSpace.from_spec(record["space"]).sample(**arguments)
-    assert again.table.equals(population.table, check_metadata=True)
+def test_the_record_tells_how_many_candidates_were_in_the_band() -> None:
+    record = TOY.sample(30, (0.6e6, 0.9e6), 9, 7).sampling
     assert record["acceptance"] == record["in_band"] / record["in_space"]
     interval = stats.binomtest(record["in_band"], record["in_space"]).proportion_ci(method="wilson")
     assert record["acceptance_interval"] == pytest.approx([interval.low, interval.high], rel=1e-12)
-
-
-def test_without_a_band_every_candidate_is_in_it() -> None:
     record = TOY.sample(30).sampling
     assert record["acceptance"] == 1
     assert not {"flops", "parameters", "activations"} & set(record)
@@ -120,13 +68,8 @@ def test_without_a_band_every_candidate_is_in_it() -> None:
         ({"count": 5, "seed": -1}, "seed: -1 is not a whole number"),
         ({"count": 5, "flops": (2, 1)}, r"flops: \(2, 1\): legal: \[lowest, highest\] multiply-a"),
         ({"count": 5, "flops": (0, float("nan"))}, "flops: .*: legal: "),
-        ({"count": 5, "flops": (0, float("inf"))}, "flops: .*: legal: "),
-        ({"count": 5, "flops": (-1, 1)}, "flops: .*: legal: "),
         ({"count": 5, "flops": 4e8}, r"flops: 400000000.0: legal: \[lowest, highest\]"),
         ({"count": 5, "flops": "12"}, "flops: '12': legal: "),
-        ({"count": 5, "flops": (1, 2, 3)}, r"flops: \(1, 2, 3\): legal: "),
-        ({"count": 5, "flops": (0, 10**400)}, "flops: .*: legal: "),
-        ({"count": 5, "parameters": (2, 1)}, "parameters: .*: legal: "),
         ({"count": 5, "activations": (0, 2**53)}, r"activations: .*: legal: .* below 2\^53"),
         ({"count": 5, "activations": (1.2, 1.8)}, "activations: there is no whole number in"),
         ({"count": 5, "resolution": 0}, "resolution: 0 is not"),
