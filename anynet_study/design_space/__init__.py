@@ -3,8 +3,8 @@
 - What a network is: `networks` (many at once, their skeleton), `architecture` (one, its id).
 - What it costs: `layers` (its convolutions), `complexity`, `memory` (of training).
 - Spaces: `space`, its families `anynet` and `regnet`; published networks: `reference`.
-- Sampling: `distribution`, `bands` (and strata), `sampling`, `search` (when to give up).
-- Populations: `population`, its table, its parts and its files.
+- Sampling: `distribution`, `bands` (and strata), `sampling`.
+- Populations: `population`, its table and its files.
 """
 
 from anynet_study.design_space.anynet import AnyNet

@@ -32,7 +32,6 @@ from anynet_study.design_space.population_table import (
     METADATA_KEY,
     Group,
     architectures_of,
-    groups_in,
     groups_of,
     metadata,
     tabulate,
@@ -120,7 +119,7 @@ class Population:
     @cached_property
     def groups(self) -> list[Group]:
         """The networks as arrays, those of each skeleton together, with their rows."""
-        return groups_in(self.table)
+        return groups_of(self._architectures)
 
     @cached_property
     def ids(self) -> tuple[str, ...]:

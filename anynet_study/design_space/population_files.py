@@ -26,7 +26,6 @@ from anynet_study.design_space.population_table import (
     METADATA_KEY,
     SKELETON_COLUMNS,
     architectures_of,
-    groups_in,
     groups_of,
     schema_of,
     stages_of,
@@ -121,7 +120,7 @@ def _checked_architectures(table: pa.Table, path: Path) -> list[Architecture]:
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     ids = table["architecture"].to_pylist()
-    for rows, networks in groups_in(table):
+    for rows, networks in groups_of(architectures):
         if ids_of(networks) != [ids[row] for row in rows]:
             raise UserError(f"{path}: an id does not fit its architecture: the file was altered")
     return architectures

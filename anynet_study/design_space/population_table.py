@@ -55,24 +55,6 @@ def groups_of(architectures: Sequence[Architecture]) -> list[Group]:
     return groups
 
 
-def groups_in(table: pa.Table) -> list[Group]:
-    """Return the networks of a population's table, those of each skeleton together."""
-    most = stages_of(table)
-    names = [*SKELETON_COLUMNS, *columns_of("strides", most)]
-    rows: dict[tuple[Any, ...], list[int]] = {}
-    for row, key in enumerate(zip(*(table[name].to_pylist() for name in names), strict=True)):
-        rows.setdefault(key, []).append(row)
-    columns = [[values_of(table[c]) for c in columns_of(f, most)] for f in STAGE_FIELDS]
-    values = np.array(columns, dtype=np.int64)  # (4, S, n)
-    groups = []
-    for (stem, stem_width, block, se_ratio, *strides), places in rows.items():
-        there = tuple(stride for stride in strides if stride is not None)
-        skeleton = Skeleton(stem, stem_width, there, block, se_ratio)
-        stages = values[:, : len(there), places].transpose(2, 0, 1)
-        groups.append(Group(np.array(places), networks_of(stages, skeleton)))
-    return groups
-
-
 def columns_of(field: str, stages: int) -> list[str]:
     """The columns of one of an architecture's tuples, in a table of so many stages."""
     return [f"{LETTERS[field]}{stage}" for stage in range(1, stages + 1)]

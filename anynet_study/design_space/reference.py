@@ -60,22 +60,6 @@ REGNETY = {
     "16gf": (18, 200, 106.23, 2.48, 112),
     "32gf": (20, 232, 115.89, 2.53, 232),
 }
-#: The end of a RegNet's name in timm: its FLOPs in units of 10^8.
-TIMM_REGNETS = {
-    "002": "200mf",
-    "004": "400mf",
-    "006": "600mf",
-    "008": "800mf",
-    "016": "1.6gf",
-    "032": "3.2gf",
-    "040": "4.0gf",
-    "064": "6.4gf",
-    "080": "8.0gf",
-    "120": "12gf",
-    "160": "16gf",
-    "320": "32gf",
-}
-
 #: Blocks of each stage by the number of layers (He et al. 2016, "Deep residual learning for image
 #: recognition", Table 1).
 TWO_LAYER_DEPTHS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3)}
@@ -170,9 +154,9 @@ def _key(name: str) -> str:
     """Return what all spellings of a name have in common."""
     key = re.sub(r"(?<=\d)[-_. ](?=\d)", ".", str(name).strip().lower())
     key = re.sub(r"[-_ ]", "", key)
-    timm = re.fullmatch(r"(regnet[xy])(\d{3})", key)
-    if timm and timm[2] in TIMM_REGNETS:
-        key = timm[1] + TIMM_REGNETS[timm[2]]
+    if timm := re.fullmatch(r"(regnet[xy])(\d{3})", key):  # FLOPs in units of 10^8
+        flops = int(timm[2])
+        key = timm[1] + (f"{flops}00mf" if flops < 10 else f"{flops / 10:g}gf")
     return key.replace(".0gf", "gf")
 
 

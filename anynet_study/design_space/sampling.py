@@ -6,18 +6,22 @@ candidates are looked at together, or by how many threads, and a smaller sample 
 larger one.
 """
 
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from anynet_study.design_space.bands import checked_bands, checked_strata, weights
-from anynet_study.design_space.networks import networks_of
+from anynet_study.design_space.bands import Bands, Strata, checked_bands, checked_strata, weights
+from anynet_study.design_space.complexity import UNITS
+from anynet_study.design_space.distribution import words_of
+from anynet_study.design_space.networks import IntArray, Networks, Skeleton, networks_of
 from anynet_study.design_space.population import Population
-from anynet_study.design_space.search import FIRST_LOOK, Request, Search, Seen, Space
 from anynet_study.design_space.validation import whole_number
 from anynet_study.errors import UserError
 
@@ -25,6 +29,79 @@ from anynet_study.errors import UserError
 CHUNK = 1 << 14
 MAX_THREADS = 8
 MAX_COUNT = 10_000_000
+#: A search is given up when even an optimist expects it to need more than this many candidates
+#: (some ten seconds' worth) ...
+MOST_CANDIDATES = 1 << 27
+#: ... and more than this many for each network that is wanted; ...
+MOST_EACH = 10_000
+#: ... or after so many, when the second half of them brought nothing new; ...
+MOST_IN_VAIN = 1 << 23
+#: ... or when the second half of them brought nothing but so many repetitions.
+MOST_REPEATS = 1 << 20
+#: The first look back, after so many candidates; the next ones after twice as many each time.
+FIRST_LOOK = 1 << 18
+#: What is reachable is told from the networks among so many candidates; where the constraints of a
+#: space leave few of them, from this many networks, or from those among MOST_PROBED candidates.
+PROBE = 1 << 16
+ENOUGH = 1 << 14
+MOST_PROBED = 1 << 22
+
+
+class Seen(NamedTuple):
+    """A chunk of candidates after looking at each."""
+
+    candidates: int
+    #: Positions in the chunk of those in the space (that obey its constraints).
+    in_space: IntArray
+    #: Positions in the chunk of those in the space and all bands, their strata, and their
+    #: `Networks.rows`.
+    positions: IntArray
+    strata: IntArray
+    rows: IntArray
+
+
+class Space(Protocol):
+    """What sampling needs of a `DesignSpace`."""
+
+    @property
+    def skeleton(self) -> Skeleton: ...
+
+    @property
+    def words(self) -> int: ...
+
+    def draw(
+        self, words: npt.NDArray[np.int64], /
+    ) -> tuple[Networks, npt.NDArray[np.bool_] | None]: ...
+
+    def to_spec(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be sampled; the fields are `DesignSpace.sample`'s arguments, checked."""
+
+    space: Space
+    count: int
+    bands: Bands
+    seed: int
+    #: One stratum where the sample is not stratified.
+    strata: Strata
+
+    def candidates(self, first: int, count: int) -> tuple[Networks, Any]:
+        """Return candidates `first` and following, float64, and which are in the space."""
+        return self.space.draw(words_of(self.seed, first, count, self.space.words))
+
+    def look(self, first: int, count: int) -> Seen:
+        """Look at candidates `first` and following for those in the bands."""
+        networks, legal = self.candidates(first, count)
+        in_space = np.arange(count)
+        if legal is not None:
+            in_space = np.flatnonzero(legal)
+            networks = networks.select(in_space)
+        inside = np.flatnonzero(self.bands.inside(networks))
+        found = networks.select(inside)
+        strata = self.strata.of_networks(found, self.bands)
+        return Seen(count, in_space, in_space[inside], strata, found.rows())
 
 
 def request(
@@ -40,10 +117,10 @@ def request(
     count = whole_number(count, "count", 1, MAX_COUNT)
     seed = whole_number(seed, "seed", 0, 2**64 - 1)
     bands = checked_bands(bounds, resolution, classes)
-    request = Request(space, count, bands, seed, checked_strata(strata))
-    if count < request.strata_count:
-        raise UserError(f"count: {count} is fewer than the {request.strata_count} strata")
-    return request
+    found = checked_strata(strata) or Strata("depth", ())
+    if count < len(found):
+        raise UserError(f"count: {count} is fewer than the {len(found)} strata")
+    return Request(space, count, bands, seed, found)
 
 
 def sample(
@@ -65,12 +142,29 @@ def sample(
         if not search.missing:
             break
         search.check_hope()
-    networks = networks_of(search.rows(), request.space.skeleton)
-    record = {**request.spec(), **search.account()}
-    unequal = request.strata and weights(request.strata, search.in_band, request.count)
-    return Population.from_networks(
-        networks, request.bands.resolution, request.bands.classes, record, unequal
-    )
+    bands, strata = request.bands, request.strata
+    in_band = sum(search.in_band)
+    record = {
+        "space": request.space.to_spec(),
+        **{name: list(limits) for name, limits in bands.limits().items()},
+        "resolution": bands.resolution,
+        "classes": bands.classes,
+        "seed": request.seed,
+        "count": request.count,
+        **({"strata": strata.spec()} if strata.edges else {}),
+        "candidates": search.examined,
+        "in_space": search.in_space,
+        "in_band": in_band,
+        "duplicates": in_band - len(search.known),
+        "acceptance": in_band / search.in_space,
+        "acceptance_interval": list(wilson_interval(in_band, search.in_space)),
+        **({"in_band_by_stratum": search.in_band} if strata.edges else {}),
+    }
+    # One of each stratum in turn.
+    rows = [search.kept[k % len(strata)][k // len(strata)] for k in range(request.count)]
+    networks = networks_of(rows, request.space.skeleton)
+    unequal = weights(strata, search.in_band, request.count) if strata.edges else None
+    return Population.from_networks(networks, bands.resolution, bands.classes, record, unequal)
 
 
 def chunks(request: Request, chunk: int = CHUNK, threads: int | None = None) -> Iterator[Seen]:
@@ -79,7 +173,9 @@ def chunks(request: Request, chunk: int = CHUNK, threads: int | None = None) -> 
     `chunk` candidates are looked at together, by up to `threads` (None: as many as there are
     cores, at most 8), which look ahead.
     """
-    _keep_memory()
+    # glibc raises its thresholds for keeping freed memory to the size of the largest block that was
+    # freed, which makes sampling twice as fast.
+    np.empty(1 << 24, dtype=np.uint8)
     threads = threads or min(MAX_THREADS, os.cpu_count() or 1)
     parts = _parts(chunk)
     yield request.look(*next(parts))  # often enough, and threads would only delay it
@@ -104,10 +200,143 @@ def _parts(chunk: int) -> Iterator[tuple[int, int]]:
         look *= 2 if first == look else 1
 
 
-def _keep_memory() -> None:
-    """Let the allocator keep memory between chunks instead of returning and faulting it anew.
+@dataclass
+class Search:
+    """What has been kept, and what was seen on the way."""
 
-    glibc raises its thresholds for both to the size of the largest block that was freed; that
-    makes sampling twice as fast. Elsewhere, this does nothing.
+    request: Request
+    examined: int = 0
+    in_space: int = 0
+    #: Candidates in the bands and networks that are kept, by stratum.
+    in_band: list[int] = field(init=False)
+    kept: list[list[IntArray]] = field(init=False)
+    missing: int = field(init=False)
+    known: set[bytes] = field(default_factory=set)
+    #: When to look back next; how many were examined, in the band and kept when it was last done.
+    _next_look: int = field(init=False)
+    _last_look: tuple[int, int, int] = (0, 0, 0)
+
+    def __post_init__(self) -> None:
+        strata = len(self.request.strata)
+        self.missing = self.request.count
+        self._next_look = FIRST_LOOK
+        self.in_band = [0] * strata
+        self.kept = [[] for _ in range(strata)]
+
+    def wanted(self, stratum: int) -> int:
+        """How many networks of a stratum the sample has in the end."""
+        return len(range(stratum, self.request.count, len(self.kept)))
+
+    def take(self, seen: Seen) -> None:
+        """Keep the new ones among the candidates in the bands, up to the number wanted."""
+        places = zip(seen.positions.tolist(), seen.strata.tolist(), seen.rows, strict=True)
+        for position, stratum, row in places:
+            self.in_band[stratum] += 1
+            key = row.tobytes()
+            if key in self.known:
+                continue
+            self.known.add(key)
+            if len(self.kept[stratum]) == self.wanted(stratum):
+                continue
+            self.kept[stratum].append(row)
+            self.missing -= 1
+            if not self.missing:
+                self.examined += position + 1
+                self.in_space += int(np.searchsorted(seen.in_space, position, side="right"))
+                return
+        self.examined += seen.candidates
+        self.in_space += len(seen.in_space)
+
+    def check_hope(self) -> None:
+        """Raise UserError, saying what is reachable, once going on would hardly find the rest.
+
+        Judged by the new networks among the candidates since the last look back, at the upper end
+        of their rate's interval: so a space that runs out of networks is noticed, too.
+        """
+        if self.examined < self._next_look:
+            return
+        now = (self.examined, sum(self.in_band), self.request.count - self.missing)
+        looked, repeats, found = (n - n0 for n, n0 in zip(now, self._last_look, strict=True))
+        _, optimistic = wilson_interval(found, looked)
+        needed = self.missing / optimistic
+        in_vain = self.examined >= MOST_IN_VAIN or repeats >= MOST_REPEATS
+        if needed > max(MOST_CANDIDATES, MOST_EACH * self.request.count) or (in_vain and not found):
+            raise UserError(self._hopeless())
+        self._last_look = now
+        self._next_look = 2 * self.examined
+
+    def _hopeless(self) -> str:
+        if not self.in_space:
+            return (
+                f"found no architecture: not one of {self.examined:,} candidates obeys the "
+                f"constraints of the space, its number of stages included"
+            )
+        in_band = sum(self.in_band)
+        least, most = wilson_interval(in_band, self.in_space)
+        limits = self.request.bands.limits()
+        bands = " and ".join(
+            f"{low:.4g} to {high:.4g} {UNITS[name]}" for name, (low, high) in limits.items()
+        )
+        strata = self.request.strata
+        lacking = [self.wanted(stratum) - len(kept) for stratum, kept in enumerate(self.kept)]
+        worst = lacking.index(max(lacking))
+        short = f", {lacking[worst]} missing with {strata.name(worst)}" if strata.edges else ""
+        return (
+            f"found {self.request.count - self.missing:,} of {self.request.count:,} different "
+            f"architectures{' with ' + bands if bands else ''}{short}: "
+            f"{in_band:,} of {self.in_space:,} "
+            f"candidates are in the band (acceptance {least:.2g} to {most:.2g}); "
+            f"{_reachable(self.request)}"
+        )
+
+
+def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+    """Return the 95% confidence interval of a proportion (Wilson's score interval)."""
+    if not trials:
+        return 0.0, 1.0
+    z = 1.959963984540054
+    p = successes / trials
+    centre = p + z * z / (2 * trials)
+    spread = z * math.sqrt(p * (1 - p) / trials + z * z / (4 * trials * trials))
+    scale = 1 + z * z / trials
+    low = max(0.0, (centre - spread) / scale) if successes else 0.0  # but for rounding
+    return low, min(1.0, (centre + spread) / scale)
+
+
+def _reachable(request: Request) -> str:
+    """Say which complexities the space has, in the measures that the request limits.
+
+    Where several are limited, each is given for the networks that are inside the other bands,
+    if there are any: so one sees which of the bands does not go with the others.
     """
-    np.empty(1 << 24, dtype=np.uint8)
+    limits = request.bands.limits()
+    networks = _probed(request)
+    if not limits or not len(networks):
+        return "it has no more"
+    costs = {name: request.bands.measure(name, networks) for name in limits}
+    inside = {name: (c >= limits[name][0]) & (c <= limits[name][1]) for name, c in costs.items()}
+    said = []
+    for name, cost in costs.items():
+        others = [mask for other, mask in inside.items() if other != name]
+        left = cost[np.all(others, axis=0)] if others else cost
+        condition = " inside the other bands" if others and len(left) else ""
+        left = left if len(left) else cost
+        low, first, last, high = np.percentile(left, [0, 1, 99, 100])
+        said.append(
+            f"{low:.3g} to {high:.3g} {UNITS[name]} (98% of {len(left):,} draws: "
+            f"{first:.3g} to {last:.3g}){condition}"
+        )
+    place = f"at resolution {request.bands.resolution} and {request.bands.classes} classes"
+    return f"{place} this space reaches {'; '.join(said)}"
+
+
+def _probed(request: Request) -> Networks:
+    """The space's networks among the first candidates."""
+    rows, found = [], 0
+    for first in range(0, MOST_PROBED, PROBE):
+        networks, legal = request.candidates(first, PROBE)
+        rows.append((networks if legal is None else networks.select(legal)).rows())
+        found += len(rows[-1])
+        if found >= ENOUGH:
+            break
+    return networks_of(np.concatenate(rows), request.space.skeleton)

@@ -43,9 +43,8 @@ def test_nothing_depends_on_chunks_and_threads(name: str) -> None:
 def test_nor_does_the_message_when_the_search_is_given_up(
     chunk: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("sampling", "search"):
-        monkeypatch.setattr(f"anynet_study.design_space.{module}.FIRST_LOOK", 1 << 10)
-    monkeypatch.setattr("anynet_study.design_space.search.MOST_REPEATS", 1 << 12)
+    monkeypatch.setattr("anynet_study.design_space.sampling.FIRST_LOOK", 1 << 10)
+    monkeypatch.setattr("anynet_study.design_space.sampling.MOST_REPEATS", 1 << 12)
     request = sampling.request(TINY, 17, bounds({}), 9, 7, seed=3)
     with pytest.raises(UserError, match=r"found 16 of 17 .*: 8,192 of 8,192 candidates"):
         sampling.sample(request, chunk, threads)
