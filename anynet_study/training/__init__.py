@@ -3,16 +3,22 @@
 A `RunSpec` (architecture, data, `Recipe`, seed) says what a run is. `DeviceImages` feed its images,
 which `augment` crops and flips; an engine (`fast`, or `reference`, which defines the result) trains
 its `network` step by step; `engine.steps` loops over the epochs, with `checkpoint`, and gives an
-`Outcome`, of which `dispatch` makes a record. `evaluation` is about further test sets. What only a
-GPU needs is in `cuda`. What takes long to import is imported when it is first used, and nothing
-here that a specification needs imports torch.
+`Outcome`, of which `dispatch` makes a record. `evaluation` is about further test sets. What takes
+long to import is imported when it is first used, and nothing here that a specification needs
+imports torch.
 """
 
 from typing import TYPE_CHECKING
 
 from anynet_study.lazy import on_first_use
-from anynet_study.training.cuda.failures import device_is_lost, is_out_of_memory
-from anynet_study.training.options import Engine, Options, step_down, with_less_memory
+from anynet_study.training.options import (
+    Engine,
+    Options,
+    device_is_lost,
+    is_out_of_memory,
+    step_down,
+    with_less_memory,
+)
 from anynet_study.training.recipe import (
     Recipe,
     ResolvedRecipe,
@@ -26,10 +32,8 @@ from anynet_study.training.spec import RunSpec, as_json, canonical_text, id_of
 if TYPE_CHECKING:
     from anynet_study.training.augment import Preprocessor, epoch_tables
     from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
-    from anynet_study.training.cuda.together import Turns, train_together
     from anynet_study.training.engine import Outcome, make_trainer, steps, train
     from anynet_study.training.evaluation import (
-        TRANSFORMS,
         EvaluationSet,
         EvaluationSpec,
         NotApplicableError,
@@ -39,7 +43,6 @@ if TYPE_CHECKING:
     )
     from anynet_study.training.evaluation_pass import evaluate
     from anynet_study.training.feeds import DeviceImages
-    from anynet_study.training.metrics import Tally, auroc
     from anynet_study.training.network import (
         Weights,
         arrange,
@@ -47,9 +50,9 @@ if TYPE_CHECKING:
         load_weights,
         save_weights,
     )
+    from anynet_study.training.together import Turns, train_together
 
 __all__ = [
-    "TRANSFORMS",
     "Checkpoint",
     "DeviceImages",
     "Engine",
@@ -63,13 +66,11 @@ __all__ = [
     "Recipe",
     "ResolvedRecipe",
     "RunSpec",
-    "Tally",
     "TransformName",
     "Turns",
     "Weights",
     "arrange",
     "as_json",
-    "auroc",
     "canonical_text",
     "device_is_lost",
     "epoch_lengths",
@@ -96,10 +97,9 @@ __all__ = [
 _HOMES = {
     "augment": ("Preprocessor", "epoch_tables"),
     "checkpoint": ("Checkpoint", "InterruptedRunError"),
-    "cuda.together": ("Turns", "train_together"),
+    "together": ("Turns", "train_together"),
     "engine": ("Outcome", "make_trainer", "steps", "train"),
     "evaluation": (
-        "TRANSFORMS",
         "EvaluationSet",
         "EvaluationSpec",
         "NotApplicableError",
@@ -109,7 +109,6 @@ _HOMES = {
     ),
     "evaluation_pass": ("evaluate",),
     "feeds": ("DeviceImages",),
-    "metrics": ("Tally", "auroc"),
     "network": ("Weights", "arrange", "initial_network", "load_weights", "save_weights"),
 }
 __getattr__ = on_first_use(

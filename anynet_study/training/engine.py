@@ -8,9 +8,8 @@ import numpy as np
 import torch
 
 from anynet_study.data import DatasetView
-from anynet_study.metrics import CURVES, chance_error, to_words
+from anynet_study.metrics import CURVES, chance_error
 from anynet_study.training.checkpoint import Checkpoint
-from anynet_study.training.cuda.together import Turns, train_together
 from anynet_study.training.fast import FastTrainer
 from anynet_study.training.feeds import DeviceImages
 from anynet_study.training.network import Weights
@@ -18,6 +17,7 @@ from anynet_study.training.options import Engine, Options
 from anynet_study.training.recipe import epoch_lengths, steps_per_epoch
 from anynet_study.training.reference import ReferenceTrainer
 from anynet_study.training.spec import RunSpec
+from anynet_study.training.together import Turns, train_together
 from anynet_study.training.trainer import Trainer
 
 
@@ -78,15 +78,14 @@ def steps(
         # Both wait for the device, so they come after the host has said all that is to be done.
         tested = yield from trainer.test()
         trained = trainer.trained()
-        outcome.predictions = storable(tested.predictions)
-        outcome.error = tested.error
-        for name, value in zip(CURVES, (*trained, *tested.values, tested.error), strict=True):
+        values = (*trained, tested.loss, tested.top1, tested.top5, tested.error)
+        for name, value in zip(CURVES, values, strict=True):
             outcome.curves[name].append(float(value))  # checkpoints refuse those of NumPy
-        if not np.isfinite([trained[0], tested.values[0]]).all():
+        if not np.isfinite([trained[0], tested.loss]).all():
             return _diverged(outcome, spec, view)
     if first == len(lengths):  # killed after the last test, before the record
         tested = yield from trainer.test()
-        outcome.predictions, outcome.error = storable(tested.predictions), tested.error
+    outcome.predictions, outcome.error = tested.predictions, tested.error
     return outcome
 
 
@@ -111,11 +110,6 @@ def train(
     if isinstance(ended.result, Exception):
         raise ended.result
     return ended.result
-
-
-def storable(predictions: np.ndarray) -> np.ndarray:
-    """Predictions (`trainer.Tested`) as records have them, (n,) uint16."""
-    return to_words(predictions) if predictions.ndim == 2 else predictions
 
 
 def _diverged(outcome: Outcome, spec: RunSpec, view: DatasetView) -> Outcome:

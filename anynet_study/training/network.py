@@ -1,16 +1,17 @@
 """The network of a run: as it begins, laid out for speed, and its final weights on disk."""
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from anynet_study.files import replacing
 from anynet_study.models import AnyNet, accelerate, build
-from anynet_study.training.cuda.layer_timing import format_layers
-from anynet_study.training.cuda.recompute import recompute_stages
 from anynet_study.training.options import Options
 from anynet_study.training.recipe import ResolvedRecipe
 from anynet_study.training.spec import RunSpec
@@ -55,12 +56,80 @@ def arrange(
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     if options.rewrites:
         accelerate(network, recipe.resolution, "cpu" if on_cpu else "cuda")
-    if options.measured and not on_cpu:
-        images = recipe.batch_size // recipe.accumulation
-        format_layers(network, images, recipe.resolution, device)
+    if options.bfloat16 and not on_cpu and has_bfloat16():
+        use_bfloat16(network)
     if options.recompute:
         recompute_stages(network)
     return network
+
+
+def has_bfloat16() -> bool:
+    """Whether the current GPU computes in bfloat16 without detours."""
+    return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+
+
+def use_bfloat16(network: AnyNet) -> None:
+    """Let every convolution but those of an excitation compute in bfloat16, channels last.
+
+    In place. Parameters, statistics and logits stay float32.
+    """
+    for name, module in list(network.named_modules()):
+        parts = list(module.children())
+        if len(parts) == 2 and isinstance(parts[1], nn.BatchNorm2d):
+            network.set_submodule(name, Bfloat16Layer(*parts))
+
+
+class Bfloat16Layer(nn.Sequential):
+    """A convolution and its batch norm that bring their input to bfloat16, channels last."""
+
+    def forward(self, maps: Tensor) -> Tensor:
+        convolution, norm = self
+        assert isinstance(convolution, nn.Conv2d)
+        how: dict[str, Any] = {"dtype": torch.bfloat16, "memory_format": torch.channels_last}
+        # What the layer does with an input and weights, which a rewrite may have changed.
+        weight = convolution.weight.to(**how)
+        normal: Tensor = norm(convolution._conv_forward(maps.to(**how), weight, None))
+        return normal
+
+
+def recompute_stages(network: AnyNet) -> None:
+    """Keep only the inputs of stages between the passes of a step, in place.
+
+    The result is the same, bit for bit where convolutions are repeatable: batch norm sees whole
+    batches, unlike with smaller ones, and its running statistics are counted once.
+    """
+    for place, stage in enumerate(network.stages):
+        assert isinstance(stage, nn.Sequential)
+        network.stages[place] = RecomputedStage(*stage)
+
+
+class RecomputedStage(nn.Sequential):
+    """A stage that remembers its input alone; its blocks have the names that they had."""
+
+    def forward(self, maps: Tensor) -> Tensor:
+        if not torch.is_grad_enabled():
+            return super().forward(maps)  # type: ignore[no-any-return,no-untyped-call]
+        result: Tensor = checkpoint(
+            super().forward,
+            maps,
+            use_reentrant=False,
+            preserve_rng_state=False,  # nothing in a network is random
+            context_fn=lambda: (nullcontext(), _same_buffers(self)),
+        )
+        return result
+
+
+@contextmanager
+def _same_buffers(stage: nn.Module) -> Iterator[None]:
+    """Running statistics as they were: the second forward pass must not count again."""
+    buffers = list(stage.buffers())
+    before = [buffer.clone() for buffer in buffers]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for buffer, value in zip(buffers, before, strict=True):
+                buffer.copy_(value)
 
 
 def save_weights(path: Path, run_id: str, network: nn.Module) -> None:

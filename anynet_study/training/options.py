@@ -4,10 +4,12 @@ Never what is trained: results are the same up to rounding.
 """
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from anynet_study.training.cuda.failures import is_out_of_memory
+if TYPE_CHECKING:
+    import torch
 
 Engine = Literal["fast", "reference"]
 
@@ -20,8 +22,8 @@ class Options:
     rewrites: bool = True
     #: Channels last in memory, on the CPU.
     channels_last: bool = True
-    #: GPU: precision and memory format of each layer by measurement; else float32 (TF32).
-    measured: bool = True
+    #: GPU: layers compute in bfloat16, channels last in memory; else in float32 (TF32).
+    bfloat16: bool = True
     #: GPU: the whole step as one CUDA graph.
     graph: bool = True
     #: GPU: whole datasets in its memory.
@@ -38,10 +40,9 @@ class Options:
     def keeps_channels_last(self, device_type: str) -> bool:
         """Whether batches stay in the memory format in which they are made.
 
-        On a GPU only where each layer says what it wants: the format would spread to all layers,
-        and grouped convolutions lose by it.
+        Not in float32 on a GPU, where grouped convolutions lose by it.
         """
-        return self.channels_last if device_type == "cpu" else self.measured
+        return self.channels_last if device_type == "cpu" else self.bfloat16
 
 
 #: How torch says that cuDNN can compute a layer in no way: one that works elsewhere is mostly short
@@ -53,7 +54,7 @@ SAID = {
     "resident": "datasets streamed",
     "recompute": "activations computed twice",
     "graph": "no CUDA graph",
-    "measured": "float32 throughout",
+    "bfloat16": "float32 throughout",
     "rewrites": "torch's own layers",
 }
 
@@ -73,7 +74,7 @@ def step_down(options: Options, error: Exception, device_type: str) -> tuple[Opt
         ladder = [("at_once", max(1, options.at_once // 2)), ("resident", False)]
         ladder = [*(ladder if on_gpu else []), ("recompute", True)]
     if unclear or (on_gpu and isinstance(error, RuntimeError) and not ladder):
-        ladder += [("graph", False), ("measured", False), ("rewrites", False)]
+        ladder += [("graph", False), ("bfloat16", False), ("rewrites", False)]
     for name, value in ladder:
         if getattr(options, name) != value:
             return dataclasses.replace(options, **{name: value}), SAID[name].format(value)
@@ -91,3 +92,52 @@ def with_less_memory(options: Options, steps: int) -> Options:
     if steps > 1:
         options = dataclasses.replace(options, resident=False, recompute=True)
     return options
+
+
+#: How torch, its libraries and the system say that memory was short, in lower case.
+SHORT_OF_MEMORY = (
+    "out of memory",
+    "not enough memory",
+    "can't allocate memory",
+    "cannot allocate memory",
+    "alloc_failed",
+    "allocation_failed",
+)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an exception, or one that it came of, says that GPU or machine lacked memory.
+
+    Ending a recording that broke off raises once more, of another kind.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, MemoryError) or type(cause).__name__ == "OutOfMemoryError":
+            return True
+        text = str(cause).lower()
+        if any(words in text for words in SHORT_OF_MEMORY):
+            return True
+        cause = cause.__context__
+    return False
+
+
+def device_is_lost(
+    device: "torch.device", synchronize: "Callable[[torch.device], None] | None" = None
+) -> bool:
+    """Whether nothing in this process works any more on a GPU, as after an illegal access.
+
+    Such an error is told again and again until the process ends.
+    """
+    if device.type != "cuda":
+        return False
+    if synchronize is None:
+        import torch
+
+        synchronize = torch.cuda.synchronize
+    for _ in range(2):  # one that has passed is told once
+        try:
+            synchronize(device)
+        except RuntimeError:
+            continue
+        return False
+    return True

@@ -4,6 +4,8 @@ Image by image, layer by layer, in float32 with torch's own layers and update ru
 device, slow. The fast engine is tested against it.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -11,13 +13,13 @@ from torch.nn import functional as F
 
 from anynet_study.data import DatasetView
 from anynet_study.training.augment import epoch_tables
-from anynet_study.training.cuda.together import Turns
-from anynet_study.training.metrics import Tally, final_error, predicted, training_loss
+from anynet_study.training.metrics import Tally, training_loss
 from anynet_study.training.network import Weights, initial_network, training_mode
 from anynet_study.training.optimizers import make_optimizer
 from anynet_study.training.recipe import learning_rate, steps_per_epoch
 from anynet_study.training.spec import RunSpec
-from anynet_study.training.trainer import PassResult, State, Values, even_batches
+from anynet_study.training.together import Turns
+from anynet_study.training.trainer import PassResult, State, Values, errors_of, even_batches
 
 
 class ReferenceTrainer:
@@ -66,24 +68,17 @@ class ReferenceTrainer:
 
     def test(self) -> Turns[PassResult]:
         self.model.eval()
-        tally, predictions, scores = Tally(self.device), [], []
-        index, labels, several = self.view.test_index, self.view.test_labels, self.view.multi_label
+        return errors_of(self._test_logits(), self.view.test_labels, self.recipe.metric)
+
+    def _test_logits(self) -> Iterator[Tensor]:
+        index = self.view.test_index
         _, size = even_batches(len(index))
         for first in range(0, len(index), size):
             images = self.view.images("test")[index[first : first + size]]
             batch = torch.stack([self._centre(self._normalised(image)) for image in images])
-            truth = torch.tensor(labels[first : first + size]).to(self.device)
             with torch.no_grad():
                 logits = self.model(batch.to(self.device))
-            tally.add(logits, truth)
-            guesses = predicted(logits, several).cpu().numpy()
-            predictions.append(guesses.astype(np.uint8 if several else np.uint16))
-            scores.append(logits)
-            yield
-        values, guessed = tally.result(len(index)), np.concatenate(predictions)
-        classes, metric = len(self.view.classes), self.recipe.metric
-        error = final_error(metric, values, labels, guessed, classes, torch.cat(scores))
-        return PassResult(values, guessed, error)
+            yield logits
 
     def state(self) -> State:
         return {

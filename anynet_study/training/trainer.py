@@ -1,12 +1,17 @@
-"""What the loop over epochs asks of an engine, and the batches in which every engine tests."""
+"""What the loop over epochs asks of an engine, and the pass over test images that all share."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
-from anynet_study.training.cuda.together import Turns
+from anynet_study.metrics import Metric, to_words
+from anynet_study.training.metrics import Tally, final_error, predicted
+from anynet_study.training.together import Turns
 
 #: Loss, top-1 error and top-5 error (percent).
 Values = tuple[float, float, float]
@@ -17,14 +22,19 @@ LARGEST_BATCH = 256
 
 @dataclass(frozen=True)
 class PassResult:
-    """What a pass over the test images gave."""
+    """What a pass over test images gave."""
 
-    values: Values
-    #: (n_test,) uint16: the predicted classes, in the view's order; where images have several,
-    #: (n_test, classes) uint8, 1 for those predicted.
-    predictions: np.ndarray
-    #: In percent, on the recipe's metric.
+    images: int
+    #: Mean cross-entropy, among the classes that may be chosen.
+    loss: float
+    #: Errors in percent; top-5 is zero with at most five classes to choose from.
+    top1: float
+    top5: float
+    #: In percent, on the metric asked for.
     error: float
+    #: (images,) uint16, the predicted class in the network's numbering; where images have several,
+    #: as `to_words` packs them.
+    predictions: NDArray[np.uint16]
 
 
 class Trainer(Protocol):
@@ -57,3 +67,45 @@ def even_batches(images: int, largest: int = LARGEST_BATCH) -> tuple[int, int]:
     """Number and size of the batches of a test pass: as few as can be, about equal in size."""
     count = -(-images // largest)
     return count, -(-images // count)
+
+
+def errors_of(
+    batches: Iterator[Tensor],
+    labels: NDArray[Any],
+    metric: Metric,
+    allowed: NDArray[np.bool_] | None = None,
+) -> Turns[PassResult]:
+    """Errors from the logits (B, classes) of one batch after the other; yields after each.
+
+    `labels` (images,) classes, or (images, classes) of zeros and ones. `allowed` (classes,) may be
+    chosen, by default all: logits of other classes are minus infinity; where images have several
+    classes, these are as if they were not there.
+    """
+    several, done = labels.ndim == 2, 0
+    tally: Tally | None = None
+    mask: Tensor | None = None
+    predictions, scores = [], []
+    for logits in batches:
+        tally = tally or Tally(logits.device)
+        if allowed is not None:
+            mask = torch.from_numpy(allowed).to(logits.device)
+            logits = logits.masked_fill(~mask, -torch.inf)
+        part = np.asarray(labels[done : done + len(logits)], dtype=np.int64)
+        truth = torch.from_numpy(part).to(logits.device)
+        done += len(logits)
+        predictions.append(predicted(logits, several))
+        classes = logits.shape[1]
+        if several and mask is not None:
+            logits, truth = logits[:, mask], truth[:, mask]
+        tally.add(logits, truth)
+        if metric == "auroc":
+            scores.append(logits)
+        yield
+    assert tally is not None, "a test set has images"
+    guesses = torch.cat(predictions).cpu().numpy()
+    stored = to_words(guesses) if several else guesses.astype(np.uint16)
+    if several and allowed is not None:
+        labels, guesses = labels[:, allowed], guesses[:, allowed]
+    values, kept = tally.result(done), torch.cat(scores) if scores else None
+    error = final_error(metric, values, labels, guesses, classes, kept)
+    return PassResult(done, *values, error, stored)

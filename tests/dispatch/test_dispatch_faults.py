@@ -18,8 +18,8 @@ from anynet_study.store import RunRecord, read_journal
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 from anynet_study.training import options
-from anynet_study.training.cuda.together import Turns
 from anynet_study.training.options import Options
+from anynet_study.training.together import Turns
 
 SWEEP = """
 name: faults

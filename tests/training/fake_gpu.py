@@ -62,7 +62,7 @@ class FakeGpu(TorchFunctionMode):
         result = func(*there, **named)
         return GPU if func == WHERE and result == META else result
 
-    def record(self, body: Callable[[], None], pool: object = None) -> "Recorded":
+    def record(self, body: Callable[[], None]) -> "Recorded":
         """Run `body` as if it was recorded; what `training.graphs.cuda_graph` is."""
         self._operators.recorded = recorded = Recorded()
         try:
@@ -81,10 +81,6 @@ class Recorded:
 
     def replay(self) -> None:
         """Do nothing: there are no numbers to change."""
-
-    def pool(self) -> object:
-        """The memory of the recording."""
-        return "its memory"
 
 
 class Operators(TorchDispatchMode):

@@ -5,8 +5,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anynet_study.training.cuda.failures import device_is_lost, is_out_of_memory
-from anynet_study.training.options import SAID, Options, step_down
+from anynet_study.training.options import (
+    SAID,
+    Options,
+    device_is_lost,
+    is_out_of_memory,
+    step_down,
+)
 
 GPU = torch.device("cuda")
 SHORT = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
@@ -20,13 +25,13 @@ LADDERS = {
         ["4 at a time", "2 at a time", "1 at a time", SAID["resident"], SAID["recompute"]],
     ),
     "a machine's memory": (MemoryError(), "cpu", [SAID["recompute"]]),
-    "what a GPU cannot": (CANNOT, "cuda", [SAID["graph"], SAID["measured"], SAID["rewrites"]]),
+    "what a GPU cannot": (CANNOT, "cuda", [SAID["graph"], SAID["bfloat16"], SAID["rewrites"]]),
     "a GPU's memory, perhaps": (
         NO_ENGINE,
         "cuda",
         [
             *("4 at a time", "2 at a time", "1 at a time", SAID["resident"], SAID["recompute"]),
-            *(SAID["graph"], SAID["measured"], SAID["rewrites"]),
+            *(SAID["graph"], SAID["bfloat16"], SAID["rewrites"]),
         ],
     ),
     "what a CPU cannot": (CANNOT, "cpu", []),

@@ -11,6 +11,7 @@ from anynet_study.design_space import Architecture
 from anynet_study.training import Checkpoint, DeviceImages, Options, Outcome, Recipe, RunSpec
 from anynet_study.training.engine import make_trainer, steps
 from anynet_study.training.options import Engine
+from anynet_study.training.together import finish
 from anynet_study.training.trainer import Trainer
 
 CPU = torch.device("cpu")
@@ -47,13 +48,8 @@ def finished(
     trainer: Trainer, run: RunSpec, view: DatasetView, checkpoint: Checkpoint | None = None
 ) -> Outcome:
     """Train `run` to its end by a trainer that the test keeps."""
-    turns = steps(trainer, run, view, checkpoint or Checkpoint(None, run.run_id, "fast"))
-    while True:
-        try:
-            next(turns)
-        except StopIteration as end:
-            outcome: Outcome = end.value
-            return outcome
+    saved = checkpoint or Checkpoint(None, run.run_id, "fast")
+    return finish(steps(trainer, run, view, saved))
 
 
 def stopped(run: RunSpec, view: DatasetView, path: Path, after: int, engine: Engine) -> Checkpoint:

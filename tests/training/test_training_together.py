@@ -14,13 +14,21 @@ from torch import Tensor, nn
 from training_runs import CPU, NETWORK, same, spec
 
 from anynet_study.data import DatasetView
-from anynet_study.models import AnyNet, build
-from anynet_study.training import Checkpoint, DeviceImages, Options, Outcome, train, train_together
-from anynet_study.training.cuda import graphs, together
-from anynet_study.training.cuda.graphs import LEAD, WARM_UP, Paced, Program
-from anynet_study.training.cuda.recompute import recompute_stages
+from anynet_study.models import AnyNet, accelerate, build
+from anynet_study.training import (
+    Checkpoint,
+    DeviceImages,
+    Options,
+    Outcome,
+    graphs,
+    together,
+    train,
+    train_together,
+)
 from anynet_study.training.engine import make_trainer, steps
-from anynet_study.training.trainer import PassResult
+from anynet_study.training.graphs import LEAD, WARM_UP, Paced, Program
+from anynet_study.training.network import recompute_stages, use_bfloat16
+from anynet_study.training.together import finish
 
 PLAIN = Options(rewrites=False)
 
@@ -31,16 +39,13 @@ PLAIN = Options(rewrites=False)
 class FakeGraph:
     """Replays by calling the procedure: what a CUDA graph does, if the procedure allows it."""
 
-    def __init__(self, body: Callable[[], None], pool: Any, said: list[str]) -> None:
+    def __init__(self, body: Callable[[], None], said: list[str]) -> None:
         self.body, self.said = body, said
-        said.append(f"record in {pool or 'new memory'}")
+        said.append("record")
 
     def replay(self) -> None:
         self.said.append("replay")
         self.body()
-
-    def pool(self) -> str:
-        return "the memory of the first"
 
 
 def test_a_program_warms_up_leaves_no_trace_records_once_and_replays() -> None:
@@ -53,20 +58,13 @@ def test_a_program_warms_up_leaves_no_trace_records_once_and_replays() -> None:
         total.add_(table.index_select(0, counter))  # past its end this fails
         counter.add_(1)
 
-    def record(body: Callable[[], None], pool: Any) -> FakeGraph:
-        return FakeGraph(body, pool, said)
-
-    program = Program(graph=True, record=record)
-    beside = Program(graph=True, share_memory_with=program, record=record)
+    program = Program(graph=True, record=lambda body: FakeGraph(body, said))
     program(body, lambda: [counter, total])
     warm = ["body at 0, 0.0"] * WARM_UP
-    assert said == [*warm, "record in new memory", "replay", "body at 0, 0.0"]
+    assert said == [*warm, "record", "replay", "body at 0, 0.0"]
     program(body, lambda: [])
     assert said[-2:] == ["replay", "body at 1, 5.0"]
     assert (int(counter), float(total)) == (2, 12.0)
-    counter.zero_()
-    beside(body, lambda: [counter, total])
-    assert "record in the memory of the first" in said
 
 
 def test_without_a_graph_the_procedure_is_called_as_it_is() -> None:
@@ -94,7 +92,7 @@ def test_the_host_is_only_so_far_ahead_of_the_device() -> None:
         def replay(self) -> None:
             told.append(len(waited))
 
-    paced = Paced(Counted(lambda: None, None, []), Event)
+    paced = Paced(Counted(lambda: None, []), Event)
     for _ in range(20):
         paced.replay()
     assert told == [max(0, number - LEAD + 1) for number in range(20)]
@@ -107,32 +105,22 @@ def test_a_run_of_programs_is_the_run(
 ) -> None:
     """Graphs of training and test steps change nothing: all that they change is put back."""
     said: list[str] = []
-    monkeypatch.setattr(graphs, "cuda_graph", lambda body, pool: FakeGraph(body, pool, said))
+    monkeypatch.setattr(graphs, "cuda_graph", lambda body: FakeGraph(body, said))
     run = spec(view, epochs=1, **recipe)
     results = []
     for as_graph in (False, True):
         trainer = make_trainer(run, view, DeviceImages(CPU), "fast", PLAIN)
-        trainer.program._wanted = trainer.tests.program._wanted = as_graph  # type: ignore[attr-defined]
+        trainer.program._wanted = as_graph  # type: ignore[attr-defined]
         trainer.begin_epoch(0, steps_done=3)  # with fewer steps left than the warm-up has
         for _ in range(2):
             trainer.step()
-        tested, trained = passed(trainer), trainer.trained()
+        tested, trained = finish(trainer.test()), trainer.trained()
         weights = [value.clone() for value in trainer.model.state_dict().values()]
-        results.append((tested.values, trained, weights))
-    assert said.count("replay") == 2 + 1  # two steps, and a batch of test images
+        results.append((tested.loss, tested.top1, trained, weights))
+    assert said.count("replay") == 2
     (first, second) = results
-    assert first[:2] == second[:2]
-    assert all(map(torch.equal, first[2], second[2]))
-
-
-def passed(trainer: Any) -> PassResult:
-    turns = trainer.test()
-    while True:
-        try:
-            next(turns)
-        except StopIteration as end:
-            result: PassResult = end.value
-            return result
+    assert first[:3] == second[:3]
+    assert all(map(torch.equal, first[3], second[3]))
 
 
 @pytest.mark.parametrize("options", [Options(), Options(recompute=True), Options(resident=False)])
@@ -143,7 +131,7 @@ def test_a_run_that_is_over_frees_its_memory_at_once(view: DatasetView, options:
         trainer = make_trainer(spec(view), view, DeviceImages(CPU), "fast", options)
         trainer.begin_epoch(0)
         trainer.step()
-        passed(trainer)
+        finish(trainer.test())
         return trainer
 
     begun()  # imports on the way hold on to frames
@@ -307,3 +295,39 @@ def test_a_linear_probe_and_a_test_pass_need_no_gradients(pair: tuple[AnyNet, An
         with torch.no_grad():
             results.append((network.head.weight.grad, network(batch())))
     assert all(map(torch.equal, *results))
+
+
+# bfloat16.
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "excitation": {"stem": "imagenet", "se_ratio": 0.25},
+    "basic": {"block": "basic", "bottleneck_ratios": (1,) * 4, "group_widths": (8, 16, 16, 32)},
+    "vanilla": {"block": "vanilla", "bottleneck_ratios": (1,) * 4, "group_widths": (8, 16, 16, 32)},
+}
+
+
+@pytest.mark.parametrize("keys", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("rewritten", [False, True])
+def test_in_bfloat16_it_is_the_same_network(keys: dict[str, Any], rewritten: bool) -> None:
+    architecture = dataclasses.replace(NETWORK, **keys)
+    plain = build(architecture, 6, generator=torch.Generator().manual_seed(0))
+    half = copy.deepcopy(plain)
+    if rewritten:
+        accelerate(half, 8, "cuda")
+    use_bfloat16(half)
+    assert list(half.state_dict()) == list(plain.state_dict())
+    seen: set[torch.dtype] = set()
+    for module in half.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.register_forward_hook(lambda _, given, out: seen.update({given[0].dtype}))
+    images = batch().to(memory_format=torch.channels_last)
+    for expected, found in ((plain(images), half(images)),):
+        found.square().sum().backward()
+        assert found.dtype == torch.float32
+        assert (expected - found).norm() < 0.1 * expected.norm()
+    assert seen == {torch.bfloat16}
+    for weights in half.parameters():
+        assert weights.dtype == weights.grad.dtype == torch.float32  # type: ignore[union-attr]
+        assert weights.grad.stride() == weights.stride() or 1 in weights.shape  # type: ignore[union-attr]
+    for expected, found in zip(plain.buffers(), half.buffers(), strict=True):
+        assert torch.allclose(expected, found, atol=0.05)

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,15 +22,8 @@ class Program:
     and in a cycle of the two the memory of a GPU would wait for Python's garbage collection.
     """
 
-    def __init__(
-        self,
-        graph: bool,
-        share_memory_with: "Program | None" = None,
-        record: "Callable[[Body, Any], Paced] | None" = None,
-    ) -> None:
-        """`share_memory_with`: a program that never runs at the same time as this one."""
+    def __init__(self, graph: bool, record: "Callable[[Body], Paced] | None" = None) -> None:
         self._wanted = graph
-        self._sharer = share_memory_with
         self._record = record or cuda_graph
         self._recording: Paced | None = None
 
@@ -46,17 +38,15 @@ class Program:
             return
         if self._recording is None:
             warm_up(body, changes())
-            other = self._sharer._recording if self._sharer else None
-            self._recording = self._record(body, other.pool() if other else None)
+            self._recording = self._record(body)
         self._recording.replay()
 
 
-def cuda_graph(body: Body, pool: Any) -> "Paced":
-    """Record `body` on the current stream, in the memory of `pool` or in a new one."""
+def cuda_graph(body: Body) -> "Paced":
+    """Record `body` on the current stream."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(
         graph,
-        pool=pool,
         stream=torch.cuda.current_stream(),
         # Threads that read batches may take pinned memory meanwhile.
         capture_error_mode="thread_local",
@@ -84,10 +74,6 @@ class Paced:
         self._recording.replay()
         event.record()
         self._told.append(event)
-
-    def pool(self) -> Any:
-        """The memory of what happens within."""
-        return self._recording.pool()
 
 
 def warm_up(body: Body, changes: Sequence[Tensor]) -> None:

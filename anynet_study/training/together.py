@@ -48,6 +48,16 @@ def train_together(
                 yield Ended(number, result[0], seconds[number])
 
 
+def finish(turns: Turns[T]) -> T:
+    """Take all turns and return the result."""
+    while True:
+        try:
+            next(turns)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
 def _turn(
     turns: Turns[T], stream: Callable[[], AbstractContextManager[object]]
 ) -> tuple[T | Exception] | None:

@@ -1,0 +1,96 @@
+"""On a GPU: every way to train gives the same."""
+
+import dataclasses
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from training_runs import same, spec
+
+from anynet_study.data import DatasetView
+from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
+from anynet_study.training.engine import Outcome, make_trainer, steps, train
+from anynet_study.training.feeds import DeviceImages
+from anynet_study.training.options import Options
+from anynet_study.training.together import Turns, train_together
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+]
+GPU = torch.device("cuda")
+FLOAT32 = Options(bfloat16=False)
+RECIPES: dict[str, dict[str, object]] = {
+    "SGD": {"nesterov": True},
+    "AdamW, accumulated": {"optimizer": "adamw", "lr": 0.003, "accumulation": 2},
+    "resized crops, AUROC": {"crop": "resized", "resolution": 6, "flip": True, "metric": "auroc"},
+}
+
+
+@pytest.fixture(autouse=True)
+def repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that give the same bits each time."""
+    monkeypatch.setattr(torch.backends.cudnn, "deterministic", True)
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+@pytest.mark.parametrize("change", [{"graph": False}, {"resident": False}, {"recompute": True}])
+def test_other_ways_give_the_same_bits(
+    view: DatasetView, recipe: dict[str, object], change: dict[str, bool]
+) -> None:
+    run = spec(view, **recipe)
+    other = dataclasses.replace(FLOAT32, **change)  # type: ignore[arg-type]
+    assert same(train(run, view, GPU, options=FLOAT32), train(run, view, GPU, options=other))
+
+
+@pytest.mark.parametrize("options", [FLOAT32, dataclasses.replace(FLOAT32, resident=False)])
+def test_runs_at_the_same_time_are_what_they_are_alone(view: DatasetView, options: Options) -> None:
+    runs = [dataclasses.replace(spec(view), seed=seed) for seed in range(4)]
+    source = DeviceImages(GPU)
+
+    def start(number: int) -> Turns[Outcome]:
+        trainer = make_trainer(runs[number], view, source, "fast", options)
+        return (
+            yield from steps(
+                trainer, runs[number], view, Checkpoint(None, runs[number].run_id, "fast")
+            )
+        )
+
+    for ended in train_together([partial(start, number) for number in range(4)], GPU):
+        assert isinstance(ended.result, Outcome), ended.result
+        assert same(ended.result, train(runs[ended.number], view, GPU, options=options))
+
+
+def test_a_gpu_learns_the_same(view: DatasetView) -> None:
+    run = spec(view, epochs=20)
+    here, there = train(run, view, torch.device("cpu")), train(run, view, GPU)
+    assert there.status == "completed"
+    assert there.error < 40  # guessing: 83
+    assert there.curves["train_loss"][0] == pytest.approx(here.curves["train_loss"][0], rel=0.02)
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_bfloat16_differs_by_rounding(view: DatasetView, recipe: dict[str, object]) -> None:
+    run = spec(view, **recipe)
+    plain, half = (train(run, view, GPU, options=each) for each in (FLOAT32, Options()))
+    first = plain.curves["train_loss"][0]
+    assert half.curves["train_loss"][0] == pytest.approx(first, rel=0.02)
+
+
+@pytest.mark.parametrize("stop", [1, 5, 9])
+def test_a_run_stopped_at_any_step_goes_on_as_if_it_was_not(
+    view: DatasetView, tmp_path: Path, stop: int
+) -> None:
+    run = spec(view, optimizer="adamw", lr=0.003)
+    asked = iter(range(1, 100))
+    saved = Checkpoint(tmp_path / "run.pt", run.run_id, "fast", stop=lambda: next(asked) == stop)
+
+    def start() -> Turns[Outcome]:
+        trainer = make_trainer(run, view, DeviceImages(GPU), "fast", FLOAT32)
+        return (yield from steps(trainer, run, view, saved))
+
+    (ended,) = train_together([start], GPU)
+    assert isinstance(ended.result, InterruptedRunError), ended.result
+    resumed = train(run, view, GPU, tmp_path / "run.pt", options=FLOAT32)
+    assert same(resumed, train(run, view, GPU, options=FLOAT32))
