@@ -31,7 +31,13 @@ from anynet_study.training.spec import RunSpec, as_json, canonical_text, id_of
 
 if TYPE_CHECKING:
     from anynet_study.training.augment import Preprocessor, epoch_tables
-    from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
+    from anynet_study.training.checkpoint import (
+        Checkpoint,
+        InterruptedRunError,
+        Weights,
+        load_weights,
+        save_weights,
+    )
     from anynet_study.training.engine import Outcome, make_trainer, steps, train
     from anynet_study.training.evaluation import (
         EvaluationSet,
@@ -43,13 +49,7 @@ if TYPE_CHECKING:
     )
     from anynet_study.training.evaluation_pass import evaluate
     from anynet_study.training.feeds import DeviceImages
-    from anynet_study.training.network import (
-        Weights,
-        arrange,
-        initial_network,
-        load_weights,
-        save_weights,
-    )
+    from anynet_study.training.network import arrange, initial_network
     from anynet_study.training.together import Turns, train_together
 
 __all__ = [
@@ -96,7 +96,13 @@ __all__ = [
 
 _HOMES = {
     "augment": ("Preprocessor", "epoch_tables"),
-    "checkpoint": ("Checkpoint", "InterruptedRunError"),
+    "checkpoint": (
+        "Checkpoint",
+        "InterruptedRunError",
+        "Weights",
+        "load_weights",
+        "save_weights",
+    ),
     "together": ("Turns", "train_together"),
     "engine": ("Outcome", "make_trainer", "steps", "train"),
     "evaluation": (
@@ -109,7 +115,7 @@ _HOMES = {
     ),
     "evaluation_pass": ("evaluate",),
     "feeds": ("DeviceImages",),
-    "network": ("Weights", "arrange", "initial_network", "load_weights", "save_weights"),
+    "network": ("arrange", "initial_network"),
 }
 __getattr__ = on_first_use(
     __name__, {name: module for module, names in _HOMES.items() for name in names}

@@ -1,20 +1,28 @@
-"""The state of an unfinished run on disk: written whole or not at all."""
+"""What is kept of a run on disk: its state until it ends, and its final weights.
+
+Files are written whole or not at all, and carry a digest of what they hold.
+"""
 
 import copy
+import hashlib
 import io
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 
+from anynet_study.errors import first_line
 from anynet_study.files import replacing
 from anynet_study.training.options import Engine
 from anynet_study.training.trainer import State, Trainer
 
 Curves = dict[str, list[float]]
+#: Final weights by name, as `state_dict` gives them.
+Weights = dict[str, Any]
 
 
 class InterruptedRunError(Exception):
@@ -69,46 +77,96 @@ class Checkpoint:
             "curves": curves,
             "trainer": state,
         }
-        # By way of memory: torch tells a full disk as one of many RuntimeErrors.
-        buffer = io.BytesIO()
-        torch.save(content, buffer)
         try:
-            with replacing(self.path) as temporary:
-                temporary.write_bytes(buffer.getbuffer())
+            _write(self.path, content)
         except OSError as error:
             print(f"no checkpoint: {error}", file=sys.stderr, flush=True)
         self._saved = time.monotonic()
 
-    def load(self, trainer: Trainer, curves: Curves, lengths: Sequence[int]) -> tuple[int, int]:
+    def load(self, trainer: Trainer, curves: Curves) -> tuple[int, int]:
         """Restore trainer and curves; the epoch, and the steps done of it: 0, 0 without a file.
 
-        `lengths`: steps of each epoch. A file that cannot be read, or that is of another run,
-        engine or version of this code, costs time, not correctness: the run begins anew.
+        A file that is damaged, or of another run, engine or version of this code, costs time, not
+        correctness: the run starts over, and a message says so.
         """
         if self.path is None or not self.path.is_file():
             return 0, 0
         before = copy.deepcopy(trainer.state())
         try:
-            content = torch.load(self.path, map_location="cpu", weights_only=True)
-            epoch, done, seconds = self._checked(content, curves, lengths)
+            content = _read(self.path, self.run_id)
+            if content["engine"] != self.engine or set(content["curves"]) != set(curves):
+                raise ValueError("it is of another engine or version")
+            place, seconds = (content["epoch"], content["steps_done"]), content["seconds"]
             trainer.restore(content["trainer"])
-        except Exception:  # torch raises nearly anything on a damaged file
+        except Exception as error:  # torch raises nearly anything on a damaged file
             trainer.restore(before)  # whatever was taken up already
+            _say_unusable(self.path, error, "the run starts over")
             return 0, 0
         curves.update(content["curves"])
         self.seconds_before = seconds
-        return epoch, done
+        return place
 
-    def _checked(
-        self, content: dict[str, Any], curves: Curves, lengths: Sequence[int]
-    ) -> tuple[int, int, float]:
-        """Epoch, steps and seconds done; raises something if they cannot be of this run."""
-        epoch, done = int(content["epoch"]), int(content["steps_done"])
-        kept = content["curves"]
-        mine = content["run_id"] == self.run_id and content["engine"] == self.engine
-        there = 0 <= epoch <= len(lengths) and 0 <= done <= [*lengths, 0][epoch]
-        # Of a version with other curves.
-        whole = set(kept) == set(curves) and all(len(curve) == epoch for curve in kept.values())
-        if not (mine and there and whole):
-            raise ValueError("not a state of this run")
-        return epoch, done, float(content["seconds"])
+
+def save_weights(path: Path, run_id: str, network: nn.Module) -> None:
+    """Write the weights atomically. Raises OSError where there is no room."""
+    plain = {name: value.detach().cpu() for name, value in network.state_dict().items()}
+    _write(path, {"run_id": run_id, "weights": plain})
+
+
+def load_weights(path: Path, run_id: str) -> Weights | None:
+    """The weights of a run; None where they are not there, or damaged, which a message says."""
+    if not path.is_file():
+        return None
+    try:
+        weights: Weights = _read(path, run_id)["weights"]
+    except Exception as error:  # torch raises nearly anything on a damaged file
+        _say_unusable(path, error, "they are made again where they are needed")
+        return None
+    return weights
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    """Replace the file atomically; `torch.load` reads it."""
+    # By way of memory: torch tells a full disk as one of many RuntimeErrors.
+    buffer = io.BytesIO()
+    torch.save({**content, "digest": _digest(content)}, buffer)
+    with replacing(path) as temporary:
+        temporary.write_bytes(buffer.getbuffer())
+
+
+def _read(path: Path, run_id: str) -> dict[str, Any]:
+    """What `_write` wrote for this run; raises nearly anything where that is not there."""
+    content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    if content.pop("digest") != _digest(content):
+        raise ValueError("its content differs from its digest")
+    if content["run_id"] != run_id:
+        raise ValueError("it is of another run")
+    return content
+
+
+def _digest(content: object) -> str:
+    """SHA-256 of nested dicts and lists of tensors and numbers: values, shapes, types and names."""
+    hashed = hashlib.sha256()
+
+    def add(value: object) -> None:
+        if isinstance(value, Tensor):
+            hashed.update(f"{value.dtype} {tuple(value.shape)}".encode())
+            hashed.update(value.detach().cpu().reshape(-1).view(torch.uint8).numpy().data)
+        elif isinstance(value, dict):
+            hashed.update(f"{list(value)}".encode())
+            for each in value.values():
+                add(each)
+        elif isinstance(value, list | tuple):
+            hashed.update(f"{len(value)}".encode())
+            for each in value:
+                add(each)
+        else:
+            hashed.update(repr(value).encode())
+
+    add(content)
+    return hashed.hexdigest()
+
+
+def _say_unusable(path: Path, error: Exception, then: str) -> None:
+    reason = first_line(error)
+    print(f"{path} cannot be used ({reason}): {then}", file=sys.stderr, flush=True)

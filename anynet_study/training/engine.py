@@ -9,10 +9,9 @@ import torch
 
 from anynet_study.data import DatasetView
 from anynet_study.metrics import CURVES, chance_error
-from anynet_study.training.checkpoint import Checkpoint
+from anynet_study.training.checkpoint import Checkpoint, Weights
 from anynet_study.training.fast import FastTrainer
 from anynet_study.training.feeds import DeviceImages
-from anynet_study.training.network import Weights
 from anynet_study.training.options import Engine, Options
 from anynet_study.training.recipe import epoch_lengths, steps_per_epoch
 from anynet_study.training.reference import ReferenceTrainer
@@ -67,7 +66,7 @@ def steps(
     lengths = epoch_lengths(
         spec.recipe, steps_per_epoch(len(view.train_index), spec.recipe.batch_size)
     )
-    first, done = checkpoint.load(trainer, outcome.curves, lengths)
+    first, done = checkpoint.load(trainer, outcome.curves)
     for epoch in range(first, len(lengths)):
         trainer.begin_epoch(epoch, done)
         for number in range(done, lengths[epoch]):

@@ -7,10 +7,11 @@ from torch import Tensor
 
 from anynet_study.data import DatasetView
 from anynet_study.training.augment import Preprocessor, draws_per_image, epoch_tables
+from anynet_study.training.checkpoint import Weights
 from anynet_study.training.feeds import DeviceImages
 from anynet_study.training.graphs import Program
 from anynet_study.training.metrics import Tally, training_loss
-from anynet_study.training.network import Weights, arrange, initial_network, training_mode
+from anynet_study.training.network import arrange, initial_network, training_mode
 from anynet_study.training.optimizers import Update
 from anynet_study.training.options import Options
 from anynet_study.training.recipe import learning_rate, steps_per_epoch

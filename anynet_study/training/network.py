@@ -1,23 +1,18 @@
-"""The network of a run: as it begins, laid out for speed, and its final weights on disk."""
+"""The network of a run: as it begins, and laid out for speed or to save memory."""
 
-import io
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from anynet_study.files import replacing
 from anynet_study.models import AnyNet, accelerate, build
+from anynet_study.training.checkpoint import Weights
 from anynet_study.training.options import Options
 from anynet_study.training.recipe import ResolvedRecipe
 from anynet_study.training.spec import RunSpec
-
-#: Final weights by name, as `state_dict` gives them.
-Weights = dict[str, Any]
 
 
 def initial_network(spec: RunSpec, classes: int, weights: Weights | None = None) -> AnyNet:
@@ -130,22 +125,3 @@ def _same_buffers(stage: nn.Module) -> Iterator[None]:
         with torch.no_grad():
             for buffer, value in zip(buffers, before, strict=True):
                 buffer.copy_(value)
-
-
-def save_weights(path: Path, run_id: str, network: nn.Module) -> None:
-    """Write the weights atomically. Raises OSError where there is no room."""
-    buffer = io.BytesIO()
-    plain = {name: value.detach().cpu() for name, value in network.state_dict().items()}
-    torch.save({"run_id": run_id, "weights": plain}, buffer)
-    with replacing(path) as temporary:
-        temporary.write_bytes(buffer.getbuffer())
-
-
-def load_weights(path: Path, run_id: str) -> Weights | None:
-    """The weights of a run; None where they are not there, damaged, or of another run."""
-    try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-        weights: Weights = content["weights"]
-        return weights if content["run_id"] == run_id else None
-    except Exception:  # torch raises nearly anything on a damaged file
-        return None

@@ -13,8 +13,9 @@ from torch.nn import functional as F
 
 from anynet_study.data import DatasetView
 from anynet_study.training.augment import epoch_tables
+from anynet_study.training.checkpoint import Weights
 from anynet_study.training.metrics import Tally, training_loss
-from anynet_study.training.network import Weights, initial_network, training_mode
+from anynet_study.training.network import initial_network, training_mode
 from anynet_study.training.optimizers import make_optimizer
 from anynet_study.training.recipe import learning_rate, steps_per_epoch
 from anynet_study.training.spec import RunSpec

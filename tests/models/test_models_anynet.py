@@ -34,13 +34,6 @@ def test_every_architecture_trains(a: Architecture, resolution: int, classes: in
         assert any(not torch.equal(x, y) for x, y in zip(before, after, strict=True))
 
 
-@pytest.mark.parametrize("stem", ["imagenet", "simple", "cifar"])
-def test_images_of_any_size_get_logits(stem: str) -> None:
-    network = build(Architecture(**{**SMALL.to_dict(), "stem": stem}), 6).eval()
-    for side in (1, 8, 31):
-        assert network(torch.zeros(2, 3, side, side)).shape == (2, 6)
-
-
 def test_the_initialisation_is_a_function_of_the_generator_s_seed() -> None:
     global_state = torch.get_rng_state()
     one, same, other = (build(SMALL, 5, torch.Generator().manual_seed(s)) for s in (7, 7, 8))

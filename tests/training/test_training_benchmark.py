@@ -57,68 +57,6 @@ def test_plain_loops_count_what_they_did(bench: Any, view: DatasetView, kind: st
     assert 0 < result.error < 100
 
 
-def measured(bench: Any, error: float = 50.0, loss: float = 2.0, **changes: Any) -> Any:
-    """Four runs in ten seconds, of which two are start-up, with errors around `error`."""
-    results = [
-        bench.results.Result(
-            **{"run_id": str(run), "steps": 10, "images": 640, "first_loss": loss}
-            | {"error": error + run, "started": 0.0, "process": ""}
-            | changes
-        )
-        for run in range(4)
-    ]
-    return bench.ways.Measured(results, start_up=2.0, wall=10.0, images_a_second=320.0)
-
-
-WORK = {str(run): (10, 640) for run in range(4)}
-
-
-def rounds(bench: Any, **fast: Any) -> dict[str, list[Any]]:
-    plain = {"loader": measured(bench, 49.0), "resident": measured(bench, 51.0)}
-    engines = {"reference": measured(bench, 50.0), "fast": measured(bench, **fast)}
-    return {name: [one] for name, one in (plain | engines).items()}
-
-
-def test_a_fair_comparison(bench: Any) -> None:
-    fair = rounds(bench, error=51.0, loss=2.01)
-    assert bench.checks.violations(fair, WORK, 300, "cpu") == []
-    assert fair["fast"][0].runs_an_hour == 3600 * 4 / 10
-    (row,) = bench.table.summary([SimpleNamespace(name="fast", title="fast")], fair)
-    assert row["runs_an_hour_over_loader"] == 1.0
-    assert "errors 1.00 points apart (root mean square; other seeds 1.41" in bench.table.agreement(
-        fair, 300
-    )
-    assert "52.5%" in bench.table.lines(bench.task.Task(ROOT, "cpu", 4, 1, 10), [row])[-1]
-
-
-@pytest.mark.parametrize(
-    ("fast", "says"),
-    [
-        ({"error": 55.0}, "engines differ by 5.00 points, seeds by 1.41"),
-        ({"error": float("nan")}, "engines differ by nan points"),
-        ({"steps": 9}, "fast: not the runs, steps or images"),
-        ({"images": 512}, "fast: not the runs, steps or images"),
-        ({"run_id": "0"}, "fast: not the runs, steps or images"),
-    ],
-)
-def test_an_unfair_one_is_refused(bench: Any, fast: dict[str, Any], says: str) -> None:
-    unfair = rounds(bench, **fast)
-    if "run_id" in fast:  # the engine trained one network four times
-        unfair["reference"] = [measured(bench, run_id="0")]
-        unfair["loader"] = unfair["resident"] = unfair["reference"]
-    found = bench.checks.violations(unfair, WORK, 300, "cpu")
-    assert any(line.startswith(says) for line in found)
-
-
-def test_a_task_is_planned_as_it_says(bench: Any, tmp_path: Path) -> None:
-    task = bench.task.Task(tmp_path / "task", "cpu", runs=2, epochs=1, steps=1, test_images=20)
-    task.prepare()
-    runs = bench.__dict__["__main__"].opened(task).plan
-    assert [run.dataset for run in runs] == ["images", "images"]
-    assert (runs[0].spec.recipe.batch_size, runs[0].spec.recipe.resolution) == (128, 32)
-    assert len({run.run_id for run in runs}) == 2
-
-
 @pytest.mark.slow
 def test_engines_that_agree_are_told_from_those_that_do_not(
     bench: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

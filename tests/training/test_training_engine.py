@@ -21,6 +21,7 @@ from anynet_study.training import (
     Recipe,
     load_weights,
     make_trainer,
+    save_weights,
     train,
 )
 from anynet_study.training.engine import CURVES
@@ -167,7 +168,7 @@ def test_checkpoints_are_a_configured_time_apart(view: DatasetView, tmp_path: Pa
 
 @pytest.mark.parametrize("content", [b"garbage", "another run", "another engine"])
 def test_an_unusable_checkpoint_costs_time_only(
-    view: DatasetView, tmp_path: Path, content: bytes | str
+    view: DatasetView, tmp_path: Path, content: bytes | str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, run = tmp_path / "run.pt", spec(view)
     if isinstance(content, bytes):
@@ -177,45 +178,53 @@ def test_an_unusable_checkpoint_costs_time_only(
         engine: Engine = "reference" if content == "another engine" else "fast"
         train(other, view, CPU, path, checkpoint_seconds=0, engine=engine)
     trainer, curves = make_trainer(run, view, DeviceImages(CPU)), {name: [] for name in CURVES}
-    assert Checkpoint(path, run.run_id, "fast").load(trainer, curves, [5, 5, 5]) == (0, 0)
+    assert Checkpoint(path, run.run_id, "fast").load(trainer, curves) == (0, 0)
+    assert "run.pt cannot be used (" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_checkpoint_that_cannot_be_of_this_run_costs_time_only(
+def test_a_state_of_other_code_is_not_taken_up_by_half(
     view: DatasetView, tmp_path: Path, engine: Engine
 ) -> None:
-    """Readable, of this run by its own account, and wrong: of other code, or made to harm."""
     path, run = tmp_path / "run.pt", spec(view)
-    fresh = train(run, view, CPU, path, checkpoint_seconds=0, engine=engine)
-    good = torch.load(path, weights_only=True)
-    assert (good["epoch"], good["steps_done"]) == (2, 5)
+    fresh = train(run, view, CPU, engine=engine)
     other = make_trainer(dataclasses.replace(run, seed=3), view, DeviceImages(CPU), engine).state()
     last = list(other["model"])[-1]
     # All but the last tensor is taken up before this one is refused.
     short = {**other, "model": {**other["model"], last: torch.zeros(1)}}
-    changes: list[dict[str, object]] = [
-        {"epoch": 7},
-        {"epoch": -1},
-        {"steps_done": 6},
-        {"curves": {name: [] for name in CURVES}},
-        {"curves": {}},
-        {"trainer": short},
-        {"trainer": {key: value for key, value in other.items() if key != "sums"}},
-        {"trainer": None},
-        {"seconds": None},
-    ]
-    wrong = [good | change for change in changes]
-    wrong += [{name: good[name] for name in good if name != key} for key in good]
-    for content in wrong:
-        torch.save(content, path)
-        trainer = make_trainer(run, view, DeviceImages(CPU), engine)
-        before = [value.clone() for value in trainer.model.state_dict().values()]
-        curves = {name: [] for name in CURVES}
-        assert Checkpoint(path, run.run_id, engine).load(trainer, curves, [5, 5, 5]) == (0, 0)
-        assert all(map(torch.equal, before, trainer.model.state_dict().values()))
-        assert not any(curves.values())
-    torch.save(wrong[5], path)
-    assert same(train(run, view, CPU, path, engine=engine), fresh)
+    for state, kept in ((short, CURVES), (None, CURVES), (other, CURVES[:2])):
+        Checkpoint(path, run.run_id, engine).save(state, {name: [] for name in kept}, 0, 1)  # type: ignore[arg-type]
+        assert same(train(run, view, CPU, path, engine=engine), fresh)
+
+
+def test_a_flipped_bit_is_noticed_and_said(
+    view: DatasetView, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In any place of a checkpoint and of final weights: nothing is trained from other numbers."""
+    path, weights, run = tmp_path / "run.pt", tmp_path / "weights.pt", spec(view, steps=2)
+    train(run, view, CPU, path, checkpoint_seconds=0)
+    trainer = make_trainer(run, view, DeviceImages(CPU))
+    save_weights(weights, run.run_id, trainer.model)
+    held = {name: value.clone() for name, value in trainer.model.state_dict().items()}
+    for file in (path, weights):
+        good, noticed = file.read_bytes(), 0
+        places = np.random.default_rng(0).integers(8 * len(good), size=60).tolist()
+        for place in places:
+            bad = bytearray(good)
+            bad[place // 8] ^= 1 << place % 8
+            file.write_bytes(bad)
+            if file == path:
+                curves: dict[str, list[float]] = {name: [] for name in CURVES}
+                taken = Checkpoint(path, run.run_id, "fast").load(trainer, curves) != (0, 0)
+            else:
+                found = load_weights(weights, run.run_id)
+                taken = found is not None
+                assert found is None or all(torch.equal(found[name], held[name]) for name in held)
+            said = f"{file.name} cannot be used (" in capsys.readouterr().err
+            assert taken != said, "either it is as good as before, or a message says it is not"
+            noticed += said
+        assert noticed > 10  # the others are padding, or what the file says twice
+        file.write_bytes(good)
 
 
 def test_a_checkpoint_runs_no_code(view: DatasetView, tmp_path: Path) -> None:
@@ -226,7 +235,7 @@ def test_a_checkpoint_runs_no_code(view: DatasetView, tmp_path: Path) -> None:
     path, run = tmp_path / "run.pt", spec(view)
     torch.save({"run_id": run.run_id, "engine": "fast", "curves": Harm()}, path)
     assert same(train(run, view, CPU, path), train(run, view, CPU))
-    torch.save({"run_id": run.run_id, "weights": Harm()}, path)
+    torch.save({"run_id": run.run_id, "weights": Harm(), "digest": ""}, path)
     assert load_weights(path, run.run_id) is None
     assert not (tmp_path / "harmed").exists()
 

@@ -133,15 +133,6 @@ def test_so_they_can_from_the_weights_of_another(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("resident", [True, False])
-def test_so_they_can_of_several_at_the_same_time(
-    view: DatasetView, gpu: FakeGpu, resident: bool
-) -> None:
-    options = Options(bfloat16=False, resident=resident)
-    trained(view, options, *(replace(spec(view), seed=seed) for seed in range(3)))
-
-
-@pytest.mark.slow
 def test_further_evaluations_keep_to_the_gpu(view: DatasetView, gpu: FakeGpu) -> None:
     trainer = make_trainer(spec(view), view, DeviceImages(GPU, BUDGET))
     for transform in ("identity", "colour_jitter", "blur", "perspective"):

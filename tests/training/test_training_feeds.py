@@ -201,11 +201,3 @@ def test_images_that_are_decoded_as_they_are_read_give_the_same_run(
         assert isinstance(feed, kind)
         feed.begin(torch.arange(10)[None])
         assert np.array_equal(images_of(feed, 0), raw.images("train")[:10])
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_a_gpu_holds_what_a_share_of_its_memory_can(view: DatasetView) -> None:
-    feed = DeviceImages(torch.device("cuda")).feed(view, "train", 1, 4)
-    assert isinstance(feed, ResidentFeed)
-    assert feed.batch(torch.zeros(1, dtype=torch.int64, device="cuda"))[0].is_cuda

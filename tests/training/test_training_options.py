@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from anynet_study.training.options import (
     SAID,
@@ -46,26 +44,6 @@ def test_each_step_gives_up_the_next(error: Exception, device: str, said: list[s
         options = slower[0]
         told.append(slower[1])
     assert told == said
-
-
-ERRORS = [SHORT, CANNOT, NO_ENGINE, MemoryError()]
-
-
-@given(
-    st.builds(Options, at_once=st.integers(1, 64), graph=st.booleans(), resident=st.booleans()),
-    st.lists(st.sampled_from(ERRORS), min_size=30),
-)
-def test_it_always_ends_and_never_tries_the_same_again(
-    options: Options, errors: list[Exception]
-) -> None:
-    tried = [options]
-    for error in errors:
-        slower = step_down(options, error, "cuda")
-        if slower is not None:
-            options = slower[0]
-            tried.append(options)
-    assert len(set(tried)) == len(tried) <= 1 + 6 + 5
-    assert step_down(options, errors[-1], "cuda") is None or len(errors) < 12
 
 
 def broken_off() -> Exception:

@@ -67,14 +67,6 @@ def test_a_program_warms_up_leaves_no_trace_records_once_and_replays() -> None:
     assert (int(counter), float(total)) == (2, 12.0)
 
 
-def test_without_a_graph_the_procedure_is_called_as_it_is() -> None:
-    calls: list[int] = []
-    program = Program(graph=False, record=lambda *_: pytest.fail("recorded"))
-    for number in range(3):
-        program(lambda number=number: calls.append(number), lambda: pytest.fail("asked"))
-    assert calls == [0, 1, 2]
-
-
 def test_the_host_is_only_so_far_ahead_of_the_device() -> None:
     told: list[int] = []
     waited: list[int] = []
@@ -284,17 +276,6 @@ def test_gradients_and_running_statistics_are_the_same_bits(pair: tuple[AnyNet, 
 def test_less_is_kept_between_the_passes(pair: tuple[AnyNet, AnyNet]) -> None:
     network, recomputed = pair
     assert kept_by(recomputed) < 0.5 * kept_by(network)
-
-
-def test_a_linear_probe_and_a_test_pass_need_no_gradients(pair: tuple[AnyNet, AnyNet]) -> None:
-    results = []
-    for network in pair:
-        network.requires_grad_(False).eval()
-        network.head.requires_grad_(True)
-        network(batch()).sum().backward()
-        with torch.no_grad():
-            results.append((network.head.weight.grad, network(batch())))
-    assert all(map(torch.equal, *results))
 
 
 # bfloat16.
