@@ -15,8 +15,8 @@ from anynet_study.dispatch.worker import Assignment, Worker
 from anynet_study.store import EvaluationRecord, RunRecord, read_evaluations, read_journal
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
+from anynet_study.training import Weights, load_weights
 from anynet_study.training.checkpoint import InterruptedRunError
-from anynet_study.training.network import Weights, load_weights
 from anynet_study.training.options import Options
 
 SWEEP = """
