@@ -110,27 +110,31 @@ class Parameter:
 UNUSED = Parameter([None])
 
 
-def ranged(kind: str, ends: Sequence[int], step: int) -> Parameter:
+def ranged(kind: str, ends: Sequence[int], step: int, quantization: str) -> Parameter:
     """The multiples of `step` from the first end to the second."""
     values = range(ends[0], ends[1] + 1, step)
     if kind == "uniform":
         return Parameter(values)
-    return Parameter(values, [log((x + step / 2) / (x - step / 2)) for x in values])
+    if quantization == "nearest":
+        return Parameter(values, [log((x + step / 2) / (x - step / 2)) for x in values])
+    start = ends[0] - min(step, ends[0] / 2)
+    return Parameter(values, [log(x / max(x - step, start)) for x in values])
 
 
 def parameters(space: DesignSpace) -> list[Parameter]:
     """What each number of a candidate draws, in order."""
     stages = space.stages
     if isinstance(stages, RegNet):
-        tenths, hundredths = (
+        rule = stages.quantization
+        tenths, thousandths = (
             [round(by * end) for end in ends]
-            for by, ends in ((10, stages.slope), (100, stages.width_multiplier))
+            for by, ends in ((10, stages.slope), (1000, stages.width_multiplier))
         )
         return [
-            ranged(stages.distribution, stages.depth, 1),
-            ranged(stages.distribution, stages.initial_width, 8),
-            ranged(stages.distribution, tenths, 1),
-            ranged(stages.distribution, hundredths, 1),
+            ranged(stages.depth_distribution, stages.depth, 1, rule),
+            ranged(stages.distribution, stages.initial_width, 8, rule),
+            ranged(stages.distribution, tenths, 1, rule),
+            ranged(stages.distribution, thousandths, 1, rule),
             Parameter(stages.bottleneck_ratios),
             Parameter(stages.group_widths),
         ]
@@ -139,9 +143,12 @@ def parameters(space: DesignSpace) -> list[Parameter]:
         ends * count if len(ends) == 1 else ends for ends in (stages.depths, stages.widths)
     )
     each = {
-        "depths": [ranged(stages.depth_distribution, ends, 1) for ends in depths],
+        "depths": [
+            ranged(stages.depth_distribution, ends, 1, stages.quantization) for ends in depths
+        ],
         "widths": [
-            ranged(stages.width_distribution, ends, stages.width_divisor) for ends in widths
+            ranged(stages.width_distribution, ends, stages.width_divisor, stages.quantization)
+            for ends in widths
         ],
         "bottleneck_ratios": [Parameter(stages.bottleneck_ratios or [None])] * count,
         "group_widths": [Parameter(stages.group_widths or [None])] * count,
@@ -184,22 +191,25 @@ def make_compatible(w: int, b: int, g: int) -> tuple[int, int]:
 
 
 def _regnet(space: DesignSpace, drawn: Sequence[Any]) -> Architecture | None:
-    d, w0, tenths, hundredths, b, g = drawn
-    per_block = block_widths(d, w0, Fraction(tenths, 10), Fraction(hundredths, 100))
+    d, w0, tenths, thousandths, b, g = drawn
+    levels = block_levels(d, w0, Fraction(tenths, 10), Fraction(thousandths, 1000))
+    per_block = [width for _, width in levels]
     widths = sorted(set(per_block))
     if len(widths) != len(space.skeleton.strides) or widths[-1] > WIDEST:
+        return None
+    if levels[-1][0] + 1 != len(widths):  # a level is skipped, or two have one width
         return None
     w, groups = zip(*(make_compatible(one, b, g) for one in widths), strict=True)
     return _architecture(space, [per_block.count(one) for one in widths], w, [b] * len(w), groups)
 
 
-def block_widths(d: int, w0: int, wa: Fraction, wm: Fraction) -> list[int]:
-    """The quantised width of each block, in exact arithmetic."""
+def block_levels(d: int, w0: int, wa: Fraction, wm: Fraction) -> list[tuple[int, int]]:
+    """The level and the quantised width of each block, in exact arithmetic."""
     widths, s = [], 0
     for j in range(d):
         while (w0 + wa * j) ** 2 >= w0**2 * wm ** (2 * s + 1):  # u_j >= w0 wm^(s + 1/2)
             s += 1
-        widths.append(8 * round(w0 * wm**s / 8))
+        widths.append((s, 8 * round(w0 * wm**s / 8)))
     return widths
 
 

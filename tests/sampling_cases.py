@@ -46,6 +46,8 @@ CASES: dict[str, tuple[Any, int, dict[str, tuple[float, float]], int, int]] = {
          "depth_distribution": "uniform", "width_distribution": "uniform"},
         80, {"activations": (0, 3e6)}, 40, 10,
     ),
+    "nearest": ({"quantization": "nearest"}, 30, {"flops": PAPER_BAND}, 224, 1000),
+    "nearest regnets": ({"base": "regnety", "quantization": "nearest"}, 20, {}, 224, 1000),
     "one stage": ({"strides": [4], "shared": ["widths"]}, 60, {}, 224, 1),
 }  # fmt: skip
 

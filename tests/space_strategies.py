@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 PARAMETERS = ["depths", "widths", "bottleneck_ratios", "group_widths"]
 KINDS = st.sampled_from(["log_uniform", "uniform"])
+RULES = st.sampled_from(["ceil", "nearest"])
 
 
 @st.composite
@@ -43,6 +44,7 @@ def anynets(draw: st.DrawFn) -> dict[str, Any]:
         groups = st.lists(st.integers(1, 70), min_size=1, max_size=4, unique=True)
         spec["group_widths"] = draw(groups)
     spec["depth_distribution"], spec["width_distribution"] = draw(KINDS), draw(KINDS)
+    spec["quantization"] = draw(RULES)
     spec["non_decreasing"] = draw(st.lists(st.sampled_from(PARAMETERS), max_size=2))
     return spec
 
@@ -66,6 +68,8 @@ def regnets(draw: st.DrawFn) -> dict[str, Any]:
         "bottleneck_ratios": draw(st.sampled_from([[1], [1, 2, 4], [8]])),
         "group_widths": draw(st.sampled_from([[1, 2, 4, 8, 16, 32], [5], [3, 48]])),
         "distribution": draw(KINDS),
+        "depth_distribution": draw(KINDS),
+        "quantization": draw(RULES),
     }
 
 

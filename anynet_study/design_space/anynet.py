@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anynet_study.design_space.distribution import KINDS, Distribution, ranged, uniform
+from anynet_study.design_space.distribution import (
+    KINDS,
+    QUANTIZATIONS,
+    Distribution,
+    ranged,
+    uniform,
+)
 from anynet_study.design_space.networks import (
     MAX_DEPTH,
     MAX_WIDTH,
@@ -36,14 +42,17 @@ Range = tuple[int, int]
 class AnyNet:
     """Stages whose parameters are drawn independently (paper 1, section 4.1), then constrained.
 
-    For a log-uniform depth d in [lo, hi], P(d) ~ log((d + 1/2) / (d - 1/2)); for a width w that is
-    a multiple of q = `width_divisor`, P(w) ~ log((w + q/2) / (w - q/2)): log-uniform variables,
-    rounded. Bottleneck ratios and group widths are uniform over their sets (which, for powers of
-    two, is log-uniform). Probabilities are exact to 2^-32. Draws whose widths and groups do not
-    fit together are made compatible (`networks.compatible`), so that widths can leave the range a
-    little; constraints are on the compatible networks, and what does not obey them is drawn again.
+    Depths and widths are log-uniform variables that are made multiples of q (1, `width_divisor`),
+    by default as the study's fork of pycls does it: the ceil of a variable on
+    (low - min(q, low/2), high]. So P(x) = log(x / (x - q)) / L, and of the lowest
+    log(low / start) / L, where start = low - min(q, low/2), L = log(high / start): of depths 1 to
+    16, P(1) = 1/5; of widths 8 to 1024, P(8) = 1/8. Bottleneck ratios and group widths are uniform
+    over their sets. Probabilities are exact to 2^-32 (`distributions`, `Distribution.probability`).
 
-    The defaults are the space of paper 1. Raises UserError for ranges that make no sense.
+    Draws whose widths and groups do not fit together are made compatible (`networks.compatible`),
+    so that widths can leave the range a little; constraints are on the compatible networks, and
+    what does not obey them is drawn again. The defaults are the space of paper 1. Raises UserError
+    for ranges that make no sense.
     """
 
     #: Fewest and most blocks of a stage: one pair for all, or one pair per stage.
@@ -57,6 +66,8 @@ class AnyNet:
     #: `log_uniform` or `uniform`.
     depth_distribution: str = "log_uniform"
     width_distribution: str = "log_uniform"
+    #: Of log-uniform parameters: `ceil`, or `nearest` (see `distribution.log_uniform`).
+    quantization: str = "ceil"
     #: Parameters of which all stages draw one value in common (a group is as wide as its stage's
     #: bottleneck, if that is narrower).
     shared: tuple[str, ...] = ()
@@ -76,6 +87,7 @@ class AnyNet:
             _choices(given["group_widths"], "group_widths", skeleton),
             one_of(given["depth_distribution"], "space: depth_distribution", KINDS),
             one_of(given["width_distribution"], "space: width_distribution", KINDS),
+            one_of(given["quantization"], "space: quantization", QUANTIZATIONS),
             _names(given["shared"], "shared"),
             _names(given["non_decreasing"], "non_decreasing"),
         )
@@ -126,10 +138,11 @@ class AnyNet:
     @cached_property
     def distributions(self) -> dict[str, tuple[Distribution, ...]]:
         """The distributions of each parameter: one for all stages, or one per stage."""
-        depth, width = self.depth_distribution, self.width_distribution
+        depth, width, rule = self.depth_distribution, self.width_distribution, self.quantization
+        step = self.width_divisor
         return {
-            "depths": tuple(ranged(depth, *ends, 1) for ends in self.depths),
-            "widths": tuple(ranged(width, *ends, self.width_divisor) for ends in self.widths),
+            "depths": tuple(ranged(depth, *ends, 1, rule) for ends in self.depths),
+            "widths": tuple(ranged(width, *ends, step, rule) for ends in self.widths),
             "bottleneck_ratios": (uniform(self.bottleneck_ratios or (1,)),),
             "group_widths": (uniform(self.group_widths or (1,)),),
         }

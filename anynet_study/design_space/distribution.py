@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,8 @@ GUIDE_BITS = 12
 WORDS_PER_COUNTER = 4
 #: Distributions of parameters that have a lowest and a highest value.
 KINDS = ("log_uniform", "uniform")
+#: How a log-uniform variable becomes a multiple of its step: see `log_uniform`.
+QUANTIZATIONS = ("ceil", "nearest")
 Words = npt.NDArray[np.uint32]
 
 
@@ -45,6 +49,13 @@ class Distribution:
         flat[unsettled] = self.values.take(self.last_words.searchsorted(missed))
         return drawn
 
+    def probability(self, value: int) -> Fraction:
+        """Return the exact probability of a value; 0 of one that is never drawn."""
+        ends = [0, *(int(last) + 1 for last in self.last_words)]
+        masses = dict(zip(self.values.tolist(), pairwise(ends), strict=True))
+        first, end = masses.get(value, (0, 0))
+        return Fraction(end - first, 1 << WORD_BITS)
+
 
 def words_of(seed: int, first: int, count: int, columns: int) -> npt.NDArray[np.int64]:
     """Return the 32-bit words of candidates `first` to `first + count` - 1, shape (columns, count).
@@ -62,28 +73,34 @@ def words_of(seed: int, first: int, count: int, columns: int) -> npt.NDArray[np.
     return halves.T.astype(np.int64, order="C")
 
 
-def ranged(kind: str, low: int, high: int, step: int) -> Distribution:
+def ranged(kind: str, low: int, high: int, step: int, quantization: str = "ceil") -> Distribution:
     """Return the distribution of the named kind over the multiples of `step` from low to high."""
     if kind == "log_uniform":
-        return log_uniform(low, high, step)
+        return log_uniform(low, high, step, quantization)
     return uniform(range(low, high + 1, step))
 
 
-def log_uniform(low: int, high: int, step: int) -> Distribution:
-    """Return the multiples of `step` from low to high, P(x) ~ log((x + step/2) / (x - step/2)).
+def log_uniform(low: int, high: int, step: int, quantization: str = "ceil") -> Distribution:
+    """Return a log-uniform variable that is made a multiple of `step` from low to high.
 
-    This is a log-uniform variable on [low - step/2, high + step/2] rounded to a multiple of
-    `step`. `low` and `high` must be multiples of `step`.
+    `ceil`, as in pycls: a variable on (start, high], start = low - min(step, low / 2), goes up to
+    the next multiple: P(low) ~ log(low / start), then P(x) ~ log(x / (x - step)).
+    `nearest`: a variable on [low - step/2, high + step/2] goes to the nearest multiple:
+    P(x) ~ log((x + step/2) / (x - step/2)). `low` and `high` must be multiples of `step`.
     """
     values = range(low, high + 1, step)
     with localcontext() as context:
         # Decimal's logarithm is correctly rounded, unlike that of a platform's libm.
         context.prec = 40
         half = Decimal(step) / 2
-        start = (Decimal(low) - half).ln()
-        width = (Decimal(high) + half).ln() - start
-        ends = [((x + half).ln() - start) / width for x in map(Decimal, values[:-1])]
-        bounds = [int(end * 2**WORD_BITS) for end in ends]
+        if quantization == "ceil":
+            start, ends = low - min(Decimal(step), Decimal(low) / 2), [*map(Decimal, values)]
+        else:
+            start, ends = low - half, [x + half for x in values]
+        whole = (ends[-1] / start).ln()
+        shares = [(end / start).ln() / whole for end in ends[:-1]]
+        # Rounded down; what the last digits have put just below a whole number is one.
+        bounds = [int(share * 2**WORD_BITS + Decimal("1e-20")) for share in shares]
     return _from_bounds(values, bounds)
 
 

@@ -1,10 +1,13 @@
 """The distributions: the documented mass functions, drawn by integer comparison."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anynet_study.design_space import AnyNet, RegNet
 from anynet_study.design_space.distribution import (
     Distribution,
     log_uniform,
@@ -14,10 +17,9 @@ from anynet_study.design_space.distribution import (
 )
 
 
-def probabilities(distribution: Distribution) -> np.ndarray:
+def probabilities(distribution: Distribution) -> list[Fraction]:
     """The probability of each value."""
-    ends = distribution.last_words.astype(np.float64) + 1
-    return np.diff(ends / 2.0**32, prepend=0.0)
+    return [distribution.probability(value) for value in distribution.values.tolist()]
 
 
 @st.composite
@@ -26,23 +28,40 @@ def distributions(draw: st.DrawFn) -> Distribution:
         return uniform(draw(st.lists(st.integers(1, 500), min_size=1, max_size=40, unique=True)))
     step = draw(st.integers(1, 16))
     low = draw(st.integers(1, 20))
-    return log_uniform(low * step, draw(st.integers(low, 300)) * step, step)
+    rule = draw(st.sampled_from(["ceil", "nearest"]))
+    return log_uniform(low * step, draw(st.integers(low, 300)) * step, step, rule)
 
 
-@pytest.mark.parametrize(("low", "high", "step"), [(1, 16, 1), (8, 1024, 8), (1, 1, 1), (8, 8, 4)])
-def test_log_uniform_has_the_documented_mass_function(low: int, high: int, step: int) -> None:
-    distribution = log_uniform(low, high, step)
+@pytest.mark.parametrize(
+    ("low", "high", "step"), [(1, 16, 1), (8, 1024, 8), (1, 1, 1), (8, 8, 4), (24, 96, 8)]
+)
+@pytest.mark.parametrize("rule", ["ceil", "nearest"])
+def test_log_uniform_has_the_documented_mass_function(
+    low: int, high: int, step: int, rule: str
+) -> None:
+    distribution = log_uniform(low, high, step, rule)
     x = np.arange(low, high + 1, step)
-    mass = np.log((x + step / 2) / (x - step / 2))
     assert distribution.values.tolist() == x.tolist()
-    np.testing.assert_allclose(probabilities(distribution), mass / mass.sum(), rtol=0, atol=3e-10)
-    assert probabilities(distribution).sum() == 1
+    mass = np.log((x + step / 2) / (x - step / 2))
+    if rule == "ceil":
+        mass = np.log(x / np.maximum(x - step, low - min(step, low / 2)))
+    exact = probabilities(distribution)
+    np.testing.assert_allclose(np.array(exact, float), mass / mass.sum(), rtol=0, atol=2**-32)
+    assert sum(exact) == 1
 
 
-def test_uniform_gives_all_values_the_same_mass() -> None:
-    distribution = uniform([4, 1, 2])
-    assert distribution.values.tolist() == [1, 2, 4]
-    np.testing.assert_allclose(probabilities(distribution), 1 / 3, rtol=0, atol=3e-10)
+def test_the_laws_of_depths_and_widths_of_the_paper_s_space() -> None:
+    laws = AnyNet().distributions
+    (depths,), (widths,) = laws["depths"], laws["widths"]
+    assert float(depths.probability(1)) == pytest.approx(0.2, abs=2**-32)
+    assert float(widths.probability(8)) == float(widths.probability(16)) == 0.125
+    assert depths.probability(17) == widths.probability(12) == 0
+    (old,) = AnyNet(quantization="nearest").distributions["depths"]
+    assert float(old.probability(1)) == pytest.approx(0.314, abs=0.001)
+    for name in ("bottleneck_ratios", "group_widths"):
+        (law,) = laws[name]
+        assert max(probabilities(law)) - min(probabilities(law)) <= Fraction(1, 2**32)
+    assert float(RegNet().distributions["depth"].probability(12)) == pytest.approx(1 / 17)
 
 
 @given(distributions(), st.lists(st.integers(0, 2**32 - 1)))
@@ -65,7 +84,6 @@ def test_draws_keep_the_shape_of_the_words() -> None:
 
 def test_ranges_by_the_name_of_their_distribution() -> None:
     assert ranged("uniform", 4, 12, 4).values.tolist() == [4, 8, 12]
-    assert probabilities(ranged("uniform", 4, 12, 4)) == pytest.approx([1 / 3] * 3, abs=3e-10)
     log = ranged("log_uniform", 4, 12, 4)
     assert log.last_words.tolist() == log_uniform(4, 12, 4).last_words.tolist()
 
@@ -105,16 +123,18 @@ def test_words_never_change() -> None:
 
 
 def test_thresholds_never_change() -> None:
-    assert log_uniform(1, 4, 1).last_words.tolist() == [
-        2147483647,
-        3146006679,
-        3803716986,
-        4294967295,
-    ]
-    widths = log_uniform(8, 1024, 8)
-    assert widths.last_words[[0, 1, 63, 126]].tolist() == [
-        850322427,
-        1245699840,
-        3761479391,
-        4288920414,
-    ]
+    for rule, depths, widths in (
+        (
+            "ceil",
+            [1431655764, 2863311529, 3700776466, 4294967295],
+            [536870911, 1073741823, 3758096383, 4288892432],
+        ),
+        (
+            "nearest",
+            [2147483647, 3146006679, 3803716986, 4294967295],
+            [850322427, 1245699840, 3761479391, 4288920414],
+        ),
+    ):
+        assert log_uniform(1, 4, 1, rule).last_words.tolist() == depths
+        chosen = log_uniform(8, 1024, 8, rule).last_words[[0, 1, 63, 126]]
+        assert chosen.tolist() == widths

@@ -15,21 +15,22 @@ Numbers = tuple[int, int, int, int]
 
 def vectorised(numbers: list[Numbers], stages: int) -> list[tuple[list[int], list[int]] | None]:
     """Depths and widths of each network; None where it does not have as many stages."""
-    d, w0, tenths, hundredths = np.array(numbers, dtype=np.float64).T
+    d, w0, tenths, thousandths = np.array(numbers, dtype=np.float64).T
     depths, widths, legal = linear_stages(
-        d, w0, tenths * SLOPE_STEP, hundredths * MULTIPLIER_STEP, stages
+        d, w0, tenths * SLOPE_STEP, thousandths * MULTIPLIER_STEP, stages
     )
     rows = zip(depths.T.tolist(), widths.T.tolist(), legal.tolist(), strict=True)
     return [(ds, ws) if legal else None for ds, ws, legal in rows]
 
 
-def exact(numbers: Numbers) -> tuple[list[int], list[int]]:
-    """Depths and widths of the network, however many stages it has."""
-    d, w0, tenths, hundredths = numbers
-    per_block = plain_sampler.block_widths(d, w0, Fraction(tenths, 10), Fraction(hundredths, 100))
+def exact(numbers: Numbers) -> tuple[list[int], list[int], bool]:
+    """Depths and widths of the network, and whether each of its levels is a stage."""
+    d, w0, tenths, thousandths = numbers
+    levels = plain_sampler.block_levels(d, w0, Fraction(tenths, 10), Fraction(thousandths, 1000))
+    per_block = [width for _, width in levels]
     widths = sorted(set(per_block))
     assert per_block == sorted(per_block)
-    return [per_block.count(w) for w in widths], widths
+    return [per_block.count(w) for w in widths], widths, levels[-1][0] + 1 == len(widths)
 
 
 NUMBERS = st.tuples(
@@ -37,7 +38,7 @@ NUMBERS = st.tuples(
     st.integers(1, 40).map(lambda n: 8 * n),
     st.integers(1, 3000),
     # Squares of whole numbers and quarters are where ties are.
-    st.integers(110, 400) | st.sampled_from([121, 144, 169, 196, 225, 256, 289, 324, 400]),
+    st.integers(1100, 4000) | st.sampled_from([1210, 1440, 1690, 1960, 2250, 2560, 2890, 3240]),
 )
 
 
@@ -45,8 +46,8 @@ NUMBERS = st.tuples(
 @settings(derandomize=True, deadline=None, max_examples=60)
 def test_equal_to_exact_arithmetic(numbers: list[Numbers], stages: int) -> None:
     for ours, one in zip(vectorised(numbers, stages), numbers, strict=True):
-        depths, widths = exact(one)
-        legal = len(widths) == stages and widths[-1] <= plain_sampler.WIDEST
+        depths, widths, whole = exact(one)
+        legal = len(widths) == stages and widths[-1] <= plain_sampler.WIDEST and whole
         assert ours == ((depths, widths) if legal else None)
 
 
@@ -54,13 +55,21 @@ def test_equal_to_exact_arithmetic(numbers: list[Numbers], stages: int) -> None:
     ("numbers", "depths", "widths"),
     [
         # u_3 = 80 + 3 * 8 = 104 is 80 * 1.69^(1/2), to the unit: half a level up goes up.
-        ((5, 80, 80, 169), [3, 2], [80, 136]),
+        ((5, 80, 80, 1690), [3, 2], [80, 136]),
         # 200 * 1.54 / 8 = 38.5 goes to the even multiple.
-        ((30, 200, 80, 154), [7, 16, 7], [200, 304, 472]),
+        ((30, 200, 80, 1540), [7, 16, 7], [200, 304, 472]),
     ],
 )
 def test_ties_are_those_of_exact_arithmetic(
     numbers: Numbers, depths: list[int], widths: list[int]
 ) -> None:
-    assert exact(numbers) == (depths, widths)
+    assert exact(numbers) == (depths, widths, True)
     assert vectorised([numbers], len(widths)) == [(depths, widths)]
+
+
+def test_networks_that_skip_a_level_or_have_two_of_one_width_are_not_drawn() -> None:
+    skipping = (3, 8, 400, 2000)  # widths 8, 48 and 88: levels 0, 3 and 3
+    alike = (16, 8, 1, 1100)  # 8.8 and 9.68 go to 8, too
+    assert exact(skipping)[1:] == ([8, 64], False)
+    assert exact(alike)[2] is False
+    assert vectorised([skipping], 2) == vectorised([alike], len(exact(alike)[1])) == [None]

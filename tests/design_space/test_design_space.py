@@ -24,6 +24,7 @@ def test_the_name_alone_is_the_paper_s_space() -> None:
     assert stages.bottleneck_ratios == (1, 2, 4)
     assert stages.group_widths == (1, 2, 4, 8, 16, 32)
     assert (stages.depth_distribution, stages.width_distribution) == ("log_uniform",) * 2
+    assert stages.quantization == "ceil"
     assert (space.skeleton.stem, space.skeleton.stem_width) == ("imagenet", 32)
     assert (space.skeleton.strides, space.skeleton.block) == ((1, 2, 2, 2), "bottleneck")
 
@@ -52,11 +53,9 @@ def test_regnets_have_the_ranges_of_their_paper() -> None:
     assert (regnetx.skeleton.se_ratio, regnety.skeleton.se_ratio) == (0, 0.25)
     stages = regnetx.stages
     assert isinstance(stages, RegNet)
-    assert (stages.depth, stages.initial_width) == ((4, 63), (8, 256))
+    assert (stages.depth, stages.depth_distribution) == ((12, 28), "uniform")
+    assert (stages.initial_width, stages.distribution) == ((8, 256), "log_uniform")
     assert (stages.slope, stages.width_multiplier) == ((8, 256), (1.5, 3))
-    five = DesignSpace.from_spec({"base": "regnetx", "strides": [2] * 5}).stages
-    assert isinstance(five, RegNet)
-    assert five.depth == (5, 63)
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -180,7 +179,9 @@ MISTAKES: list[tuple[Any, str]] = [
     ({**REGNET, "slope": [9, 8]}, "slope: the lowest, 9, is above the highest, 8"),
     ({**REGNET, "slope": [8, float("nan")]}, "slope: nan is not a number from 0.1 to 8192"),
     ({**REGNET, "width_multiplier": [1.0, 2]}, "width_multiplier: 1.0 is not a number from 1.1"),
-    ({**REGNET, "width_multiplier": [1.5, 1.505]}, "1.505 is not a multiple of 0.01"),
+    ({**REGNET, "width_multiplier": [1.5, 1.5005]}, "1.5005 is not a multiple of 0.001"),
+    ({**REGNET, "quantization": "floor"}, "quantization: 'floor' is unknown; legal: ceil, nearest"),
+    ({"quantization": "round"}, "quantization: 'round' is unknown; legal: ceil, nearest"),
     (
         {**REGNET, "bottleneck_ratios": [3]},
         "multiples of 8, which is not one of ratio 3",
