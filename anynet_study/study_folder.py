@@ -160,7 +160,15 @@ def sample(spec: PopulationSpec) -> Population:
 
 
 def _check_extends(study: StudyFolder, population: Population) -> None:
-    before, now = list(study.population().ids), list(population.ids)
+    there = study.population()
+    laws = [one.sampling.get("space", {}).get("quantization") for one in (there, population)]
+    if None not in laws and laws[0] != laws[1]:
+        raise UserError(
+            f"{study.folder} holds architectures drawn with quantization: {laws[0]}, this sweep "
+            f"draws with {laws[1]}; set population.space.quantization={laws[0]}, or give the sweep "
+            f"another `name`"
+        )
+    before, now = list(there.ids), list(population.ids)
     if now[: len(before)] == before:
         return
     if before[: len(now)] == now:

@@ -126,6 +126,25 @@ def test_two_studies_of_one_name(typed: Type) -> None:
         assert "a study is only ever extended" in refusal(
             typed, verb, "tiny.yaml", "population.count=3"
         )
+        line = refusal(typed, verb, "tiny.yaml", "population.space.quantization=nearest")
+        assert (
+            "holds architectures drawn with quantization: ceil, this sweep draws with nearest"
+            in line
+        )
+
+
+def test_a_damaged_population(typed: Type) -> None:
+    path = Path("studies/tiny/population.parquet")
+    whole = path.read_bytes()
+    content = bytearray(whole)
+    content[content.index(b"anynet_study.sha256") + 30] ^= 1
+    path.write_bytes(content)
+    try:
+        for command in (["status", "tiny"], ["complexity", str(path)], ["run", "tiny.yaml"]):
+            line = refusal(typed, *command)
+            assert "population.parquet: altered or damaged: the content is not what was" in line
+    finally:
+        path.write_bytes(whole)
 
 
 def test_a_larger_population_of_the_same_seed_extends_a_study(

@@ -34,6 +34,7 @@ from anynet_study.design_space.population_table import (
     architectures_of,
     groups_of,
     metadata,
+    place_of,
     tabulate,
     taken,
     values_of,
@@ -135,26 +136,19 @@ class Population:
     @property
     def resolution(self) -> int:
         """Image side at which FLOPs and activations are counted."""
-        return self._place[0]
+        return place_of(self.sampling)[0]
 
     @property
     def classes(self) -> int:
         """Number of classes at which FLOPs, parameters and activations are counted."""
-        return self._place[1]
-
-    @property
-    def _place(self) -> tuple[int, int]:
-        record = self.sampling
-        moves = (step for step in record.get("derived", []) if step["step"] == "at")
-        last = [record, *moves][-1]
-        return last["resolution"], last["classes"]
+        return place_of(self.sampling)[1]
 
     def training_memory(self, batch: int = 128) -> IntArray:
         """Bytes that a training step of every architecture takes, (n,) int64; see `memory`."""
         whole_number(batch, "batch", 1, memory.MAX_BATCH)
         needed = np.empty(len(self), dtype=np.int64)
         for rows, networks in self.groups:
-            needed[rows] = memory.training_memory(networks, *self._place, batch)
+            needed[rows] = memory.training_memory(networks, self.resolution, self.classes, batch)
         return needed
 
     def equals(self, other: "Population") -> bool:

@@ -1,8 +1,9 @@
 """Populations in files, by suffix: what was written before, or architectures that someone chose.
 
-Parquet has the table with its record; CSV the table alone, and JSON the architectures alone:
-neither tells how they were drawn. Files that someone made are CSV or Parquet tables with columns
-d1, w1, ... (`_architecture_of`), CSV with a column `architecture` alone, or JSON lists.
+Parquet has the table with its record and a digest of both, which is checked when it is read; CSV
+has the table alone, and JSON the architectures alone: neither tells how they were drawn. Files that
+someone made are CSV or Parquet tables with columns d1, w1, ... (`_from_cells`), CSV with a column
+`architecture` alone, or JSON lists.
 """
 
 import csv
@@ -17,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anynet_study.design_space.architecture import Architecture, checked, ids_of
+from anynet_study.design_space.architecture import Architecture, checked
 from anynet_study.design_space.complexity import MEASURES
 from anynet_study.design_space.networks import MAX_STAGES, MAX_WIDTH, Skeleton
 from anynet_study.design_space.population_table import (
@@ -27,6 +28,7 @@ from anynet_study.design_space.population_table import (
     SKELETON_COLUMNS,
     architectures_of,
     groups_of,
+    place_of,
     schema_of,
     stages_of,
     tabulate,
@@ -35,13 +37,26 @@ from anynet_study.design_space.reference import reference
 from anynet_study.errors import UserError
 from anynet_study.files import replacing, write_text
 
+DIGEST_KEY = b"anynet_study.sha256"
+#: A format without digests, from when there was one law of drawing; it is read as it was meant.
+BEFORE_DIGESTS = 2
+#: What reading damaged bytes ends with, beside the errors of the readers' own.
+UNREADABLE = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    ArithmeticError,
+    MemoryError,
+    RecursionError,
+)
 SUFFIXES = (".parquet", ".csv", ".json")
 #: What the cell of a stage that is not there may hold, in lower case.
 MISSING = {"", "na", "n/a", "nan", "null", "none"}
 STAGE = re.compile(rf"[{''.join(LETTERS.values())}]([1-{MAX_STAGES}])")
 OTHERS = ("architecture", *SKELETON_COLUMNS, "weight", *MEASURES)
 LEGAL = f"d1 to d{MAX_STAGES}, w1 ..., b1 ..., g1 ..., s1 ..., {', '.join(OTHERS)}"
-Contents = tuple[pa.Table, list[Architecture]]
+Contents = tuple[pa.Table, list[Architecture] | None]
 
 
 def check_suffix(path: Path) -> None:
@@ -67,14 +82,15 @@ def write_population(table: pa.Table, path: Path, architectures: Iterable[Archit
             writer.writerows(zip(*columns, strict=True))
     else:
         with replacing(path) as made:
-            pq.write_table(table.combine_chunks(), made)
+            kept = {**table.schema.metadata, DIGEST_KEY: _digest(table)}
+            pq.write_table(table.combine_chunks().replace_schema_metadata(kept), made)
 
 
 def read_population(path: Path, resolution: int | None, classes: int | None) -> Contents:
-    """Read a population's table and architectures.
+    """Read a population's table; of one that someone made, the architectures, too.
 
-    Costs of one that someone made are counted at `resolution` and `classes` (None: 224, 1000).
-    Raises UserError for what is no population, and for ids that are not those of the networks.
+    Costs of the latter are counted at `resolution` and `classes` (None: 224, 1000). Raises
+    UserError for what is no population, and for one that is not what was written.
     """
     build: Callable[[Any], Architecture] = _from_cells
     try:
@@ -91,13 +107,13 @@ def read_population(path: Path, resolution: int | None, classes: int | None) -> 
                 # Threads would gain nothing, and one that starts while a command ends in an error
                 # aborts the process.
                 table = pq.ParquetFile(file).read(use_threads=False)
-            if METADATA_KEY in (table.schema.metadata or {}):
-                return table, _checked_architectures(table, path)
+            if {METADATA_KEY, DIGEST_KEY} & set(table.schema.metadata or {}):
+                return _checked(table, path), None
             _check_columns(table.column_names, path)
             rows = [(f"row {number}", cells) for number, cells in enumerate(table.to_pylist(), 1)]
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such population file") from None
-    except (OSError, ValueError, RecursionError, csv.Error, pa.ArrowException) as error:
+    except (*UNREADABLE, csv.Error, pa.ArrowException) as error:
         kind = path.suffix.lower().removeprefix(".") or "parquet"
         reason = str(error).splitlines()[0]
         raise UserError(f"{path}: not a population's {kind} file ({reason})") from None
@@ -108,22 +124,43 @@ def read_population(path: Path, resolution: int | None, classes: int | None) -> 
     return _tabulated(rows, build, path, *checked(resolution, classes))
 
 
-def _checked_architectures(table: pa.Table, path: Path) -> list[Architecture]:
-    """The architectures of a table that was written as a population. Raises UserError."""
-    version = json.loads(table.schema.metadata[METADATA_KEY]).get("format")
-    if version != FORMAT:
+def _digest(table: pa.Table) -> bytes:
+    """SHA-256, in hexadecimal, of a population's record and of its columns as JSON, in order."""
+    found = hashlib.sha256(table.schema.metadata[METADATA_KEY])
+    for name in table.column_names:
+        found.update(json.dumps([name, table[name].to_pylist()]).encode())
+    return found.hexdigest().encode()
+
+
+def _checked(table: pa.Table, path: Path) -> pa.Table:
+    """A table that was written as a population, without its digest. Raises UserError."""
+    altered = UserError(f"{path}: altered or damaged: the content is not what was written")
+    kept = table.schema.metadata
+    if METADATA_KEY not in kept:
+        raise altered
+    record = json.loads(kept[METADATA_KEY])
+    version = record.get("format") if isinstance(record, dict) else None
+    if version not in (BEFORE_DIGESTS, FORMAT):
         raise UserError(f"{path}: format {version}, but this version reads format {FORMAT}")
     if not table.schema.equals(schema_of(stages_of(table), "weight" in table.column_names)):
         raise UserError(f"{path}: a Parquet file, but not a population")
+    if DIGEST_KEY in kept or version == FORMAT:
+        if kept.get(DIGEST_KEY) != _digest(table):
+            raise altered
+        return table.replace_schema_metadata({METADATA_KEY: kept[METADATA_KEY]})
     try:
-        architectures = architectures_of(table)
+        groups = groups_of(architectures_of(table))
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
-    ids = table["architecture"].to_pylist()
-    for rows, networks in groups_of(architectures):
-        if ids_of(networks) != [ids[row] for row in rows]:
-            raise UserError(f"{path}: an id does not fit its architecture: the file was altered")
-    return architectures
+    if "space" in record:  # drawn when there was one law
+        kinds = {"depth_distribution": record["space"].get("distribution")}
+        missing = {k: v for k, v in kinds.items() if v and k not in record["space"]}
+        record["space"] |= {**missing, "quantization": "nearest"}
+    weights = table["weight"].to_pylist() if "weight" in table.column_names else None
+    again = tabulate(groups, *place_of(record), {**record, "format": FORMAT}, weights)
+    if not again.equals(table):
+        raise altered
+    return again
 
 
 def _tabulated(

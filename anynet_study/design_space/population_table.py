@@ -23,7 +23,7 @@ from anynet_study.design_space.networks import (
 )
 from anynet_study.errors import UserError
 
-FORMAT = 2
+FORMAT = 3
 METADATA_KEY = b"anynet_study.sampling"
 #: An architecture's tuples, and the letter that their columns begin with: d1, d2, ...
 LETTERS = {
@@ -127,6 +127,13 @@ def taken(table: pa.Table, rows: IntArray) -> pa.Table:
     """Return some rows, without the columns of stages that none of them has."""
     part = table.take(_column(rows, pa.int64()))
     return part.select([name for name in part.column_names if part[name].null_count < len(rows)])
+
+
+def place_of(sampling: dict[str, Any]) -> tuple[int, int]:
+    """Resolution and classes at which the costs of a population of this record are counted."""
+    moves = (step for step in sampling.get("derived", []) if step["step"] == "at")
+    last = [sampling, *moves][-1]
+    return last["resolution"], last["classes"]
 
 
 def metadata(sampling: dict[str, Any]) -> dict[bytes, str]:

@@ -1,8 +1,11 @@
 """Populations in files: what was written is read, and what someone else made is understood."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -10,7 +13,7 @@ from architecture_strategies import architectures
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anynet_study.design_space import Architecture, DesignSpace, Population
+from anynet_study.design_space import METADATA_KEY, Architecture, DesignSpace, Population
 from anynet_study.design_space.reference import reference
 from anynet_study.errors import UserError
 
@@ -159,15 +162,70 @@ def test_files_that_are_not_there_or_not_right(tmp_path: Path) -> None:
         Population.read(tmp_path)
 
 
+def rewritten(population: Population, path: Path, format_: int, **columns: Any) -> None:
+    """Write a file of the format without digests, of other columns if given."""
+    table, record = population.table, {**population.sampling, "format": format_}
+    for name, column in columns.items():
+        table = table.set_column(table.column_names.index(name), table.field(name), [column])
+    if "space" in record:
+        record["space"] = {k: v for k, v in record["space"].items() if k != "quantization"}
+    pq.write_table(table.replace_schema_metadata({METADATA_KEY: json.dumps(record)}), path)
+
+
+def test_populations_drawn_before_keep_their_meaning(tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
+    drawn = DesignSpace.anynetx(quantization="nearest").sample(5, flops=(360e6, 400e6)).at(64, 10)
+    rewritten(drawn, path, 2)
+    read = Population.read(path)
+    assert read.table.equals(drawn.table)
+    assert read.sampling == drawn.sampling
+    assert read.sampling["space"]["quantization"] == "nearest"
+
+
 def test_newer_and_altered_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
-    table = DesignSpace.anynetx().sample(2).table
-    newer = table.replace_schema_metadata({b"anynet_study.sampling": b'{"format": 3}'})
-    for altered, complaint in (
-        (newer, "format 3, but this version reads format 2"),
-        (table.set_column(1, "d1", pa.array([9, 9], pa.int32())), "the file was altered"),
-        (table.set_column(1, "d1", pa.array([1, 200], pa.int32())), "row 2: depths: 200"),
+    drawn = DesignSpace.anynetx().sample(2)
+    for format_, columns, complaint in (
+        (4, {}, "format 4, but this version reads format 3"),
+        (3, {}, "altered or damaged"),  # no digest
+        (2, {"d1": [9, 9]}, "altered or damaged"),
+        (2, {"flops": [1, 2]}, "altered or damaged"),
+        (2, {"d1": [1, 200]}, "row 2: depths: 200"),
     ):
-        Population(altered).write(path)
-        with pytest.raises(UserError, match=complaint):
+        arrays = {
+            name: pa.array(values, drawn.table[name].type) for name, values in columns.items()
+        }
+        rewritten(drawn, path, format_, **arrays)
+        with pytest.raises(UserError, match=f"p.parquet: {complaint}"):
             Population.read(path)
+
+
+def damaged(path: Path, flips: Sequence[int]) -> list[str]:
+    """Read the file with each of the bits flipped; what was said, "" of what has not changed."""
+    whole, population = path.read_bytes(), Population.read(path)
+    said = []
+    for bit in flips:
+        content = bytearray(whole)
+        content[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(content)
+        try:
+            assert Population.read(path).equals(population), bit
+        except UserError as error:
+            said.append(str(error))
+        else:
+            said.append("")
+    path.write_bytes(whole)
+    return said
+
+
+@pytest.mark.parametrize("flips", [150, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("strata", [None, {"of": "depth", "edges": [18]}], ids=["plain", "strata"])
+def test_no_flipped_bit_changes_a_population(
+    tmp_path: Path, flips: int, strata: dict[str, Any] | None
+) -> None:
+    path = tmp_path / "population.parquet"
+    DesignSpace.anynetx().sample(30, flops=(360e6, 400e6), strata=strata).write(path)
+    bits = np.random.default_rng(0).choice(8 * path.stat().st_size, flips, replace=False)
+    said = damaged(path, bits.tolist())
+    assert all("\n" not in line and "population.parquet" in line for line in said if line)
+    assert sum(map(bool, said)) > flips / 2
