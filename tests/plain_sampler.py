@@ -7,8 +7,8 @@ from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import accumulate, product
-from math import log, prod
+from itertools import accumulate
+from math import log
 from typing import Any
 
 import numpy as np
@@ -219,21 +219,6 @@ def _architecture(space: DesignSpace, *stages: Sequence[int]) -> Architecture:
     return Architecture(
         d, w, b, g, frame.strides, frame.stem, frame.stem_width, frame.block, frame.se_ratio
     )
-
-
-def law(
-    space: DesignSpace, bands: Bands, resolution: int, classes: int
-) -> dict[Architecture, float]:
-    """The probability of each network of a small space given that it is in the bands."""
-    masses: dict[Architecture, float] = {}
-    each = [zip(one.values, one.probabilities, strict=True) for one in parameters(space)]
-    for combination in product(*map(list, each)):
-        values, probabilities = zip(*combination, strict=True)
-        one = build(space, values)
-        if one is not None:
-            masses[one] = masses.get(one, 0) + prod(probabilities)
-    kept = {a: m for a, m in masses.items() if inside(a, bands, resolution, classes)}
-    return {a: mass / sum(kept.values()) for a, mass in kept.items()}
 
 
 @dataclass

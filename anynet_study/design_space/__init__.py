@@ -13,7 +13,6 @@ from anynet_study.design_space.architecture import (
     Costs,
     NetworkPart,
     costs_by_part,
-    ids_of,
 )
 from anynet_study.design_space.bands import checked_band, checked_strata
 from anynet_study.design_space.complexity import MEASURES, UNITS, parameters
@@ -80,7 +79,6 @@ __all__ = [
     "costs_by_part",
     "draws_without_bands",
     "groups_of",
-    "ids_of",
     "is_reference",
     "layers",
     "parameters",

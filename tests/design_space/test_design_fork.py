@@ -2,8 +2,10 @@
 
 Depths and widths: the ceil, to a multiple of q, of a log-uniform variable on
 (low - min(q, low/2), high]; ratios and group widths: whole powers of two, uniformly; then widths
-and groups are made compatible, and what is not in the band of FLOPs is drawn again. Nothing of the
-package's sampling is used; FLOPs are those of the architecture.
+and groups are made compatible, and what is not in the band of FLOPs is drawn again. RegNets: a
+uniform depth, w0, wa and wm as widths above, to multiples of 8, 0.1 and 0.001; networks that do not
+have four stages, or skip a level of quantisation, are drawn again. Nothing of the package's
+sampling is used; FLOPs are those of the architecture.
 """
 
 from collections.abc import Sequence
@@ -18,10 +20,11 @@ BAND = (360e6, 400e6)
 Stages = np.ndarray
 
 
-def log_uniform(random: np.random.Generator, low: int, high: int, q: int, count: int) -> Stages:
-    start = low - min(q, low / 2)
-    f = np.exp(-random.uniform(-np.log(high), -np.log(start), (count, 4)))
-    return (np.ceil(f / q) * q).astype(int)
+def log_uniform(
+    random: np.random.Generator, low: float, high: float, q: float, *shape: int
+) -> np.ndarray:
+    f = np.exp(-random.uniform(-np.log(high), -np.log(low - min(q, low / 2)), shape))
+    return np.ceil(f / q) * q
 
 
 def power_of_two(random: np.random.Generator, high: int, count: int) -> Stages:
@@ -32,8 +35,8 @@ def drawn(count: int, seed: int) -> list[Stages]:
     """Depths, widths, ratios and group widths, shape (count, 4), before they are compatible."""
     random = np.random.default_rng(seed)
     return [
-        log_uniform(random, 1, 16, 1, count),
-        log_uniform(random, 8, 1024, 8, count),
+        log_uniform(random, 1, 16, 1, count, 4).astype(int),
+        log_uniform(random, 8, 1024, 8, count, 4).astype(int),
         power_of_two(random, 4, count),
         power_of_two(random, 32, count),
     ]
@@ -83,3 +86,32 @@ def test_the_band_has_the_fork_s_marginals(candidates: int, count: int) -> None:
     widths = [np.array([a.widths for a in networks]) for networks in (theirs, list(ours))]
     for stage in range(4):
         assert stats.ks_2samp(*(each[:, stage] for each in widths)).pvalue > 5e-4
+
+
+def test_regnets_have_the_fork_s_law() -> None:
+    """How many candidates are in the space, and the depths and widths of those that are."""
+    random, count = np.random.default_rng(3), 4000
+    numbers = (
+        random.integers(12, 29, count),
+        log_uniform(random, 8, 256, 8, count),
+        log_uniform(random, 8, 256, 0.1, count),
+        log_uniform(random, 1.5, 3, 0.001, count),
+    )
+    theirs = []
+    for d, w0, wa, wm in zip(*numbers, strict=True):
+        levels = np.round(np.log((np.arange(d) * wa + w0) / w0) / np.log(wm))
+        widths, depths = np.unique(8 * np.round(w0 * wm**levels / 8), return_counts=True)
+        if len(widths) == levels.max() + 1 == 4:
+            theirs.append((*depths, *widths))
+    space = DesignSpace.from_spec(
+        {"base": "regnetx", "group_widths": [8], "bottleneck_ratios": [1]}
+    )
+    ours = space.sample(4000)
+    share, tried = len(theirs) / count, ours.sampling["candidates"]
+    found = ours.sampling["in_space"] / tried
+    error = np.sqrt(share * (1 - share) * (1 / count + 1 / tried))
+    assert abs(share - found) < 4 * error
+    for column, values in enumerate(zip(*theirs, strict=True)):
+        field, stage = divmod(column, 4)
+        drawn = [(a.depths, a.widths)[field][stage] for a in ours]
+        assert stats.ks_2samp(values, drawn).pvalue > 5e-4, column
