@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from anynet_study.design_space import Architecture, DesignSpace
 from anynet_study.dispatch import keep_freed_memory
-from anynet_study.models import AnyNet, accelerate, build
+from anynet_study.models import AnyNet, accelerate, build, resolve_backend
 
 SWEEPS = Path(__file__).parents[1] / "sweeps"
 FORMS = ("plain", "channels-last", "rewritten")
@@ -56,7 +56,7 @@ def forms(a: Architecture, resolution: int) -> list[AnyNet]:
     others = [copy.deepcopy(plain) for _ in range(2)]
     for network in others:
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    accelerate(others[1], resolution)
+    accelerate(others[1], resolution, resolve_backend())
     return [plain, *others]
 
 

@@ -30,7 +30,7 @@ from anynet_study.dispatch.run_records import (
     record_of,
     training_steps,
 )
-from anynet_study.models import build
+from anynet_study.models import build, resolve_backend
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Launch, Sweep
 from anynet_study.training import (
@@ -116,7 +116,8 @@ def train_runs(
     reader = JournalReader(study.journals)
     assignment = Assignment.of(study, sweep, device, reader.read())
     todo = assignment.recorded.todo(assignment.plan.find(run_ids), retries)
-    begin = Options(at_once=assignment.runs_at_once(todo))
+    backend = resolve_backend(sweep.launch.backend, "cpu" if device.type == "cpu" else "cuda")
+    begin = Options(backend=backend, at_once=assignment.runs_at_once(todo))
     with WorkerJournals(study) as journals:
         worker = Worker(assignment, begin, journals, interruption.requested)
         try:

@@ -8,12 +8,21 @@ from typing import TYPE_CHECKING
 from anynet_study.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from anynet_study.models.anynet import AnyNet, Basic, Bottleneck, Vanilla, build, convolution
+    from anynet_study.models.anynet import AnyNet, Basic, Bottleneck, Vanilla, build
+    from anynet_study.models.backend import (
+        Backend,
+        BackendKind,
+        libraries,
+        processor,
+        resolve_backend,
+    )
     from anynet_study.models.kernels import compiled_kernels
     from anynet_study.models.rewrites import MiddleTap, accelerate
 
 __all__ = [
     "AnyNet",
+    "Backend",
+    "BackendKind",
     "Basic",
     "Bottleneck",
     "MiddleTap",
@@ -21,11 +30,14 @@ __all__ = [
     "accelerate",
     "build",
     "compiled_kernels",
-    "convolution",
+    "libraries",
+    "processor",
+    "resolve_backend",
 ]
 
 _HOMES = {
-    "anynet": ("AnyNet", "Basic", "Bottleneck", "Vanilla", "build", "convolution"),
+    "anynet": ("AnyNet", "Basic", "Bottleneck", "Vanilla", "build"),
+    "backend": ("Backend", "BackendKind", "libraries", "processor", "resolve_backend"),
     "kernels": ("compiled_kernels",),
     "rewrites": ("MiddleTap", "accelerate"),
 }

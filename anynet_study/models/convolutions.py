@@ -16,7 +16,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from anynet_study.models.kernels import Kernel, call, kernel
+from anynet_study.models import operators
+from anynet_study.models.kernels import Instructions
+from anynet_study.models.operators import GROUP_WIDTHS, MOST_SIDE, REGISTER, TYPES
 
 #: Whether oneDNN's matrix product is there.
 ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
@@ -30,13 +32,6 @@ MANY_COLUMNS = 32
 TAPS = 9
 #: Elements of a layer's matrices up to which they are quick to make.
 SMALL_MATRICES = 24_000
-
-#: Channels of a group that the kernels of grouped.c are made for.
-GROUP_WIDTHS = (1, 2, 4, 8)
-#: Bytes of a register's channels: fewer do not fill it.
-REGISTER = 64
-#: Of a map, in pixels: more than grouped.c has room for would be written beyond it.
-MOST_SIDE = 64
 
 
 class Convolution(Protocol):
@@ -54,12 +49,12 @@ class Convolution(Protocol):
         """
 
 
-def convolution_on_rows(layer: nn.Conv2d, side: int) -> Convolution:
+def convolution_on_rows(layer: nn.Conv2d, side: int, kernels: Instructions | None) -> Convolution:
     """Return what does the work of `layer` on maps of `side` pixels."""
     if layer.kernel_size == (1, 1):
         return PointwiseConvolution(side, layer.stride[0])
     if layer.kernel_size == (3, 3):
-        found = grouped_convolution(layer, side) or matrix_convolution(layer, side)
+        found = grouped_convolution(layer, side, kernels) or matrix_convolution(layer, side)
         if found is not None:
             return found
     return TorchConvolution(side, layer.stride[0], layer.kernel_size[0] // 2, layer.groups)
@@ -78,7 +73,8 @@ def as_rows(maps: Tensor) -> Tensor:
     n, channels, height, width = maps.shape
     if maps.is_contiguous(memory_format=torch.channels_last):
         return maps.as_strided((n * height * width, channels), (channels, 1))
-    return maps.permute(0, 2, 3, 1).reshape(-1, channels)
+    # Of one image, what is reshaped may be a view with other strides.
+    return maps.permute(0, 2, 3, 1).reshape(-1, channels).contiguous()
 
 
 def strided(rows: Tensor, side: int, stride: int) -> Tensor:
@@ -171,22 +167,24 @@ class TorchConvolution:
         return (to_rows if into is None else into.add_(to_rows)), to_weight
 
 
-def grouped_convolution(layer: nn.Conv2d, side: int) -> "GroupedConvolution | None":
+def grouped_convolution(
+    layer: nn.Conv2d, side: int, kernels: Instructions | None
+) -> "GroupedConvolution | None":
     """Return the convolution of `layer` on maps of `side` pixels, None if it is not for that."""
     channels, dtype = layer.in_channels, layer.weight.dtype
     width = channels // layer.groups
     fits = (
         layer.kernel_size == (3, 3)
         and layer.out_channels == channels
+        and dtype in TYPES
         and channels * dtype.itemsize >= REGISTER
         and width in GROUP_WIDTHS
         and side <= MOST_SIDE
     )
     # The way back through a stride multiplies by zeros; with wide groups others are as quick.
-    if not fits or (width == GROUP_WIDTHS[-1] and layer.stride[0] > 1):
+    if kernels is None or not fits or (width == GROUP_WIDTHS[-1] and layer.stride[0] > 1):
         return None
-    there = kernel("convolve", dtype) is not None and kernel("correlate", dtype) is not None
-    return GroupedConvolution(side, layer.stride[0], width) if there else None
+    return GroupedConvolution(side, layer.stride[0], width, kernels)
 
 
 @dataclass(frozen=True)
@@ -196,55 +194,31 @@ class GroupedConvolution:
     side: int
     stride: int
     width: int
+    kernels: Instructions
 
     @property
     def out_side(self) -> int:
         return (self.side - 1) // self.stride + 1
 
     def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        by_tap = weight.permute(2, 3, 1, 0)
-        return self._convolved(rows, by_tap, bias, False, self.side, 1, self.out_side, self.stride)
+        by_tap = weight.permute(2, 3, 1, 0).contiguous()
+        geometry = self.side, 1, self.out_side, self.stride
+        result: Tensor = operators.convolve(rows, by_tap, bias, False, *geometry, self.kernels)
+        return result
 
     def backward(
         self, gradient: Tensor, rows: Tensor, weight: Tensor, wanted: bool, into: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        to_weight = self._to_weight(gradient.contiguous(), rows.contiguous(), weight)
+        geometry = self.side, self.out_side, self.stride, self.width
+        by_tap: Tensor = operators.correlate(rows, gradient, *geometry, self.kernels)
+        to_weight = by_tap.permute(3, 2, 0, 1)
         if not wanted:
             return gradient.new_empty(0), to_weight
         apart = weight.unflatten(0, (-1, self.width))  # group, output, input, tap, tap
-        by_tap = apart.permute(3, 4, 1, 0, 2)
-        geometry = (self.out_side, self.stride, self.side, 1)
-        to_rows = self._convolved(gradient, by_tap, None, True, *geometry)
+        back = apart.permute(3, 4, 1, 0, 2).reshape(3, 3, self.width, -1).contiguous()
+        geometry = self.out_side, self.stride, self.side, 1
+        to_rows: Tensor = operators.convolve(gradient, back, None, True, *geometry, self.kernels)
         return (to_rows if into is None else into.add_(to_rows)), to_weight
-
-    def _convolved(
-        self, rows: Tensor, by_tap: Tensor, bias: Tensor | None, flipped: bool, *geometry: int
-    ) -> Tensor:
-        """See `convolve` in grouped.c; `by_tap` are the weights, lanes last.
-
-        `geometry`: side of the maps, apart, side of the result, stride.
-        """
-        rows, by_tap = rows.contiguous(), by_tap.contiguous()
-        images, channels = len(rows) // geometry[0] ** 2, rows.shape[1]
-        result = rows.new_empty(images * geometry[2] ** 2, channels)
-        sizes = (images, *geometry, channels, self.width)
-        call(self._kernel("convolve", rows, by_tap), rows, by_tap, bias, flipped, *sizes, result)
-        return result
-
-    def _to_weight(self, gradient: Tensor, rows: Tensor, weight: Tensor) -> Tensor:
-        channels = rows.shape[1]
-        by_tap = weight.new_zeros(3, 3, self.width, channels)
-        images = len(rows) // self.side**2
-        sizes = (images, self.side, self.out_side, self.stride, channels, self.width)
-        call(self._kernel("correlate", rows, gradient), rows, gradient, *sizes, by_tap)
-        return by_tap.permute(3, 2, 0, 1)
-
-    def _kernel(self, name: str, rows: Tensor, other: Tensor) -> Kernel:
-        """For tensors whose type may have changed since the convolution was chosen."""
-        found = kernel(name, rows.dtype)
-        if found is None or rows.dtype != other.dtype:
-            raise TypeError(f"no kernel convolves {rows.dtype} by {other.dtype}")
-        return found
 
 
 def matrix_convolution(layer: nn.Conv2d, side: int) -> "MatrixConvolution | None":

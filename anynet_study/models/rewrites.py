@@ -5,50 +5,56 @@ a backward pass of its own: a step of autograd costs as much as a small layer, a
 which gradients it may add into. On a GPU, only convolutions of maps of one pixel are rewritten.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from anynet_study.models.anynet import AnyNet, Basic, Bottleneck, SqueezeExcitation, Vanilla
+from anynet_study.models.backend import Backend
 from anynet_study.models.convolutions import as_maps, as_rows
+from anynet_study.models.kernels import Instructions
 from anynet_study.models.row_layers import Gradients, RowExcitation, RowLayer, Tape
 
 #: Kernel, stride, padding, dilation and ceil mode of the stem's pool.
 POOL = [3, 3], [2, 2], [1, 1], [1, 1], False
 
 
-def accelerate(
-    network: AnyNet, resolution: int, device_type: Literal["cpu", "cuda"] = "cpu"
-) -> None:
+def accelerate(network: AnyNet, resolution: int, backend: Backend) -> None:
     """Rewrite `network` in place for images (n, 3, resolution, resolution).
 
     Logits, gradients and running statistics stay the same up to rounding; parameters and buffers
     stay the same tensors under the same names, in the same order. The rewrites follow from shapes
     alone: what is repeatable stays so. For the CPU, maps are kept as rows of channels from the
     stem to the head, so images are best in channels-last memory; this is not for autocast. For
-    CUDA only convolutions of maps of one pixel are rewritten: all taps but one see padding.
+    CUDA only convolutions of maps of one pixel are rewritten: all taps but one see padding. A
+    rewritten network can be gone back through once: a second backward pass raises RuntimeError.
     """
-    if device_type != "cpu":
+    if backend.kind == "plain":
+        return
+    if backend.device_type != "cpu":
         use_middle_taps(network, resolution)
         return
     assert isinstance(network.stem, nn.Sequential)
-    stem = RowStem(network.stem, resolution)
+    kernels = backend.kernels
+    stem = RowStem(network.stem, resolution, kernels)
     network.stem, side = stem, stem.side
     for stage in network.stages:
         assert isinstance(stage, nn.Sequential)
         for place, block in enumerate(stage):
-            stage[place] = rewritten = _on_rows(block, side)
+            stage[place] = rewritten = _on_rows(block, side, kernels)
             side = rewritten.side
     network.pool = RowAverage(side)
 
 
-def _on_rows(block: nn.Module, side: int) -> "RowBottleneck | RowBasic":
+def _on_rows(
+    block: nn.Module, side: int, kernels: Instructions | None
+) -> "RowBottleneck | RowBasic":
     if isinstance(block, Bottleneck):
-        return RowBottleneck(block, side)
+        return RowBottleneck(block, side, kernels)
     assert isinstance(block, Basic | Vanilla)
-    return RowBasic(block, side)
+    return RowBasic(block, side, kernels)
 
 
 class RowModule(nn.Module):
@@ -56,7 +62,7 @@ class RowModule(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self._places: list[dict[str, nn.Parameter | None]] = []
+        self._names: list[tuple[nn.Module, str]] = []
 
     def forward_rows(self, rows: Tensor, tape: Tape | None) -> Tensor:
         """Return the output; what `backward_rows` needs is appended to the tape, if any."""
@@ -75,15 +81,20 @@ class RowModule(nn.Module):
     def forward(self, rows: Tensor) -> Tensor:
         if not torch.is_grad_enabled():
             return self.forward_rows(rows, None)
-        y: Tensor = _RowStep.apply(rows, self, *self._weights())  # type: ignore[no-untyped-call]
+        weights = [module._parameters[name] for module, name in self._parameter_names()]
+        y: Tensor = _RowStep.apply(rows, self, *weights)  # type: ignore[no-untyped-call]
         return y
 
-    def _weights(self) -> list[nn.Parameter]:
-        """The parameters; their modules are looked up once, which takes as long as a layer."""
-        if not self._places:
-            self._places = [module._parameters for module in self.modules()]
-        places = self._places
-        return [weights for place in places for weights in place.values() if weights is not None]
+    def _parameter_names(self) -> list[tuple[nn.Module, str]]:
+        """Module and name of each parameter; looked up once, which takes as long as a layer."""
+        if not self._names:
+            self._names = [
+                (module, name)
+                for module in self.modules()
+                for name, weights in module._parameters.items()
+                if weights is not None
+            ]
+        return self._names
 
 
 class _RowStep(torch.autograd.Function):
@@ -92,30 +103,33 @@ class _RowStep(torch.autograd.Function):
         tape: Tape = []
         y = module.forward_rows(rows, tape)
         ctx.save_for_backward(*tape)
-        ctx.module, ctx.parameters = module, parameters
+        ctx.module, ctx.went_back = module, False
         return y
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        if ctx.went_back:
+            raise RuntimeError(
+                "a rewritten network can be gone back through once, its memory has been used "
+                "again: repeat the forward pass, or take the plain network"
+            )
+        ctx.went_back = True
         gradients: Gradients = {}
         wanted = ctx.needs_input_grad[0]
         to_rows = ctx.module.backward_rows(
             gradient.contiguous(), list(ctx.saved_tensors), gradients, wanted
         )
-        return (
-            to_rows if wanted else None,
-            None,
-            *(gradients[weights] for weights in ctx.parameters),
-        )
+        names = ctx.module._parameter_names()
+        return (to_rows if wanted else None, None, *(gradients[name] for name in names))
 
 
 class RowStem(RowModule):
     """Images (n, 3, side, side) to rows."""
 
-    def __init__(self, stem: nn.Sequential, side: int) -> None:
+    def __init__(self, stem: nn.Sequential, side: int, kernels: Instructions | None) -> None:
         super().__init__()
-        layer = RowLayer(stem[0], side)
+        layer = RowLayer(stem[0], side, kernels)
         self.add_module("0", layer)  # its name in the plain stem
         self.layers = (layer,)
         self.pools = len(stem) > 2
@@ -158,10 +172,10 @@ class RowStem(RowModule):
 class RowBottleneck(RowModule):
     """`Bottleneck` on rows."""
 
-    def __init__(self, block: Bottleneck, side: int) -> None:
+    def __init__(self, block: Bottleneck, side: int, kernels: Instructions | None) -> None:
         super().__init__()
-        self.squeeze = RowLayer(block.squeeze, side)
-        self.spatial = RowLayer(block.spatial, side)
+        self.squeeze = RowLayer(block.squeeze, side, kernels)
+        self.spatial = RowLayer(block.spatial, side, kernels)
         self.side = self.spatial.side
         excitation = block.excitation
         self.excitation = (
@@ -169,8 +183,8 @@ class RowBottleneck(RowModule):
             if isinstance(excitation, SqueezeExcitation)
             else None
         )
-        self.expand = RowLayer(block.expand, self.side)
-        self.shortcut = _shortcut(block.shortcut, side)
+        self.expand = RowLayer(block.expand, self.side, kernels)
+        self.shortcut = _shortcut(block.shortcut, side, kernels)
 
     def forward_rows(self, rows: Tensor, tape: Tape | None) -> Tensor:
         residual = rows if self.shortcut is None else self.shortcut.forward(rows, tape, relu=False)
@@ -195,13 +209,15 @@ class RowBottleneck(RowModule):
 class RowBasic(RowModule):
     """`Basic` or `Vanilla` on rows."""
 
-    def __init__(self, block: Basic | Vanilla, side: int) -> None:
+    def __init__(self, block: Basic | Vanilla, side: int, kernels: Instructions | None) -> None:
         super().__init__()
-        self.first = RowLayer(block.first, side)
-        self.second = RowLayer(block.second, self.first.side)
+        self.first = RowLayer(block.first, side, kernels)
+        self.second = RowLayer(block.second, self.first.side, kernels)
         self.side = self.first.side
         self.residual = isinstance(block, Basic)
-        self.shortcut = _shortcut(block.shortcut, side) if isinstance(block, Basic) else None
+        self.shortcut = (
+            _shortcut(block.shortcut, side, kernels) if isinstance(block, Basic) else None
+        )
 
     def forward_rows(self, rows: Tensor, tape: Tape | None) -> Tensor:
         residual = rows if self.residual else None
@@ -220,8 +236,8 @@ class RowBasic(RowModule):
         return to_rows
 
 
-def _shortcut(shortcut: nn.Module, side: int) -> RowLayer | None:
-    return None if isinstance(shortcut, nn.Identity) else RowLayer(shortcut, side)
+def _shortcut(shortcut: nn.Module, side: int, kernels: Instructions | None) -> RowLayer | None:
+    return None if isinstance(shortcut, nn.Identity) else RowLayer(shortcut, side, kernels)
 
 
 class RowAverage(nn.Module):

@@ -6,29 +6,32 @@ from torch.nn import functional as F
 
 from anynet_study.models.anynet import SqueezeExcitation
 from anynet_study.models.convolutions import convolution_on_rows, outer
+from anynet_study.models.kernels import Instructions
 from anynet_study.models.norms import norm_backward, norm_forward, pointwise_and_norm
+from anynet_study.models.operators import kernels_take
 
 #: What the forward pass keeps; the backward pass takes it from the end.
 Tape = list[Tensor]
-#: The gradient by each parameter.
-Gradients = dict[Tensor, Tensor]
+#: The gradient by each parameter: its module and its name there.
+Gradients = dict[tuple[nn.Module, str], Tensor]
 
 
 class RowLayer(nn.Module):
     """What `models.anynet.convolution` returns, on rows; the parameters are the same tensors."""
 
-    def __init__(self, layer: nn.Module, side: int) -> None:
+    def __init__(self, layer: nn.Module, side: int, kernels: Instructions | None) -> None:
         convolution, norm = layer.children()
         assert isinstance(convolution, nn.Conv2d)
         assert isinstance(norm, nn.BatchNorm2d)
         super().__init__()
         self.add_module("0", convolution)  # the names in the plain network
         self.add_module("1", norm)
-        #: The two children and their parameters, without a look-up by name.
+        #: The two children, without a look-up by name.
         self.layers = convolution, norm
-        self.weights = convolution.weight, norm.weight, norm.bias
-        self.convolution = convolution_on_rows(convolution, side)
-        self.joined = pointwise_and_norm(convolution, norm, side)
+        self.kernels = kernels
+        self.convolution = convolution_on_rows(convolution, side, kernels)
+        self.joined = pointwise_and_norm(convolution, norm, side, kernels)
+        self.pixels = side * side
         #: Side of the maps that leave the layer, in pixels.
         self.side = (side - 1) // convolution.stride[0] + 1
 
@@ -39,18 +42,21 @@ class RowLayer(nn.Module):
 
         Raises ValueError in training, as the plain network, where a norm sees one row only.
         """
-        _, norm = self.layers
+        convolution, norm = self.layers
         if tape is None and not norm.training:
             return self._folded(rows, relu, residual)
-        if self.joined is not None and self.joined.fits(rows, residual):
-            z, y, mean, rstd = self.joined.forward(rows, relu, residual)
-        else:
-            z = self.convolution.forward(rows, self.weights[0])
-            y, mean, rstd = norm_forward(z, norm, relu, residual)
-        if norm.training and len(z) == 1:
+        if norm.training and self.side == 1 and len(rows) == self.pixels:
             raise ValueError("expected more than 1 value per channel when training, got one image")
+        # Looked up at each call: others may be in their place, as by `functional_call`.
+        weight, affine = convolution.weight, (norm.weight, norm.bias)
+        joined = self.joined if norm.training else None
+        if joined is not None and kernels_take(weight.dtype, rows, residual):
+            z, y, mean, rstd = joined.forward(rows, weight, relu, residual)
+        else:
+            z = self.convolution.forward(rows, weight)
+            y, mean, rstd = norm_forward(z, norm, self.kernels, relu, residual)
         if tape is not None:
-            tape += (rows, z, mean, rstd)
+            tape += (rows, weight, *affine, z, mean, rstd)
             if relu:
                 tape.append(y)
         return y
@@ -70,18 +76,21 @@ class RowLayer(nn.Module):
         `gradient` becomes the former, in place; `wanted` and `into` are as for
         `Convolution.backward`.
         """
+        convolution, norm = self.layers
         y = tape.pop() if relu else None
-        rstd, mean, z, rows = (tape.pop() for _ in range(4))
-        weight, scale, shift = self.weights
-        if self.joined is not None and self.joined.fits(gradient, rows, into):
-            to_rows, gradients[weight], gradients[scale], gradients[shift] = self.joined.backward(
-                gradient, z, y, rows, mean, rstd, residual, wanted, into
+        rstd, mean, z, shift, scale, weight, rows = (tape.pop() for _ in range(7))
+        joined = self.joined if mean.numel() else None
+        if joined is not None and kernels_take(weight.dtype, gradient, rows, into):
+            to_rows, to_weight, to_scale, to_shift = joined.backward(
+                gradient, z, y, rows, (weight, scale, shift), mean, rstd, residual, wanted, into
             )
-            return gradient, to_rows
-        to_z, gradients[scale], gradients[shift] = norm_backward(
-            gradient, z, y, self.layers[1], mean, rstd, residual
-        )
-        to_rows, gradients[weight] = self.convolution.backward(to_z, rows, weight, wanted, into)
+        else:
+            to_z, to_scale, to_shift = norm_backward(
+                gradient, z, y, norm, (scale, shift), mean, rstd, self.kernels, residual
+            )
+            to_rows, to_weight = self.convolution.backward(to_z, rows, weight, wanted, into)
+        gradients[convolution, "weight"] = to_weight
+        gradients[norm, "weight"], gradients[norm, "bias"] = to_scale, to_shift
         return gradient, to_rows
 
     def _folded(self, rows: Tensor, relu: bool, residual: Tensor | None) -> Tensor:
@@ -112,26 +121,20 @@ class RowExcitation(nn.Module):
         inside = F.linear(means, self.reduce.weight.flatten(1), self.reduce.bias).relu_()
         scale = F.linear(inside, self.expand.weight.flatten(1), self.expand.bias).sigmoid_()
         if tape is not None:
-            tape += (rows, means, inside, scale)
+            tape += (rows, self.reduce.weight, self.expand.weight, means, inside, scale)
         return (maps * scale[:, None]).view_as(rows)
 
     def backward(self, gradient: Tensor, tape: Tape, gradients: Gradients) -> Tensor:
-        scale, inside, means, rows = (tape.pop() for _ in range(4))
+        scale, inside, means, expand, reduce, rows = (tape.pop() for _ in range(6))
         to_maps = gradient.view(-1, self.pixels, rows.shape[1])
         to_scale = (to_maps * rows.view_as(to_maps)).sum(dim=1)
         to_expand = torch.ops.aten.sigmoid_backward(to_scale, scale)
-        to_inside = _linear_backward(self.expand, to_expand, inside, gradients)
+        gradients[self.expand, "weight"] = outer(to_expand, inside).view_as(expand)
+        gradients[self.expand, "bias"] = to_expand.sum(0)
+        to_inside = to_expand.mm(expand.flatten(1))
         to_reduce = torch.ops.aten.threshold_backward(to_inside, inside, 0)
-        to_means = _linear_backward(self.reduce, to_reduce, means, gradients)
+        gradients[self.reduce, "weight"] = outer(to_reduce, means).view_as(reduce)
+        gradients[self.reduce, "bias"] = to_reduce.sum(0)
+        to_means = to_reduce.mm(reduce.flatten(1))
         to_rows = torch.addcmul(to_means[:, None] / self.pixels, to_maps, scale[:, None])
         return to_rows.view_as(rows)
-
-
-def _linear_backward(
-    layer: nn.Conv2d, gradient: Tensor, rows: Tensor, gradients: Gradients
-) -> Tensor:
-    """Return the gradient by the rows that the layer saw."""
-    assert layer.bias is not None
-    gradients[layer.weight] = outer(gradient, rows).view_as(layer.weight)
-    gradients[layer.bias] = gradient.sum(0)
-    return gradient.mm(layer.weight.flatten(1))

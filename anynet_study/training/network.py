@@ -49,8 +49,7 @@ def arrange(
     on_cpu = device.type == "cpu"
     if on_cpu and options.channels_last:
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    if options.rewrites:
-        accelerate(network, recipe.resolution, "cpu" if on_cpu else "cuda")
+    accelerate(network, recipe.resolution, options.backend)
     if options.bfloat16 and not on_cpu and has_bfloat16():
         use_bfloat16(network)
     if options.recompute:

@@ -5,8 +5,10 @@ Never what is trained: results are the same up to rounding.
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+from anynet_study.models import Backend, resolve_backend
 
 if TYPE_CHECKING:
     import torch
@@ -18,8 +20,8 @@ Engine = Literal["fast", "reference"]
 class Options:
     """Switches of the fast engine; those of GPUs have no effect on a CPU."""
 
-    #: Exact rewrites of layers on small feature maps.
-    rewrites: bool = True
+    #: By which kernels; by default the best of a CPU.
+    backend: Backend = field(default_factory=resolve_backend)
     #: Channels last in memory, on the CPU.
     channels_last: bool = True
     #: GPU: layers compute in bfloat16, channels last in memory; else in float32 (TF32).
@@ -55,7 +57,7 @@ SAID = {
     "recompute": "activations computed twice",
     "graph": "no CUDA graph",
     "bfloat16": "float32 throughout",
-    "rewrites": "torch's own layers",
+    "backend": "torch's own layers",
 }
 
 
@@ -74,7 +76,8 @@ def step_down(options: Options, error: Exception, device_type: str) -> tuple[Opt
         ladder = [("at_once", max(1, options.at_once // 2)), ("resident", False)]
         ladder = [*(ladder if on_gpu else []), ("recompute", True)]
     if unclear or (on_gpu and isinstance(error, RuntimeError) and not ladder):
-        ladder += [("graph", False), ("bfloat16", False), ("rewrites", False)]
+        plain = dataclasses.replace(options.backend, kind="plain")
+        ladder += [("graph", False), ("bfloat16", False), ("backend", plain)]
     for name, value in ladder:
         if getattr(options, name) != value:
             return dataclasses.replace(options, **{name: value}), SAID[name].format(value)

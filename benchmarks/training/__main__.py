@@ -94,7 +94,7 @@ def test_images(prepared: OpenStudy) -> int:
 
 def machine() -> str:
     gpu = f", {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
-    compiled = "without" if compiled_kernels() == "none" else "with"
+    compiled = "without" if compiled_kernels() is None else "with"
     return (
         f"{platform.processor() or platform.machine()}{gpu}, torch {torch.__version__}, "
         f"Python {platform.python_version()}, {compiled} compiled kernels"

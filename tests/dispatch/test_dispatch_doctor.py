@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from scripted_study import command
 from tiny_study import typing_in
 
@@ -20,7 +19,6 @@ from anynet_study.dispatch.doctor import ProbeResult, examine, machine
 from anynet_study.dispatch.doctor.machine import mount_of
 from anynet_study.dispatch.doctor.slurm_site import PROBES
 from anynet_study.dispatch.slurm.commands import ask
-from anynet_study.models.kernels import kernel
 
 CONFIG = """
 Configuration data as of 2026-11-22T03:14:16
@@ -126,27 +124,14 @@ def test_without_slurm_the_rest_is_probed(site: Path) -> None:
     assert {"this machine", "GPUs here", "file system", *machine.FILE_PROBES} <= set(told)
 
 
-@pytest.mark.parametrize("name", ["norm.c", "_kernels.of_another_machine.so"])
-def test_kernels_that_are_not_compiled_for_this_machine_are_none(
-    site: Path, monkeypatch: pytest.MonkeyPatch, name: str
+@pytest.mark.parametrize("kernels", [None, "avx2"])
+def test_the_compiled_kernels_are_told(
+    site: Path, monkeypatch: pytest.MonkeyPatch, kernels: str | None
 ) -> None:
-    kernels = site / "models" / name
-    kernels.parent.mkdir(parents=True)
-    kernels.touch()
-    monkeypatch.setattr(machine, "files", lambda _: site)
+    monkeypatch.setattr(machine, "compiled_kernels", lambda: kernels)
     told = found(site)["compiled kernels"]
-    assert told.found == "none"
-    assert "C compiler" in told.advice
-
-
-@pytest.mark.skipif(
-    kernel("norm_forward", torch.float32) is None, reason="installed without a C compiler"
-)
-def test_kernels_for_this_machine_are_there(site: Path) -> None:
-    told = found(site)["compiled kernels"]
-    wide = kernel("pointwise_forward", torch.float32) is not None
-    assert told.found == ("there" if wide else "there, but for those for AVX-512")
-    assert told.advice == ""
+    assert told.found == ("none" if kernels is None else "for avx2")
+    assert ("gcc" in told.advice) == (kernels is None)
 
 
 def test_this_machine_has_all_that_studies_rely_on(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from anynet_study.dispatch import worker as work
 from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.dispatch.run_records import Trained, WorkerJournals, training_steps
 from anynet_study.dispatch.worker import Assignment, Worker
+from anynet_study.models import Backend
 from anynet_study.store import RunRecord, read_journal
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
@@ -32,7 +33,7 @@ source: digits
 datasets: {digits: {per_class: 10}, blobs: {per_class: 10}}
 recipes: {basic: {steps: 3, batch_size: 16, crop: none, datasets: [digits]}}
 """
-BEGIN = Options(at_once=4, rewrites=False)
+BEGIN = Options(at_once=4, backend=Backend("plain", "", 1))
 Fault = Callable[[PlannedRun, Options, int], Exception | None]
 
 

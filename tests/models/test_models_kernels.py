@@ -3,9 +3,7 @@
 import copy
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from unittest.mock import patch
+from typing import Any
 
 import pytest
 import torch
@@ -15,38 +13,39 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anynet_study.design_space import Architecture
-from anynet_study.models import AnyNet, accelerate, build, kernels
+from anynet_study.models import (
+    AnyNet,
+    Backend,
+    accelerate,
+    build,
+    compiled_kernels,
+    operators,
+    resolve_backend,
+)
 from anynet_study.models.convolutions import (
     GroupedConvolution,
     as_rows,
     grouped_convolution,
 )
-from anynet_study.models.kernels import kernel
+from anynet_study.models.kernels import Instructions
 from anynet_study.models.norms import norm_backward, norm_forward
 
 TYPES = [torch.float32, torch.float64]
-compiled_only = pytest.mark.skipif(
-    kernel("norm_forward", torch.float32) is None, reason="installed without a C compiler"
-)
-
-
-@contextmanager
-def without_kernels() -> Iterator[None]:
-    """As where there was no compiler."""
-    kernel.cache_clear()
-    with patch.object(kernels, "_library", lambda: None):
-        yield
-    kernel.cache_clear()
+BEST = compiled_kernels()
+#: What this CPU can run.
+SETS: list[Instructions] = ["avx2", "avx512"] if BEST == "avx512" else [BEST] if BEST else []
+compiled_only = pytest.mark.skipif(BEST is None, reason="installed without GCC, or an old CPU")
 
 
 @pytest.mark.skipif(
-    shutil.which("cc") is None and "CI" not in os.environ, reason="there is no C compiler"
+    shutil.which("gcc") is None and "CI" not in os.environ, reason="there is no C compiler"
 )
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("name", ["norm_forward", "norm_backward", "convolve", "correlate"])
-def test_installing_has_compiled_the_kernels(name: str, dtype: torch.dtype) -> None:
-    assert kernel(name, dtype) is not None
-    assert kernel(name, torch.bfloat16) is None
+@pytest.mark.skipif(not torch.backends.cpu.get_cpu_capability().startswith("AVX"), reason="old CPU")
+def test_installing_has_compiled_the_kernels() -> None:
+    capability = torch.backends.cpu.get_cpu_capability().lower()
+    assert compiled_kernels() == capability
+    assert resolve_backend().kind == "compiled"
+    assert resolve_backend().kernels == capability
 
 
 def drawn(*size: int, seed: int = 0) -> Tensor:
@@ -84,14 +83,19 @@ def passed_plainly(norm: nn.BatchNorm2d, z: Tensor, by_y: Tensor, relu: bool, r:
 
 
 @torch.no_grad()
-def passed_by_kernels(
-    norm: nn.BatchNorm2d, z: Tensor, by_y: Tensor, relu: bool, residual: Tensor | None
+def passed_on_rows(
+    norm: nn.BatchNorm2d,
+    z: Tensor,
+    by_y: Tensor,
+    relu: bool,
+    residual: Tensor | None,
+    kernels: Instructions | None,
 ) -> Passed:
     z, gradient = z.clone(), by_y.clone()
-    y, mean, rstd = norm_forward(z, norm, relu, residual)
-    has_residual = residual is not None
+    y, mean, rstd = norm_forward(z, norm, kernels, relu, residual)
+    has_residual, affine = residual is not None, (norm.weight, norm.bias)
     to_z, to_weight, to_bias = norm_backward(
-        gradient, z, y if relu else None, norm, mean, rstd, has_residual
+        gradient, z, y if relu else None, norm, affine, mean, rstd, kernels, has_residual
     )
     found = {"to_z": to_z, "to_weight": to_weight, "to_bias": to_bias, "y": y}
     return found | ({"to_residual": gradient} if has_residual else {})
@@ -102,23 +106,18 @@ def passed_by_kernels(
     columns=st.sampled_from([1, 5, 16, 255, 257, 600]),
     relu=st.booleans(),
     has_residual=st.booleans(),
-    with_kernels=st.booleans(),
+    kernels=st.sampled_from([None, *SETS]),
 )
 @settings(derandomize=True, deadline=None, max_examples=60)
 def test_norms_are_those_of_torch(
-    rows: int, columns: int, relu: bool, has_residual: bool, with_kernels: bool
+    rows: int, columns: int, relu: bool, has_residual: bool, kernels: Instructions | None
 ) -> None:
     plain, ours = norm_of(columns), norm_of(columns)
     z = drawn(rows, columns) * drawn(columns, seed=1) + 9 * drawn(columns, seed=2)
     by_y, residual = drawn(rows, columns, seed=3), drawn(rows, columns, seed=4)
     residual = residual if has_residual else torch.zeros_like(residual)
     truth = passed_plainly(plain, z, by_y, relu, residual)
-    given_residual = residual if has_residual else None
-    if with_kernels:
-        found = passed_by_kernels(ours, z, by_y, relu, given_residual)
-    else:
-        with without_kernels():
-            found = passed_by_kernels(ours, z, by_y, relu, given_residual)
+    found = passed_on_rows(ours, z, by_y, relu, residual if has_residual else None, kernels)
     assert ("to_residual" in found) == has_residual
     for name, values in found.items():
         torch.testing.assert_close(values, truth[name], rtol=1e-10, atol=1e-10, msg=name)
@@ -134,9 +133,10 @@ def test_norms_round_less_than_those_of_torch(offset: float, first_row: float) -
     z[0] *= first_row  # an outlier where the kernel begins
     truth = passed_plainly(norm_of(24), z.float().double(), by_y, True, torch.zeros_like(z))
     single = norm_of(24).float()
-    ours = passed_by_kernels(copy.deepcopy(single), z.float(), by_y.float(), True, None)
-    with without_kernels():
-        torchs = passed_by_kernels(copy.deepcopy(single), z.float(), by_y.float(), True, None)
+    ours, torchs = (
+        passed_on_rows(copy.deepcopy(single), z.float(), by_y.float(), True, None, kernels)
+        for kernels in (BEST, None)
+    )
     for name in ("y", "to_z", "to_weight", "to_bias"):
         assert difference(ours[name], truth[name]) <= 1.5 * difference(torchs[name], truth[name])
 
@@ -146,19 +146,19 @@ def test_what_is_no_number_stays_so_in_norms() -> None:
     z[3, 5] = torch.nan
     norm = norm_of(16).float()
     with torch.no_grad():
-        y, *_ = norm_forward(z, norm, relu=True)
+        y, *_ = norm_forward(z, norm, BEST, relu=True)
     assert y[:, 5].isnan().all()
     assert not y[:, 6].isnan().any()
     assert norm.running_mean is not None
     assert norm.running_mean.isnan().sum() == 1
 
 
-def test_the_widest_norms_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anynet_study.models.norms.kernel", None)  # not to be called
-    columns = kernels.MOST_CHANNELS + 1
+@compiled_only
+def test_the_widest_norms_are_left_to_torch() -> None:
+    columns = operators.MOST_CHANNELS + 1
     z, by_y, residual = (drawn(4, columns, seed=seed) for seed in range(3))
     truth = passed_plainly(norm_of(columns), z, by_y, True, residual)
-    found = passed_by_kernels(norm_of(columns), z, by_y, True, residual)
+    found = passed_on_rows(norm_of(columns), z, by_y, True, residual, BEST)
     for name, values in found.items():
         torch.testing.assert_close(values, truth[name], rtol=1e-10, atol=1e-10, msg=name)
 
@@ -178,13 +178,13 @@ def layers(draw: st.DrawFn) -> tuple[nn.Conv2d, int]:
 
 @compiled_only
 @pytest.mark.parametrize("dtype", TYPES)
-@given(layers())
+@given(layers(), st.sampled_from(SETS))
 @settings(derandomize=True, deadline=None, max_examples=60)
 def test_narrow_groups_are_convolved_as_by_torch(
-    dtype: torch.dtype, drawn_layer: tuple[nn.Conv2d, int]
+    dtype: torch.dtype, drawn_layer: tuple[nn.Conv2d, int], kernels: Instructions
 ) -> None:
     layer, side = drawn_layer
-    operator = grouped_convolution(layer.to(dtype), side)
+    operator = grouped_convolution(layer.to(dtype), side, kernels)
     assert isinstance(operator, GroupedConvolution)
     plain = copy.deepcopy(layer).double()
     maps = drawn(3, layer.in_channels, side, side).to(dtype).double().requires_grad_()
@@ -216,18 +216,9 @@ def test_other_layers_are_left_to_others(
     channels: int, groups: int, kernel_size: int, stride: int, side: int
 ) -> None:
     layer = nn.Conv2d(channels, channels, kernel_size, stride, 1, groups=groups, bias=False)
-    assert grouped_convolution(layer, side) is None
-    assert grouped_convolution(nn.Conv2d(32, 64, 3, padding=1, groups=8, bias=False), 8) is None
-
-
-@compiled_only
-def test_types_that_do_not_fit_are_refused() -> None:
-    operator = GroupedConvolution(4, 1, 4)
-    rows, weight = drawn(32, 16), drawn(16, 4, 3, 3).float()
-    with pytest.raises(TypeError, match=r"no kernel convolves torch.float64 by torch.float32"):
-        operator.forward(rows, weight)
-    with pytest.raises(TypeError, match=r"no kernel convolves torch.bfloat16"):
-        operator.forward(rows.bfloat16(), weight.bfloat16())
+    assert grouped_convolution(layer, side, "avx2") is None
+    wider = nn.Conv2d(32, 64, 3, padding=1, groups=8, bias=False)
+    assert grouped_convolution(wider, 8, "avx2") is None
 
 
 WIDE = Architecture(
@@ -241,18 +232,127 @@ def logits_and_gradients(network: AnyNet, images: Tensor) -> list[Tensor]:
     return [logits.detach(), *(each.grad for each in network.parameters() if each.grad is not None)]
 
 
-def test_a_network_is_the_same_without_compiled_kernels() -> None:
+def test_a_network_is_the_same_by_every_backend() -> None:
     plain = build(WIDE, 5, torch.Generator().manual_seed(0)).double()
     images = drawn(4, 3, 16, 16).to(memory_format=torch.channels_last)
     truth = logits_and_gradients(copy.deepcopy(plain), images)
-    with_kernels = copy.deepcopy(plain)
-    accelerate(with_kernels, 16)
-    found = logits_and_gradients(with_kernels, images)
-    with without_kernels():
-        other = copy.deepcopy(plain)
-        accelerate(other, 16)
-        found_without = logits_and_gradients(other, images)
-    for one, two, three in zip(truth, found, found_without, strict=True):
-        scale = max(one.abs().max().item(), 1.0)
-        torch.testing.assert_close(two, one, rtol=1e-9, atol=1e-9 * scale)
-        torch.testing.assert_close(three, one, rtol=1e-9, atol=1e-9 * scale)
+    for backend in [Backend("rewritten", "avx2", 1), *(Backend("compiled", it, 1) for it in SETS)]:
+        network = copy.deepcopy(plain)
+        accelerate(network, 16, backend)
+        for one, other in zip(truth, logits_and_gradients(network, images), strict=True):
+            scale = max(one.abs().max().item(), 1.0)
+            torch.testing.assert_close(other, one, rtol=1e-9, atol=1e-9 * scale)
+
+
+# Instruction sets: the same bits.
+
+
+@pytest.mark.skipif(len(SETS) < 2, reason="a CPU without AVX-512")
+@pytest.mark.parametrize("dtype", TYPES)
+@given(
+    rows=st.sampled_from([2, 3, 63, 64, 65, 200]),
+    columns=st.integers(1, 300),
+    channels=st.integers(1, 70),
+    residual=st.booleans(),
+)
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_norms_and_products_are_the_same_bits_by_every_instruction_set(
+    dtype: torch.dtype, rows: int, columns: int, channels: int, residual: bool
+) -> None:
+    x, factors = drawn(rows, channels).to(dtype), drawn(columns, channels, seed=1).to(dtype)
+    by_y, added = (drawn(rows, columns, seed=seed).to(dtype) for seed in (2, 3))
+    results = []
+    for kernels in SETS:
+        state = list(norm_of(columns).to(dtype).state_dict().values())
+        given = added if residual else None
+        z, y, mean, rstd = operators.pointwise_forward(
+            x, factors, given, True, *state, 0.1, 1e-5, kernels
+        )
+        again = operators.norm_forward(z, given, True, *state, 0.1, 1e-5, kernels)
+        found = [z, y, mean, rstd, *again, *state]
+        for back in ("pointwise", "norm"):
+            gradient, here, to_x = by_y.clone(), z.clone(), torch.zeros_like(x)
+            norms = y if residual else None, True, *state[:2], mean, rstd
+            if back == "norm":
+                found += operators.norm_backward(gradient, here, *norms, kernels)
+            else:
+                found += operators.pointwise_backward(
+                    gradient, x, factors, here, *norms, to_x, False, kernels
+                )
+            found += [gradient, here, to_x]
+        results.append(found)
+    assert all(map(torch.equal, *results))
+
+
+@pytest.mark.skipif(len(SETS) < 2, reason="a CPU without AVX-512")
+@pytest.mark.parametrize("width", operators.GROUP_WIDTHS)
+def test_grouped_convolutions_are_the_same_bits_by_every_instruction_set(width: int) -> None:
+    for dtype, channels, side in ((torch.float32, 24, 5), (torch.float64, 40, 8)):
+        rows, by_tap = drawn(3 * side**2, channels), drawn(3, 3, width, channels, seed=1)
+        results = [
+            (
+                operators.convolve(
+                    rows.to(dtype), by_tap.to(dtype), None, False, side, 1, side, 1, it
+                ),
+                operators.correlate(rows.to(dtype), rows.to(dtype) + 1, side, side, 1, width, it),
+            )
+            for it in SETS
+        ]
+        assert all(map(torch.equal, *results))
+
+
+# Operators refuse what they are not for, and change what they say.
+
+
+def norm_arguments(**changes: Any) -> list[Any]:
+    state = [value.float() for value in norm_of(4).state_dict().values()]
+    named = {"z": drawn(6, 4).float(), "residual": drawn(6, 4).float(), "relu": True}
+    named |= dict(zip(("weight", "bias", "mean", "var", "batches"), state, strict=True))
+    named["batches"] = state[-1].long()
+    return [*(named | changes).values(), 0.1, 1e-5, BEST]
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "type": ({"weight": torch.ones(4, dtype=torch.float64)}, "weight must be contiguous"),
+    "half": ({"z": torch.ones(6, 4, dtype=torch.float16)}, "no kernel for torch.float16"),
+    "shape": ({"residual": torch.ones(5, 4)}, r"residual must be .* of shape \(6, 4\)"),
+    "strides": ({"z": torch.ones(4, 6).t()}, "z must be contiguous"),
+    "device": ({"bias": torch.ones(4, device="meta")}, "bias must be .* on"),
+    "one row": ({"z": torch.ones(1, 4), "residual": None}, "1 rows .* legal: 2 rows or more"),
+    "counter": ({"batches": torch.ones(2)}, "batches must be one int64"),
+}
+
+
+@compiled_only
+@pytest.mark.parametrize(("changes", "message"), REFUSED.values(), ids=REFUSED)
+def test_an_operator_refuses_what_its_kernel_would_read_wrongly(
+    changes: dict[str, Any], message: str
+) -> None:
+    arguments = norm_arguments(**changes)
+    before = [each.clone() for each in arguments[5:8]]
+    with pytest.raises(ValueError, match=message):
+        operators.norm_forward(*arguments)
+    assert all(map(torch.equal, before, arguments[5:8]))
+
+
+def test_operators_say_what_they_change() -> None:
+    def changed(operator: Any) -> set[str]:
+        arguments = operator._schema.arguments
+        return {it.name for it in arguments if it.alias_info and it.alias_info.is_write}
+
+    statistics = {"running_mean", "running_var", "batches"}
+    assert changed(operators.norm_forward) == changed(operators.pointwise_forward) == statistics
+    assert changed(operators.norm_backward) == {"gradient", "z"}
+    assert changed(operators.pointwise_backward) == {"gradient", "to_rows"}
+    assert changed(operators.convolve) == changed(operators.correlate) == set()
+
+
+@compiled_only
+def test_tensors_without_numbers_pass_through_a_network() -> None:
+    network = build(WIDE, 5, torch.Generator().manual_seed(0))
+    accelerate(network, 16, resolve_backend("compiled"))
+    network.to("meta")
+    logits = network(torch.ones(4, 3, 16, 16, device="meta"))
+    logits.sum().backward()
+    assert logits.shape == (4, 5)
+    assert all(each.grad.is_meta for each in network.parameters())  # type: ignore[union-attr]

@@ -9,41 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from anynet_study.models import kernels
+from anynet_study.models import compiled_kernels
 from anynet_study.models.anynet import convolution
 from anynet_study.models.convolutions import as_maps, as_rows
-from anynet_study.models.kernels import kernel
 from anynet_study.models.norms import pointwise_and_norm
-from anynet_study.models.row_layers import RowLayer
+from anynet_study.models.row_layers import Gradients, RowLayer
 
-TYPES = [torch.float32, torch.float64]
-NAMES = ["pointwise_forward", "pointwise_backward", "pointwise_workspace"]
-wide_only = pytest.mark.skipif(
-    kernel("pointwise_forward", torch.float32) is None,
-    reason="installed without a C compiler, or on a CPU without AVX-512",
-)
-
-
-@pytest.mark.skipif(
-    kernel("norm_forward", torch.float32) is None, reason="installed without a C compiler"
-)
-@pytest.mark.skipif(
-    torch.backends.cpu.get_cpu_capability() != "AVX512", reason="a CPU without AVX-512"
-)
-@pytest.mark.parametrize("name", NAMES)
-def test_a_cpu_with_wide_registers_has_the_kernels(name: str) -> None:
-    assert all(kernel(name, dtype) is not None for dtype in TYPES)
-
-
-def test_another_cpu_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "_has_avx512", lambda library: False)
-    kernel.cache_clear()
-    assert kernel("pointwise_forward", torch.float32) is None
-    layer, norm = convolution(8, 8, 1).children()
-    assert isinstance(layer, nn.Conv2d)
-    assert isinstance(norm, nn.BatchNorm2d)
-    assert pointwise_and_norm(layer, norm, 4) is None
-    kernel.cache_clear()
+BEST = compiled_kernels()
+compiled_only = pytest.mark.skipif(BEST is None, reason="installed without GCC, or an old CPU")
 
 
 def drawn(*size: int, seed: int = 0) -> Tensor:
@@ -113,10 +86,10 @@ def passed_plainly(case: Case, layer: nn.Sequential) -> Passed:
 @torch.no_grad()
 def passed_on_rows(case: Case, layer: nn.Sequential, dtype: torch.dtype) -> Passed:
     rows, residual, gradient, into = (each.to(dtype) for each in inputs(case))
-    joined = RowLayer(layer.to(dtype).train(), case.side)
+    joined = RowLayer(layer.to(dtype).train(), case.side, BEST)
     tape: list[Tensor] = []
     y = joined.forward(rows, tape, case.relu, residual if case.residual else None)
-    gradients: dict[Tensor, Tensor] = {}
+    gradients: Gradients = {}
     to_residual, to_rows = joined.backward(
         gradient,
         tape,
@@ -128,13 +101,15 @@ def passed_on_rows(case: Case, layer: nn.Sequential, dtype: torch.dtype) -> Pass
     assert tape == []
     if case.into:
         assert to_rows is into, "added in place"
-    names = "to_factors", "to_scale", "to_shift"
-    found = {name: gradients[each] for name, each in zip(names, joined.weights, strict=True)}
+    weights, norm = joined.layers
+    places = {"to_factors": (weights, "weight"), "to_scale": (norm, "weight")}
+    places["to_shift"] = norm, "bias"
+    found = {name: gradients[place] for name, place in places.items()}
     found |= {"y": y, "to_rows": to_rows}
     return found | ({"to_residual": to_residual} if case.residual else {})
 
 
-@wide_only
+@compiled_only
 @given(case=cases)
 @settings(derandomize=True, deadline=None, max_examples=150)
 def test_a_layer_is_that_of_torch(case: Case) -> None:
@@ -156,7 +131,7 @@ def difference(found: Tensor, truth: Tensor) -> float:
     return (apart.square().mean() / scale).sqrt().item()
 
 
-@wide_only
+@compiled_only
 @pytest.mark.parametrize(("channels", "columns"), [(56, 224), (368, 40), (24, 96)])
 def test_in_single_precision_it_rounds_no_more_than_torch(
     channels: int, columns: int, monkeypatch: pytest.MonkeyPatch
@@ -170,36 +145,34 @@ def test_in_single_precision_it_rounds_no_more_than_torch(
         assert difference(ours[name], truth[name]) <= 1.5 * difference(torchs[name], truth[name])
 
 
-@wide_only
+@compiled_only
 def test_what_is_no_number_stays_in_its_row_and_its_columns() -> None:
     case = Case(16, 4, 1, 40, 56, relu=True, residual=False, into=False)
-    layer = RowLayer(drawn_layer(40, 56).float().train(), 4)
+    layer = RowLayer(drawn_layer(40, 56).float().train(), 4, BEST)
     rows, _, gradient, _ = (each.float() for each in inputs(case))
-    layer.weights[0].data[3, 5] = torch.nan
+    layer.layers[0].weight.data[3, 5] = torch.nan
     with torch.no_grad():
         tape: list[Tensor] = []
         y = layer.forward(rows, tape)
-        found: dict[Tensor, Tensor] = {}
+        found: Gradients = {}
         layer.backward(gradient, tape, found)
     gone = torch.arange(56) == 3
     assert y.isnan().any(0).equal(gone)
-    assert found[layer.weights[0]].flatten(1).isnan().any(1).equal(gone)
+    assert found[layer.layers[0], "weight"].flatten(1).isnan().any(1).equal(gone)
 
 
-@wide_only
+@compiled_only
 def test_fixed_statistics_and_other_types_are_left_to_others() -> None:
-    layer, norm = drawn_layer(16, 16).float().children()
-    assert isinstance(layer, nn.Conv2d)
-    assert isinstance(norm, nn.BatchNorm2d)
-    joined = pointwise_and_norm(layer, norm, 2)
-    assert joined is not None
+    layer = RowLayer(drawn_layer(16, 16).float().train(), 2, BEST)
+    plain = RowLayer(copy.deepcopy(drawn_layer(16, 16)).float().train(), 2, None)
+    convolution, norm = layer.layers
+    assert layer.joined is not None
     rows = drawn(32, 16).float()
-    assert joined.fits(rows, None)
-    assert not joined.fits(rows, rows.double())
-    assert not joined.fits(rows.view(-1, 4, 4).transpose(1, 2).reshape(16, 32).t())
-    norm.eval()
-    assert not joined.fits(rows)
-    grouped = nn.Conv2d(16, 16, 1, groups=2, bias=False)
-    assert pointwise_and_norm(grouped, norm, 2) is None
-    assert pointwise_and_norm(nn.Conv2d(16, 16, 3, bias=False), norm, 2) is None
-    assert pointwise_and_norm(nn.Conv2d(1, 1 << 15, 1, bias=False), norm, 2) is None
+    strided = rows.t().contiguous().t()
+    layer.joined = None  # not to be asked
+    for change in (lambda it: it, lambda it: it.eval(), lambda it: it.bfloat16()):
+        change(layer), change(plain)
+        given = strided.to(convolution.weight.dtype)
+        torch.testing.assert_close(layer.forward(given, []), plain.forward(given, []))
+    for other in (nn.Conv2d(16, 16, 1, groups=2), nn.Conv2d(16, 16, 3), nn.Conv2d(1, 1 << 15, 1)):
+        assert pointwise_and_norm(other, norm, 2, BEST) is None

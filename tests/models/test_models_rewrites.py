@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from anynet_study.design_space import Architecture
-from anynet_study.models import AnyNet, accelerate, build
+from anynet_study.models import AnyNet, Backend, accelerate, build, resolve_backend
 from anynet_study.models.convolutions import (
     Convolution,
     as_rows,
@@ -21,10 +21,12 @@ from anynet_study.models.convolutions import (
     multiply_back,
 )
 from anynet_study.models.rewrites import MiddleTap
+from anynet_study.models.row_layers import RowLayer
 
 SMALL = Architecture(
     (1, 2, 1, 1), (8, 16, 32, 64), (1, 2, 4, 4), (8, 4, 2, 1), stem="cifar", se_ratio=0.5
 )
+CUDA = Backend("rewritten", "sm_90", 1, "cuda")
 BASIC = Architecture((2, 1), (8, 16), strides=(1, 2), stem="imagenet", stem_width=8, block="basic")
 
 
@@ -38,7 +40,7 @@ def pair(a: Architecture, resolution: int, device_type: str = "cpu") -> tuple[An
                 assert values is not None
                 nn.init.uniform_(values, 0.5, 1.5, generator=generator)
     fast = copy.deepcopy(plain)
-    accelerate(fast, resolution, device_type)  # type: ignore[arg-type]
+    accelerate(fast, resolution, CUDA if device_type == "cuda" else resolve_backend())
     return plain, fast
 
 
@@ -168,7 +170,7 @@ def test_a_frozen_trunk_gives_the_head_its_gradients() -> None:
 
 def test_the_form_for_cuda_runs_under_autocast() -> None:
     network = build(SMALL, 3, torch.Generator().manual_seed(0))
-    accelerate(network, 4, "cuda")
+    accelerate(network, 4, CUDA)
     assert any(isinstance(module, MiddleTap) for module in network.modules())
     images = images_of(4).float()
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -190,7 +192,58 @@ def test_one_value_of_a_channel_is_refused_in_training_alone(a: Architecture) ->
         network.train()(images_of(2, n=2))
         with pytest.raises(ValueError, match="more than 1 value per channel"):
             network(images_of(2, n=1))
+        assert all(buffer.isfinite().all() for buffer in network.buffers())
         assert network.eval()(images_of(2, n=1)).shape == (1, 3)
+
+
+def test_a_refused_image_leaves_the_running_statistics_of_its_layer() -> None:
+    layer = RowLayer(build(SMALL, 3).stages[0][0].squeeze, 1, resolve_backend().kernels)
+    before = [buffer.clone() for buffer in layer.buffers()]
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
+        layer.forward(torch.ones(1, 8), [])
+    assert all(map(torch.equal, layer.buffers(), before))
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("a", [SMALL, BASIC])
+def test_images_may_be_contiguous_channels_first(a: Architecture, n: int) -> None:
+    plain, fast = pair(a, 16)
+    images = images_of(16, n=n).contiguous()
+    for first, second in zip(gradients(plain, images), gradients(fast, images), strict=True):
+        assert_close(first, second)
+    with torch.no_grad():
+        assert_close(plain.eval()(images), fast.eval()(images))
+
+
+@pytest.mark.parametrize("a", [SMALL, BASIC])
+def test_other_parameters_can_stand_in_for_a_while(a: Architecture) -> None:
+    """By `functional_call`, whose gradients are those by the parameters that stood in."""
+    plain, fast = pair(a, 8)
+    results = []
+    for network in (plain, fast):
+        others = {
+            name: (value + 0.1 * torch.ones_like(value)).requires_grad_()
+            for name, value in network.named_parameters()
+        }
+        logits = torch.func.functional_call(network, others, images_of(8))
+        found = torch.autograd.grad(logits.sigmoid().square().sum(), list(others.values()))
+        results.append((logits, *found))
+    for first, second in zip(*results, strict=True):
+        assert_close(first, second)
+
+
+@pytest.mark.parametrize("a", [SMALL, BASIC])
+def test_a_second_way_back_is_refused(a: Architecture) -> None:
+    plain, fast = pair(a, 8)
+    loss = fast(images_of(8)).square().sum()
+    loss.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="can be gone back through once"):
+        loss.backward()
+    fast.zero_grad()
+    for first, second in zip(
+        gradients(plain, images_of(8)), gradients(fast, images_of(8)), strict=True
+    ):
+        assert_close(first, second)
 
 
 @pytest.mark.parametrize("a", [SMALL, BASIC])
@@ -198,7 +251,7 @@ def test_parameters_and_buffers_stay_the_same_tensors_in_the_same_order(a: Archi
     network = build(a, 4)
     state = network.state_dict(keep_vars=True)
     parameters = list(network.parameters())
-    accelerate(network, 16)
+    accelerate(network, 16, resolve_backend())
     after = network.state_dict(keep_vars=True)
     assert list(after) == list(state)
     assert all(after[name] is tensor for name, tensor in state.items())

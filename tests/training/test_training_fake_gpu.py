@@ -16,6 +16,7 @@ from training_runs import NETWORK, spec
 
 from anynet_study.data import DatasetView, Variant, make_view
 from anynet_study.design_space import Architecture
+from anynet_study.models import Backend
 from anynet_study.training import RunSpec, fast, feeds, graphs, metrics, network, together
 from anynet_study.training.checkpoint import Checkpoint
 from anynet_study.training.engine import Outcome, make_trainer, steps
@@ -28,6 +29,8 @@ from anynet_study.training.optimizers import Update
 from anynet_study.training.options import Options
 from anynet_study.training.together import Turns, train_together
 
+ON_GPU = Backend("rewritten", "sm_90", 1, "cuda")
+PLAIN = replace(ON_GPU, kind="plain")
 #: Bytes of it for datasets.
 BUDGET = 1 << 30
 RECIPES: dict[str, dict[str, object]] = {
@@ -44,15 +47,19 @@ PLAIN_BLOCKS = [
 ]
 #: Options, recipe and network.
 CASES: dict[str, tuple[Options, dict[str, object], Architecture]] = {
-    **{name: (Options(), recipe, NETWORK) for name, recipe in RECIPES.items()},
-    "streamed": (Options(resident=False), SHORT, NETWORK),
-    "computed twice": (Options(recompute=True), SHORT, NETWORK),
-    "float32": (Options(bfloat16=False), SHORT, NETWORK),
-    "torch's own": (Options(bfloat16=False, rewrites=False, recompute=True), SHORT, NETWORK),
-    "without a graph": (Options(graph=False), SHORT, NETWORK),
-    "pool, excitation": (Options(), SHORT, replace(NETWORK, stem="imagenet", se_ratio=0.25)),
-    "basic": (Options(recompute=True), SHORT, PLAIN_BLOCKS[0]),
-    "vanilla": (Options(recompute=True), SHORT, PLAIN_BLOCKS[1]),
+    **{name: (Options(backend=ON_GPU), recipe, NETWORK) for name, recipe in RECIPES.items()},
+    "streamed": (Options(backend=ON_GPU, resident=False), SHORT, NETWORK),
+    "computed twice": (Options(backend=ON_GPU, recompute=True), SHORT, NETWORK),
+    "float32": (Options(backend=ON_GPU, bfloat16=False), SHORT, NETWORK),
+    "torch's own": (Options(bfloat16=False, backend=PLAIN, recompute=True), SHORT, NETWORK),
+    "without a graph": (Options(backend=ON_GPU, graph=False), SHORT, NETWORK),
+    "pool, excitation": (
+        Options(backend=ON_GPU),
+        SHORT,
+        replace(NETWORK, stem="imagenet", se_ratio=0.25),
+    ),
+    "basic": (Options(backend=ON_GPU, recompute=True), SHORT, PLAIN_BLOCKS[0]),
+    "vanilla": (Options(backend=ON_GPU, recompute=True), SHORT, PLAIN_BLOCKS[1]),
 }
 BY_DEFAULT = ("SGD", "float32", "vanilla")
 #: Operators for which a GPU's host waits.
@@ -118,7 +125,7 @@ def test_so_they_can_of_images_with_several_classes(
     tmp_path: Path, gpu: FakeGpu, metric: str
 ) -> None:
     view = make_view(cells(tmp_path / "cells"), Variant(base="cells"))
-    trained(view, Options(), spec(view, **SHORT, metric=metric))
+    trained(view, Options(backend=ON_GPU), spec(view, **SHORT, metric=metric))
 
 
 @pytest.mark.slow
@@ -129,12 +136,14 @@ def test_so_they_can_from_the_weights_of_another(
     first = spec(view)
     weights = initial_network(first, len(view.classes)).state_dict()
     run = replace(spec(view, trained=part), pretrained=first)
-    trained(view, Options(recompute=True), run, weights=weights)
+    trained(view, Options(backend=ON_GPU, recompute=True), run, weights=weights)
 
 
 @pytest.mark.slow
 def test_further_evaluations_keep_to_the_gpu(view: DatasetView, gpu: FakeGpu) -> None:
-    trainer = make_trainer(spec(view), view, DeviceImages(GPU, BUDGET))
+    trainer = make_trainer(
+        spec(view), view, DeviceImages(GPU, BUDGET), options=Options(backend=ON_GPU)
+    )
     for transform in ("identity", "colour_jitter", "blur", "perspective"):
         chosen = make_evaluation_set(EvaluationSpec(transform=transform, classes=4), view)
         result = evaluate(trainer.model, trainer.preprocess, chosen, GPU)  # type: ignore[attr-defined]
@@ -147,7 +156,7 @@ def test_nor_do_functions_of_torch_wait_that_nobody_watches(
 ) -> None:
     """Some take another way where their operators are seen one by one, as by a fake GPU."""
     host = DeviceImages(torch.device("cpu"))
-    trainer = make_trainer(spec(view, **recipe), view, host, options=Options(rewrites=False))
+    trainer = make_trainer(spec(view, **recipe), view, host, options=Options(backend=PLAIN))
     trainer.begin_epoch(0)
     # On a CPU this reads its rate; a fake GPU checks what is given to that of a GPU.
     monkeypatch.setattr(Update, "step", lambda _: None)
@@ -172,4 +181,4 @@ def test_what_cannot_be_recorded_is_noticed(
 
     monkeypatch.setattr(fast, "training_loss", faulty)
     with pytest.raises((RecordingError, NotImplementedError)):
-        trained(view, Options(bfloat16=False), spec(view))
+        trained(view, Options(backend=ON_GPU, bfloat16=False), spec(view))

@@ -23,13 +23,13 @@ LADDERS = {
         ["4 at a time", "2 at a time", "1 at a time", SAID["resident"], SAID["recompute"]],
     ),
     "a machine's memory": (MemoryError(), "cpu", [SAID["recompute"]]),
-    "what a GPU cannot": (CANNOT, "cuda", [SAID["graph"], SAID["bfloat16"], SAID["rewrites"]]),
+    "what a GPU cannot": (CANNOT, "cuda", [SAID["graph"], SAID["bfloat16"], SAID["backend"]]),
     "a GPU's memory, perhaps": (
         NO_ENGINE,
         "cuda",
         [
             *("4 at a time", "2 at a time", "1 at a time", SAID["resident"], SAID["recompute"]),
-            *(SAID["graph"], SAID["bfloat16"], SAID["rewrites"]),
+            *(SAID["graph"], SAID["bfloat16"], SAID["backend"]),
         ],
     ),
     "what a CPU cannot": (CANNOT, "cpu", []),

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from training_runs import CPU, NETWORK, same, spec
 
 from anynet_study.data import DatasetView
-from anynet_study.models import AnyNet, accelerate, build
+from anynet_study.models import AnyNet, Backend, accelerate, build
 from anynet_study.training import (
     Checkpoint,
     DeviceImages,
@@ -30,7 +30,7 @@ from anynet_study.training.graphs import LEAD, WARM_UP, Paced, Program
 from anynet_study.training.network import recompute_stages, use_bfloat16
 from anynet_study.training.together import finish
 
-PLAIN = Options(rewrites=False)
+PLAIN = Options(backend=Backend("plain", "", 1))
 
 
 # Graphs.
@@ -294,7 +294,7 @@ def test_in_bfloat16_it_is_the_same_network(keys: dict[str, Any], rewritten: boo
     plain = build(architecture, 6, generator=torch.Generator().manual_seed(0))
     half = copy.deepcopy(plain)
     if rewritten:
-        accelerate(half, 8, "cuda")
+        accelerate(half, 8, Backend("rewritten", "sm_90", 1, "cuda"))
     use_bfloat16(half)
     assert list(half.state_dict()) == list(plain.state_dict())
     seen: set[torch.dtype] = set()

@@ -8,6 +8,7 @@ import torch
 
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Architecture
+from anynet_study.models import Backend
 from anynet_study.training import Checkpoint, DeviceImages, Options, Outcome, Recipe, RunSpec
 from anynet_study.training.engine import make_trainer, steps
 from anynet_study.training.options import Engine
@@ -16,7 +17,7 @@ from anynet_study.training.trainer import Trainer
 
 CPU = torch.device("cpu")
 #: Equal to the reference engine bit for bit, on a CPU.
-EXACT = Options(rewrites=False, channels_last=False)
+EXACT = Options(backend=Backend("plain", "", 1), channels_last=False)
 NETWORK = Architecture(
     depths=(1, 2, 1, 1),
     widths=(8, 16, 16, 32),

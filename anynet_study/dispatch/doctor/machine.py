@@ -1,6 +1,5 @@
 """Probes of this machine, and of the file system of a folder: what studies rely on is tried."""
 
-import ctypes
 import fcntl
 import mmap
 import os
@@ -8,7 +7,6 @@ import shutil
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,6 +17,7 @@ from anynet_study.dispatch.cost.devices import gpu_here, gpus_here
 from anynet_study.dispatch.doctor.slurm_site import ProbeResult
 from anynet_study.dispatch.slurm.commands import ask
 from anynet_study.files import write_text
+from anynet_study.models import compiled_kernels
 
 #: File systems that only this machine sees.
 LOCAL = frozenset(
@@ -52,19 +51,12 @@ def probe_machine() -> Iterator[ProbeResult]:
 
 
 def _kernels() -> ProbeResult:
-    """What was compiled for CPUs; without importing what calls it, which would import torch."""
-    parts = files("anynet_study").joinpath("models").iterdir()
-    found = [str(part) for part in parts if part.name.startswith("_kernels.")]
-    try:
-        library = ctypes.CDLL(found[0]) if found else None
-    except OSError:  # of another kind of machine
-        library = None
-    if library is None:
-        advice = "CPUs train faster with them: install again where there is a C compiler (gcc)"
+    """What was compiled for CPUs."""
+    found = compiled_kernels()
+    if found is None:
+        advice = "CPUs train faster with them: install where there is gcc, on x86-64 with AVX2"
         return ProbeResult("compiled kernels", "none", advice)
-    has = getattr(library, "has_avx512", None)
-    wide = has is not None and has()
-    return ProbeResult("compiled kernels", "there" if wide else "there, but for those for AVX-512")
+    return ProbeResult("compiled kernels", f"for {found}")
 
 
 def mount_of(folder: Path, mounts: Path = MOUNTS) -> tuple[str, Path]:

@@ -4,25 +4,23 @@
  * Other kernels keep a register for the channels of one group; here it holds those of several, and
  * each channel of a pixel in turn is spread over the lanes of its group. Weights come as (tap,
  * channel of the group, channel of the output), so that lanes are neighbours in memory. Compiled
- * for each type by including itself, by compilers that know `__builtin_shuffle`.
+ * for each type and instruction set by including itself.
  */
 #ifndef REAL
-#if defined(__GNUC__) && !defined(__clang__)
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
-
-#include "any_cpu.h"
+#include "common.h"
 
 enum { TAPS = 9, MOST_SIDE = 64, AT_ONCE = 4, WIDEST = 8 };
 
 #define THIS_FILE "grouped.c"
-#include "both_types.h"
+#include "every_kernel.h"
 
 #endif
-#else
+#elif defined(NAMED)
 
+/* Room for the widest group of either type, whatever the registers. */
+#define VECTOR_BYTES 64
 #include "vectors.h"
 
 /* Lane l becomes channel k of the group of lane l. */
@@ -97,7 +95,7 @@ INLINED void NAMED(convolve_groups)(const REAL *rows, const REAL *weight, const 
  * Maps are of `side` pixels a side, and become maps of `out_side`. Forward, `apart` is 1. The way
  * back, from the gradient by the output to that by the input, is a convolution with `stride` 1 and
  * flipped taps, of maps whose pixels are put `apart` by what was the stride. */
-FOR_ANY_CPU void NAMED(convolve)(const REAL *rows, const REAL *weight, const REAL *bias,
+void NAMED(convolve)(const REAL *rows, const REAL *weight, const REAL *bias,
                                  bool flipped, ptrdiff_t images, ptrdiff_t side, ptrdiff_t apart,
                                  ptrdiff_t out_side, ptrdiff_t stride, ptrdiff_t channels,
                                  ptrdiff_t width, REAL *out)
@@ -158,7 +156,7 @@ INLINED void NAMED(correlate_groups)(const REAL *rows, const REAL *gradient, ptr
 }
 
 /* Adds the gradient by the weights to `to_weight`. */
-FOR_ANY_CPU void NAMED(correlate)(const REAL *rows, const REAL *gradient, ptrdiff_t images,
+void NAMED(correlate)(const REAL *rows, const REAL *gradient, ptrdiff_t images,
                                   ptrdiff_t side, ptrdiff_t out_side, ptrdiff_t stride,
                                   ptrdiff_t channels, ptrdiff_t width, REAL *to_weight)
 {
@@ -174,5 +172,5 @@ FOR_ANY_CPU void NAMED(correlate)(const REAL *rows, const REAL *gradient, ptrdif
 }
 
 #undef SPREAD
-#include "no_vectors.h"
+#undef VECTOR_BYTES
 #endif

@@ -2,27 +2,63 @@
  * calls this. The backward pass is in norm_backward.c.
  *
  * Torch takes a kernel for each of these and for each pass over memory; here a pass does all that
- * it can with what it reads. Compiled for each type by including itself.
+ * it can with what it reads. Compiled for each type and instruction
+ * set by including itself.
  */
 #ifndef REAL
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
 
-#include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include "any_cpu.h"
+#include "common.h"
 #include "norm.h"
 
-#define THIS_FILE "norm.c"
-#include "both_types.h"
+/* Bits of the widest vectors that this CPU has kernels for: 512, 256 or 0. */
+int widest_vectors(void)
+{
+    if (!__builtin_cpu_supports("fma"))
+        return 0;
+    if (__builtin_cpu_supports("avx512f"))
+        return 512;
+    return __builtin_cpu_supports("avx2") ? 256 : 0;
+}
 
+#define THIS_FILE "norm.c"
+#include "every_kernel.h"
+
+#endif
 #else
 
 #include "norm.h"
 
-FOR_ANY_CPU void NAMED(average)(const REAL *restrict z, ptrdiff_t rows, ptrdiff_t columns,
+#ifndef NAMED
+
+void TYPED(line)(const TYPED(norm) *norm, REAL *restrict factor, REAL *restrict constant)
+{
+    for (ptrdiff_t j = 0; j < norm->columns; j++) {
+        factor[j] = norm->weight[j] * norm->rstd[j];
+        constant[j] = norm->bias[j] - norm->mean[j] * factor[j];
+    }
+}
+
+void TYPED(take_moments)(const TYPED(norm) *norm, ptrdiff_t rows, const REAL *shift,
+                         const double *sums, const double *squares)
+{
+    ++*norm->batches;
+    for (ptrdiff_t j = 0; j < norm->columns; j++) {
+        double shifted = sums[j] / rows;
+        double variance = squares[j] / rows - shifted * shifted;
+        variance = variance < 0 ? 0 : variance;
+        double unbiased = variance * rows / (rows - 1);
+        double center = shift[j] + shifted;
+        norm->running_mean[j] += norm->momentum * (center - norm->running_mean[j]);
+        norm->running_variance[j] += norm->momentum * (unbiased - norm->running_variance[j]);
+        norm->mean[j] = center;
+        norm->rstd[j] = 1 / sqrt(variance + norm->eps);
+    }
+}
+
+#else
+
+void NAMED(average)(const REAL *restrict z, ptrdiff_t rows, ptrdiff_t columns,
                                 REAL *restrict mean)
 {
     memset(mean, 0, columns * sizeof(REAL));
@@ -34,7 +70,7 @@ FOR_ANY_CPU void NAMED(average)(const REAL *restrict z, ptrdiff_t rows, ptrdiff_
 }
 
 /* Of a strip that is `width` columns wide. */
-FOR_ANY_CPU void NAMED(add_strip)(const REAL *restrict z, ptrdiff_t rows, ptrdiff_t width,
+void NAMED(add_strip)(const REAL *restrict z, ptrdiff_t rows, ptrdiff_t width,
                                   ptrdiff_t columns, const REAL *restrict shift,
                                   double *restrict sums, double *restrict squares)
 {
@@ -69,24 +105,7 @@ void NAMED(add_moments)(const REAL *z, ptrdiff_t rows, ptrdiff_t columns, const 
                          shift + from, sums + from, squares + from);
 }
 
-void NAMED(take_moments)(const NAMED(norm) *norm, ptrdiff_t rows, const REAL *shift,
-                         const double *sums, const double *squares)
-{
-    ++*norm->batches;
-    for (ptrdiff_t j = 0; j < norm->columns; j++) {
-        double shifted = sums[j] / rows;
-        double variance = squares[j] / rows - shifted * shifted;
-        variance = variance < 0 ? 0 : variance;
-        double unbiased = variance * rows / (rows - 1);
-        double center = shift[j] + shifted;
-        norm->running_mean[j] += norm->momentum * (center - norm->running_mean[j]);
-        norm->running_variance[j] += norm->momentum * (unbiased - norm->running_variance[j]);
-        norm->mean[j] = center;
-        norm->rstd[j] = 1 / sqrt(variance + norm->eps);
-    }
-}
-
-FOR_ANY_CPU void NAMED(scale_by)(const REAL *restrict z, const REAL *restrict residual, bool relu,
+void NAMED(scale_by)(const REAL *restrict z, const REAL *restrict residual, bool relu,
                                  ptrdiff_t rows, ptrdiff_t columns, const REAL *restrict factor,
                                  const REAL *restrict constant, REAL *restrict y)
 {
@@ -104,11 +123,11 @@ FOR_ANY_CPU void NAMED(scale_by)(const REAL *restrict z, const REAL *restrict re
     }
 }
 
-void NAMED(scale)(const NAMED(norm) *norm, const REAL *z, const REAL *residual, bool relu,
+void NAMED(scale)(const TYPED(norm) *norm, const REAL *z, const REAL *residual, bool relu,
                   ptrdiff_t rows, REAL *y)
 {
     REAL factor[norm->columns], constant[norm->columns];
-    NAMED(line)(norm, factor, constant);
+    TYPED(line)(norm, factor, constant);
     NAMED(scale_by)(z, residual, relu, rows, norm->columns, factor, constant, y);
 }
 
@@ -119,7 +138,7 @@ void NAMED(norm_forward)(const REAL *z, const REAL *residual, bool relu, ptrdiff
                          const REAL *bias, REAL *running_mean, REAL *running_variance,
                          int64_t *batches, REAL *mean, REAL *rstd, REAL *y)
 {
-    const NAMED(norm) norm = {columns,      momentum,         eps,     weight, bias,
+    const TYPED(norm) norm = {columns,      momentum,         eps,     weight, bias,
                               running_mean, running_variance, batches, mean,   rstd};
     REAL shift[columns];
     double sums[columns], squares[columns];
@@ -129,8 +148,9 @@ void NAMED(norm_forward)(const REAL *z, const REAL *residual, bool relu, ptrdiff
     NAMED(average)(z, chunk(0, rows), columns, shift);
     for (ptrdiff_t i = 0; i < rows; i += CHUNK)
         NAMED(add_moments)(z + i * columns, chunk(i, rows), columns, shift, sums, squares);
-    NAMED(take_moments)(&norm, rows, shift, sums, squares);
+    TYPED(take_moments)(&norm, rows, shift, sums, squares);
     NAMED(scale)(&norm, z, residual, relu, rows, y);
 }
 
+#endif
 #endif

@@ -1,5 +1,5 @@
 /* Batch norm of rows, in parts that norm.c, norm_backward.c and pointwise.c put together; included
- * once as it is, and once for each type, after `#define REAL` and NAMED(name).
+ * once as it is, once for each type, and once for each type and instruction set.
  *
  * Rows come in chunks of at most CHUNK: sums of a chunk are of its type, and those are added in
  * double precision.
@@ -16,7 +16,7 @@ INLINED ptrdiff_t chunk(ptrdiff_t i, ptrdiff_t rows)
     return rows - i < CHUNK ? rows - i : CHUNK;
 }
 
-#else
+#elif !defined(NAMED)
 
 typedef struct {
     ptrdiff_t columns;
@@ -25,16 +25,30 @@ typedef struct {
     REAL *running_mean, *running_variance;
     int64_t *batches;
     REAL *mean, *rstd; /* of the batch; rstd is 1 / sqrt(variance + eps) */
-} NAMED(norm);
+} TYPED(norm);
+
+/* What the backward pass multiplies a column's numbers by, and the sums that this is made from. */
+typedef struct {
+    bool relu; /* whether the gradient counts only where the norm is above zero */
+    REAL *factor, *constant; /* the norm is factor z + constant */
+    REAL *of_gradient, *of_z, *added;
+    double *sums, *products;
+} TYPED(backward);
 
 /* The norm as a line: factor z + constant. */
-INLINED void NAMED(line)(const NAMED(norm) *norm, REAL *restrict factor, REAL *restrict constant)
-{
-    for (ptrdiff_t j = 0; j < norm->columns; j++) {
-        factor[j] = norm->weight[j] * norm->rstd[j];
-        constant[j] = norm->bias[j] - norm->mean[j] * factor[j];
-    }
-}
+void TYPED(line)(const TYPED(norm) *norm, REAL *restrict factor, REAL *restrict constant);
+
+/* Mean, rstd and running statistics from the moments of all rows. */
+void TYPED(take_moments)(const TYPED(norm) *norm, ptrdiff_t rows, const REAL *shift,
+                         const double *sums, const double *squares);
+
+TYPED(backward) TYPED(begin_back)(const TYPED(norm) *norm, bool relu, REAL *reals, double *doubles);
+
+/* The gradients by weight and bias, and what `go_back` needs, from the sums of all rows. */
+void TYPED(take_back)(const TYPED(norm) *norm, TYPED(backward) *back, ptrdiff_t rows,
+                      REAL *to_weight, REAL *to_bias);
+
+#else
 
 /* The means of a chunk: moments are taken about them. */
 void NAMED(average)(const REAL *z, ptrdiff_t rows, ptrdiff_t columns, REAL *mean);
@@ -43,35 +57,17 @@ void NAMED(average)(const REAL *z, ptrdiff_t rows, ptrdiff_t columns, REAL *mean
 void NAMED(add_moments)(const REAL *z, ptrdiff_t rows, ptrdiff_t columns, const REAL *shift,
                         double *sums, double *squares);
 
-/* Mean, rstd and running statistics from the moments of all rows. */
-void NAMED(take_moments)(const NAMED(norm) *norm, ptrdiff_t rows, const REAL *shift,
-                         const double *sums, const double *squares);
-
 /* y = weight (z - mean) rstd + bias, plus the residual and its ReLU where these are wanted. */
-void NAMED(scale)(const NAMED(norm) *norm, const REAL *z, const REAL *residual, bool relu,
+void NAMED(scale)(const TYPED(norm) *norm, const REAL *z, const REAL *residual, bool relu,
                   ptrdiff_t rows, REAL *y);
-
-/* What the backward pass multiplies a column's numbers by, and the sums that this is made from. */
-typedef struct {
-    bool relu; /* whether the gradient counts only where the norm is above zero */
-    REAL *factor, *constant; /* the norm is factor z + constant */
-    REAL *of_gradient, *of_z, *added;
-    double *sums, *products;
-} NAMED(backward);
-
-NAMED(backward) NAMED(begin_back)(const NAMED(norm) *norm, bool relu, REAL *reals, double *doubles);
 
 /* Adds a chunk's sums of the gradient by y, and of that times z - mean. Where there was a residual
  * and a ReLU, `y` is not NULL, and the gradient is made zero where y is not above zero. */
-void NAMED(add_back)(const NAMED(norm) *norm, NAMED(backward) *back, REAL *gradient, const REAL *z,
+void NAMED(add_back)(const TYPED(norm) *norm, TYPED(backward) *back, REAL *gradient, const REAL *z,
                      const REAL *y, ptrdiff_t rows);
 
-/* The gradients by weight and bias, and what `go_back` needs, from the sums of all rows. */
-void NAMED(take_back)(const NAMED(norm) *norm, NAMED(backward) *back, ptrdiff_t rows,
-                      REAL *to_weight, REAL *to_bias);
-
 /* The gradient by z; `to_z` may be `z`. */
-void NAMED(go_back)(const NAMED(norm) *norm, const NAMED(backward) *back, const REAL *gradient,
+void NAMED(go_back)(const TYPED(norm) *norm, const TYPED(backward) *back, const REAL *gradient,
                     const REAL *z, ptrdiff_t rows, REAL *to_z);
 
 #endif

@@ -1,22 +1,47 @@
 /* The backward pass through a batch norm of rows (rows, columns), the sum and the ReLU behind it;
- * models/norms.py calls this. Compiled for each type by including itself.
+ * models/norms.py calls this. Compiled for each type and instruction set by including itself.
  */
 #ifndef REAL
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include "any_cpu.h"
+#include "common.h"
 #include "norm.h"
 
 #define THIS_FILE "norm_backward.c"
-#include "both_types.h"
+#include "every_kernel.h"
 
+#endif
 #else
 
 #include "norm.h"
+
+#ifndef NAMED
+
+TYPED(backward) TYPED(begin_back)(const TYPED(norm) *norm, bool relu, REAL *reals, double *doubles)
+{
+    const ptrdiff_t n = norm->columns;
+    TYPED(backward) back = {relu,          reals,         reals + n, reals + 2 * n,
+                            reals + 3 * n, reals + 4 * n, doubles,   doubles + n};
+    memset(doubles, 0, DOUBLES_BACK * n * sizeof *doubles);
+    TYPED(line)(norm, back.factor, back.constant);
+    return back;
+}
+
+void TYPED(take_back)(const TYPED(norm) *norm, TYPED(backward) *back, ptrdiff_t rows,
+                      REAL *to_weight, REAL *to_bias)
+{
+    for (ptrdiff_t j = 0; j < norm->columns; j++) {
+        double scale = norm->rstd[j], outer = norm->weight[j] * scale;
+        double inner = -outer * scale * scale * back->products[j] / rows;
+        to_weight[j] = back->products[j] * scale;
+        to_bias[j] = back->sums[j];
+        back->of_gradient[j] = outer;
+        back->of_z[j] = inner;
+        back->added[j] = -outer * back->sums[j] / rows - norm->mean[j] * inner;
+    }
+}
+
+#else
 
 /* An element of the gradient, but with a ReLU zero where the line is not above zero. */
 #define MASKED(gradient, z) (relu && (z) * factor[j] + constant[j] <= 0 ? 0 : (gradient))
@@ -53,7 +78,7 @@ INLINED void NAMED(add_strip_back_as)(const bool relu, const REAL *restrict grad
     }
 }
 
-FOR_ANY_CPU void NAMED(add_strip_back)(bool relu, const REAL *gradient, const REAL *z,
+void NAMED(add_strip_back)(bool relu, const REAL *gradient, const REAL *z,
                                        ptrdiff_t rows, ptrdiff_t width, ptrdiff_t columns,
                                        const REAL *factor, const REAL *constant, const REAL *mean,
                                        double *sums, double *products)
@@ -67,23 +92,13 @@ FOR_ANY_CPU void NAMED(add_strip_back)(bool relu, const REAL *gradient, const RE
 }
 
 /* Makes the gradient zero where `y` is not above zero. */
-FOR_ANY_CPU void NAMED(mask)(REAL *restrict gradient, const REAL *restrict y, ptrdiff_t numbers)
+void NAMED(mask)(REAL *restrict gradient, const REAL *restrict y, ptrdiff_t numbers)
 {
     for (ptrdiff_t i = 0; i < numbers; i++)
         gradient[i] = y[i] <= 0 ? 0 : gradient[i];
 }
 
-NAMED(backward) NAMED(begin_back)(const NAMED(norm) *norm, bool relu, REAL *reals, double *doubles)
-{
-    const ptrdiff_t n = norm->columns;
-    NAMED(backward) back = {relu,          reals,         reals + n, reals + 2 * n,
-                            reals + 3 * n, reals + 4 * n, doubles,   doubles + n};
-    memset(doubles, 0, DOUBLES_BACK * n * sizeof *doubles);
-    NAMED(line)(norm, back.factor, back.constant);
-    return back;
-}
-
-void NAMED(add_back)(const NAMED(norm) *norm, NAMED(backward) *back, REAL *gradient, const REAL *z,
+void NAMED(add_back)(const TYPED(norm) *norm, TYPED(backward) *back, REAL *gradient, const REAL *z,
                      const REAL *y, ptrdiff_t rows)
 {
     const ptrdiff_t n = norm->columns;
@@ -96,22 +111,8 @@ void NAMED(add_back)(const NAMED(norm) *norm, NAMED(backward) *back, REAL *gradi
                               back->products + from);
 }
 
-void NAMED(take_back)(const NAMED(norm) *norm, NAMED(backward) *back, ptrdiff_t rows,
-                      REAL *to_weight, REAL *to_bias)
-{
-    for (ptrdiff_t j = 0; j < norm->columns; j++) {
-        double scale = norm->rstd[j], outer = norm->weight[j] * scale;
-        double inner = -outer * scale * scale * back->products[j] / rows;
-        to_weight[j] = back->products[j] * scale;
-        to_bias[j] = back->sums[j];
-        back->of_gradient[j] = outer;
-        back->of_z[j] = inner;
-        back->added[j] = -outer * back->sums[j] / rows - norm->mean[j] * inner;
-    }
-}
-
 /* The sum of multiples of the masked gradient, of z and of 1. */
-FOR_ANY_CPU void NAMED(combine)(bool relu, const REAL *restrict gradient, const REAL *z,
+void NAMED(combine)(bool relu, const REAL *restrict gradient, const REAL *z,
                                 ptrdiff_t rows, ptrdiff_t columns, const REAL *restrict factor,
                                 const REAL *restrict constant, const REAL *restrict of_gradient,
                                 const REAL *restrict of_z, const REAL *restrict added, REAL *to_z)
@@ -124,7 +125,7 @@ FOR_ANY_CPU void NAMED(combine)(bool relu, const REAL *restrict gradient, const 
         }
 }
 
-void NAMED(go_back)(const NAMED(norm) *norm, const NAMED(backward) *back, const REAL *gradient,
+void NAMED(go_back)(const TYPED(norm) *norm, const TYPED(backward) *back, const REAL *gradient,
                     const REAL *z, ptrdiff_t rows, REAL *to_z)
 {
     NAMED(combine)(back->relu, gradient, z, rows, norm->columns, back->factor, back->constant,
@@ -138,19 +139,20 @@ void NAMED(norm_backward)(REAL *gradient, REAL *z, const REAL *y, bool relu, ptr
                           ptrdiff_t columns, const REAL *weight, const REAL *bias, const REAL *mean,
                           const REAL *rstd, REAL *to_weight, REAL *to_bias)
 {
-    const NAMED(norm) norm = {.columns = columns, .weight = weight, .bias = bias,
+    const TYPED(norm) norm = {.columns = columns, .weight = weight, .bias = bias,
                               .mean = (REAL *)mean, .rstd = (REAL *)rstd};
     REAL reals[REALS_BACK * columns];
     double doubles[DOUBLES_BACK * columns];
-    NAMED(backward) back = NAMED(begin_back)(&norm, relu && y == NULL, reals, doubles);
+    TYPED(backward) back = TYPED(begin_back)(&norm, relu && y == NULL, reals, doubles);
     for (ptrdiff_t i = 0; i < rows; i += CHUNK) {
         const ptrdiff_t at = i * columns;
         NAMED(add_back)(&norm, &back, gradient + at, z + at, y == NULL ? NULL : y + at,
                         chunk(i, rows));
     }
-    NAMED(take_back)(&norm, &back, rows, to_weight, to_bias);
+    TYPED(take_back)(&norm, &back, rows, to_weight, to_bias);
     NAMED(go_back)(&norm, &back, gradient, z, rows, z);
 }
 
 #undef MASKED
+#endif
 #endif

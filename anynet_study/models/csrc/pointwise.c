@@ -3,37 +3,26 @@
  *
  * A matrix product and a norm one after the other both wait for memory. Here a chunk of rows passes
  * through all that is to be done with it while it is in a near cache, and the next one is fetched
- * meanwhile. For AVX-512 alone: a tile of a product does not fit into fewer registers. Compiled for
- * each type by including itself.
+ * meanwhile. Compiled for each type and instruction set by including itself.
  */
 #ifndef REAL
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include "any_cpu.h"
+#include "common.h"
 #include "norm.h"
 #include "products.h"
 
-#define FOR_AVX512 __attribute__((target("avx512f")))
-
-int has_avx512(void)
-{
-    return __builtin_cpu_supports("avx512f") != 0;
-}
-
 #define THIS_FILE "pointwise.c"
-#include "both_types.h"
+#include "every_kernel.h"
 
 #endif
 #else
 
-#include "vectors.h"
-
 #include "norm.h"
+#ifdef NAMED
+
+#define VECTOR_BYTES REGISTER_BYTES
+#include "vectors.h"
 #include "products.h"
 
 /* Numbers of memory that both passes need for what they pack. */
@@ -53,14 +42,14 @@ INLINED void NAMED(want_next)(wanted *soon, const REAL *all, ptrdiff_t i, ptrdif
 
 /* z = x times the transpose of `factors` (columns, channels), y = relu(norm(z) + residual); the
  * rest is as for `norm_forward` in norm.c. */
-FOR_AVX512 void NAMED(pointwise_forward)(const REAL *x, const REAL *factors, const REAL *residual,
+void NAMED(pointwise_forward)(const REAL *x, const REAL *factors, const REAL *residual,
                                          bool relu, ptrdiff_t rows, ptrdiff_t channels,
                                          ptrdiff_t columns, double momentum, double eps,
                                          const REAL *weight, const REAL *bias, REAL *running_mean,
                                          REAL *running_variance, int64_t *batches, REAL *mean,
                                          REAL *rstd, REAL *panels, REAL *z, REAL *y)
 {
-    const NAMED(norm) norm = {columns,      momentum,         eps,     weight, bias,
+    const TYPED(norm) norm = {columns,      momentum,         eps,     weight, bias,
                               running_mean, running_variance, batches, mean,   rstd};
     REAL shift[columns];
     double sums[columns], squares[columns];
@@ -78,13 +67,13 @@ FOR_AVX512 void NAMED(pointwise_forward)(const REAL *x, const REAL *factors, con
             NAMED(average)(z, n, columns, shift);
         NAMED(add_moments)(z + i * columns, n, columns, shift, sums, squares);
     }
-    NAMED(take_moments)(&norm, rows, shift, sums, squares);
+    TYPED(take_moments)(&norm, rows, shift, sums, squares);
     NAMED(scale)(&norm, z, residual, relu, rows, y);
 }
 
 /* The backward pass, as for `norm_backward` in norm_backward.c, but z stays. `to_factors` is
  * written; `to_x` too, if it is not NULL, or added to if `adds`. */
-FOR_AVX512 void NAMED(pointwise_backward)(const REAL *x, const REAL *factors, REAL *gradient,
+void NAMED(pointwise_backward)(const REAL *x, const REAL *factors, REAL *gradient,
                                           const REAL *z, const REAL *y, bool relu,
                                           ptrdiff_t rows, ptrdiff_t channels,
                                           ptrdiff_t columns, const REAL *weight,
@@ -93,19 +82,19 @@ FOR_AVX512 void NAMED(pointwise_backward)(const REAL *x, const REAL *factors, RE
                                           REAL *to_weight, REAL *to_bias, bool adds,
                                           REAL *to_x)
 {
-    const NAMED(norm) norm = {.columns = columns, .weight = weight, .bias = bias,
+    const TYPED(norm) norm = {.columns = columns, .weight = weight, .bias = bias,
                               .mean = (REAL *)mean, .rstd = (REAL *)rstd};
     REAL *const to_z = panels + columns * (channels + PANEL);
     REAL *const packed = to_z + CHUNK * columns;
     REAL reals[REALS_BACK * columns];
     double doubles[DOUBLES_BACK * columns];
-    NAMED(backward) back = NAMED(begin_back)(&norm, relu && y == NULL, reals, doubles);
+    TYPED(backward) back = TYPED(begin_back)(&norm, relu && y == NULL, reals, doubles);
     for (ptrdiff_t i = 0; i < rows; i += CHUNK) {
         const ptrdiff_t at = i * columns;
         NAMED(add_back)(&norm, &back, gradient + at, z + at, y == NULL ? NULL : y + at,
                         chunk(i, rows));
     }
-    NAMED(take_back)(&norm, &back, rows, to_weight, to_bias);
+    TYPED(take_back)(&norm, &back, rows, to_weight, to_bias);
     memset(to_factors, 0, columns * channels * sizeof(REAL));
     NAMED(pack)(factors, columns, channels, panels);
     for (ptrdiff_t i = 0; i < rows; i += CHUNK) {
@@ -125,6 +114,6 @@ FOR_AVX512 void NAMED(pointwise_backward)(const REAL *x, const REAL *factors, RE
     }
 }
 
-#undef PANEL
-#include "no_vectors.h"
+#undef VECTOR_BYTES
+#endif
 #endif

@@ -1,14 +1,14 @@
 /* Matrix products of which one factor is packed: in panels of PANEL columns, of which each row is
- * PANEL numbers that follow each other. Included once as it is, and once for each type, after
- * vectors.h.
+ * PANEL numbers that follow each other. Included once as it is, and once for each type and
+ * instruction set, after vectors.h.
  *
  * A tile of the result stays in registers while all that it is a sum of passes by: two vectors of
- * columns for each of eight rows, 16 of the 32 registers that AVX-512 has.
+ * columns for each of TILE_ROWS rows.
  */
 #ifndef REAL
 
-/* Rows of a tile, bytes that memory comes in, parts of it that can be wanted. */
-enum { AT_ONCE = 8, LINE = 64, MOST_WANTED = 4 };
+/* Bytes that memory comes in, parts of it that can be wanted. */
+enum { LINE = 64, MOST_WANTED = 4 };
 
 /* Memory that is wanted soon: a product fetches a line of it at each of its steps. */
 typedef struct {
@@ -24,6 +24,7 @@ INLINED void want(wanted *soon, const void *from, ptrdiff_t bytes)
 
 #else
 
+#undef PANEL
 #define PANEL (2 * LANES)
 
 /* The first `columns` lanes of a vector, added to what is there or put in its place. */
@@ -37,13 +38,13 @@ INLINED void NAMED(put)(REAL *to, VECTOR value, ptrdiff_t columns, bool adds)
         to[l] = adds ? to[l] + value[l] : value[l];
 }
 
-/* `many` rows (at most AT_ONCE) and at most a panel's columns of a product. Of the left factor,
+/* `many` rows (at most TILE_ROWS) and at most a panel's columns of a product. Of the left factor,
  * rows are `apart` and columns `step` numbers from each other. */
 INLINED void NAMED(tile)(const REAL *left, ptrdiff_t apart, ptrdiff_t step, const REAL *panel,
                          ptrdiff_t depth, const int many, const int vectors, ptrdiff_t columns,
                          bool adds, REAL *out, ptrdiff_t width, wanted *soon)
 {
-    VECTOR sums[AT_ONCE][2];
+    VECTOR sums[TILE_ROWS][2];
     if (soon->next[soon->at] >= soon->end[soon->at] && soon->at + 1 < soon->parts)
         soon->at++;
     const char *next = soon->next[soon->at], *const end = soon->end[soon->at];
@@ -82,11 +83,11 @@ INLINED void NAMED(product)(const REAL *left, ptrdiff_t apart, ptrdiff_t step, c
     for (ptrdiff_t from = 0; from < width; from += PANEL, panels += PANEL * depth) {
         const bool one = width - from <= LANES;
         ptrdiff_t i = 0;
-        for (; i + AT_ONCE <= rows; i += AT_ONCE)
+        for (; i + TILE_ROWS <= rows; i += TILE_ROWS)
             if (one)
-                TILE(AT_ONCE, 1);
+                TILE(TILE_ROWS, 1);
             else
-                TILE(AT_ONCE, 2);
+                TILE(TILE_ROWS, 2);
         for (; i < rows; i++)
             if (one)
                 TILE(1, 1);

@@ -1,13 +1,17 @@
-/* Vectors of REAL, as wide as the widest registers; included once for each type, after
- * `#define REAL`, INTEGER (as wide) and NAMED(name). `no_vectors.h` undoes it. For compilers that
- * know `__builtin_shuffle`. */
+/* Vectors of VECTOR_BYTES of REAL, for one type and instruction set; each inclusion undoes the one
+ * before. */
+#undef VECTOR
+#undef INTEGERS
+#undef LANES
+#undef LOAD
+#undef STORE
 
 #define VECTOR NAMED(vector)
 #define INTEGERS NAMED(integers)
-#define LANES (64 / (ptrdiff_t)sizeof(REAL))
-typedef REAL VECTOR __attribute__((vector_size(64)));
-typedef INTEGER INTEGERS __attribute__((vector_size(64)));
-typedef REAL NAMED(anywhere) __attribute__((vector_size(64), aligned(sizeof(REAL)), may_alias));
+#define LANES (VECTOR_BYTES / (ptrdiff_t)sizeof(REAL))
+typedef REAL VECTOR __attribute__((vector_size(VECTOR_BYTES)));
+typedef INTEGER INTEGERS __attribute__((vector_size(VECTOR_BYTES)));
+typedef REAL NAMED(anywhere) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
 
 #define LOAD(from) ((VECTOR)(*(const NAMED(anywhere) *)(from)))
 #define STORE(to, value) (*(NAMED(anywhere) *)(to) = (value))

@@ -1,0 +1,344 @@
+"""The compiled kernels as operators of torch: `torch.ops.anynet.NAME`.
+
+Each checks what it is given, says in its schema what it changes, and gives empty tensors of the
+right shapes for tensors without numbers (`device="meta"`). Rows are (images * side * side,
+channels). They have no gradients of their own: the passes back are operators, too, which
+`rewrites` puts together.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from anynet_study.models.kernels import function
+
+#: Of a norm: the kernels keep some numbers of each channel on the stack.
+MOST_CHANNELS = 1 << 14
+#: Of a grouped convolution's maps, in pixels: more than grouped.c has room for.
+MOST_SIDE = 64
+#: Channels of a group that the kernels of grouped.c are made for.
+GROUP_WIDTHS = (1, 2, 4, 8)
+#: Bytes of a register's channels: fewer do not fill it.
+REGISTER = 64
+#: The types that kernels are compiled for.
+TYPES = {torch.float32: "float32", torch.float64: "float64"}
+
+_ADDRESS = Tensor.data_ptr
+_LIBRARY = torch.library.Library("anynet", "DEF")
+_NORM = "Tensor weight, Tensor bias"
+_STATISTICS = "Tensor(b!) running_mean, Tensor(c!) running_var, Tensor(d!) batches"
+_TRAINED = f"{_NORM}, {_STATISTICS}, float momentum, float eps, str instructions"
+
+
+def _check(names: str, first: Tensor, *given: tuple[Tensor | None, tuple[int, ...]]) -> None:
+    """Raise ValueError unless tensors (None apart) are contiguous, of a shape, alike `first`.
+
+    `names`: the operator's and theirs.
+    """
+    dtype, on_cpu = first.dtype, first.is_cpu
+    if dtype not in TYPES:
+        raise ValueError(f"anynet::{names.split()[0]}: there is no kernel for {dtype}")
+    for place, (tensor, shape) in enumerate(given, start=1):
+        if tensor is not None and not (
+            tensor.shape == shape
+            and tensor.dtype is dtype
+            and tensor.is_cpu is on_cpu
+            and tensor.is_contiguous()
+        ):
+            operator, name = names.split()[0], names.split()[place]
+            raise ValueError(
+                f"anynet::{operator}: {name} must be contiguous {dtype} of shape {shape} on "
+                f"{first.device}; it is {tensor.dtype} of shape {tuple(tensor.shape)}, strides "
+                f"{tensor.stride()}, on {tensor.device}"
+            )
+
+
+def kernels_take(dtype: torch.dtype, *tensors: Tensor | None) -> bool:
+    """Whether kernels are for `dtype`, and these (None apart) are contiguous numbers of it."""
+    return dtype in TYPES and all(
+        tensor is None or (tensor.dtype is dtype and tensor.is_contiguous()) for tensor in tensors
+    )
+
+
+def _check_statistics(name: str, channels: int, rows: int, batches: Tensor, like: Tensor) -> None:
+    if channels > MOST_CHANNELS or rows < 2:
+        raise ValueError(
+            f"anynet::{name}: {rows} rows of {channels} channels; legal: 2 rows or more, of at "
+            f"most {MOST_CHANNELS}"
+        )
+    if batches.dtype != torch.int64 or batches.numel() != 1 or batches.device != like.device:
+        raise ValueError(f"anynet::{name}: batches must be one int64 on {like.device}")
+
+
+def _call(name: str, instructions: str, like: Tensor, *arguments: Any) -> None:
+    """Call a kernel with the addresses of tensors, and all else as it is."""
+    if like.is_meta:
+        return
+    function(name, TYPES[like.dtype], instructions)(
+        *[_ADDRESS(given) if isinstance(given, Tensor) else given for given in arguments]
+    )
+
+
+def _norm_forward(
+    z: Tensor, residual: Tensor | None, relu: bool, *trained: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    weight, bias, running_mean, running_var, batches, momentum, eps, instructions = trained
+    rows, channels = z.shape
+    each = (channels,)
+    _check(
+        "norm_forward z residual weight bias running_mean running_var",
+        z,
+        (z, (rows, channels)),
+        (residual, (rows, channels)),
+        (weight, each),
+        (bias, each),
+        (running_mean, each),
+        (running_var, each),
+    )
+    _check_statistics("norm_forward", channels, rows, batches, z)
+    y, mean, rstd = torch.empty_like(z), z.new_empty(channels), z.new_empty(channels)
+    statistics = weight, bias, running_mean, running_var, batches, mean, rstd, y
+    _call(
+        "norm_forward",
+        instructions,
+        z,
+        z,
+        residual,
+        relu,
+        rows,
+        channels,
+        momentum,
+        eps,
+        *statistics,
+    )
+    return y, mean, rstd
+
+
+def _norm_backward(
+    gradient: Tensor, z: Tensor, y: Tensor | None, relu: bool, *trained: Any
+) -> tuple[Tensor, Tensor]:
+    weight, bias, mean, rstd, instructions = trained
+    rows, channels = z.shape
+    shape, each = (rows, channels), (channels,)
+    _check(
+        "norm_backward gradient z y weight bias mean rstd",
+        z,
+        (gradient, shape),
+        (z, shape),
+        (y, shape),
+        (weight, each),
+        (bias, each),
+        (mean, each),
+        (rstd, each),
+    )
+    if channels > MOST_CHANNELS:
+        raise ValueError(f"anynet::norm_backward: at most {MOST_CHANNELS} channels")
+    to_weight, to_bias = z.new_empty(channels), z.new_empty(channels)
+    norms = weight, bias, mean, rstd, to_weight, to_bias
+    _call("norm_backward", instructions, z, gradient, z, y, relu, rows, channels, *norms)
+    return to_weight, to_bias
+
+
+def _workspace(like: Tensor, channels: int, columns: int, instructions: str) -> Tensor:
+    """Memory for what the kernels of pointwise.c pack."""
+    if like.is_meta:
+        return like
+    needed = function("pointwise_workspace", TYPES[like.dtype], instructions)
+    return like.new_empty(needed(channels, columns))
+
+
+def _pointwise_forward(
+    rows: Tensor, factors: Tensor, residual: Tensor | None, relu: bool, *trained: Any
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    weight, bias, running_mean, running_var, batches, momentum, eps, instructions = trained
+    (count, channels), columns = rows.shape, len(factors)
+    each = (columns,)
+    _check(
+        "pointwise_forward rows factors residual weight bias running_mean running_var",
+        rows,
+        (rows, (count, channels)),
+        (factors, (columns, channels)),
+        (residual, (count, columns)),
+        (weight, each),
+        (bias, each),
+        (running_mean, each),
+        (running_var, each),
+    )
+    _check_statistics("pointwise_forward", columns, count, batches, rows)
+    z = rows.new_empty(count, columns)
+    y, mean, rstd = torch.empty_like(z), z.new_empty(columns), z.new_empty(columns)
+    workspace = _workspace(rows, channels, columns, instructions)
+    statistics = weight, bias, running_mean, running_var, batches, mean, rstd
+    _call(
+        "pointwise_forward",
+        instructions,
+        rows,
+        rows,
+        factors,
+        residual,
+        relu,
+        count,
+        channels,
+        columns,
+        momentum,
+        eps,
+        *statistics,
+        workspace,
+        z,
+        y,
+    )
+    return z, y, mean, rstd
+
+
+def _pointwise_backward(
+    gradient: Tensor, rows: Tensor, factors: Tensor, z: Tensor, y: Tensor | None, *how: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    relu, weight, bias, mean, rstd, to_rows, adds, instructions = how
+    (count, channels), columns = rows.shape, len(factors)
+    shape, each = (count, columns), (columns,)
+    _check(
+        "pointwise_backward gradient rows factors z y weight bias mean rstd to_rows",
+        rows,
+        (gradient, shape),
+        (rows, (count, channels)),
+        (factors, (columns, channels)),
+        (z, shape),
+        (y, shape),
+        (weight, each),
+        (bias, each),
+        (mean, each),
+        (rstd, each),
+        (to_rows, (count, channels)),
+    )
+    if columns > MOST_CHANNELS:
+        raise ValueError(f"anynet::pointwise_backward: at most {MOST_CHANNELS} channels")
+    to_factors, to_weight, to_bias = (torch.empty_like(like) for like in (factors, mean, mean))
+    workspace = _workspace(rows, channels, columns, instructions)
+    _call(
+        "pointwise_backward",
+        instructions,
+        rows,
+        rows,
+        factors,
+        gradient,
+        z,
+        y,
+        relu,
+        count,
+        channels,
+        columns,
+        weight,
+        bias,
+        mean,
+        rstd,
+        workspace,
+        to_factors,
+        to_weight,
+        to_bias,
+        adds,
+        to_rows,
+    )
+    return to_factors, to_weight, to_bias
+
+
+def _check_groups(name: str, rows: Tensor, width: int, *sides: int) -> None:
+    channels = rows.shape[1]
+    if (
+        width not in GROUP_WIDTHS
+        or channels % width
+        or channels * rows.itemsize < REGISTER
+        or max(sides) > MOST_SIDE
+    ):
+        raise ValueError(
+            f"anynet::{name}: {channels} channels in groups of {width}, maps of {max(sides)} "
+            f"pixels; legal: {REGISTER // rows.itemsize} or more, groups of {GROUP_WIDTHS}, at "
+            f"most {MOST_SIDE}"
+        )
+
+
+def _convolve(
+    rows: Tensor, by_tap: Tensor, bias: Tensor | None, flipped: bool, *geometry: Any
+) -> Tensor:
+    side, apart, out_side, stride, instructions = geometry
+    channels, width = rows.shape[1], by_tap.shape[2]
+    _check_groups("convolve", rows, width, side, out_side)
+    images = len(rows) // side**2
+    _check(
+        "convolve rows by_tap bias",
+        rows,
+        (rows, (images * side**2, channels)),
+        (by_tap, (3, 3, width, channels)),
+        (bias, (channels,)),
+    )
+    result = rows.new_empty(images * out_side**2, channels)
+    sizes = images, side, apart, out_side, stride, channels, width
+    _call("convolve", instructions, rows, rows, by_tap, bias, flipped, *sizes, result)
+    return result
+
+
+def _correlate(
+    rows: Tensor, gradient: Tensor, side: int, out_side: int, stride: int, width: int, kernels: str
+) -> Tensor:
+    channels = rows.shape[1]
+    _check_groups("correlate", rows, width, side, out_side)
+    images = len(rows) // side**2
+    _check(
+        "correlate rows gradient",
+        rows,
+        (rows, (images * side**2, channels)),
+        (gradient, (images * out_side**2, channels)),
+    )
+    by_tap = rows.new_zeros(3, 3, width, channels)
+    sizes = images, side, out_side, stride, channels, width
+    _call("correlate", kernels, rows, rows, gradient, *sizes, by_tap)
+    return by_tap
+
+
+def _define(implementation: Any, schema: str) -> Any:
+    """Register an operator; what it changes is marked in the schema."""
+    name = implementation.__name__.removeprefix("_")
+    _LIBRARY.define(name + schema)
+    for key in ("CPU", "Meta"):
+        _LIBRARY.impl(name, implementation, key)
+    return getattr(torch.ops.anynet, name).default
+
+
+#: y = relu(norm(z) + residual) with the statistics of the batch; y, mean and rstd.
+norm_forward = _define(
+    _norm_forward,
+    f"(Tensor z, Tensor? residual, bool relu, {_TRAINED}) -> (Tensor, Tensor, Tensor)",
+)
+#: The gradients by weight and bias. `z` becomes the one by z; where `y` is given, there was a
+#: residual, and `gradient` becomes the one by that.
+norm_backward = _define(
+    _norm_backward,
+    f"(Tensor(a!) gradient, Tensor(b!) z, Tensor? y, bool relu, {_NORM}, Tensor mean, Tensor rstd, "
+    "str instructions) -> (Tensor, Tensor)",
+)
+#: z = rows times the transpose of `factors` (columns, channels), and what `norm_forward` gives.
+pointwise_forward = _define(
+    _pointwise_forward,
+    f"(Tensor rows, Tensor factors, Tensor? residual, bool relu, {_TRAINED}) "
+    "-> (Tensor, Tensor, Tensor, Tensor)",
+)
+#: The gradients by factors, weight and bias. `to_rows`, if given, becomes the one by rows, or that
+#: is added to it; `gradient` changes as by `norm_backward`.
+pointwise_backward = _define(
+    _pointwise_backward,
+    "(Tensor(a!) gradient, Tensor rows, Tensor factors, Tensor z, Tensor? y, bool relu, "
+    f"{_NORM}, Tensor mean, Tensor rstd, Tensor(b!)? to_rows, bool adds, str instructions) "
+    "-> (Tensor, Tensor, Tensor)",
+)
+#: A grouped 3x3 convolution; see `convolve` in grouped.c. `by_tap`: (3, 3, width, channels).
+convolve = _define(
+    _convolve,
+    "(Tensor rows, Tensor by_tap, Tensor? bias, bool flipped, int side, int apart, int out_side, "
+    "int stride, str instructions) -> Tensor",
+)
+#: The gradient by its weights, as `by_tap`.
+correlate = _define(
+    _correlate,
+    "(Tensor rows, Tensor gradient, int side, int out_side, int stride, int width, "
+    "str instructions) -> Tensor",
+)
