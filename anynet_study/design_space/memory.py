@@ -21,7 +21,7 @@ framework itself and its CUDA context.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -65,10 +65,12 @@ def training_memory_by_part(
     longer = replace(networks, depths=networks.depths + 1)
     longer_weights = _rows(by_part("parameters", longer, 1, classes)) * FLOAT_BYTES
     longer_saved = _rows(saved_tensors_by_part(longer, resolution, classes, batch))
-    step = _Step(weights, saved, (longer_weights - weights)[1:-1], (longer_saved - saved)[1:-1])
+    # Of each of a stage's blocks but the first.
+    block_weights, block_saved = (longer_weights - weights)[1:-1], (longer_saved - saved)[1:-1]
     held = 3 * weights + buffers + saved
     always = (2 * weights + buffers).sum(axis=0) + FLOAT_BYTES * batch * classes
-    alive = _peaks(networks, resolution, classes, batch, step) + always
+    sizes = resolution, classes, batch
+    alive = always + _peaks(networks, *sizes, weights, saved, block_weights, block_saved)
     place = alive.argmax(axis=0)
     everyone = np.arange(len(networks))
     held[place, everyone] += alive[place, everyone] - held.sum(axis=0)
@@ -134,19 +136,6 @@ def _over(convolutions: list[Convolution], measure: Callable[[Convolution], Coun
     return total
 
 
-@dataclass(frozen=True)
-class _Step:
-    """What a step has of each part (stem, stages, head), shape (S + 2, n), and of a block."""
-
-    #: Of the parameters; gradients take as much.
-    weights: Counts
-    #: What autograd saves.
-    saved: Counts
-    #: The same of each of a stage's blocks but the first, shape (S, n).
-    block_weights: Counts
-    block_saved: Counts
-
-
 class _Block(NamedTuple):
     """The maps of a stage's block for a batch, shape (S, n)."""
 
@@ -158,46 +147,47 @@ class _Block(NamedTuple):
     shortcut: Counts
 
 
-def _peaks(networks: Networks, resolution: int, classes: int, batch: int, step: _Step) -> Counts:
+def _peaks(
+    networks: Networks,
+    resolution: int,
+    classes: int,
+    batch: int,
+    weights: Counts,
+    saved: Counts,
+    block_weights: Counts,
+    block_saved: Counts,
+) -> Counts:
     """The most that is alive while each part is at work, shape (S + 2, n).
 
     Parameters, momentum, buffers and logits, which are alive throughout, are not counted.
+    `weights` are bytes of parameters, and so of gradients; `saved` is for the backward pass.
     """
-    after_stem, sides = map_sides(networks.skeleton, resolution)
-    gradients, saved = step.weights.sum(axis=0), step.saved.sum(axis=0)
-    # Backward through the stem's max pool, and its ReLU, when what the pool saved is used up.
-    one_channel = FLOAT_BYTES * batch * networks.skeleton.stem_width
-    stem_map, pooled = one_channel * after_stem**2, one_channel * sides[0] ** 2
-    used = POOL_SAVES * pooled if STEMS[networks.skeleton.stem].pool_stride else 0
-    stem = gradients + step.saved[0] + max(stem_map, 2 * stem_map - used)
-    # The loss, forward (the gradients of the step before are still there) and backward.
-    logits = FLOAT_BYTES * batch * classes
-    head = saved + np.maximum(gradients, 2 * logits)
-    stages = _stages(networks, *_blocks(networks, resolution, batch), step)
-    return np.vstack([stem, stages, head])
-
-
-def _stages(networks: Networks, first: _Block, other: _Block, step: _Step) -> Counts:
     skeleton, others = networks.skeleton, networks.depths - 1
-    saved, block_saved = step.saved[1:-1], step.block_saved
-    weights, block_weights = step.weights[1:-1], step.block_weights
-    end = step.saved.cumsum(axis=0)[1:-1]
+    after_stem, sides = map_sides(skeleton, resolution)
+    gradients = weights.sum(axis=0)
+    # Backward through the stem's max pool, and its ReLU, when what the pool saved is used up.
+    one_channel = FLOAT_BYTES * batch * skeleton.stem_width
+    stem_map, pooled = one_channel * after_stem**2, one_channel * sides[0] ** 2
+    used = POOL_SAVES * pooled if STEMS[skeleton.stem].pool_stride else 0
+    stem = gradients + saved[0] + max(stem_map, 2 * stem_map - used)
+    # The loss, forward (the gradients of the step before are still there) and backward.
+    head = saved.sum(axis=0) + np.maximum(gradients, 2 * FLOAT_BYTES * batch * classes)
+    first, other = _blocks(networks, resolution, batch)
+    end = saved.cumsum(axis=0)[1:-1]
     second = end - others * block_saved  # what is saved when the second block begins
-    later = step.weights[::-1].cumsum(axis=0)[::-1][2:]  # gradients of the parts behind
-    in_first = _backward(first, skeleton, weights - others * block_weights)
+    later = weights[::-1].cumsum(axis=0)[::-1][2:]  # gradients of the parts behind
+    in_first = _backward(first, skeleton, weights[1:-1] - others * block_weights)
     in_other = _backward(other, skeleton, block_weights)
     moments = [
-        end - saved + in_first + later + others * block_weights,
+        end - saved[1:-1] + in_first + later + others * block_weights,
         (others > 0) * (second + in_other + later + (others - 1) * block_weights),
         (others > 0) * (end - block_saved + in_other + later),
     ]
     if skeleton.block != "vanilla":
         # The sum of a block and its shortcut, forward: what batch norm put out is still there.
-        gradients = step.weights.sum(axis=0)
         moments.append(gradients + second + first.leaving + first.shortcut)
         moments.append(gradients + end + other.leaving)
-    most: Counts = np.max(moments, axis=0)
-    return most
+    return np.vstack([stem, np.max(moments, axis=0), head])
 
 
 def _backward(block: _Block, skeleton: Skeleton, weights: Counts) -> Counts:
