@@ -196,27 +196,15 @@ def _left_out(values: Any) -> bool:
 
 def ids_of(networks: Networks) -> list[str]:
     """Return the id of each network: as `Architecture.id`, ten times as fast."""
-    template, order = _template(networks.skeleton)
     stages = networks.skeleton.stages
-    columns = [number + STAGE_FIELDS.index(f) * stages for f in order for number in range(stages)]
+    ones = (1,) * stages
+    values = Architecture(ones, ones, ones, ones, **vars(networks.skeleton)).to_dict()
+    values |= dict.fromkeys(STAGE_FIELDS, ["%d"] * stages)
+    template = json.dumps(values, sort_keys=True, separators=(",", ":")).replace('"%d"', "%d")
+    first = (STAGE_FIELDS.index(field) * stages for field in sorted(STAGE_FIELDS))
+    columns = [column + stage for column in first for stage in range(stages)]
     rows = zip(*networks.rows().T[columns].tolist(), strict=True)
     return [hashlib.sha256((template % row).encode()).hexdigest()[:16] for row in rows]
-
-
-def architecture_of(row: list[int], skeleton: Skeleton) -> Architecture:
-    """Return the network of one of `Networks.rows`. Raises UserError where it cannot be built."""
-    stages = skeleton.stages
-    d, w, b, g = (tuple(row[first : first + stages]) for first in range(0, 4 * stages, stages))
-    return Architecture(d, w, b, g, **vars(skeleton))
-
-
-def _template(skeleton: Skeleton) -> tuple[str, list[str]]:
-    """Return the canonical text of networks, %d for numbers, and the order of the fields."""
-    stages = skeleton.stages
-    values = architecture_of([1] * (4 * stages), skeleton).to_dict()
-    values.update(dict.fromkeys(STAGE_FIELDS, ["%d"] * stages))
-    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    return text.replace('"%d"', "%d"), [name for name in sorted(values) if name in STAGE_FIELDS]
 
 
 class Costs(NamedTuple):
