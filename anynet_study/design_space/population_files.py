@@ -34,7 +34,7 @@ from anynet_study.design_space.population_table import (
     tabulate,
 )
 from anynet_study.design_space.reference import reference
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, first_line
 from anynet_study.files import replacing, write_text
 
 DIGEST_KEY = b"anynet_study.sha256"
@@ -114,8 +114,8 @@ def read_population(path: Path, resolution: int | None, classes: int | None) -> 
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such population file") from None
     except (*UNREADABLE, csv.Error, pa.ArrowException) as error:
-        kind = path.suffix.lower().removeprefix(".") or "parquet"
-        reason = str(error).splitlines()[0]
+        kind = {".csv": "CSV", ".json": "JSON"}.get(path.suffix.lower(), "Parquet")
+        reason = first_line(error)
         raise UserError(f"{path}: not a population's {kind} file ({reason})") from None
     if not rows:
         raise UserError(f"{path}: there is no architecture in it")
@@ -144,18 +144,19 @@ def _checked(table: pa.Table, path: Path) -> pa.Table:
         raise UserError(f"{path}: format {version}, but this version reads format {FORMAT}")
     if not table.schema.equals(schema_of(stages_of(table), "weight" in table.column_names)):
         raise UserError(f"{path}: a Parquet file, but not a population")
-    if DIGEST_KEY in kept or version == FORMAT:
-        if kept.get(DIGEST_KEY) != _digest(table):
-            raise altered
+    if (DIGEST_KEY in kept or version == FORMAT) and kept.get(DIGEST_KEY) != _digest(table):
+        raise altered
+    if version == FORMAT:
         return table.replace_schema_metadata({METADATA_KEY: kept[METADATA_KEY]})
     try:
         groups = groups_of(architectures_of(table))
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     if "space" in record:  # drawn when there was one law
-        kinds = {"depth_distribution": record["space"].get("distribution")}
-        missing = {k: v for k, v in kinds.items() if v and k not in record["space"]}
-        record["space"] |= {**missing, "quantization": "nearest"}
+        space = record["space"]
+        space.setdefault("quantization", "nearest")
+        if "distribution" in space:
+            space.setdefault("depth_distribution", space["distribution"])
     weights = table["weight"].to_pylist() if "weight" in table.column_names else None
     again = tabulate(groups, *place_of(record), {**record, "format": FORMAT}, weights)
     if not again.equals(table):

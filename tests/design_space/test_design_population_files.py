@@ -98,7 +98,7 @@ def test_published_networks_by_name(tmp_path: Path) -> None:
         ("d1,w1\n1,16\n2,16\n1,16\n", ": line 4: the same network as line 2"),
         ("architecture,d1,w1\nabc,1,16\n", ": line 2: column architecture: 'abc' is not the id"),
         ("architecture\nresnet51\n", ": line 2: .*resnet51.* is unknown .did you mean"),
-        ('d1,w1\n"1,16\n', ": not a population's csv file"),
+        ('d1,w1\n"1,16\n', ": not a population's CSV file"),
     ],
 )
 def test_mistakes_in_csv_name_file_line_and_column(
@@ -114,7 +114,8 @@ def test_mistakes_in_csv_name_file_line_and_column(
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("[", "not a population's json file"),
+        ("[", "not a population's JSON file"),
+        ("[" * 100_000, "not a population's JSON file"),
         ("{}", "not a list of architectures"),
         ("[]", "there is no architecture in it"),
         ('["resnet50", 3]', "entry 2: 3 is not a mapping"),
@@ -156,9 +157,9 @@ def test_files_that_are_not_there_or_not_right(tmp_path: Path) -> None:
             Population.read(path)
     for content in (b"d1,d2\n1,2\n", whole[:-100]):
         path.write_bytes(content)
-        with pytest.raises(UserError, match="not a population's parquet file"):
+        with pytest.raises(UserError, match="not a population's Parquet file"):
             Population.read(path)
-    with pytest.raises(UserError, match="not a population's parquet file"):
+    with pytest.raises(UserError, match="not a population's Parquet file"):
         Population.read(tmp_path)
 
 
@@ -180,6 +181,8 @@ def test_populations_drawn_before_keep_their_meaning(tmp_path: Path) -> None:
     assert read.table.equals(drawn.table)
     assert read.sampling == drawn.sampling
     assert read.sampling["space"]["quantization"] == "nearest"
+    Population(pq.read_table(path)).write(path)  # as of a store that was collected before
+    assert Population.read(path).equals(read)
 
 
 def test_newer_and_altered_files_are_refused(tmp_path: Path) -> None:
