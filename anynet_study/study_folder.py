@@ -165,8 +165,8 @@ def _check_extends(study: StudyFolder, population: Population) -> None:
     if None not in laws and laws[0] != laws[1]:
         raise UserError(
             f"{study.folder} holds architectures drawn with quantization: {laws[0]}, this sweep "
-            f"draws with {laws[1]}; set population.space.quantization={laws[0]}, or give the sweep "
-            f"another `name`"
+            f"draws with {laws[1]}; write it into population.space, such as {{base: anynetx, "
+            f"quantization: {laws[0]}}}, or give the sweep another `name`"
         )
     before, now = list(there.ids), list(population.ids)
     if now[: len(before)] == before:

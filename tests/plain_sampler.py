@@ -92,14 +92,13 @@ def words(seed: int) -> Iterator[float]:
 
 
 class Parameter:
-    """The values that one number draws, and their probabilities."""
+    """The values that one number draws."""
 
     def __init__(self, values: Sequence[Any], mass: Sequence[float] | None = None) -> None:
         """Give all values the same probability, unless there is a mass for each."""
         mass = mass or [1.0] * len(values)
         self.values = list(values)
-        self.probabilities = [one / sum(mass) for one in mass]
-        self.ends = list(accumulate(self.probabilities))
+        self.ends = [end / sum(mass) for end in accumulate(mass)]
 
     def draw(self, number: float) -> Any:
         """The value that a number in (0, 1) draws."""

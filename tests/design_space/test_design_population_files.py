@@ -115,7 +115,7 @@ def test_mistakes_in_csv_name_file_line_and_column(
     ("text", "complaint"),
     [
         ("[", "not a population's JSON file"),
-        ("[" * 100_000, "not a population's JSON file"),
+        pytest.param("[" * 100_000, "not a population's JSON file", id="nested"),
         ("{}", "not a list of architectures"),
         ("[]", "there is no architecture in it"),
         ('["resnet50", 3]', "entry 2: 3 is not a mapping"),
