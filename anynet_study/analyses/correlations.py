@@ -3,6 +3,7 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from anynet_study import apr, plots
@@ -100,22 +101,11 @@ def sizes(study: Study) -> pd.DataFrame:
     width = found["high"] - found["low"]
     result = found[["source", "target", "estimate", "low", "high"]].assign(width=width)
     result["n"] = found["n"]
-    for name, wanted in (("for_half", width / 2), ("for_a_tenth", pd.Series(0.1, found.index))):
-        result[name] = _needed(study, found["estimate"], wanted)
+    needed = {"for_half": 4 * found["n"], "for_a_tenth": found["n"] * (width / 0.1) ** 2}
+    for name, count in needed.items():
+        # Sums of rounded widths must not add an architecture.
+        result[name] = np.ceil(count.where(width > 0) - 1e-9).astype("Int64")
     return result.reset_index(drop=True)
-
-
-def _needed(study: Study, estimate: pd.Series, width: pd.Series) -> pd.Series:
-    """Architectures for an interval so wide; missing where it has no positive width."""
-    known = estimate.notna() & (width > 0)
-    needed = pd.Series(pd.NA, estimate.index, dtype="Int64")
-    if known.any():
-        level, method = study.options.level, study.options.method
-        needed[known] = [
-            int(apr.architectures_needed(value, wide, level, method))
-            for value, wide in zip(estimate[known], width[known], strict=True)
-        ]
-    return needed
 
 
 def narrower(sizes: pd.DataFrame) -> list[str]:
@@ -133,7 +123,7 @@ def narrower(sizes: pd.DataFrame) -> list[str]:
 
 SIZES = Analysis[Study](
     name="sizes",
-    title="Architectures that narrower intervals need (Fisher's approximation)",
+    title="Architectures that narrower intervals need",
     table=sizes,
     headings={"estimate": "correlation", "for_half": "n for half the width"}
     | {"for_a_tenth": "n for a width of 0.1"},
@@ -142,8 +132,8 @@ SIZES = Analysis[Study](
     section="proxies",
     heading="How many architectures would be enough?",
     shown="open",
-    note="For an interval half as wide as here, and for one of width 0.1, by Fisher's "
-    "approximation.",
+    note="For an interval half as wide as here, and for one of width 0.1: widths shrink with the "
+    "root of the number of architectures.",
 )
 
 

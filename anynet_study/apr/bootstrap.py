@@ -26,7 +26,7 @@ import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -35,6 +35,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from anynet_study.apr.error_tables import FEWEST
+from anynet_study.apr.interval_formulas import small_sample_interval
 from anynet_study.apr.kernels import Kernel, Scratch, make_kernel
 from anynet_study.apr.options import Floats, Ints, Method, Multiplicities
 
@@ -43,6 +44,8 @@ Item = TypeVar("Item")
 PARTITIONED = 1_000_000
 #: Resamples that share one random stream: fixed, so that the draws depend on the seed alone.
 BLOCK = 256
+#: Fewer architectures give too few different resamples for an interval of a correlation.
+FEWEST_TO_RESAMPLE = 10
 #: Most values of a jackknife. Beyond it leaves out groups of rows, not each row: the skewness that
 #: BCa intervals want of it is the same, and the time does not grow with the square of the rows.
 MOST_LEFT_OUT = 2_000
@@ -62,6 +65,12 @@ class PairSet:
         """(p,) rows that count."""
         counts: Ints = self.rows.sum(axis=1)
         return counts
+
+    def effective(self, weights: Floats) -> Floats:
+        """(p,) Kish's effective number of rows with weights (n,): 0 where there are none."""
+        total, squares = self.rows @ weights, self.rows @ weights**2
+        size: Floats = np.divide(total**2, squares, out=np.zeros(len(self)), where=squares > 0)
+        return size
 
     def enough(self) -> "PairSet":
         """The same pairs, with no rows at all where there are too few for a correlation."""
@@ -104,27 +113,43 @@ class Resampled:
     draws: Floats
     #: (p, n), or fewer where groups of rows were left out
     jackknife: Floats
+    #: Of correlations: (p,) the architectures, or how many weighted ones are worth; and the method.
+    sizes: Floats | None = None
+    method: Method = "spearman"
 
     def __getitem__(self, which: slice | Ints) -> "Resampled":
-        return Resampled(*(part[which] for part in self._parts()))
+        estimate, draws, jackknife = (part[which] for part in self._parts())
+        sizes = None if self.sizes is None else self.sizes[which]
+        return Resampled(estimate, draws, jackknife, sizes, self.method)
 
     def __sub__(self, other: "Resampled") -> "Resampled":
         """Differences, resample by resample."""
-        pairs = zip(self._parts(), other._parts(), strict=True)
-        return Resampled(*(mine - theirs for mine, theirs in pairs))
+        return self.combined(np.subtract, other)
 
     def combined(self, function: Callable[..., Floats], *others: "Resampled") -> "Resampled":
         """A function, value by value, of this and other statistics of the same resamples."""
         parts = zip(self._parts(), *(other._parts() for other in others), strict=True)
-        return Resampled(*(function(*values) for values in parts))
+        estimate, draws, jackknife = (function(*values) for values in parts)
+        return Resampled(estimate, draws, jackknife)
 
     def average(self) -> "Resampled":
         """The mean of the p statistics, resample by resample, as one statistic."""
-        return Resampled(*(part.mean(axis=0, keepdims=True) for part in self._parts()))
+        estimate, draws, jackknife = (part.mean(axis=0, keepdims=True) for part in self._parts())
+        return Resampled(estimate, draws, jackknife)
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
-        """(p,) lower and upper ends; see `bca`."""
-        return bca(self.estimate, self.draws, self.jackknife, level)
+        """(p,) lower and upper ends: `bca`; of small or perfect correlations by Fisher's formula.
+
+        Small are those of fewer than `FEWEST_TO_RESAMPLE` architectures (`small_sample_interval`).
+        """
+        low, high = bca(self.estimate, self.draws, self.jackknife, level)
+        if self.sizes is None:
+            return low, high
+        perfect = np.abs(self.estimate) > 1 - 1e-12
+        small = np.isfinite(low) & ((self.sizes < FEWEST_TO_RESAMPLE) | perfect)
+        r, n = self.estimate[small], self.sizes[small]
+        low[small], high[small] = small_sample_interval(r, n, level, self.method)
+        return low, high
 
     def columns(self, level: float, name: str = "estimate") -> dict[str, Floats]:
         """The statistics and their intervals as columns of a table, named estimate, low and high.
@@ -146,7 +171,7 @@ def bca(estimate: Floats, draws: Floats, jackknife: Floats, level: float) -> tup
     half, and where the estimate is undefined, both ends are NaN. So they are where the jackknife
     is undefined: a column that one architecture alone keeps from being constant varies in no
     resample but by it, and the interval would have hardly any width. An interval always holds its
-    estimate. With a perfect correlation every resample is perfect and the interval has no width.
+    estimate.
     """
     defined = np.isfinite(draws).sum(axis=1)
     usable = np.isfinite(estimate) & (defined > draws.shape[1] / 2)
@@ -277,6 +302,25 @@ def resample_correlations(
     cells had been dropped from the materialised resample. Rows may have `weights` (n,), which they
     keep in resamples (`apr.population`).
     """
+    correlate = correlator(values, pairs, method, weights)
+    found = resample(correlate, len(values), resamples, seed)
+    sizes = pairs.counts.astype(float) if weights is None else pairs.effective(weights)
+    return replace(found, sizes=sizes, method=method)
+
+
+def estimates(
+    values: Floats, pairs: PairSet, method: Method, weights: Floats | None = None
+) -> Floats:
+    """(p,) correlations of pairs of columns, as in `resample_correlations`, without resamples."""
+    once: Multiplicities = np.ones((1, len(values)), dtype=np.int32)
+    found: Floats = correlator(values, pairs, method, weights)(once)[0]
+    return found
+
+
+def correlator(
+    values: Floats, pairs: PairSet, method: Method, weights: Floats | None
+) -> Callable[[Multiplicities], Floats]:
+    """A function from multiplicities (b, n) of rows to correlations (b, p) of pairs."""
     kernels: list[tuple[Ints, Ints, Kernel]] = []
     scratch = Scratch()
     groups: dict[bytes, list[int]] = {}
@@ -297,7 +341,7 @@ def resample_correlations(
             result[:, members] = kernel(part)
         return result
 
-    return resample(correlate, len(values), resamples, seed)
+    return correlate
 
 
 def resampled_mean(values: Floats, resamples: int, seed: int) -> Resampled:

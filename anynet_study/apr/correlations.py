@@ -5,7 +5,7 @@ architectures are added.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Literal
 
 import numpy as np
@@ -14,20 +14,26 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.special import ndtr
 
-from anynet_study.apr.bootstrap import PairSet, complete_in, pairwise, resample_correlations
+from anynet_study.apr.bootstrap import (
+    FEWEST_TO_RESAMPLE,
+    PairSet,
+    complete_in,
+    estimates,
+    pairwise,
+    resample_correlations,
+)
 from anynet_study.apr.error_tables import FEWEST, check_columns, check_errors
 from anynet_study.apr.interval_formulas import fisher_interval
 from anynet_study.apr.kernels import RankedColumns, Scratch
 from anynet_study.apr.options import Floats, Ints, Method, check_choice, check_level, with_attrs
-from anynet_study.apr.population import (
-    aligned_weights,
-    effective_sizes,
-)
+from anynet_study.apr.population import aligned_weights
 from anynet_study.errors import UserError
 
 Missing = Literal["pairwise", "complete"]
 #: Bytes of bootstrap correlations held at once.
 DRAWS_BYTES = 256 * 2**20
+#: Random orders of 8 or 9 architectures from which a p-value is counted.
+PERMUTATIONS = 20_000
 Correction = Literal["holm", "bh"]
 
 
@@ -106,30 +112,71 @@ def correlate_pairs(
         on_pairs(sum(len(done[0]) for done in parts))
     estimate, low, high = np.concatenate(parts, axis=1) if parts else np.empty((3, 0))
     columns = {"estimate": estimate, "low": low, "high": high, "n": pairs.counts}
-    if weights is None:
-        columns["p"] = p_values(values, pairs, estimate, method)
-    else:
-        columns["effective"] = effective_sizes(pairs, weights)
-        p = weighted_p_values(values, pairs, method, weights)
-        columns["p"] = np.where(np.isfinite(estimate), p, np.nan)
+    if weights is not None:
+        columns["effective"] = pairs.effective(weights)
+    columns["p"] = p_values(values, pairs, estimate, method, weights)
     return pd.DataFrame(columns)
 
 
-def p_values(values: Floats, pairs: PairSet, estimate: Floats, method: Method) -> Floats:
-    """Two-sided p-values of no association, as scipy computes them; NaN where undefined.
+def corrected_p(
+    errors: pd.DataFrame, method: Method = "spearman", weights: pd.Series | None = None
+) -> pd.DataFrame:
+    """Symmetric DataFrame of the datasets: `p_holm` of each pair in `correlations` of all."""
+    values, names = errors.to_numpy(), errors.columns
+    pairs = pairwise(values, list(combinations(range(len(names)), 2))).enough()
+    own = aligned_weights(weights, errors)
+    p = p_values(values, pairs, estimates(values, pairs, method, own), method, own)
+    result = pd.DataFrame(np.nan, names, names)
+    for (x, y), corrected in zip(pairs.columns, adjust(p), strict=True):
+        result.iloc[x, y] = result.iloc[y, x] = corrected
+    return result
 
-    Spearman and Pearson by Student's t with n - 2 degrees of freedom, Kendall exactly for small
-    samples without ties and by the normal approximation otherwise.
+
+def p_values(
+    values: Floats,
+    pairs: PairSet,
+    estimate: Floats,
+    method: Method,
+    weights: Floats | None = None,
+) -> Floats:
+    """Two-sided p-values of no association (p,); NaN where undefined.
+
+    Below 10 architectures by permutation (`permutation_p_value`). From 10 on as scipy computes
+    them: Spearman and Pearson by Student's t with n - 2 degrees of freedom, Kendall by the normal
+    approximation, or exactly where no errors are tied. With weights see `weighted_p_values`.
     """
-    p = np.full(len(pairs), np.nan)
-    defined = np.flatnonzero(np.isfinite(estimate))
-    if method == "kendall":
-        for index in defined:
-            x, y = values[pairs.rows[index]][:, pairs.columns[index]].T
-            p[index] = stats.kendalltau(x, y).pvalue
-        return p
-    p[defined] = student_p_values(estimate[defined], pairs.counts[defined] - 2)
+    if weights is not None:
+        p = weighted_p_values(values, pairs, method, weights)
+        return np.where(np.isfinite(estimate), p, np.nan)
+    p = student_p_values(estimate, pairs.counts - 2)
+    few = pairs.counts < FEWEST_TO_RESAMPLE
+    for index in np.flatnonzero(np.isfinite(estimate) & (few | (method == "kendall"))):
+        x, y = values[pairs.rows[index]][:, pairs.columns[index]].T
+        permuted = few[index]
+        p[index] = permutation_p_value(x, y, method) if permuted else stats.kendalltau(x, y).pvalue
     return p
+
+
+def permutation_p_value(x: Floats, y: Floats, method: Method) -> float:
+    """The share of the orders of y (n,) that correlate with x (n,) at least as much, either way.
+
+    Of all n! orders up to n = 7, which is exact; above that of `PERMUTATIONS` random ones, the
+    order as it is among them, from a fixed seed.
+    """
+    n = len(x)
+    if n <= 7:
+        orders = np.array([*permutations(range(n))])
+    else:
+        drawn = np.random.default_rng(n).random((PERMUTATIONS - 1, n)).argsort(axis=1)
+        orders = np.vstack([np.arange(n), drawn])
+    if method == "kendall":
+        a, b = (np.sign(np.subtract.outer(values, values)) for values in (x, y))
+        found = np.einsum("ij,pij->p", a, b[orders[:, :, None], orders[:, None, :]])
+    else:
+        a, b = (stats.rankdata(values) if method == "spearman" else values for values in (x, y))
+        found = (b - b.mean())[orders] @ (a - a.mean())
+    sizes = np.abs(found)
+    return float((sizes >= sizes[0] * (1 - 1e-9)).mean())
 
 
 def student_p_values(estimate: Floats, freedom: Floats | Ints) -> Floats:

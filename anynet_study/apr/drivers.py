@@ -18,7 +18,6 @@ from anynet_study.apr.error_tables import check_errors
 from anynet_study.apr.options import Floats, Method, check_level, with_attrs
 from anynet_study.apr.population import (
     aligned_weights,
-    effective_sizes,
     numbers_of,
     parameters_of,
     stages_of,
@@ -181,7 +180,7 @@ def _of_datasets(
     resampled = resample_correlations(values, compared.enough(), method, resamples, seed, weights)
     count = len(cells)
     found = {kind: resampled[i * count : (i + 1) * count] for i, kind in enumerate(kinds)}
-    sizes = (compared.counts if weights is None else effective_sizes(compared, weights))[:count]
+    sizes = (compared.counts if weights is None else compared.effective(weights))[:count]
     names = [*product(errors.columns, parameters.columns)]
     table = pd.DataFrame(names, columns=["dataset", "parameter"])
     for name, held in (("estimate", []), ("partial", given)):

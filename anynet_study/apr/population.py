@@ -21,7 +21,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from anynet_study.apr.bootstrap import PairSet
 from anynet_study.apr.error_tables import check_columns
 from anynet_study.apr.options import Floats
 from anynet_study.errors import UserError
@@ -154,8 +153,3 @@ def effective_size(weights: ArrayLike) -> float:
     values = np.asarray(weights, dtype=np.float64)
     squares = float((values**2).sum())
     return float(values.sum()) ** 2 / squares if squares else 0.0
-
-
-def effective_sizes(pairs: PairSet, weights: Floats) -> Floats:
-    """(p,) effective sizes of the architectures that count for each pair."""
-    return np.array([effective_size(weights[rows]) for rows in pairs.rows], dtype=np.float64)

@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 
 from anynet_study.apr.bootstrap import Resampled, complete_in, resample_correlations
+from anynet_study.apr.correlations import corrected_p
 from anynet_study.apr.error_tables import check_columns, check_errors
 from anynet_study.apr.options import Floats, Ints, Method, check_level, with_attrs
-from anynet_study.apr.population import aligned_weights, effective_sizes
+from anynet_study.apr.population import aligned_weights
 from anynet_study.apr.roles import Roles
+from anynet_study.apr.verdicts import carries_over, is_best
 from anynet_study.errors import UserError
 
 
@@ -24,16 +26,21 @@ def match_family(
     seed: int = 0,
     level: float = 0.95,
     weights: pd.Series | None = None,
+    icc: Mapping[str, float] | None = None,
 ) -> pd.DataFrame:
     """Each target's correlation with the source and with its closest family member (Table 3).
 
     The member is the one nearest in class count, of two equally near the one with fewer classes.
     Returns DataFrame[target, classes, member, member_classes, rho_source, rho_source_low,
-    rho_source_high, rho_member, ..., difference, ..., n]; difference = member - source, its
-    interval by the paired bootstrap; n counts architectures with all three errors. The last row,
-    target "average", averages the targets whose two correlations are defined (its n is their
-    smallest); its intervals come from averages within resamples. `weights` by architecture as in
-    `correlations`, with `effective` (of "average": the smallest) after n.
+    rho_source_high, rho_member, ..., difference, ..., n, carries_over]; difference =
+    member - source, its interval by the paired bootstrap; n counts architectures with all three
+    errors. The last row, target "average", averages the targets whose two correlations are defined
+    (its n is their smallest); its intervals come from averages within resamples. `weights` by
+    architecture as in `correlations`, with `effective` (of "average": the smallest) after n.
+
+    `carries_over` is the verdict on the source (`anynet_study.apr.verdicts`; "" of the average), by
+    the `p_holm` of `correlations` of all datasets. It allows for training noise where `icc` gives
+    the ICC of datasets (`noise_ceiling`).
     """
     check_level(level, resamples, seed)
     table = check_errors(errors)
@@ -55,11 +62,23 @@ def match_family(
     result["member_classes"] = [roles.family[member] for member in members]
     sizes: dict[str, Floats | Ints] = {"n": compared.counts[:count]}
     if own is not None:
-        sizes["effective"] = effective_sizes(compared, own)[:count]
+        sizes["effective"] = compared.effective(own)[:count]
     found = {"rho_source": resampled[:count], "rho_member": resampled[count:]}
     differences = {"difference": ("rho_member", "rho_source")}
     result = result.astype({"classes": "Int64", "member_classes": "Int64"})
-    result = _with_average(result, found, differences, sizes, level).fillna({"member": ""})
+    result = _with_average(result, found, differences, sizes, level)
+    wanted = result["target"].where(result["target"] != "average")
+    noise = {name: (icc or {}).get(name, 1.0) for name in [roles.source, *roles.targets]}
+    result["carries_over"] = carries_over(
+        result["rho_source"].where(wanted.notna()),
+        result["n"] if own is None else result["effective"],
+        wanted.map(corrected_p(table, method, weights)[roles.source]),
+        level,
+        method,
+        np.sqrt(np.maximum(wanted.map(noise) * noise[roles.source], 0.0)),
+    )
+    result["carries_over"] = result["carries_over"].where(wanted.notna(), "")
+    result = result.fillna({"member": ""})
     return with_attrs(result, level, method, weighted=weights is not None)
 
 
@@ -104,19 +123,22 @@ def best_proxies(
 ) -> pd.DataFrame:
     """How well each member of the family, the source included, stands for each target.
 
-    Returns DataFrame[target, proxy, estimate, low, high, probability_best, n], best proxy first
-    within a target. `probability_best` is the share of resamples in which the proxy correlates
-    most with the target (equal ones share it). n counts the architectures with an error on the
-    target and on every member that has any. Members and targets that are constant or have too few
-    errors keep their row, with NaN. `weights` by architecture as in `correlations`, with
-    `effective` after n.
+    Returns DataFrame[target, proxy, estimate, low, high, probability_best, best, n], best proxy
+    first within a target. `probability_best` is the share of resamples in which the proxy
+    correlates most with the target (equal ones share it), `best` the verdict on it, corrected for
+    the number of targets (`anynet_study.apr.verdicts.is_best`). n counts the architectures with an
+    error on the target and on every member that has any. Members and targets that are constant or
+    have too few errors keep their row, with NaN. `weights` by architecture as in `correlations`,
+    with `effective` after n.
     """
     check_level(level, resamples, seed)
     result, resampled = family_correlations(errors, roles, method, resamples, seed, level, weights)
     size = len(roles.family)
     starts = range(0, len(result), size)
     shares = [_probability_best(resampled[start : start + size]) for start in starts]
+    asked = sum(bool(np.isfinite(share).any()) for share in shares)
     result.insert(5, "probability_best", np.concatenate(shares))
+    result.insert(6, "best", np.concatenate([is_best(share, level, asked) for share in shares]))
     best_first = np.lexsort([-result["estimate"], np.arange(len(result)) // size])
     result = result.iloc[best_first].reset_index(drop=True)
     return with_attrs(result, level, method, weighted=weights is not None)
@@ -150,7 +172,7 @@ def family_correlations(
     result.insert(0, "target", np.repeat(np.array([*roles.targets]), len(family)))
     result.insert(1, "proxy", [*roles.family] * len(roles.targets))
     if own is not None:
-        result["effective"] = effective_sizes(compared, own)
+        result["effective"] = compared.effective(own)
     return result, resampled
 
 

@@ -13,6 +13,7 @@ from scipy import stats
 
 from anynet_study.apr.error_tables import check_long
 from anynet_study.apr.options import Floats, check_choice, check_level, with_attrs
+from anynet_study.apr.verdicts import is_preserved
 from anynet_study.errors import UserError
 
 Noise = Literal["pooled", "own"]
@@ -98,8 +99,9 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
     swapped, preserved, identical, tau], one row per dataset but the reference, of the architectures
     that both have: of all pairs, those in the same order with intervals apart on both datasets,
     those whose intervals overlap on either, and those clearly apart on both that swap places.
-    `preserved`: no pair is swapped; `identical`: not even by the mean errors; `tau` is Kendall's
-    tau-b of the mean errors (NaN where all are equal on one of the two).
+    `preserved` is the verdict on them (`anynet_study.apr.verdicts.is_preserved`); `identical`: no
+    pair is swapped by the mean errors either; `tau` is Kendall's tau-b of the mean errors (NaN
+    where all are equal on one of the two).
 
     Overlap is a strict judge: 95% intervals that just touch differ with p < 0.01. Raises UserError
     where the reference is not there, or no dataset shares two architectures with it.
@@ -134,7 +136,7 @@ def _compare(reference: pd.DataFrame, other: pd.DataFrame) -> dict[str, object]:
         "same": same,
         "tied": pairs - same - swapped,
         "swapped": swapped,
-        "preserved": swapped == 0,
+        "preserved": is_preserved(pairs, same, swapped)[0],
         "identical": ordered_pairs((x, x), (y, y))[1] == 0,
         "tau": float(tau),
     }

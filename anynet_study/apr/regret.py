@@ -36,8 +36,8 @@ def selection_regret(
     """The error paid on each target for choosing by each member of the source's family.
 
     The `top` k architectures on the proxy are chosen. With keep="best" all k are then trained on
-    the target and the best is kept, with "mean" any one of them is. Of equally good ones on the
-    proxy those whose ids come first are chosen.
+    the target and the best is kept, with "mean" any one of them is. Which of
+    equally good ones on the proxy are chosen is left to chance: the error is the expected one.
 
     Returns DataFrame[target, proxy, top, error, regret, regret_low, regret_high, random, gain,
     gain_low, gain_high, oracle, n]: `error` of the choice on the target; `regret` = error - oracle,
@@ -122,8 +122,8 @@ def _choices(
             continue
         order = np.argsort(proxy, kind="stable")
         for place, k in possible:
-            found = chosen_by_rank(counts[:, order], target[order], k, keep)
-            error[:, number, place] = found
+            chosen = chosen_by_rank(counts[:, order], proxy[order], target[order], k, keep)
+            error[:, number, place] = chosen
     return error, random, oracle
 
 
@@ -134,20 +134,27 @@ def halves(n: int, size: int, seed: int, block: int) -> Multiplicities:
     return held
 
 
-def chosen_by_rank(counts: Multiplicities, errors: Floats, k: int, keep: str) -> Floats:
-    """(b,) mean error ("mean"), or least error ("best"), of the first k draws of each resample."""
-    # Few rows matter: as many as the slowest resample needs to hold k draws.
-    needed, width = k, 0
-    while needed > 0 and width < counts.shape[1]:
-        width = min(counts.shape[1], 2 * max(width, k))
-        needed = k - int(counts[:, :width].sum(axis=1).min())
-    counts, errors = counts[:, :width], errors[:width]
-    before = np.cumsum(counts, axis=1) - counts
-    taken = np.clip(k - before, 0, counts)
+def chosen_by_rank(
+    counts: Multiplicities, proxy: Floats, errors: Floats, k: int, keep: Keep
+) -> Floats:
+    """(b,) expected mean or least error of the k of each resample (b, n) that are first by `proxy`.
+
+    `counts` are 0 or 1; `proxy` (n,) rises. Those equal at the k-th place are chosen at random.
+    """
+    first, last = (np.searchsorted(proxy, proxy, side) for side in ("left", "right"))
+    held = np.pad(np.cumsum(counts, axis=1), ((0, 0), (1, 0)))
+    size = held[:, last] - held[:, first]
+    wanted = np.clip(k - held[:, first], 0, size)
     if keep == "mean":
-        mean: Floats = taken @ errors / k
+        mean: Floats = (counts * wanted / np.maximum(size, 1)) @ errors / k
         return mean
-    least: Floats = np.where(taken > 0, errors, np.inf).min(axis=1)
+    sure = (counts > 0) & (wanted == size)
+    least: Floats = np.where(sure, errors, np.inf).min(axis=1)
+    tied = (counts > 0) & (wanted > 0) & (wanted < size)
+    for row in np.flatnonzero(tied.any(axis=1)):
+        rising = np.sort(np.minimum(errors[tied[row]], least[row]))
+        among = int(wanted[row, tied[row]][0])
+        least[row] = best_of_random(np.ones((1, len(rising)), np.int32), rising, among)[0]
     return least
 
 

@@ -148,10 +148,16 @@ def test_an_interval_holds_its_estimate() -> None:
     assert low[0] <= 5.0 <= high[0]
 
 
-def test_perfect_correlation_has_an_interval_without_width() -> None:
-    values = np.column_stack([np.arange(10.0), np.arange(10.0) ** 3])
+@pytest.mark.parametrize(("n", "includes_0"), [(4, True), (5, False), (12, False)])
+def test_the_interval_of_a_perfect_correlation_has_the_width_of_its_sample(
+    n: int, includes_0: bool
+) -> None:
+    values = np.column_stack([np.arange(n), np.arange(n) ** 3.0])
     resampled = of_pairs(values, [(0, 1)], 200, 0)
-    assert [*resampled.estimate, *np.ravel(resampled.interval(0.95))] == [1.0, 1.0, 1.0]
+    low, high = np.ravel(resampled.interval(0.95))
+    assert (resampled.estimate[0], high) == (1.0, 1.0)
+    assert (low < 0) == includes_0
+    assert low < 1 - 2 / n**2
 
 
 def test_differences_and_averages_are_taken_within_resamples() -> None:

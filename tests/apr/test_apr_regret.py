@@ -1,6 +1,6 @@
 """Selection regret against enumeration, and on choices whose price is known."""
 
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pandas as pd
@@ -26,12 +26,44 @@ def test_choices_are_those_of_the_materialised_resample(
     if len(drawn) < k:
         return
     both = np.stack([counts, counts])
-    assert chosen_by_rank(both, errors, k, "mean")[1] == pytest.approx(drawn[:k].mean())
-    assert chosen_by_rank(both, errors, k, "best")[1] == drawn[:k].min()
     order = np.argsort(errors, kind="stable")
     truth = np.mean([min(chosen) for chosen in combinations(drawn, k)])
     found = best_of_random(both[:, order], errors[order].astype(float), k)
     np.testing.assert_allclose(found, truth)
+
+
+@given(
+    rows=st.lists(st.tuples(st.booleans(), st.integers(0, 2), st.integers(0, 9)), min_size=3),
+    k=st.integers(1, 3),
+)
+@settings(deadline=None, max_examples=50)
+def test_choices_are_expected_over_all_orders_of_equal_ones(
+    rows: list[tuple[bool, int, int]], k: int
+) -> None:
+    held, proxy, errors = (np.array(values) for values in zip(*sorted(rows)[:6], strict=True))
+    rising = np.argsort(proxy, kind="stable")
+    held, proxy, errors = held[rising], proxy[rising], errors[rising].astype(float)
+    if held.sum() < k:
+        return
+    kept = [(proxy[i], errors[i]) for i in np.flatnonzero(held)]
+    orders = [order for order in permutations(kept) if list(order) == sorted(order, key=first_of)]
+    chosen = [[error for _, error in order[:k]] for order in orders]
+    arguments = (np.array([held, held], dtype=int), proxy.astype(float), errors, k)
+    assert chosen_by_rank(*arguments, "mean")[1] == pytest.approx(np.mean(chosen))
+    truth = np.mean([min(errors) for errors in chosen])
+    assert chosen_by_rank(*arguments, "best")[1] == pytest.approx(truth)
+
+
+def first_of(pair: tuple[int, float]) -> int:
+    return pair[0]
+
+
+def test_equal_errors_are_not_settled_by_name() -> None:
+    errors = pd.DataFrame({"s": [1.0, 1, 2, 3], "t": [5.0, 9, 1, 2]}, index=list("abcd"))
+    roles = Roles("s", {"s": 10}, {"t": 2})
+    renamed = errors.set_axis(list("badc"))
+    tables = [selection_regret(table, roles, (1,), resamples=40) for table in (errors, renamed)]
+    assert [table["error"].item() for table in tables] == [7.0, 7.0]
 
 
 def test_halves_are_halves_and_follow_the_seed() -> None:
