@@ -48,8 +48,9 @@ def driver_flips(drivers: pd.DataFrame) -> list[str]:
     """Where deeper or wider architectures are better on some datasets and worse on others."""
     sentences, idle = [], []
     for parameter, rows in drivers.groupby("parameter", sort=False):
-        worse = list(rows.loc[rows["low"] > 0, "dataset"])
-        better = list(rows.loc[rows["high"] < 0, "dataset"])
+        sure = rows["p_holm"] <= 1 - drivers.attrs.get("level", 0.95)
+        worse = list(rows.loc[sure & (rows["estimate"] > 0), "dataset"])
+        better = list(rows.loc[sure & (rows["estimate"] < 0), "dataset"])
         effects = [(better, "lower"), (worse, "higher")]
         total = len(rows)
         said = [f"{effect} errors on {some(names, total)}" for names, effect in effects if names]
@@ -59,7 +60,7 @@ def driver_flips(drivers: pd.DataFrame) -> list[str]:
             idle.append(str(parameter))
     if idle:
         neither = " or ".join(idle)
-        sentences.append(f"On no dataset do the errors clearly rise or fall with {neither}.")
+        sentences.append(f"Whether the errors rise or fall with {neither} is undecided everywhere.")
     return sentences
 
 
@@ -68,7 +69,7 @@ DRIVERS = Analysis[Study](
     title="Correlation of the errors with the architecture (positive: more is worse)",
     table=drivers,
     needs=("population",),
-    headings={"estimate": "correlation"},
+    headings={"estimate": "correlation", "p": "", "p_holm": "p (Holm)"},
     figures=(
         driver("cumulative depth", "depth", "Cumulative depth"),
         driver("cumulative width", "width", "Cumulative width"),
@@ -87,7 +88,7 @@ def stages(study: Study) -> pd.DataFrame:
 
 
 def stage_flips(stages: pd.DataFrame) -> list[str]:
-    """Parameters that clearly help on one dataset and clearly hurt on another."""
+    """Parameters that help on one dataset and hurt on another."""
     said = []
     for column, how in (("flips", ""), ("partial_flips", " at equal FLOPs and parameters")):
         flips = set(stages.loc[stages[column].astype(bool), "parameter"])

@@ -10,7 +10,6 @@ from anynet_study import apr, plots
 from anynet_study.analyses.building import (
     MARKED,
     in_resamples,
-    listed,
     some,
     with_interval,
 )
@@ -23,16 +22,17 @@ if TYPE_CHECKING:
 
 #: Random halves that the ranges of regret are of: they need no more.
 MOST_HALVES = 2_000
-#: Shares of resamples in which the best proxy is clearly, or probably, the best.
-SURE = 0.95
-LIKELY = 0.8
 #: A correlation whose whole interval is below this leaves most of the ranking open.
 WEAK = 0.5
 
 
 def match(study: Study) -> pd.DataFrame:
     """Source against closest family member."""
-    return apr.match_family(study.errors, study.roles, **study.weighted)
+    icc, replicates = None, study.known("replicates")
+    if replicates is not None:
+        noise = apr.noise_ceiling(replicates, study.options.level)
+        icc = dict(zip(noise["dataset"], noise["icc"], strict=True))
+    return apr.match_family(study.errors, study.roles, **study.weighted, icc=icc)
 
 
 def arrange_match(table: pd.DataFrame) -> pd.DataFrame:
@@ -100,33 +100,32 @@ def scatter(
 
 
 def carry_over(match: pd.DataFrame, source: str) -> str:
-    """Does the ranking on the source carry over to the targets?
-
-    It does where the interval of the correlation lies above 0, is reversed where it lies below,
-    and is undecided where the interval includes 0.
-    """
+    """Does the ranking on the source carry over to the targets? The verdicts, in words."""
     rows = match[match["target"] != "average"]
-    kept = list(rows.loc[rows["rho_source_low"] > 0, "target"])
-    turned = list(rows.loc[rows["rho_source_high"] < 0, "target"])
-    known = list(rows.loc[rows["rho_source"].notna(), "target"])
-    undecided = [name for name in known if name not in kept + turned]
-    unknown = [name for name in rows["target"] if name not in known]
+    known, verdict = rows["rho_source"].notna(), rows["carries_over"]
+    reversed_there = known & (verdict == "no") & (rows["rho_source_high"] < 0)
     parts = [
-        (kept, "{subject} carries over to {names}"),
+        (known & (verdict == "yes"), "{subject} carries over to {names}"),
         (
-            turned,
+            reversed_there,
             f"{{subject}} is reversed on {{names}}: what is better on {source} is worse there",
         ),
         (
-            undecided,
-            "whether {subject} carries over to {names} is undecided (the interval includes 0)",
+            known & (verdict == "no") & ~reversed_there,
+            "{subject} does not carry over to {names}: a correlation of "
+            f"{wording.number(apr.SMALLEST_CORRELATION)} or more is unlikely there",
         ),
-        (unknown, "{subject} cannot be compared with {names}: too few, or constant, errors"),
+        (
+            known & (verdict == "undecided"),
+            "whether {subject} carries over to {names} is undecided",
+        ),
+        (~known, "{subject} cannot be compared with {names}: too few, or constant, errors"),
     ]
     subject, said = f"the ranking of the architectures on {source}", []
-    for names, text in parts:
-        if names:
-            sentence = text.format(subject=subject, names=listed(names))
+    for which, text in parts:
+        if which.any():
+            names = some(list(rows.loc[which, "target"]), len(rows))
+            sentence = text.format(subject=subject, names=names)
             said.append(f"{sentence[0].upper()}{sentence[1:]}.")
             subject = "it"
     return " ".join(said)
@@ -144,14 +143,16 @@ def gain(match: pd.DataFrame, source: str) -> list[str]:
             f"Of its family {source} itself is closest in class count to every target, so that "
             "matching class counts changes nothing."
         ]
-    sure = "raises" if low > 0 else "lowers" if high < 0 else "does not clearly change"
+    verdict = apr.is_raised(row["difference"], low, high)[0]
+    words = {"yes": "raises", "no": "does not raise", "undecided": "may or may not raise"}
+    does = "lowers" if high < 0 else words[verdict]
     numbers = (
         f"from {wording.number(row['rho_source'])} to {wording.number(row['rho_member'])}, a "
         f"difference of {wording.number(row['difference'])} {wording.interval(low, high)}"
     )
     return [
         f"Taking the class subset of {source} that is closest in class count to the target, "
-        f"instead of {source}, {sure} the average correlation with the targets ({numbers})."
+        f"instead of {source}, {does} the average correlation with the targets ({numbers})."
     ]
 
 
@@ -161,7 +162,7 @@ MATCH = Analysis[Study](
     table=match,
     needs=("roles",),
     headings={"target": "target (classes)", "member": "closest (classes)"}
-    | {"rho_source": "source", "rho_member": "closest member"},
+    | {"rho_source": "source", "rho_member": "closest member", "carries_over": "carries over"},
     arrange=arrange_match,
     figures=(
         scatter(
@@ -187,7 +188,10 @@ MATCH = Analysis[Study](
     heading="The source, and its class subset closest to each target",
     lead="For each target: how its errors correlate with those on the source, and with those on "
     "the member of the source's family with the nearest number of classes. The difference compares "
-    "the two on the same architectures and resamples.",
+    "the two on the same architectures and resamples. The ranking on the source carries over where "
+    f"the correlation is {apr.SMALLEST_CORRELATION} or more and its p, corrected for all pairs of "
+    "datasets, is small; it does not where so high a correlation is unlikely; otherwise that is "
+    "undecided.",
     shown="open",
     expected=True,
 )
@@ -206,10 +210,9 @@ def best_proxy(rows: pd.DataFrame) -> str:
         return f"For {target} no proxy can be named: too few or constant errors."
     best = known.iloc[0]
     value = f"{wording.letter(rows)} = {with_interval(best)}"
-    chance = best["probability_best"]
     if best["high"] < 0:
         return f"For {target} no member is a useful proxy: the best, {best['proxy']}, has {value}."
-    if best["low"] <= 0:
+    if not best["low"] > 0:
         return (
             f"For {target} no member is a proven proxy: the best, {best['proxy']}, has {value}, "
             "which includes 0."
@@ -217,14 +220,16 @@ def best_proxy(rows: pd.DataFrame) -> str:
     use = f"For {target} use {best['proxy']} ({value})"
     if best["high"] < WEAK:
         use = f"For {target} the best proxy, {best['proxy']}, is a weak one ({value})"
-    if chance >= LIKELY:
-        how = "clearly" if chance >= SURE else "probably"
-        return f"{use}; it is {how} the best of its family ({in_resamples(chance)})."
-    rival = known.sort_values("probability_best", ascending=False, kind="stable")
-    rival = rival[rival["proxy"] != best["proxy"]].iloc[0]
+    if len(known) == 1:
+        return f"{use}; there is no other to choose from."
+    share = in_resamples(best["probability_best"])
+    if best["best"] == "yes":
+        return f"{use}; it is the best of its family ({share})."
+    rival = known[known["proxy"] != best["proxy"]]
+    rival = rival.sort_values("probability_best", ascending=False, kind="stable").iloc[0]
     return (
-        f"{use}; that it is the best of its family is not settled "
-        f"({in_resamples(chance)}, {rival['proxy']} in {100 * rival['probability_best']:.0f}%)."
+        f"{use}; whether it is the best of its family is undecided ({share}, {rival['proxy']} in "
+        f"{100 * rival['probability_best']:.0f}%)."
     )
 
 
@@ -233,7 +238,8 @@ PROXIES = Analysis[Study](
     title="Proxies for each target, the best first",
     table=proxies,
     needs=("roles",),
-    headings={"estimate": "correlation", "probability_best": "best in resamples"},
+    headings={"estimate": "correlation", "probability_best": "best in resamples"}
+    | {"best": "is the best"},
     figures=(
         StudyFigure(
             name="proxies",

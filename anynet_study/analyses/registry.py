@@ -1,5 +1,6 @@
 """Every analysis of a study, in order; the sections of a page; and what was found, in sentences."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from anynet_study.analyses import (
     training,
     transfer,
 )
+from anynet_study.analyses.building import listed
 from anynet_study.errors import UserError
 from anynet_study.study import Analysis, Study, StudyFigure
 
@@ -176,13 +178,34 @@ def findings(study: Study) -> list[Finding]:
 
 
 def caution(study: Study) -> list[str]:
-    """Say when the population is too small to trust."""
+    """Say when the population is too small to trust, and where networks have learnt nothing."""
+    said = guessing(study)
     count = int(study.errors.notna().any(axis=1).sum())
     effective = study.effective
     if min(count, effective or count) >= FEW:
-        return []
+        return said
     weighted = f", of unequal weights and as good as {effective:.0f}," if effective else ""
     return [
         f"With {count} architectures{weighted} the intervals are wide: read this as a first "
-        "impression."
+        "impression.",
+        *said,
     ]
+
+
+def guessing(study: Study) -> list[str]:
+    """Datasets on which networks err as much as one guess for all images, or more."""
+    datasets = study.known("datasets")
+    if datasets is None:
+        return []
+    chance = dict(zip(datasets["dataset"], datasets["chance"], strict=True))
+    said = []
+    for name, errors in study.errors.items():
+        known, limit = errors.dropna(), chance.get(name, math.nan)
+        count = int((known >= limit).sum())
+        if count:
+            said.append(
+                f"{count} of {len(known)} architectures on {name} (guessing errs {limit:.1f}%)"
+            )
+    if not said:
+        return []
+    return [f"No better than guessing are {listed(said)}: their order there says nothing of them."]

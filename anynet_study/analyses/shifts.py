@@ -10,6 +10,8 @@ import pandas as pd
 from anynet_study import apr, plots
 from anynet_study.analyses.building import (
     Parts,
+    listed,
+    some,
     stacked,
     with_interval,
 )
@@ -82,29 +84,64 @@ def shifts(study: Study) -> pd.DataFrame:
 
 
 def lost_and_kept(shifts: pd.DataFrame, agreement: pd.DataFrame | None) -> list[str]:
-    """How much is lost on each further test set, and whether the ranking holds there."""
-    said = []
+    """How much is lost on further test sets, and whether the ranking holds there.
+
+    A sentence for each test set of a dataset; where there are more than two, one for all of them.
+    """
     lines = shifts[(shifts["scale"] == "linear") & shifts["slope"].notna()]
-    for _, row in lines.iterrows():
-        dataset, name = row["dataset"], row["test_set"]
-        change = "lose" if row["drop"] > 0 else "gain"
-        said.append(
-            f"On {name}, networks trained on {dataset} {change} {wording.number(abs(row['drop']))} "
-            "points of accuracy on average; a point more on their own test set goes with "
-            f"{with_interval(row, 'slope')} points there{_holds(agreement, dataset, name)}."
-        )
+    said = []
+    for dataset, rows in lines.groupby("dataset", sort=False):
+        verdicts = verdicts_on(agreement, str(dataset))
+        if len(rows) > 2:
+            said.append(_of_many(str(dataset), rows, verdicts))
+            continue
+        for _, row in rows.iterrows():
+            said.append(
+                f"On {row['test_set']}, networks trained on {dataset} {_change(row['drop'])} "
+                "points of accuracy on average; a point more on their own test set goes with "
+                f"{with_interval(row, 'slope')} points there"
+                f"{_holds(verdicts.get(row['test_set']))}."
+            )
     return said
 
 
-def _holds(agreement: pd.DataFrame | None, dataset: str, name: str) -> str:
+def verdicts_on(agreement: pd.DataFrame | None, dataset: str) -> dict[str, str]:
+    """Whether the ranking holds on each further test set of a dataset, where that can be asked."""
     if agreement is None:
-        return ""
-    rows = agreement[(agreement["dataset"] == dataset) & (agreement["evaluation"] == name)]
-    if rows.empty or pd.isna(rows["estimate"].iloc[0]):
-        return ""
-    row = rows.iloc[0]
-    holds = "holds" if row["low"] > 0 else "may not hold"
-    return f", and the ranking {holds} ({wording.letter(agreement)} = {with_interval(row)})"
+        return {}
+    rows = agreement[(agreement["dataset"] == dataset) & agreement["estimate"].notna()]
+    return dict(zip(rows["evaluation"], rows["holds"], strict=True))
+
+
+def _change(drop: float) -> str:
+    return f"{'lose' if drop > 0 else 'gain'} {wording.number(abs(drop))}"
+
+
+def _holds(verdict: str | None) -> str:
+    words = {
+        "yes": "and the ranking holds",
+        "no": "and the ranking does not hold",
+        "undecided": "whether the ranking holds is undecided",
+    }
+    return f", {words[verdict]}" if verdict else ""
+
+
+def _of_many(dataset: str, rows: pd.DataFrame, verdicts: dict[str, str]) -> str:
+    falling = rows.sort_values("drop", ascending=False, kind="stable")
+    most, least = falling.iloc[0], falling.iloc[-1]
+    text = (
+        f"On {len(rows)} further test sets, networks trained on {dataset} {_change(most['drop'])} "
+        f"points of accuracy on average at most (on {most['test_set']}) and "
+        f"{_change(least['drop'])} at least (on {least['test_set']})"
+    )
+    parts = []
+    for verdict, words in (
+        ("yes", "holds on"), ("no", "does not hold on"), ("undecided", "is undecided on")
+    ):  # fmt: skip
+        names = [name for name in rows["test_set"] if verdicts.get(name) == verdict]
+        if names:
+            parts.append(f"{words} {some(names, len(rows))}")
+    return f"{text}; the ranking {listed(parts)}." if parts else f"{text}."
 
 
 def draw_shifts(study: Study, _: pd.DataFrame) -> "Figure":
@@ -154,7 +191,8 @@ SHIFT_AGREEMENT = Analysis[Study](
     title="Correlation of the errors on further test sets with those on the dataset's own",
     table=shift_agreement,
     needs=("test_sets",),
-    headings={"estimate": "correlation", "error": "mean error", "evaluation": "test set"},
+    headings={"estimate": "correlation", "error": "mean error", "evaluation": "test set"}
+    | {"holds": "ranking holds"},
     section="shifts",
     shown="folded",
     caption="Correlation of the errors with those on the own test set",

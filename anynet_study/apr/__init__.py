@@ -68,11 +68,19 @@ from anynet_study.apr.transfer import (
     relative_improvement,
     transfer_fits,
 )
+from anynet_study.apr.verdicts import (
+    SMALLEST_CORRELATION,
+    carries_over,
+    is_best,
+    is_preserved,
+    is_raised,
+)
 
 __all__ = [
     "BLOCK",
     "FEWEST",
     "PARAMETERS",
+    "SMALLEST_CORRELATION",
     "UNKNOWN",
     "Average",
     "FitMethod",
@@ -92,6 +100,7 @@ __all__ = [
     "best_of_bins",
     "best_proxies",
     "binomial_interval",
+    "carries_over",
     "cheapest_budget",
     "check_errors",
     "check_level",
@@ -120,6 +129,9 @@ __all__ = [
     "improvement_fits",
     "in_percent",
     "interval_widths",
+    "is_best",
+    "is_preserved",
+    "is_raised",
     "label_set_accuracy",
     "linear_fit",
     "mark_extremes",

@@ -61,8 +61,8 @@ def drivers(
     """Correlation of each dataset's errors with cumulative depth and width (Table 4).
 
     A positive value says that deeper, or wider, architectures err more. Returns
-    DataFrame[dataset, parameter, estimate, low, high, n, p] as `correlations` does; NaN where a
-    dataset has fewer than 4 errors or is constant, or all architectures are equally deep.
+    DataFrame[dataset, parameter, estimate, low, high, n, p, p_holm] as `correlations` does; NaN
+    where a dataset has fewer than 4 errors or is constant, or all architectures are equally deep.
     `weights` by architecture as in `correlations`; a column `weight` of the population is not used
     unless given (`weights_of`).
     """
@@ -77,6 +77,7 @@ def drivers(
     pairs = pairwise(values, columns)
     own = aligned_weights(weights, table)
     found = correlate_pairs(values, pairs, method, resamples, seed, level, own)
+    found["p_holm"] = adjust(found["p"])
     return with_attrs(result.join(found), level, method, weighted=weights is not None)
 
 

@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from anynet_study.apr.bootstrap import draws, pairwise
-from anynet_study.apr.correlations import correlate_pairs
+from anynet_study.apr.correlations import adjust, correlate_pairs
 from anynet_study.apr.error_tables import FEWEST, check_accuracies, check_columns, check_errors
 from anynet_study.apr.interval_formulas import binomial_interval, wilson_interval
 from anynet_study.apr.options import Floats, Ints, check_level, with_attrs
+from anynet_study.apr.verdicts import NOT_ASKED, carries_over
 from anynet_study.errors import UserError
 
 #: Resamples of all models' accuracies that are ranked at once.
@@ -235,10 +236,12 @@ def shift_agreement(
     """Spearman's rho of the errors under every transform with those under the reference.
 
     `errors` as in `shift_ranks`; the reference is by default the first column ("test", the
-    images as they are). Returns DataFrame[evaluation, error, estimate, low, high, n, p, note],
-    `error` the mean over architectures; the last row, "average", is the mean over all evaluations
-    but the reference. Where an evaluation's (or the reference's) errors are all equal, or fewer
-    than 4 architectures have all evaluations, there is no estimate, and `note` says so.
+    images as they are). Returns DataFrame[evaluation, error, estimate, low, high, n, p, holds,
+    note], `error` the mean over architectures, `holds` the verdict on whether the ranking carries
+    over (`anynet_study.apr.verdicts`, corrected for all evaluations); the last row, "average", is
+    the mean over all evaluations but the reference. Where an evaluation's (or the reference's)
+    errors are all equal, or fewer than 4 architectures have all evaluations, there is no estimate,
+    and `note` says so.
     """
     check_level(level, resamples, seed)
     table, _ = _complete(errors)
@@ -252,6 +255,9 @@ def shift_agreement(
     result.insert(0, "evaluation", wide.columns[1:])
     result.insert(1, "error", values[:, 1:].mean(axis=0))
     why = "fewer than 4 architectures" if len(wide) < FEWEST else "all errors are equal"
+    p = np.append(adjust(result["p"][:-1]), np.nan)
+    result["holds"] = carries_over(result["estimate"], result["n"], p, level)
+    result.loc[result.index[-1], "holds"] = NOT_ASKED
     result = result.assign(note=np.where(result["estimate"].isna(), why, ""))
     return with_attrs(result, level, "spearman")
 

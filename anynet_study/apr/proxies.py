@@ -14,7 +14,7 @@ from anynet_study.apr.error_tables import check_columns, check_errors
 from anynet_study.apr.options import Floats, Ints, Method, check_level, with_attrs
 from anynet_study.apr.population import aligned_weights
 from anynet_study.apr.roles import Roles
-from anynet_study.apr.verdicts import carries_over, is_best
+from anynet_study.apr.verdicts import NOT_ASKED, carries_over, is_best
 from anynet_study.errors import UserError
 
 
@@ -38,9 +38,9 @@ def match_family(
     (its n is their smallest); its intervals come from averages within resamples. `weights` by
     architecture as in `correlations`, with `effective` (of "average": the smallest) after n.
 
-    `carries_over` is the verdict on the source (`anynet_study.apr.verdicts`; "" of the average), by
-    the `p_holm` of `correlations` of all datasets. It allows for training noise where `icc` gives
-    the ICC of datasets (`noise_ceiling`).
+    `carries_over` is the verdict on the source ("–" of the average) by the `p_holm` of
+    `correlations` of all datasets (`anynet_study.apr.verdicts`). It allows for training noise where
+    `icc` gives the ICC of datasets (`noise_ceiling`).
     """
     check_level(level, resamples, seed)
     table = check_errors(errors)
@@ -77,7 +77,7 @@ def match_family(
         method,
         np.sqrt(np.maximum(wanted.map(noise) * noise[roles.source], 0.0)),
     )
-    result["carries_over"] = result["carries_over"].where(wanted.notna(), "")
+    result["carries_over"] = result["carries_over"].where(wanted.notna(), NOT_ASKED)
     result = result.fillna({"member": ""})
     return with_attrs(result, level, method, weighted=weights is not None)
 

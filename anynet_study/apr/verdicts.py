@@ -28,6 +28,8 @@ from anynet_study.apr.options import Method
 
 Verdict = Literal["yes", "no", "undecided"]
 Verdicts = NDArray[np.object_]
+#: In place of a verdict where none is asked, as of an average.
+NOT_ASKED = "–"
 #: The smallest correlation of two rankings that matters: a tenth of the variance of the ranks.
 SMALLEST_CORRELATION = 0.3
 #: The smallest difference of two correlations that matters.

@@ -128,8 +128,8 @@ def test_the_help_names_every_table_and_figure() -> None:
 def test_csv_is_the_table_itself(study: Path, tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text(run(study, "--table", "proxies", "--format", "csv"))
     table = pd.read_csv(tmp_path / "table.csv")
-    columns = ["target", "proxy", "estimate", "low", "high", "probability_best", "n"]
-    assert list(table.columns)[:7] == columns
+    columns = ["target", "proxy", "estimate", "low", "high", "probability_best", "best", "n"]
+    assert list(table.columns)[:8] == columns
     assert len(table) == 4
 
 
@@ -299,7 +299,7 @@ def test_the_summary_has_the_matrix_and_the_best_proxies(
     text = capsys.readouterr().out
     value = apr.as_matrix(apr.correlations(errors, resamples=40)).loc["big", "lines"]
     assert f"{value:.2f}" in text
-    assert re.search(r"pets +big +0\.\d\d \[.*\] +(100|9\d)% +16", text)
+    assert re.search(r"pets +big +0\.\d\d \[.*\] +(100|9\d)% +(yes|undecided) +16", text)
     assert re.search(r"lines +big-2 +0\.\d\d \[", text)
     assert max(map(len, text.splitlines())) <= 80
 

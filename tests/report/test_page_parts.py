@@ -41,6 +41,8 @@ DRIVERS = pd.DataFrame(
         "low": [0.01, 0.02, 0.03, 0.04],
         "high": [0.51, 0.52, 0.53, 0.54],
         "n": [6, 5, 6, 5],
+        "p": [0.61, 0.62, 0.63, 0.64],
+        "p_holm": [0.71, 0.72, 0.73, 0.74],
     }
 )
 POPULATION = pd.DataFrame({"architecture": IDS, "d1": range(1, 7), "d2": 10, "w1": 8, "w2": 16})
