@@ -103,11 +103,12 @@ def read_population(path: Path, resolution: int | None, classes: int | None) -> 
             rows = [(f"entry {number}", entry) for number, entry in enumerate(entries, 1)]
             build = _from_entry
         else:
-            with path.open("rb") as file:
-                # Threads would gain nothing, and one that starts while a command ends in an error
-                # aborts the process.
-                table = pq.ParquetFile(file).read(use_threads=False)
-            if {METADATA_KEY, DIGEST_KEY} & set(table.schema.metadata or {}):
+            content = path.read_bytes()
+            # Threads would gain nothing, and one that starts while a command ends in an error
+            # aborts the process.
+            table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+            # Of the bytes: a damaged footer can lose all metadata.
+            if METADATA_KEY in content or DIGEST_KEY in content:
                 return _checked(table, path), None
             _check_columns(table.column_names, path)
             rows = [(f"row {number}", cells) for number, cells in enumerate(table.to_pylist(), 1)]
@@ -135,7 +136,7 @@ def _digest(table: pa.Table) -> bytes:
 def _checked(table: pa.Table, path: Path) -> pa.Table:
     """A table that was written as a population, without its digest. Raises UserError."""
     altered = UserError(f"{path}: altered or damaged: the content is not what was written")
-    kept = table.schema.metadata
+    kept = table.schema.metadata or {}
     if METADATA_KEY not in kept:
         raise altered
     record = json.loads(kept[METADATA_KEY])

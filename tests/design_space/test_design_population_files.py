@@ -229,6 +229,7 @@ def test_no_flipped_bit_changes_a_population(
     path = tmp_path / "population.parquet"
     DesignSpace.anynetx().sample(30, flops=(360e6, 400e6), strata=strata).write(path)
     bits = np.random.default_rng(0).choice(8 * path.stat().st_size, flips, replace=False)
-    said = damaged(path, bits.tolist())
+    in_front_of_metadata = 8 * path.read_bytes().index(METADATA_KEY) - np.arange(1, 200)
+    said = damaged(path, [*bits.tolist(), *in_front_of_metadata.tolist()])
     assert all("\n" not in line and "population.parquet" in line for line in said if line)
     assert sum(map(bool, said)) > flips / 2
