@@ -5,21 +5,25 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-#: Beside this module in a copy of the package: the version of what was copied.
+#: Beside this module in a copy of the package, installed or of a study: what was copied.
 VERSION_FILE = "VERSION"
 
 
 @cache
 def code_version() -> str:
-    """The package's version, and the commit where it runs from a checkout (`+dirty` if edited).
+    """The package's version, and the commit of the checkout that it runs or was made from.
 
-    Of a copy (`dispatch.snapshot`), the version of what was copied.
+    With `+dirty` if the package was edited since that commit. `setup.py` writes it into what is
+    installed, `dispatch.snapshot` into the copy of a study.
     """
     told = Path(__file__).with_name(VERSION_FILE)
     if told.exists():
         return told.read_text(encoding="utf-8")
-    checkout = Path(__file__).parents[1]
-    release = version("anynet-study")
+    return with_commit(version("anynet-study"), Path(__file__).parents[1])
+
+
+def with_commit(release: str, checkout: Path) -> str:
+    """A release's number, and the commit of a checkout; the number alone where there is no git."""
     if not (checkout / ".git").exists():
         return release
     commit = _git(checkout, "rev-parse", "--short=12", "HEAD")

@@ -125,6 +125,7 @@ def _lines(status: "Status") -> list[str]:
         _left(status),
         _throughput(status),
         _eta(status),
+        status.backends,
     ]
 
 

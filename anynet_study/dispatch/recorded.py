@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TIMINGS = (
     *("record_kind", "run_id", "status", "evaluation_id"),
     *("device", "engine", "journal", "seconds", "started"),
+    *("backend", "instruction_set", "threads"),
 )
 HOUR = 3600.0
 
@@ -125,6 +126,8 @@ class Throughput:
     #: Hours that recorded runs and their further evaluations took, by device: of a core (`cpu`),
     #: or of a GPU by its name.
     hours: dict[str, float]
+    #: Which backends the results of are mixed, in words; "" where all are alike.
+    backends: str = ""
 
 
 class JournalReader:
@@ -196,6 +199,8 @@ class JournalReader:
         Records of evaluations name no device: it is that of their worker's runs, or where it has
         none, as with weights that were kept, the study's most used one.
         """
+        from anynet_study.store import mixed_backends
+
         table = self.timings()
         is_run = table["record_kind"] == "run"
         runs, tests = table[is_run], table[~is_run]
@@ -212,7 +217,8 @@ class JournalReader:
         usual = max(spent, key=lambda device: spent[device], default="cpu")
         for journal, seconds in tests[["journal", "seconds"]].itertuples(False):
             spent[devices.get(_worker(journal), usual)] += seconds
-        return Throughput(rate, {device: took / HOUR for device, took in spent.items() if took})
+        hours_spent = {device: took / HOUR for device, took in spent.items() if took}
+        return Throughput(rate, hours_spent, mixed_backends(runs))
 
 
 def _worker(journal: str) -> str:

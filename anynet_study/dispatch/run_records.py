@@ -14,6 +14,7 @@ import torch
 from anynet_study.data import DatasetView
 from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.errors import UserError
+from anynet_study.models import Backend, libraries, processor
 from anynet_study.provenance import code_version
 from anynet_study.store import (
     EVALUATIONS_SUFFIX,
@@ -103,6 +104,7 @@ class Trained:
     started: float
     #: Time that earlier processes spent on it.
     seconds_before: float
+    backend: Backend
 
 
 def training_steps(
@@ -123,16 +125,14 @@ def training_steps(
     if run.evaluations and outcome.status == "completed":
         epochs = len(outcome.curves["test_loss"])
         checkpoint.save(trainer.state(), outcome.curves, epochs, steps_done=0)
-    return Trained(outcome, trainer.model, started, checkpoint.seconds_before)
+    return Trained(outcome, trainer.model, started, checkpoint.seconds_before, options.backend)
 
 
-def record_of(
-    run: PlannedRun, trained: Trained, seconds: float, engine: Engine, device: torch.device
-) -> RunRecord:
+def record_of(run: PlannedRun, trained: Trained, seconds: float, engine: Engine) -> RunRecord:
     """The row of a run that was trained; `seconds`: in this process."""
     outcome = trained.outcome
     return RunRecord(
-        **_common(run, engine, device),
+        **_common(run, engine, trained.backend),
         status=outcome.status,
         error=outcome.error,
         curves={name: np.array(v, dtype=np.float32) for name, v in outcome.curves.items()},
@@ -143,12 +143,12 @@ def record_of(
 
 
 def failure_of(
-    run: PlannedRun, error: Exception, seconds: float, engine: Engine, device: torch.device
+    run: PlannedRun, error: Exception, seconds: float, engine: Engine, backend: Backend
 ) -> RunRecord:
     """The row of a run that raised `error`: a failure is a record too."""
     name = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
     return RunRecord(
-        **_common(run, engine, device),
+        **_common(run, engine, backend),
         status="failed",
         failure_kind=classify(error),
         message=f"{name}{error}".splitlines()[0][:500],
@@ -188,15 +188,21 @@ def evaluation_of(
     )
 
 
-def _common(run: PlannedRun, engine: Engine, device: torch.device) -> dict[str, Any]:
+def _common(run: PlannedRun, engine: Engine, backend: Backend) -> dict[str, Any]:
     """What a row says of every run that this process trained, however it ended."""
     return {
         **run.named(),
         "host": socket.gethostname(),
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "device": processor("cuda") if backend.device_type == "cuda" else "cpu",
         "torch_version": torch.__version__,
         "code_version": code_version(),
         "engine": engine,
+        # The plain loop has torch's own layers.
+        "backend": "plain" if engine == "reference" else backend.kind,
+        "instruction_set": backend.instruction_set,
+        "threads": backend.threads,
+        "processor": processor(backend.device_type),
+        "libraries": libraries(),
     }
 
 

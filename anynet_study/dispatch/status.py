@@ -171,6 +171,8 @@ class Status:
     eta_basis: str
     #: Hours that recorded runs took, by device: of a core (`cpu`), or of a GPU by its name.
     hours: dict[str, float] = field(default_factory=dict)
+    #: Which backends the results of are mixed, in words; "" where all are alike.
+    backends: str = ""
 
     @property
     def is_active(self) -> bool:
@@ -246,6 +248,7 @@ def study_status(
         eta_assumes=when.assumes if when else "",
         eta_basis=calibrated.cost.basis if calibrated else "",
         hours=throughput.hours,
+        backends=throughput.backends,
     )
 
 

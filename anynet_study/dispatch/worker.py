@@ -241,8 +241,7 @@ class Worker:
         What an evaluation raises is returned: the run goes on from its checkpoint, or has failed.
         So is an InterruptedRunError when told to stop.
         """
-        device = self.assignment.device
-        row = record_of(run, trained, seconds, self.assignment.launch.engine, device)
+        row = record_of(run, trained, seconds, self.assignment.launch.engine)
         if row.status == "completed":
             try:
                 self._evaluate(run, trained.network)
@@ -267,7 +266,7 @@ class Worker:
         engine = self.assignment.launch.engine
         slower = step_down(tried, error, device.type) if engine == "fast" else None
         if slower is None:
-            row = failure_of(run, error, seconds, engine, device)
+            row = failure_of(run, error, seconds, engine, tried.backend)
             self.journals.append(row)
             return False
         self.options, given_up = slower

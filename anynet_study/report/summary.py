@@ -10,7 +10,7 @@ import yaml
 
 from anynet_study.apr import exclusions
 from anynet_study.progress import duration
-from anynet_study.store import ResultStore
+from anynet_study.store import ResultStore, mixed_backends
 
 STATUSES = ("completed", "diverged", "failed")
 #: What the bands of a sample are of.
@@ -141,11 +141,16 @@ def _strata(of: str, edges: list[float]) -> str:
 
 
 def _versions(runs: pd.DataFrame, provenance: dict[str, str]) -> dict[str, str]:
-    columns = {"device": "devices", "torch_version": "torch", "code_version": "code of the runs"}
+    columns = {
+        **{"device": "devices", "processor": "processors", "backend": "numeric backend"},
+        **{"libraries": "libraries", "code_version": "code of the runs"},
+    }
     facts = {}
     for name, title in columns.items():
         counts = runs[name].value_counts(sort=False)
         facts[title] = ", ".join(f"{value} ({count} runs)" for value, count in counts.items())
+    if mixed := mixed_backends(runs):
+        facts["mixed"] = mixed
     return facts | {"code of the store": provenance.get("code_version", "")}
 
 

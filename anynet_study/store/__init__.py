@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         report_of,
         with_roles,
     )
-    from anynet_study.store.integrity import Finding, verify, verify_journals
+    from anynet_study.store.integrity import Finding, mixed_backends, verify, verify_journals
     from anynet_study.store.journal import (
         EvaluationWriter,
         JournalRead,
@@ -76,7 +76,7 @@ _HOMES = {
     "several": ("ResultStores", "find_store", "find_stores"),
     "sql": ("run_sql",),
     "tables": ("to_pandas",),
-    "integrity": ("Finding", "verify", "verify_journals"),
+    "integrity": ("Finding", "mixed_backends", "verify", "verify_journals"),
 }
 
 __all__ = [
@@ -108,6 +108,7 @@ __all__ = [
     "import_bundle",
     "import_results",
     "label_matrices",
+    "mixed_backends",
     "query",
     "read_evaluations",
     "read_journal",

@@ -21,7 +21,7 @@ from anynet_study.store.tables import EVALUATION_TABLE
 #: Columns of /runs that say how and where a run was made, not what it gave.
 CIRCUMSTANCES = (
     *("message", "seconds", "started", "host", "device", "torch_version", "code_version"),
-    *("engine", "journal"),
+    *("engine", "backend", "instruction_set", "threads", "processor", "libraries", "journal"),
 )
 
 

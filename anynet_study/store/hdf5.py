@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.store.layout import FIRST_WITH_ENGINE, FIRST_WITH_TEST_ERROR
+from anynet_study.store.layout import ADDED_COLUMNS, FIRST_WITH_TEST_ERROR
 
 TEXT = h5py.string_dtype("utf-8")
 #: A reader of one run inflates a chunk of every column: small ones, at a few percent more to store.
@@ -200,9 +200,14 @@ def read_column(group: h5py.Group, name: str, rows: slice = slice(None)) -> NDAr
 
 def read_coded(file: h5py.File, name: str) -> tuple[NDArray[Any], NDArray[np.object_]]:
     """A coded column of /runs: integers, and the texts they stand for."""
-    if name == "engine" and int(file.attrs["schema_version"]) < FIRST_WITH_ENGINE:
+    if absent_column(file, name):
         return np.zeros(len(file["runs/run_id"]), np.int32), np.array([""], object)
     return file["runs"][name][()], read_column(file["labels"], name)
+
+
+def absent_column(file: h5py.File, name: str) -> bool:
+    """Whether the store is older than this column of /runs, which is then not known."""
+    return name in ADDED_COLUMNS and name not in file["runs"]
 
 
 def absent_curve(file: h5py.File, name: str) -> bool:

@@ -5,14 +5,14 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 from anynet_study.progress import progress_if_long
 from anynet_study.store.collecting import Asked, Collected
 from anynet_study.store.compare import differences
@@ -28,6 +28,9 @@ from anynet_study.store.predictions import truths_in
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
 from anynet_study.store.write import write_store
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: So many names are given of what is wrong in the same way.
 EXAMPLES = 3
@@ -53,6 +56,26 @@ class Finding:
         return self.repair == "none"
 
 
+def mixed_backends(runs: "pd.DataFrame") -> str:
+    """What to say of runs that were computed by different kernels; "" where all are alike.
+
+    `runs` has the columns status, backend, instruction_set and threads.
+    """
+    ended = runs[runs["status"] != "failed"]
+    counts = ended[["backend", "instruction_set", "threads"]].astype(str).value_counts(sort=False)
+    if len(counts) < 2:
+        return ""
+    parts = []
+    for (backend, instructions, threads), count in counts.items():
+        threads = counted(int(float(threads)), "thread")
+        name = f"{backend} on {instructions} in {threads}" if backend else "not recorded"
+        parts.append(f"{name} ({counted(count, 'run')})")
+    return (
+        f"results of {len(counts)} numeric backends are mixed: {', '.join(parts)}. They differ in "
+        "rounding, which training amplifies to as much as seeds differ; launch.backend pins one"
+    )
+
+
 def verify(path: Path) -> list[Finding]:
     """What of a results store is not as it was written; nothing if all is well.
 
@@ -65,7 +88,11 @@ def verify(path: Path) -> list[Finding]:
     try:
         with opened(path) as file:
             found = [Finding(f"/{place}", what) for place, what in oversized(file)]
-            return found or list(_changed(file))
+            found = found or list(_changed(file))
+        if not found:
+            mixed = mixed_backends(ResultStore(path).runs())
+            found = [Finding("/runs/backend", mixed, "none")] if mixed else []
+        return found
     except DAMAGE as error:
         place, _, reason = (str(error).splitlines() or [type(error).__name__])[0].partition(": ")
         if place.startswith("/"):

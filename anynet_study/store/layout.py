@@ -12,7 +12,8 @@ FORMAT = "anynet-study results"
 #: added /evaluations and the engine of runs, version 5 errors on the run's metric to curves and
 #: evaluations.
 SCHEMA_VERSION = 5
-FIRST_WITH_ENGINE = 4
+#: Columns of /runs that older stores lack: they are not known there.
+ADDED_COLUMNS = ("engine", "backend", "instruction_set", "threads", "processor", "libraries")
 FIRST_WITH_TEST_ERROR = 5
 
 LAYOUT = """\
@@ -58,13 +59,18 @@ TABLES  A group whose attribute `columns` lists its columns in order, all of one
                 of a diverged run: of guessing; of a failed run: NaN
   seconds       duration
   started       when it began, seconds since 1970, UTC
+  threads       of the CPU, for one network; 0 or NaN if not known; missing from older stores
   planned       1 if the sweep of this store asks for the run, else 0 (kept, not analysed)
   epochs        number of epochs in its curves
   images        number of its predictions
   coded text    architecture, dataset, recipe, status (completed, diverged, failed), failure_kind
                 ("", oom, data, timeout, node, code), message, metric, host, device,
                 torch_version, code_version, engine (of training: reference, fast, "" if not
-                known), journal: an integer i standing for the text /labels/<column>[i]
+                known), backend (plain: the library's own layers, rewritten: exact rewrites of them,
+                compiled: these with kernels of our own), instruction_set (the widest that it could
+                use, as avx512; of a GPU its architecture), processor (model of the CPU or GPU),
+                libraries (versions of those that compute), each "" if not known, missing from
+                older stores; journal: an integer i standing for the text /labels/<column>[i]
 /labels         one 1-D text array per coded column. /labels/architecture begins with the rows of
                 /architectures and /labels/dataset with those of /datasets, in their order, so
                 these two integers are row numbers there as well. /labels/recipe is in the order
@@ -133,6 +139,10 @@ CODED = (
     "torch_version",
     "code_version",
     "engine",
+    "backend",
+    "instruction_set",
+    "processor",
+    "libraries",
     "journal",
 )
 
@@ -158,6 +168,11 @@ RUN_COLUMNS = (
     "torch_version",
     "code_version",
     "engine",
+    "backend",
+    "instruction_set",
+    "threads",
+    "processor",
+    "libraries",
     "journal",
 )
 

@@ -22,6 +22,8 @@ Status = Literal["completed", "diverged", "failed"]
 FailureKind = Literal["", "oom", "data", "timeout", "node", "code"]
 #: The training engine; "": not known, as for all runs before there were two.
 Engine = Literal["", "reference", "fast"]
+#: By which kernels networks were computed (`models.Backend`); "": not known.
+BackendKind = Literal["", "plain", "rewritten", "compiled"]
 #: The roles that a dataset can have in a study.
 ROLES = ("source", "family", "target", "extra")
 #: The value of a prediction that is not there; class indices are below it.
@@ -48,6 +50,11 @@ _RUN_SCALARS: tuple[tuple[str, pa.DataType], ...] = (
     ("torch_version", pa.string()),
     ("code_version", pa.string()),
     ("engine", pa.string()),
+    ("backend", pa.string()),
+    ("instruction_set", pa.string()),
+    ("threads", pa.int32()),
+    ("processor", pa.string()),
+    ("libraries", pa.string()),
 )
 _EVALUATION_SCALARS: tuple[tuple[str, pa.DataType], ...] = (
     ("run_id", pa.string()),
@@ -102,6 +109,13 @@ class RunRecord:
     torch_version: str
     code_version: str
     engine: Engine = ""
+    #: What its numbers depend on beside its spec, up to rounding: see `models.Backend`. Threads of
+    #: the CPU (0: not known), model of the CPU or GPU, versions of the libraries that compute.
+    backend: BackendKind = ""
+    instruction_set: str = ""
+    threads: int = 0
+    processor: str = ""
+    libraries: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what no run can have produced."""
@@ -110,8 +124,8 @@ class RunRecord:
         _check_run_id(self.run_id)
         if self.status not in get_args(Status) or self.metric not in get_args(Metric):
             raise ValueError(f"illegal status {self.status!r} or metric {self.metric!r}")
-        if self.engine not in get_args(Engine):
-            raise ValueError(f"illegal engine {self.engine!r}")
+        if self.engine not in get_args(Engine) or self.backend not in get_args(BackendKind):
+            raise ValueError(f"illegal engine {self.engine!r} or backend {self.backend!r}")
         failed = self.status == "failed"
         if self.failure_kind not in get_args(FailureKind) or bool(self.failure_kind) != failed:
             raise ValueError(f"illegal failure kind {self.failure_kind!r} of a {self.status} run")
@@ -304,7 +318,8 @@ def storable(text: str) -> str:
 def _absent(column: pa.Field, batch: pa.RecordBatch) -> pa.Array:
     """What records of before there was this column have in it."""
     if not pa.types.is_list(column.type):
-        missing = "" if pa.types.is_string(column.type) else math.nan
+        unknown = 0 if pa.types.is_integer(column.type) else math.nan
+        missing = "" if pa.types.is_string(column.type) else unknown
         return pa.repeat(pa.scalar(missing, column.type), len(batch))
     first = next(f.name for f in batch.schema if pa.types.is_list(f.type))
     offsets = np.concatenate([[0], np.cumsum(lengths_of(batch[first]))])
@@ -328,6 +343,7 @@ def _doubtful_runs(batch: pa.RecordBatch) -> NDArray[np.bool_]:
     error, epochs = batch["error"].to_numpy(), lengths_of(batch[CURVES[0]])
     bad = ~_truth(pc.ascii_is_alnum(batch["run_id"]))
     legal = {"status": Status, "metric": Metric, "failure_kind": FailureKind, "engine": Engine}
+    legal |= {"backend": BackendKind}
     for name, values in legal.items():
         bad |= ~_among(batch[name], get_args(values))
     bad |= _among(batch["architecture"], [""]) | _among(batch["dataset"], [""])
@@ -388,18 +404,21 @@ def _without(schema: pa.Schema, name: str) -> pa.Schema:
     return schema.remove(schema.get_field_index(name))
 
 
-_RUNS = _schema(_RUN_SCALARS, [*_CURVES, _PREDICTIONS], {"anynet_study.record_version": "3"})
+_RUNS = _schema(_RUN_SCALARS, [*_CURVES, _PREDICTIONS], {"anynet_study.record_version": "4"})
 _EVALUATIONS = _schema(
     _EVALUATION_SCALARS, [_PREDICTIONS], {"anynet_study.evaluation_version": "2"}
 )
-_SECOND = _without(_RUNS, "test_error")
+_BACKEND = ("backend", "instruction_set", "threads", "processor", "libraries")
+_THIRD = pa.schema([field for field in _RUNS if field.name not in _BACKEND], _RUNS.metadata)
+_SECOND = _without(_THIRD, "test_error")
 
-#: Runs. The first two versions had no curve of the run's metric, the first no engine.
+#: Runs. The first three versions had no backend, the first two no curve of the run's metric, the
+#: first no engine.
 RUN = RecordKind(
     "run",
     "a run",
     SUFFIX,
-    (_without(_SECOND, "engine"), _SECOND, _RUNS),
+    (_without(_SECOND, "engine"), _SECOND, _THIRD, _RUNS),
     RunRecord,
     _doubtful_runs,
 )
@@ -424,6 +443,8 @@ RECORDS = pa.schema(
         ("replicate", pa.int32()),
         *((name, _TEXT) for name in ("status", "failure_kind", "message", "metric", "device")),
         *((name, _TEXT) for name in ("torch_version", "code_version", "engine")),
+        *((name, _TEXT) for name in ("backend", "instruction_set", "processor", "libraries")),
+        ("threads", pa.int32()),
         *((name, _TEXT) for name in ("evaluation", "evaluation_id", "identity")),
         ("images", pa.int32()),
         *((name, pa.float64()) for name in ("loss", "top1", "top5")),

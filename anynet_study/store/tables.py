@@ -16,8 +16,20 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError
 from anynet_study.filters import unknown_column
 from anynet_study.metrics import CURVES
-from anynet_study.store.hdf5 import get_texts, read_coded, read_column, read_curve, read_span
-from anynet_study.store.layout import CODED, EVALUATION_CODED, EVALUATION_COLUMNS, RUN_COLUMNS
+from anynet_study.store.hdf5 import (
+    absent_column,
+    get_texts,
+    read_coded,
+    read_column,
+    read_curve,
+    read_span,
+)
+from anynet_study.store.layout import (
+    CODED,
+    EVALUATION_CODED,
+    EVALUATION_COLUMNS,
+    RUN_COLUMNS,
+)
 
 #: So few labels are read one by one.
 FEW = 16
@@ -202,7 +214,9 @@ def run_column(file: h5py.File, name: str, rows: Rows | None = None) -> pa.Array
     """One value per run, of /runs or its "spec"; `rows`: of these runs, ascending."""
     if name == "spec":
         return _specs(file, rows)
-    if name == "engine":
+    if name == "threads" and absent_column(file, name):
+        return pa.array(np.zeros(len(file["runs/run_id"]) if rows is None else len(rows), np.int32))
+    if name in CODED and absent_column(file, name):
         codes, texts = read_coded(file, name)
         codes = codes if rows is None else codes[rows]
         return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts))

@@ -37,7 +37,7 @@ from anynet_study.store.run_arrays import ELEMENTS, RunArrays
 Rows = NDArray[np.int64]
 #: So many bytes of arrays are in memory at a time.
 BLOCK_BYTES = 1 << 25
-_RUN_NUMBERS = ("replicate", "error", "epochs", "seconds", "started")
+_RUN_NUMBERS = ("replicate", "error", "epochs", "seconds", "started", "threads")
 _EVALUATION_NUMBERS = ("images", "loss", "top1", "top5", "error", "seconds", "started", "predicted")
 
 
