@@ -24,19 +24,13 @@ MAX_STRATA = 100
 
 @dataclass(frozen=True)
 class Bands:
-    """Lowest and highest FLOPs, parameters and activations, both included; None: all."""
+    """Lowest and highest FLOPs, parameters or activations, both included."""
 
-    flops: tuple[int, int] | None
-    parameters: tuple[int, int] | None
-    activations: tuple[int, int] | None
+    #: By measure, of those that are limited.
+    limits: dict[str, tuple[int, int]]
     #: Image side and number of classes at which they are meant.
     resolution: int
     classes: int
-
-    def limits(self) -> dict[str, tuple[int, int]]:
-        """The measures that are limited, and how."""
-        named = {name: getattr(self, name) for name in MEASURES}
-        return {name: limits for name, limits in named.items() if limits is not None}
 
     def measure(self, name: str, networks: Networks) -> Counts:
         """Return the FLOPs, parameters or activations of the networks, shape (n,)."""
@@ -49,7 +43,7 @@ class Bands:
         end, float64 has each of them exactly, and what is above cannot be rounded to below.
         """
         verdict = np.ones(len(candidates), dtype=bool)
-        for name, (low, high) in self.limits().items():
+        for name, (low, high) in self.limits.items():
             count = self.measure(name, candidates)
             verdict &= (count >= low) & (count <= high)
         return verdict
@@ -101,8 +95,9 @@ class Strata:
 
 def checked_bands(bounds: Mapping[str, Any], resolution: Any, classes: Any) -> Bands:
     """Check bounds by measure, each a pair or None. Raises UserError."""
-    flops, parameters, activations = (checked_band(bounds[name], name) for name in MEASURES)
-    return Bands(flops, parameters, activations, *checked(resolution, classes))
+    found = {name: checked_band(bounds[name], name) for name in MEASURES}
+    limits = {name: band for name, band in found.items() if band is not None}
+    return Bands(limits, *checked(resolution, classes))
 
 
 def checked_band(bounds: Any, name: str) -> tuple[int, int] | None:

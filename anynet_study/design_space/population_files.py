@@ -24,6 +24,7 @@ from anynet_study.design_space.networks import MAX_STAGES, MAX_WIDTH, Skeleton
 from anynet_study.design_space.population_table import (
     FORMAT,
     LETTERS,
+    MAX_COUNT,
     METADATA_KEY,
     SKELETON_COLUMNS,
     architectures_of,
@@ -92,6 +93,8 @@ def read_population(path: Path, resolution: int | None, classes: int | None) -> 
     Costs of the latter are counted at `resolution` and `classes` (None: 224, 1000). Raises
     UserError for what is no population, and for one that is not what was written.
     """
+    if not path.is_file():  # a pipe would be waited for
+        raise UserError(f"{path}: there is no such population file")
     build: Callable[[Any], Architecture] = _from_cells
     try:
         if path.suffix.lower() == ".csv":
@@ -106,14 +109,15 @@ def read_population(path: Path, resolution: int | None, classes: int | None) -> 
             content = path.read_bytes()
             # Threads would gain nothing, and one that starts while a command ends in an error
             # aborts the process.
-            table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+            file = pq.ParquetFile(pa.BufferReader(content))
+            if file.metadata.num_rows > MAX_COUNT:
+                raise UserError(f"{path}: it has more than {MAX_COUNT:,} rows")
+            table = file.read(use_threads=False)
             # Of the bytes: a damaged footer can lose all metadata.
             if METADATA_KEY in content or DIGEST_KEY in content:
                 return _checked(table, path), None
             _check_columns(table.column_names, path)
             rows = [(f"row {number}", cells) for number, cells in enumerate(table.to_pylist(), 1)]
-    except FileNotFoundError:
-        raise UserError(f"{path}: there is no such population file") from None
     except (*UNREADABLE, csv.Error, pa.ArrowException) as error:
         kind = {".csv": "CSV", ".json": "JSON"}.get(path.suffix.lower(), "Parquet")
         reason = first_line(error)

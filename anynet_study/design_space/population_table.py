@@ -25,6 +25,8 @@ from anynet_study.errors import UserError
 
 FORMAT = 3
 METADATA_KEY = b"anynet_study.sampling"
+#: The most architectures of a population.
+MAX_COUNT = 10_000_000
 #: An architecture's tuples, and the letter that their columns begin with: d1, d2, ...
 LETTERS = {
     "depths": "d",

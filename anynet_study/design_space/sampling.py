@@ -22,13 +22,13 @@ from anynet_study.design_space.complexity import UNITS
 from anynet_study.design_space.distribution import words_of
 from anynet_study.design_space.networks import IntArray, Networks, Skeleton, networks_of
 from anynet_study.design_space.population import Population
+from anynet_study.design_space.population_table import MAX_COUNT
 from anynet_study.design_space.validation import whole_number
 from anynet_study.errors import UserError
 
 #: Candidates looked at together: enough to be worth a thread's while, few enough for its cache.
 CHUNK = 1 << 14
 MAX_THREADS = 8
-MAX_COUNT = 10_000_000
 #: A search is given up when even an optimist expects it to need more than this many candidates
 #: (some ten seconds' worth) ...
 MOST_CANDIDATES = 1 << 27
@@ -146,7 +146,7 @@ def sample(
     in_band = sum(search.in_band)
     record = {
         "space": request.space.to_spec(),
-        **{name: list(limits) for name, limits in bands.limits().items()},
+        **{name: list(limits) for name, limits in bands.limits.items()},
         "resolution": bands.resolution,
         "classes": bands.classes,
         "seed": request.seed,
@@ -273,7 +273,7 @@ class Search:
             )
         in_band = sum(self.in_band)
         least, most = wilson_interval(in_band, self.in_space)
-        limits = self.request.bands.limits()
+        limits = self.request.bands.limits
         bands = " and ".join(
             f"{low:.4g} to {high:.4g} {UNITS[name]}" for name, (low, high) in limits.items()
         )
@@ -309,7 +309,7 @@ def _reachable(request: Request) -> str:
     Where several are limited, each is given for the networks that are inside the other bands,
     if there are any: so one sees which of the bands does not go with the others.
     """
-    limits = request.bands.limits()
+    limits = request.bands.limits
     networks = _probed(request)
     if not limits or not len(networks):
         return "it has no more"

@@ -1,6 +1,7 @@
 """Populations in files: what was written is read, and what someone else made is understood."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -159,8 +160,14 @@ def test_files_that_are_not_there_or_not_right(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(UserError, match="not a population's Parquet file"):
             Population.read(path)
-    with pytest.raises(UserError, match="not a population's Parquet file"):
-        Population.read(tmp_path)
+    os.mkfifo(tmp_path / "pipe.csv")
+    for other in (tmp_path, tmp_path / "pipe.csv"):
+        with pytest.raises(UserError, match="there is no such population file"):
+            Population.read(other)
+    many = pa.table({"d1": np.ones(10_000_001, np.int8), "w1": np.ones(10_000_001, np.int8)})
+    pq.write_table(many, path)
+    with pytest.raises(UserError, match="it has more than 10,000,000 rows"):
+        Population.read(path)
 
 
 def rewritten(population: Population, path: Path, format_: int, **columns: Any) -> None:

@@ -38,7 +38,9 @@ def test_both_ends_of_the_band_are_in_it(measure: str) -> None:
         band: Any = {measure: ends}
         found = TOY.sample(1, resolution=9, classes=7, **band).table[measure].to_pylist()
         assert ends[0] <= found[0] <= ends[1]
-    assert sampling.request(TOY, 1, bounds({"flops": (1.5, 3.5)}), 9, 7, 0).bands.flops == (2, 3)
+    assert sampling.request(TOY, 1, bounds({"flops": (1.5, 3.5)}), 9, 7, 0).bands.limits[
+        "flops"
+    ] == (2, 3)
 
 
 def test_a_smaller_sample_is_a_prefix_of_a_larger_one() -> None:
