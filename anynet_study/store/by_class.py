@@ -47,7 +47,7 @@ def label_matrices(store: ResultStore, dataset: str) -> tuple[pd.DataFrame, Matr
     """
     with store.file.open() as file:
         group = predictions_in(file, dataset)
-        if get_text(group, "kind", "class") != "labels":
+        if get_text(group, "kind") != "labels":
             raise UserError(f"{dataset}: its images have one class each; see predictions")
         truth = group["labels"][()] if "labels" in group else None
     runs, predictions = store.predictions(dataset)

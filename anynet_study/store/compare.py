@@ -13,16 +13,13 @@ from numpy.typing import NDArray
 
 from anynet_study.metrics import CURVES
 from anynet_study.store.hdf5 import read_curve
-from anynet_study.store.layout import RUN_COLUMNS
 from anynet_study.store.predictions import evaluation_prediction_groups, prediction_groups
+from anynet_study.store.records import RUN_COLUMNS
 from anynet_study.store.results import ResultStore
 from anynet_study.store.tables import EVALUATION_TABLE
 
 #: Columns of /runs that say how and where a run was made, not what it gave.
-CIRCUMSTANCES = (
-    *("message", "seconds", "started", "host", "device", "torch_version", "code_version"),
-    *("engine", "backend", "instruction_set", "threads", "processor", "libraries", "journal"),
-)
+CIRCUMSTANCES = ("message", *RUN_COLUMNS[RUN_COLUMNS.index("seconds") :])
 
 
 @dataclass(frozen=True)

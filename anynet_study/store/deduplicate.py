@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anynet_study.store.layout import CODED, EVALUATION_CODED
+from anynet_study.store.layout import EVALUATION_CODED
+from anynet_study.store.records import CODED
 
 #: What a sweep calls a run: dataset, recipe, replicate.
 RunNames = tuple[str, str, int]

@@ -42,8 +42,6 @@ class Frame:
     offset: int
     end: int
     message: bytes
-    #: The version of its record that it states.
-    version: int
 
 
 class _NotAFrameError(Exception):
@@ -125,7 +123,7 @@ def checksum_places(message: bytes) -> tuple[tuple[int, int], tuple[int, int]]:
 def frames(data: FileBytes, start: int, version: int, problems: list[str]) -> Iterator[Frame]:
     """Every whole frame from byte `start` on, in order; `problems` says what was skipped.
 
-    Raises UserError for a frame that a newer version than `version` wrote.
+    Raises UserError for a frame of another version of the records than `version`.
     """
     offset = start
     while offset < data.size:
@@ -147,7 +145,7 @@ def frames(data: FileBytes, start: int, version: int, problems: list[str]) -> It
 def _read_frame(data: FileBytes, offset: int, version: int) -> Frame:
     """The frame that begins at `offset`.
 
-    Raises _NotAFrameError if there is none, UserError if a newer version than `version` wrote it.
+    Raises _NotAFrameError if there is none, UserError if it is of another version than `version`.
     """
     prefix = data.at(offset, 8)
     length = int.from_bytes(prefix[4:], "little")
@@ -167,12 +165,12 @@ def _read_frame(data: FileBytes, offset: int, version: int) -> Frame:
     frame = data.at(offset, end - offset)
     if _crc(frame, mark.start(2)) != int(mark[2], 16):
         raise _NotAFrameError(short=False)
-    if int(mark[1]) > version:
+    if int(mark[1]) != version:
         raise UserError(
-            f"{data.name}: holds records of version {int(mark[1])}, this anynet-study reads up to "
-            f"{version}: install the newer one"
+            f"{data.name}: holds records of version {int(mark[1])}, this anynet-study reads "
+            f"version {version}: written by another one, or misnamed"
         )
-    return Frame(offset, end, frame, int(mark[1]))
+    return Frame(offset, end, frame)
 
 
 def _crc(frame: bytes, at: int) -> int:

@@ -14,7 +14,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.store.layout import ADDED_COLUMNS, FIRST_WITH_TEST_ERROR
 
 TEXT = h5py.string_dtype("utf-8")
 #: A reader of one run inflates a chunk of every column: small ones, at a few percent more to store.
@@ -27,7 +26,7 @@ BLOCK_BYTES = 1 << 24
 MOST_COMPRESSED = 1100
 #: No chunk that we write is longer, in bytes.
 LONGEST_CHUNK = 1 << 30
-CHECKSUMS, SEAL = "checksums", "seal"
+CHECKSUMS = "checksums"
 
 
 class _Disk(io.FileIO):
@@ -198,28 +197,9 @@ def read_column(group: h5py.Group, name: str, rows: slice = slice(None)) -> NDAr
     return np.asarray(dataset.asstr()[rows], dtype=object)
 
 
-def read_coded(file: h5py.File, name: str) -> tuple[NDArray[Any], NDArray[np.object_]]:
-    """A coded column of /runs: integers, and the texts they stand for."""
-    if absent_column(file, name):
-        return np.zeros(len(file["runs/run_id"]), np.int32), np.array([""], object)
-    return file["runs"][name][()], read_column(file["labels"], name)
-
-
-def absent_column(file: h5py.File, name: str) -> bool:
-    """Whether the store is older than this column of /runs, which is then not known."""
-    return name in ADDED_COLUMNS and name not in file["runs"]
-
-
-def absent_curve(file: h5py.File, name: str) -> bool:
-    """Whether the store is older than this curve, which then reads as NaN."""
-    return name == "test_error" and int(file.attrs["schema_version"]) < FIRST_WITH_TEST_ERROR
-
-
 def read_curve(file: h5py.File, name: str, start: int = 0, stop: int | None = None) -> Any:
     """An array of /curves, or these elements of it, float32."""
     stop = int(file["curves/test_loss"].shape[0]) if stop is None else stop
-    if absent_curve(file, name):
-        return np.full(stop - start, np.nan, np.float32)
     return read_span(file, f"curves/{name}", start, stop)
 
 
@@ -237,7 +217,7 @@ def read_span(file: h5py.File, path: str, start: int, stop: int) -> NDArray[Any]
 
 
 def checksums(file: h5py.File, progress: Callable[[int], None] | None = None) -> dict[str, int]:
-    """CRC-32 of every array and attribute (`path@name`), but for CHECKSUMS and SEAL themselves.
+    """CRC-32 of every array and attribute (`path@name`), but for CHECKSUMS itself.
 
     `progress` is told how many bytes were looked at. Raises OSError or RuntimeError that begins
     with the path of what cannot be read.
@@ -245,8 +225,7 @@ def checksums(file: h5py.File, progress: Callable[[int], None] | None = None) ->
     found, done = {}, 0
     for path, item in _objects(file):
         for name in sorted(item.attrs):
-            if name != SEAL:
-                found[f"{path}@{name}"] = zlib.crc32(_bytes(item.attrs[name]))
+            found[f"{path}@{name}"] = zlib.crc32(_bytes(item.attrs[name]))
         if isinstance(item, h5py.Dataset) and path != CHECKSUMS:
             crc = zlib.crc32(f"{item.dtype} {item.shape}".encode())
             try:
@@ -262,30 +241,10 @@ def checksums(file: h5py.File, progress: Callable[[int], None] | None = None) ->
     return found
 
 
-def written_checksums(file: h5py.File) -> dict[str, int] | None:
-    """The checksums that were written with the file; None in files of before there were any."""
-    if CHECKSUMS not in file:
-        return None
+def written_checksums(file: h5py.File) -> dict[str, int]:
+    """The checksums that were written with the file."""
     found: dict[str, int] = json.loads(file[CHECKSUMS].asstr()[()])
     return found
-
-
-def is_sealed(file: h5py.File) -> bool | None:
-    """Whether the seal of an older file is right; None in files that have none.
-
-    It is the CRC-32 of what HDF5 itself does not check when it is read: attributes, texts of
-    varying length and arrays that are not in chunks.
-    """
-    if SEAL not in file.attrs:
-        return None
-    crc = 0
-    for path, item in _objects(file):
-        for name in sorted(item.attrs):
-            if name != SEAL:
-                crc = _add(crc, f"{path}@{name}", item.attrs[name])
-        if isinstance(item, h5py.Dataset) and not item.fletcher32:
-            crc = _add(crc, path, item[()])
-    return int(file.attrs[SEAL]) == crc
 
 
 def oversized(file: h5py.File) -> Iterator[tuple[str, str]]:
@@ -303,11 +262,6 @@ def _objects(file: h5py.File) -> Iterator[tuple[str, h5py.HLObject]]:
     paths: list[str] = ["/"]
     file.visit(paths.append)
     return ((path, file[path]) for path in sorted(paths))
-
-
-def _add(crc: int, name: str, value: object) -> int:
-    data = _bytes(value)
-    return zlib.crc32(b"%s %d:%s" % (name.encode(), len(data), data), crc)
 
 
 def _bytes(value: object) -> bytes:

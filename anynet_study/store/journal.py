@@ -7,7 +7,6 @@ be rebuilt from them at any time. They can be read while they are being written.
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from sys import intern
 from typing import Any, BinaryIO, ClassVar, Generic, Self
@@ -109,7 +108,7 @@ class JournalRead(Generic[Record]):
 def read_journal(path: Path) -> JournalRead[RunRecord]:
     """Every whole record of a journal of runs; never an exception for what the bytes are.
 
-    Raises UserError if a newer version wrote it, OSError if the file cannot be read.
+    Raises UserError if another version wrote it, OSError if the file cannot be read.
     """
     return _read(RUN, path)
 
@@ -142,7 +141,7 @@ def read_journals(
     (a torn tail, damage, what is no record) get a line that says what. To `arrays` the arrays of
     every record are added, in the order of the table; else they stay on disk.
 
-    Raises UserError if a newer version wrote a journal, and OSError if one cannot be read: what
+    Raises UserError if another version wrote a journal, and OSError if one cannot be read: what
     cannot be read now must not be mistaken for work that is missing.
     """
     some = journals if isinstance(journals, Path) else list(journals)
@@ -174,16 +173,6 @@ def finished_runs(folder: Path) -> dict[str, str]:
     return finished
 
 
-def finished_evaluations(folder: Path) -> set[tuple[str, str]]:
-    """(run_id, evaluation_id) of every evaluation in the folder's journals.
-
-    Raises as `read_journals`.
-    """
-    records = read_journals(EVALUATION.paths(folder))
-    ids = (records[name].to_pylist() for name in ("run_id", "evaluation_id"))
-    return set(zip(*ids, strict=True))
-
-
 def _summary(
     kind: RecordKind[Any], path: Path, records: Sequence[Frame], batch: pa.RecordBatch
 ) -> pa.Table:
@@ -206,7 +195,7 @@ def _summary(
 def _blocks(
     kind: RecordKind[Any], path: Path, start: int, problems: list[str]
 ) -> Iterator[tuple[Sequence[Frame], pa.RecordBatch]]:
-    """The records of a journal as it is now, some dozen MB at a time, as their newest version."""
+    """The records of a journal as it is now, some dozen MB at a time."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         header = _end_of_header(kind, file, size)
@@ -215,8 +204,7 @@ def _blocks(
         whole = frames(FileBytes(file, size), max(start, header or 0), kind.version, damaged)
         for block in _in_blocks(whole):
             seen = True
-            for version, some in groupby(block, lambda frame: frame.version):
-                yield from _records(kind, list(some), version, problems)
+            yield from _records(kind, block, problems)
     if size and header is None and not seen:
         damaged = [f"not a journal of {kind.name}s, or ends inside its header"]
     problems += damaged
@@ -237,13 +225,12 @@ def _in_blocks(records: Iterator[Frame]) -> Iterator[list[Frame]]:
 
 
 def _records(
-    kind: RecordKind[Any], found: Sequence[Frame], version: int, problems: list[str]
+    kind: RecordKind[Any], found: Sequence[Frame], problems: list[str]
 ) -> Iterator[tuple[Sequence[Frame], pa.RecordBatch]]:
-    """The frames of one version that are records of a kind; `problems` says which are none."""
+    """The frames that are records of a kind; `problems` says which are none."""
     alone = len(found) == 1
     try:
-        batch = decode([frame.message for frame in found], kind.schemas[version - 1])
-        batch = kind.completed(batch)
+        batch = decode([frame.message for frame in found], kind.schema)
         doubtful = np.flatnonzero(kind.doubtful(batch)).tolist()
         if alone and doubtful:
             kind.from_batch(batch)
@@ -253,11 +240,11 @@ def _records(
             problems.append(f"the record at byte {found[0].offset} is not {kind.called}: {reason}")
         else:  # one or a few of them are damaged
             for frame in found:
-                yield from _records(kind, [frame], version, problems)
+                yield from _records(kind, [frame], problems)
         return
     if doubtful and not alone:
         good = np.ones(len(found), np.bool_)
-        good[doubtful] = [any(_records(kind, [found[row]], version, problems)) for row in doubtful]
+        good[doubtful] = [any(_records(kind, [found[row]], problems)) for row in doubtful]
         batch = batch.filter(pa.array(good))
         found = [frame for frame, kept in zip(found, good.tolist(), strict=True) if kept]
     if found:
@@ -271,4 +258,4 @@ def _end_of_header(kind: RecordKind[Any], file: BinaryIO, size: int) -> int | No
         schema = pa.ipc.read_schema(source)
     except (pa.ArrowException, ValueError, OSError):
         return None
-    return source.tell() if any(map(schema.equals, kind.schemas)) else None
+    return source.tell() if schema.equals(kind.schema) else None

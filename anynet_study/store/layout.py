@@ -7,14 +7,8 @@ provenance are the only things in which two stores of the same runs differ.
 from typing import Literal
 
 FORMAT = "anynet-study results"
-#: Version 2 added `kind` and `labels` to the groups of /predictions. Version 3 has texts of fixed
-#: length and structures that HDF5 checks when it reads them, and the seal on all else. Version 4
-#: added /evaluations and the engine of runs, version 5 errors on the run's metric to curves and
-#: evaluations.
-SCHEMA_VERSION = 5
-#: Columns of /runs that older stores lack: they are not known there.
-ADDED_COLUMNS = ("engine", "backend", "instruction_set", "threads", "processor", "libraries")
-FIRST_WITH_TEST_ERROR = 5
+#: Stores of any other version are refused.
+SCHEMA_VERSION = 6
 
 LAYOUT = """\
 Results of a study of CNN architectures: one row per run, a run being one architecture trained on
@@ -24,15 +18,10 @@ text is empty.
 
 ROOT ATTRIBUTES
 format          "anynet-study results"
-schema_version  5 (in version 4, there was no test_error of curves and no error of evaluations; in
-                version 3, runs had no engine, and there were no /evaluations; in version 2, texts
-                were of varying length, and there was no seal; in version 1, /predictions had
-                neither `kind` nor labels)
+schema_version  6
 created         when this file was made, ISO 8601, UTC
 planned_runs    how many runs the sweep asks for; -1 if that was not said
 layout          this text
-seal            older files alone, instead of /checksums: CRC-32 of all that HDF5 does not check
-                itself when it is read (attributes, texts of varying length, arrays without chunks)
 
 TABLES  A group whose attribute `columns` lists its columns in order, all of one length.
 /architectures  the population, one row per architecture: id `architecture`; depth d, width w,
@@ -41,14 +30,13 @@ TABLES  A group whose attribute `columns` lists its columns in order, all of one
                 type of its blocks; se_ratio of their squeeze-and-excitation, 0: none; weight,
                 where they were not drawn with equal probability: proportional to the probability
                 of the architecture in the design space over that of being drawn; flops
-                (multiply-adds), parameters and activations (counts). Older stores lack some of
-                these columns. The attribute `sampling` is JSON: how the population was drawn.
+                (multiply-adds), parameters and activations (counts). The attribute `sampling` is
+                JSON: how the population was drawn.
 /datasets       one row per dataset: label `dataset`; base; role (source, family, target, extra);
                 classes, train_images, test_images (counts); metric (top1, top5, balanced_accuracy,
                 macro_f1, quadratic_kappa, auroc: errors are 100 (1 - value), at most 100); chance
                 (error of the best guess that is the same for all images); epochs; content_hash;
-                variant (JSON); and class_names, a JSON list in the order of the classes' numbers,
-                missing from older stores.
+                variant (JSON); and class_names, a JSON list in the order of the classes' numbers.
 /journals       one row per journal or imported file that the store was made from: journal (file
                 name), records, duplicates (records set aside), bytes, problem ("" if none).
 /runs           one row per run, ordered by architecture, dataset, recipe, replicate, run_id:
@@ -59,7 +47,7 @@ TABLES  A group whose attribute `columns` lists its columns in order, all of one
                 of a diverged run: of guessing; of a failed run: NaN
   seconds       duration
   started       when it began, seconds since 1970, UTC
-  threads       of the CPU, for one network; 0 or NaN if not known; missing from older stores
+  threads       of the CPU, for one network; 0 if not known
   planned       1 if the sweep of this store asks for the run, else 0 (kept, not analysed)
   epochs        number of epochs in its curves
   images        number of its predictions
@@ -69,8 +57,8 @@ TABLES  A group whose attribute `columns` lists its columns in order, all of one
                 known), backend (plain: the library's own layers, rewritten: exact rewrites of them,
                 compiled: these with kernels of our own), instruction_set (the widest that it could
                 use, as avx512; of a GPU its architecture), processor (model of the CPU or GPU),
-                libraries (versions of those that compute), each "" if not known, missing from
-                older stores; journal: an integer i standing for the text /labels/<column>[i]
+                libraries (versions of those that compute), each "" if not known; journal: an
+                integer i standing for the text /labels/<column>[i]
 /labels         one 1-D text array per coded column. /labels/architecture begins with the rows of
                 /architectures and /labels/dataset with those of /datasets, in their order, so
                 these two integers are row numbers there as well. /labels/recipe is in the order
@@ -114,7 +102,7 @@ ARRAYS
                 as there are fifteens of classes, and bit b of column w is class 15 w + b.
 /provenance     scalar text: a JSON object saying what made the store.
 /checksums      scalar text: a JSON object with the CRC-32 of every array, by its path, and of every
-                attribute, by path@name. Missing from older files.
+                attribute, by path@name.
 
 THE TABLE OF ERRORS that analyses begin with has a row per architecture and a column per dataset,
 each the mean of `error` over the runs of that architecture and dataset with planned 1 and recipe 0
@@ -124,58 +112,6 @@ Texts are of fixed length, padded with NUL (h5py gives bytes: decode them); of v
 padding would be a waste. Chunked arrays are compressed with gzip and carry a Fletcher-32 checksum,
 both built into HDF5; so do the structures of the file, which HDF5 1.10 and later can read.
 """
-
-#: Columns of /runs stored as integers into /labels.
-CODED = (
-    "architecture",
-    "dataset",
-    "recipe",
-    "status",
-    "failure_kind",
-    "message",
-    "metric",
-    "host",
-    "device",
-    "torch_version",
-    "code_version",
-    "engine",
-    "backend",
-    "instruction_set",
-    "processor",
-    "libraries",
-    "journal",
-)
-
-#: Every column of /runs, in order.
-RUN_COLUMNS = (
-    "run_id",
-    "architecture",
-    "dataset",
-    "recipe",
-    "replicate",
-    "status",
-    "failure_kind",
-    "message",
-    "metric",
-    "error",
-    "planned",
-    "epochs",
-    "images",
-    "seconds",
-    "started",
-    "host",
-    "device",
-    "torch_version",
-    "code_version",
-    "engine",
-    "backend",
-    "instruction_set",
-    "threads",
-    "processor",
-    "libraries",
-    "journal",
-)
-
 
 #: Every column of /evaluations, in order.
 EVALUATION_COLUMNS = (

@@ -96,6 +96,11 @@ def _check(path: Path, file: h5py.File) -> None:
     version = int(file.attrs["schema_version"])
     if version > SCHEMA_VERSION:
         raise NewerStoreError(
-            f"{path}: written by a newer anynet-study (schema {version}, this one reads up to "
+            f"{path}: written by a newer anynet-study (schema {version}, this one reads "
             f"{SCHEMA_VERSION}): install the newer one"
+        )
+    if version < SCHEMA_VERSION:
+        raise UserError(
+            f"{path}: written by an older anynet-study (schema {version}, this one reads "
+            f"{SCHEMA_VERSION}); move it away and collect it again"
         )

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.store.hdf5 import get_text
+from anynet_study.store.hdf5 import get_text, read_column
 from anynet_study.store.layout import evaluation_group, prediction_group
 from anynet_study.store.opening import StoreFile
-from anynet_study.store.tables import evaluation_labels
 
 #: Whole runs of so many bytes are read at a time where only some images are asked for.
 BLOCK_BYTES = 1 << 24
@@ -37,7 +36,7 @@ def truths_in(file: h5py.File) -> dict[str, Truth]:
     """The true classes of every dataset that has predictions."""
     return {
         get_text(group, "dataset"): Truth(
-            get_text(group, "kind", "class"),
+            get_text(group, "kind"),
             group["labels"][()] if "labels" in group else None,
         )
         for group in prediction_groups(file)
@@ -149,7 +148,9 @@ def evaluation_predictions_in(file: h5py.File, dataset: str, evaluation: str) ->
 def evaluations_with_predictions(file: h5py.File, dataset: str) -> list[str]:
     """Names of the evaluations of runs on a dataset of which there are predictions."""
     parent = evaluation_group(dataset, "x").rpartition("/")[0]
-    names = evaluation_labels(file, "evaluation") if parent in file else []
+    if parent not in file:
+        return []
+    names = read_column(file["labels"], "evaluation").tolist()
     return [name for name in names if evaluation_group(dataset, name) in file]
 
 

@@ -1,8 +1,9 @@
 """What a journal record is: one finished run, or one evaluation of a run on a further test set.
 
-Everything that describes a record is here: the typed records, their Arrow schemas in every
-version, which values are legal, and the columns of `RECORDS`, the one table that journals,
-imported files and other stores are read into.
+Everything that describes a record is here: the typed records, their columns, which values are
+legal, and `RECORDS`, the one table that journals, imported files and other stores are read into.
+A further column of runs is a field of RunRecord and a line of _RUN_SCALARS: the store's layout,
+its tables and its comparison follow.
 """
 
 import math
@@ -31,6 +32,7 @@ NO_PREDICTION = 65535
 #: What tables call the test set of the run itself.
 OWN_TEST_SET = "test"
 
+#: Columns of a run's record, in the order in which tables show them.
 _RUN_SCALARS: tuple[tuple[str, pa.DataType], ...] = (
     ("run_id", pa.string()),
     ("spec", pa.string()),
@@ -70,8 +72,16 @@ _EVALUATION_SCALARS: tuple[tuple[str, pa.DataType], ...] = (
     ("started", pa.float64()),
     ("host", pa.string()),
 )
-#: Names of a run's scalars.
-SCALARS = tuple(name for name, _ in _RUN_SCALARS)
+#: Every column of /runs in a store, in order, and those of them that are texts.
+_ABOUT = [(name, kind) for name, kind in _RUN_SCALARS if name != "spec"]
+_MEASURED = [name for name, _ in _ABOUT].index("error") + 1
+RUN_COLUMNS = (
+    *(name for name, _ in _ABOUT[:_MEASURED]),
+    *("planned", "epochs", "images"),
+    *(name for name, _ in _ABOUT[_MEASURED:]),
+    "journal",
+)
+CODED = (*(n for n, kind in _ABOUT if n != "run_id" and pa.types.is_string(kind)), "journal")
 #: Arrays of a record; `spec` is its bytes. Those of an evaluation are its predictions alone.
 ARRAYS = (*CURVES, "spec", "predictions")
 _EVALUATION_ID = "[0-9a-f]{16}"
@@ -216,21 +226,12 @@ class RecordKind(Generic[Record]):
     called: str
     #: How the names of their journals end.
     suffix: str
-    #: The schema of every version, from 1 on. Later ones have more columns: texts, "" in older
-    #: records; float64, NaN there; lists of float32, there NaN and as long as the first list.
-    schemas: tuple[pa.Schema, ...]
+    #: Raised whenever the schema changes; records of any other version are refused.
+    version: int
+    schema: pa.Schema
     record: type[Record]
     #: Which rows the record's class may refuse; it takes all the others.
     doubtful: Callable[[pa.RecordBatch], NDArray[np.bool_]]
-
-    @property
-    def version(self) -> int:
-        """The version that is written."""
-        return len(self.schemas)
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.schemas[-1]
 
     def to_batch(self, record: Record) -> pa.RecordBatch:
         """The record as an Arrow batch of one row."""
@@ -247,17 +248,6 @@ class RecordKind(Generic[Record]):
                 is_list = pa.types.is_list(column.type)
                 values[column.name] = cell.values.to_numpy() if is_list else cell.as_py()
         return self.record(**values)
-
-    def completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """A batch of an older version with the columns that later versions added."""
-        if batch.num_columns == len(self.schema):
-            return batch
-        there = [batch[f.name] if f.name in batch.schema.names else None for f in self.schema]
-        columns = [
-            _absent(f, batch) if column is None else column
-            for column, f in zip(there, self.schema, strict=True)
-        ]
-        return pa.record_batch(columns, schema=self.schema)
 
     def paths(self, folder: Path) -> list[Path]:
         """Their journals in a folder, sorted by name; none if the folder does not exist."""
@@ -313,18 +303,6 @@ def storable(text: str) -> str:
     """The text as HDF5 can hold it."""
     # A message may quote raw bytes; neither lone surrogates nor NUL fit an HDF5 string.
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
-
-
-def _absent(column: pa.Field, batch: pa.RecordBatch) -> pa.Array:
-    """What records of before there was this column have in it."""
-    if not pa.types.is_list(column.type):
-        unknown = 0 if pa.types.is_integer(column.type) else math.nan
-        missing = "" if pa.types.is_string(column.type) else unknown
-        return pa.repeat(pa.scalar(missing, column.type), len(batch))
-    first = next(f.name for f in batch.schema if pa.types.is_list(f.type))
-    offsets = np.concatenate([[0], np.cumsum(lengths_of(batch[first]))])
-    values = pa.array(np.full(offsets[-1], np.nan, np.float32))
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
 
 
 def lengths_of(column: pa.Array) -> NDArray[np.int64]:
@@ -389,76 +367,56 @@ def _has_no_class(predictions: pa.ListArray) -> NDArray[np.bool_]:
     return found
 
 
-def _schema(
-    scalars: Iterable[tuple[str, pa.DataType]], lists: Iterable[pa.Field], version: dict[str, str]
-) -> pa.Schema:
-    fields = [pa.field(name, kind, nullable=False) for name, kind in scalars]
-    return pa.schema([*fields, *lists], metadata=version)
+def _lists(names: Iterable[str], kind: pa.DataType) -> list[tuple[str, pa.DataType]]:
+    return [(name, pa.list_(kind)) for name in names]
 
 
-_CURVES = [pa.field(name, pa.list_(pa.float32()), nullable=False) for name in CURVES]
-_PREDICTIONS = pa.field("predictions", pa.list_(pa.uint16()), nullable=False)
+def _schema(columns: Iterable[tuple[str, pa.DataType]], version: dict[str, str]) -> pa.Schema:
+    fields = [pa.field(name, kind, nullable=False) for name, kind in columns]
+    return pa.schema(fields, metadata=version)
 
 
-def _without(schema: pa.Schema, name: str) -> pa.Schema:
-    return schema.remove(schema.get_field_index(name))
-
-
-_RUNS = _schema(_RUN_SCALARS, [*_CURVES, _PREDICTIONS], {"anynet_study.record_version": "4"})
-_EVALUATIONS = _schema(
-    _EVALUATION_SCALARS, [_PREDICTIONS], {"anynet_study.evaluation_version": "2"}
-)
-_BACKEND = ("backend", "instruction_set", "threads", "processor", "libraries")
-_THIRD = pa.schema([field for field in _RUNS if field.name not in _BACKEND], _RUNS.metadata)
-_SECOND = _without(_THIRD, "test_error")
-
-#: Runs. The first three versions had no backend, the first two no curve of the run's metric, the
-#: first no engine.
+_PREDICTIONS = _lists(["predictions"], pa.uint16())
 RUN = RecordKind(
     "run",
     "a run",
     SUFFIX,
-    (_without(_SECOND, "engine"), _SECOND, _THIRD, _RUNS),
+    4,
+    _schema(
+        [*_RUN_SCALARS, *_lists(CURVES, pa.float32()), *_PREDICTIONS],
+        {"anynet_study.record_version": "4"},
+    ),
     RunRecord,
     _doubtful_runs,
 )
-#: Evaluations. The first version had no error on the run's metric.
 EVALUATION = RecordKind(
     "evaluation",
     "an evaluation",
     EVALUATIONS_SUFFIX,
-    (_without(_EVALUATIONS, "error"), _EVALUATIONS),
+    2,
+    _schema([*_EVALUATION_SCALARS, *_PREDICTIONS], {"anynet_study.evaluation_version": "2"}),
     EvaluationRecord,
     _doubtful_evaluations,
 )
 KINDS: tuple[RecordKind[Any], ...] = (RUN, EVALUATION)
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
+_BOTH = {name: kind for name, kind in (*_RUN_SCALARS, *_EVALUATION_SCALARS) if name != "spec"}
 #: The one table of records, runs and evaluations alike; what is not of a record's kind is null.
 RECORDS = pa.schema(
-    [
-        ("record_kind", _TEXT),
-        ("run_id", pa.string()),
-        *((name, _TEXT) for name in ("architecture", "dataset", "recipe")),
-        ("replicate", pa.int32()),
-        *((name, _TEXT) for name in ("status", "failure_kind", "message", "metric", "device")),
-        *((name, _TEXT) for name in ("torch_version", "code_version", "engine")),
-        *((name, _TEXT) for name in ("backend", "instruction_set", "processor", "libraries")),
-        ("threads", pa.int32()),
-        *((name, _TEXT) for name in ("evaluation", "evaluation_id", "identity")),
-        ("images", pa.int32()),
-        *((name, pa.float64()) for name in ("loss", "top1", "top5")),
-        *((name, pa.float64()) for name in ("error", "seconds", "started")),
-        ("host", _TEXT),
+    {
+        **{name: _TEXT if pa.types.is_string(kind) else kind for name, kind in _BOTH.items()},
+        "run_id": pa.string(),
+        "record_kind": _TEXT,
         # The lengths of its arrays.
-        ("spec_bytes", pa.int64()),
-        ("epochs", pa.int32()),
-        ("predicted", pa.int32()),
+        "spec_bytes": pa.int64(),
+        "epochs": pa.int32(),
+        "predicted": pa.int32(),
         # The journal or imported file, and the record's bytes in it.
-        ("journal", _TEXT),
-        ("offset", pa.int64()),
-        ("end", pa.int64()),
-    ]
+        "journal": _TEXT,
+        "offset": pa.int64(),
+        "end": pa.int64(),
+    }
 )
 
 

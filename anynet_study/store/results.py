@@ -23,7 +23,7 @@ from anynet_study.store.errors import (
     on_metric,
 )
 from anynet_study.store.hdf5 import get_text, read_column
-from anynet_study.store.layout import RUN_COLUMNS, TableName
+from anynet_study.store.layout import TableName
 from anynet_study.store.opening import StoreFile
 from anynet_study.store.predictions import (
     PredictionArray,
@@ -31,7 +31,7 @@ from anynet_study.store.predictions import (
     evaluation_predictions_in,
     predictions_in,
 )
-from anynet_study.store.records import OWN_TEST_SET
+from anynet_study.store.records import OWN_TEST_SET, RUN_COLUMNS
 from anynet_study.store.tables import (
     CURVE_KEYS,
     EVALUATION_TABLE,
@@ -94,7 +94,7 @@ class Results(ABC):
     def labels(self, dataset: str) -> NDArray[np.uint16] | None:
         """True class of every test image of a dataset that has predictions, (n_test,) uint16.
 
-        65535 where it is unknown; None where there are no labels, as before version 2. A run is
+        65535 where it is unknown; None where there are no labels. A run is
         right on an image where its prediction equals the label.
         """
 
@@ -367,7 +367,7 @@ class ResultStore(Results):
     def labels(self, dataset: str) -> NDArray[np.uint16] | None:
         with self.file.open() as file:
             group = predictions_in(file, dataset)
-            if get_text(group, "kind", "class") == "labels":
+            if get_text(group, "kind") == "labels":
                 raise UserError(f"{dataset}: its images have several classes: see label_matrices")
             return group["labels"][()] if "labels" in group else None
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.store.deduplicate import evaluation_keys
-from anynet_study.store.layout import RUN_COLUMNS, TableName
+from anynet_study.store.layout import TableName
 from anynet_study.store.predictions import PredictionArray
+from anynet_study.store.records import RUN_COLUMNS
 from anynet_study.store.results import Results, ResultStore
 from anynet_study.store.tables import EVALUATIONS_SHOWN, check_columns
 

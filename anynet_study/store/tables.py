@@ -16,20 +16,9 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError
 from anynet_study.filters import unknown_column
 from anynet_study.metrics import CURVES
-from anynet_study.store.hdf5 import (
-    absent_column,
-    get_texts,
-    read_coded,
-    read_column,
-    read_curve,
-    read_span,
-)
-from anynet_study.store.layout import (
-    CODED,
-    EVALUATION_CODED,
-    EVALUATION_COLUMNS,
-    RUN_COLUMNS,
-)
+from anynet_study.store.hdf5 import get_texts, read_column, read_curve, read_span
+from anynet_study.store.layout import EVALUATION_CODED, EVALUATION_COLUMNS
+from anynet_study.store.records import CODED, RUN_COLUMNS
 
 #: So few labels are read one by one.
 FEW = 16
@@ -214,12 +203,6 @@ def run_column(file: h5py.File, name: str, rows: Rows | None = None) -> pa.Array
     """One value per run, of /runs or its "spec"; `rows`: of these runs, ascending."""
     if name == "spec":
         return _specs(file, rows)
-    if name == "threads" and absent_column(file, name):
-        return pa.array(np.zeros(len(file["runs/run_id"]) if rows is None else len(rows), np.int32))
-    if name in CODED and absent_column(file, name):
-        codes, texts = read_coded(file, name)
-        codes = codes if rows is None else codes[rows]
-        return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts))
     values = _some(file, f"runs/{name}", rows)
     if name in CODED:
         return _coded(file, f"labels/{name}", values)
@@ -299,32 +282,14 @@ def evaluations_table(
 
 
 def _evaluation_column(file: h5py.File, name: str, rows: Rows | None) -> pa.Array:
+    values = file["evaluations"]["run" if name in OF_RUN else name][()]
+    values = values if rows is None else values[rows]
     if name in OF_RUN:
-        run = pa.array(evaluation_values(file, "run", rows, np.int32))
-        return run_column(file, name).take(run)
+        return run_column(file, name).take(pa.array(values))
     if name in _TEXTS:
-        codes = pa.array(evaluation_values(file, name, rows, np.int32))
-        return pa.DictionaryArray.from_arrays(
-            codes, pa.array(evaluation_labels(file, name), pa.string())
-        )
-    if name == "planned":
-        return pa.array(evaluation_values(file, name, rows, np.uint8).astype(bool))
-    kind = np.int32 if name in ("images", "predicted") else np.float64
-    return pa.array(evaluation_values(file, name, rows, kind), from_pandas=True)
-
-
-def evaluation_labels(file: h5py.File, name: str) -> list[str]:
-    return list(read_column(file["labels"], name)) if name in file["labels"] else []
-
-
-def evaluation_values(file: h5py.File, name: str, rows: Rows | None, kind: type) -> NDArray[Any]:
-    """A column as it is stored; of none in files of before there were evaluations."""
-    if "evaluations" not in file:
-        return np.empty(0, kind)
-    if name == "error" and name not in file["evaluations"]:  # of before version 5
-        return np.full(len(file["evaluations/run"]) if rows is None else len(rows), np.nan)
-    values: NDArray[Any] = file["evaluations"][name][()]
-    return values if rows is None else values[rows]
+        texts = pa.array(read_column(file["labels"], name), pa.string())
+        return pa.DictionaryArray.from_arrays(pa.array(values), texts)
+    return pa.array(values.astype(bool) if name == "planned" else values, from_pandas=True)
 
 
 def to_pandas(table: pa.Table, whole: bool = False) -> pd.DataFrame:

@@ -22,7 +22,6 @@ from anynet_study.store.hdf5 import (
     write_text,
 )
 from anynet_study.store.layout import (
-    CODED,
     EVALUATION_CODED,
     FORMAT,
     LAYOUT,
@@ -31,13 +30,13 @@ from anynet_study.store.layout import (
     prediction_group,
 )
 from anynet_study.store.predictions import Truth
-from anynet_study.store.records import NO_PREDICTION
+from anynet_study.store.records import CODED, NO_PREDICTION, RUN_COLUMNS
 from anynet_study.store.run_arrays import ELEMENTS, RunArrays
 
 Rows = NDArray[np.int64]
 #: So many bytes of arrays are in memory at a time.
 BLOCK_BYTES = 1 << 25
-_RUN_NUMBERS = ("replicate", "error", "epochs", "seconds", "started", "threads")
+_RUN_NUMBERS = [n for n in RUN_COLUMNS if n not in (*CODED, "run_id", "images", "planned")]
 _EVALUATION_NUMBERS = ("images", "loss", "top1", "top5", "error", "seconds", "started", "predicted")
 
 

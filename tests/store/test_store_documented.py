@@ -13,7 +13,7 @@ from store_factory import failed, make_store, record
 
 from anynet_study.metrics import CURVES
 from anynet_study.store import ResultStore
-from anynet_study.store.layout import CODED
+from anynet_study.store.records import CODED
 
 RUNS = [
     *(record(number) for number in range(17)),

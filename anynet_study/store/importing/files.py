@@ -14,25 +14,20 @@ from numpy.typing import NDArray
 
 from anynet_study.metrics import CURVES
 from anynet_study.store.hdf5 import read_column, read_curve
-from anynet_study.store.layout import CODED
 from anynet_study.store.predictions import (
     Truth,
     evaluation_prediction_groups,
     prediction_groups,
     truths_in,
 )
-from anynet_study.store.records import joined, records_table
+from anynet_study.store.records import CODED, RUN_COLUMNS, joined, records_table
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
 from anynet_study.store.tables import evaluations_table, run_column
 
 #: Records whose arrays are copied, or whose specifications are hashed, at a time.
 TOGETHER = 1 << 13
-#: Columns of runs and of evaluations that are copied.
-_RUNS = (
-    *("run_id", *CODED, "replicate", "error", "planned", "epochs", "images", "seconds"),
-    "started",
-)
+#: Columns of evaluations that are copied.
 _EVALUATIONS = (
     *("run_id", "evaluation", "evaluation_id", "identity", "images", "loss", "top1", "top5"),
     *("error", "seconds", "started", "host", "journal", "predicted", "planned"),
@@ -74,7 +69,9 @@ def named_records(
     """
     count = len(columns["error"])
     unknown = dict.fromkeys(("seconds", "started"), np.full(count, np.nan))
-    nothing = dict.fromkeys(("replicate", "offset", "end", "epochs"), np.zeros(count, np.int32))
+    nothing = dict.fromkeys(
+        ("replicate", "offset", "end", "epochs", "threads"), np.zeros(count, np.int32)
+    )
     known = {**dict.fromkeys(CODED, ""), **unknown, **nothing, **columns}
     specs = _specifications(records_table(known, count))
     lengths = np.array([len(spec) for spec in specs], np.int64)
@@ -114,7 +111,7 @@ def _specifications(runs: pa.Table) -> list[bytes]:
 def stored_file(path: Path, file: h5py.File, arrays: RunArrays) -> ImportedFile:
     """The results store at `path`, which is open as `file`."""
     store = ResultStore(path)
-    runs = pa.table({name: run_column(file, name) for name in _RUNS})
+    runs = pa.table({name: run_column(file, name) for name in RUN_COLUMNS})
     evaluations = evaluations_table(file, _EVALUATIONS)
     _copy_arrays(file, runs, evaluations, arrays)
     planned = [np.asarray(table["planned"]) for table in (runs, evaluations)]
