@@ -67,8 +67,9 @@ def import_(
     """Make a results store of other results: of any models, on any datasets.
 
     A table is wide (one row per model, one column per dataset) or long (columns model, dataset,
-    and error or accuracy); empty cells stay gaps. What is unclear is refused, never guessed.
-    Values are errors in percent, if no option or column name says otherwise.
+    and error or accuracy); empty cells stay gaps. What is unclear is refused, never guessed: a
+    table whose columns are not named error or accuracy needs --error or --accuracy, and one whose
+    values look like fractions --fraction or --percent.
 
     \b
     Examples:
@@ -115,8 +116,6 @@ def _import(
     if as_json:
         print(json.dumps({**vars(report), "store": str(output)}))
         return
-    if report.assumed:
-        print("nothing says otherwise, so the values are read as errors (else: --accuracy)")
     print(_said(report, output))
 
 

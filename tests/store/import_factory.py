@@ -18,7 +18,8 @@ def imported(
     labels: Mapping[str, Path] | None = None,
     **options: Any,
 ) -> ResultStore:
-    """The store at `out`, made of these files."""
+    """The store at `out`, made of these files; tables are of errors, if nothing else is said."""
+    options.setdefault("quantity", "error")
     files = Files(tables, predictions, labels or {})
     import_results(files, out, ImportOptions(**options), dict(known or {}))
     return ResultStore(out)

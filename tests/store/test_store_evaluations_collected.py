@@ -145,7 +145,7 @@ def test_stores_that_are_imported_together_keep_theirs(tmp_path: Path, made: Pat
     plain = tmp_path / "errors.csv"
     plain.write_text("architecture,cars\nffff,12.5\n")
     mine, out = made / "results.h5", tmp_path / "all.h5"
-    import_results(Files([mine, other, plain]), out, ImportOptions(), {})
+    import_results(Files([mine, other, plain]), out, ImportOptions(quantity="error"), {})
     store, parts = ResultStore(out), [ResultStore(mine), ResultStore(other)]
     key = ["run_id", "evaluation_id"]
     found = store.evaluations(store.columns("evaluations")).sort_values(key)

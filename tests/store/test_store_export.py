@@ -103,7 +103,7 @@ def test_the_population_is_one_again(tmp_path: Path) -> None:
 
 
 def test_imported_results_are_exported_with_their_labels(tmp_path: Path) -> None:
-    labels, classes = np.arange(8) % 3, np.arange(8) % 4
+    labels, classes = np.arange(8) % 4, np.arange(8) % 3
     np.savez(tmp_path / "p.npz", labels=labels, net=classes)
     table = written(tmp_path / "t.csv", "model,val\nnet,24\n")
     store = imported(tmp_path / "s.h5", table, predictions=[("x", tmp_path / "p.npz")])

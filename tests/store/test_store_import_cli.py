@@ -48,8 +48,9 @@ def test_the_testbed_from_csv_to_tables_and_back(typed: Type, shared_data: Path)
 def test_what_is_imported_is_said(typed: Type) -> None:
     written(Path("t.csv"), "model,val,cars,family\na,20,,x\nb,30,10,y\n")
     told = typed("import", "t.csv", "-o", "s.h5")
+    assert (told.code, "say so with --error or --accuracy" in told.line) == (2, True)
+    told = typed("import", "t.csv", "--error", "-o", "s.h5")
     assert told.out.splitlines() == [
-        "nothing says otherwise, so the values are read as errors (else: --accuracy)",
         "2 models x 2 datasets: 3 errors, 1 gaps",
         "median error in percent: val 25, cars 10",
         "models are described by: family",
@@ -93,7 +94,7 @@ def test_predictions_by_option(typed: Type) -> None:
         (["t.csv", "--map", "model", "-o", "s.h5"], "--map: 'model' is not OURS=THEIRS"),
         (["t.csv", "--metric", "f1", "-o", "s.h5"], "--metric: no 'f1'; legal: top1, top5"),
         (["t.csv", "--targets", "val=3", "-o", "s.h5"], "--source: name the source dataset"),
-        (["t.csv", "--fraction", "-o", "s.h5"], "row 2, a on val: 20 is outside 0 to 1"),
+        (["t.csv", "--error", "--fraction", "-o", "s.h5"], "row 2, a on val: 20 is outside 0 to 1"),
         (
             ["t.csv", "--predictions", "p.npz", "-o", "s.h5"],
             "--predictions: 'p.npz' is not DATASET=FILE",

@@ -26,9 +26,6 @@ def refusal(tmp_path: Path, name: str, content: str | bytes, **options: Any) -> 
     return line
 
 
-ROWS = "".join(f"m{number},{80 + number},{70 + number}\n" for number in range(9))
-
-
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
@@ -56,9 +53,9 @@ ROWS = "".join(f"m{number},{80 + number},{70 + number}\n" for number in range(9)
         ("", "0 columns; needed: a header row"),
         ('model,val\n"a,20\n', "Row #2: Expected 2 columns, got 1"),
         ("model,val_acc\na,75\nb,80\n", "name of column 'val_acc' says accuracy"),
-        (f"model,val,x\n{ROWS}", "rather accuracies than errors; if so: --accuracy"),
+        ("model,top1,top1_err\na,75,25\n", "'top1' and 'top1_err' seem to be errors and acc"),
+        ("model,Top-1 acc,top1_error\na,75,25\n", "seem to be errors and accuracies on one"),
         ("model,dataset,top1\na,val,20\n", "needs --map error=COLUMN or accuracy=COLUMN"),
-        ("model,dataset,error,acc\na,val,20,80\n", "both errors (error) and accuracies (acc)"),
         ("model,dataset,error\na,val,20\na,val,21\n", "row 2, a on val: given again in row 3"),
         ("model,dataset,error\na,,20\n", "row 2 has nothing in column dataset"),
         ("model,dataset,error,n\na,x,20,1\na,y,20,2\n", "row 3: column n says '2' of a model"),
@@ -122,13 +119,15 @@ def test_options_that_do_not_fit(tmp_path: Path, options: dict[str, Any], expect
     assert expected in refusal(tmp_path, "t.csv", "model,val\na,20\n", **options)
 
 
-def test_errors_worse_than_guessing_are_accuracies(tmp_path: Path) -> None:
-    rows = "".join(f"m{number},{60 + number}\n" for number in range(4, 14))
-    known = {"val": {"classes": 2}}
-    line = refusal(tmp_path, "t.csv", f"model,val\n{rows}", known=known)
-    assert "most errors on val (median 68.5) are worse than guessing among 2 classes" in line
-    store = imported(tmp_path / "s.h5", tmp_path / "t.csv", known=known, quantity="error")
-    assert store.errors()["val"].max() == 73
+def test_a_table_has_to_say_whether_it_holds_errors_or_accuracies(tmp_path: Path) -> None:
+    line = refusal(tmp_path, "t.csv", "model,dataset,error,acc\na,x,2,98\n", quantity=None)
+    assert "both errors (error) and accuracies (acc)" in line
+    line = refusal(tmp_path, "t.csv", "model,val\na,20\n", quantity=None)
+    assert "nothing says whether the values of 'val' are errors or accuracies" in line
+    for header, error in (("val_acc", 80.0), ("val-error", 20.0)):
+        table = written(tmp_path / "n.csv", f"model,{header}\na,20\n")
+        store = imported(tmp_path / "s.h5", table, quantity=None)
+        assert store.errors().loc["a", header] == error
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,7 @@ def test_a_trained_study_is_a_part_too(tmp_path: Path) -> None:
         ({"a": [], "labels": []}, "a: shape (0,); needed: one value per example"),
         ({"a": [True, False], "b": [0, 1]}, "classes of some models, only correctness of others"),
         ({"a": 3}, "a: not a list of classes"),
+        ({"a": [0, 7], "labels": [0, 1]}, "a: class 7 (counted from 0), but the labels end at 1"),
     ],
 )
 def test_predictions_with_a_mistake(tmp_path: Path, arrays: dict[str, Any], expected: str) -> None:
@@ -204,8 +205,9 @@ def test_what_does_not_fit(tmp_path: Path) -> None:
         imported(out, table, predictions=one)
     with pytest.raises(UserError, match="classes in one file, only whether they are correct"):
         imported(out, predictions=[*one, ("x", tmp_path / "right.npy")])
-    with pytest.raises(UserError, match="class 4, but x has 3 classes"):
-        imported(out, predictions=one, known={"x": {"classes": 3.0}})
+    for count in (3, 3.0):
+        with pytest.raises(UserError, match=r"class 4 \(counted from 0\), but x has 3 classes"):
+            imported(out, predictions=one, known={"x": {"classes": count}})
     with pytest.raises(UserError, match="60 examples, but x has 50 test images"):
         imported(out, predictions=one, known={"x": {"test_images": 50}})
     with pytest.raises(UserError, match="not a readable array file"):

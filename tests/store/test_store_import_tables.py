@@ -58,7 +58,7 @@ def test_nats_bench_strings_are_names(tmp_path: Path) -> None:
     melted = long_of(table).rename(columns={"model": "arch", "dataset": "task", "error": "acc"})
     melted.assign(seed=777).to_csv(long, index=False)
     first = imported(tmp_path / "wide.h5", wide, quantity="accuracy")
-    second = imported(tmp_path / "long.h5", long)
+    second = imported(tmp_path / "long.h5", long, quantity=None)
     same_errors(first.errors(), 100 - table)
     same_errors(second.errors(), 100 - table)
     assert second.runs()["replicate"].unique().tolist() == [777]
@@ -174,7 +174,7 @@ def test_columns_may_have_any_names(tmp_path: Path) -> None:
         tmp_path / "t.csv", "who,on,top1_acc,Date,year\nA,x,75,today,2015\nA,y,50,later,2015\n"
     )
     columns = {"model": "who", "dataset": "on", "accuracy": "top1_acc"}
-    store = imported(tmp_path / "s.h5", table, columns=columns, ignore=("Date",))
+    store = imported(tmp_path / "s.h5", table, columns=columns, ignore=("Date",), quantity=None)
     assert store.errors().loc["A"].to_dict() == {"x": 25.0, "y": 50.0}
     assert store.architectures().to_dict("list") == {"architecture": ["A"], "year": [2015]}
 

@@ -56,8 +56,6 @@ class ImportReport:
     described: tuple[str, ...]
     #: Median of these errors on each dataset that has any, in percent.
     medians: Mapping[str, float]
-    #: Whether values were taken for errors because nothing says what they are.
-    assumed: bool
 
 
 def import_results(files: Files, out: Path, options: ImportOptions, known: Known) -> ImportReport:
@@ -78,10 +76,10 @@ def import_results(files: Files, out: Path, options: ImportOptions, known: Known
         study, records = _put_together(found, known)
         with creating(temporary, out) as file:
             write_store(file, study, records, arrays)
-    return report_of(out, any(source.assumed for source in found))
+    return report_of(out)
 
 
-def report_of(store: Path, assumed: bool = False) -> ImportReport:
+def report_of(store: Path) -> ImportReport:
     """What is in a store that was just made."""
     with ResultStore(store) as opened:
         errors, runs = opened.errors(), opened.runs(["run_id"])
@@ -93,7 +91,6 @@ def report_of(store: Path, assumed: bool = False) -> ImportReport:
         gaps=int(errors.isna().sum().sum()),
         described=described,
         medians=errors.median().dropna().to_dict(),
-        assumed=assumed,
     )
 
 

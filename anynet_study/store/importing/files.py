@@ -54,8 +54,6 @@ class ImportedFile:
     evaluations: Sequence[str] = ()
     #: By dataset, where there are predictions.
     truths: Mapping[str, Truth] = field(default_factory=dict)
-    #: Whether its values were taken for errors because nothing says what they are.
-    assumed: bool = False
 
 
 def named_records(

@@ -106,19 +106,20 @@ def _truth(path: Path, predicted: Predicted, given: Classes | None) -> Classes:
 
 
 def _check(
-    path: Path, dataset: str, predicted: Predicted, truth: Classes, known: dict[str, object]
+    path: Path, dataset: str, predicted: Predicted, truth: Classes, known: dict[str, Any]
 ) -> None:
-    names = [*predicted.models, "the labels"]
-    for name, classes in zip(names, [*predicted.classes, truth], strict=True):
+    rows = {"the labels": truth, **dict(zip(predicted.models, predicted.classes, strict=True))}
+    for name, classes in rows.items():
         gaps = np.flatnonzero(classes == NO_PREDICTION)
         if gaps.size:
             raise UserError(f"{path}: {name}: nothing for example {gaps[0]} (counted from 0)")
-        count = known.get("classes")
-        if isinstance(count, float) and not predicted.correctness and classes.max() >= count:
-            raise UserError(
-                f"{path}: {name}: class {classes.max()}, but {dataset} has {count:g} classes "
-                f"(counted from 0)"
-            )
+        # Of predictions that are correct or wrong, there are no more than these.
+        count = 2 if predicted.correctness else known.get("classes", int(truth.max()) + 1)
+        if classes.max() >= count:
+            said = f"{dataset} has {count:g} classes"
+            if "classes" not in known:
+                said = f"the labels end at {truth.max()}; say how many there are with --datasets"
+            raise UserError(f"{path}: {name}: class {classes.max()} (counted from 0), but {said}")
     said = known.get("test_images", len(truth))
     if said != len(truth):
         raise UserError(f"{path}: {len(truth)} examples, but {dataset} has {said} test images")

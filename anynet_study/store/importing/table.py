@@ -25,16 +25,11 @@ from anynet_study.store.importing.sheet import (
 )
 from anynet_study.store.run_arrays import RunArrays
 
-#: Names of datasets that say what their values are.
+#: Words in the names of columns that say what their values are.
 _SAYS = {
     "accuracy": re.compile(r"(?<![a-z])acc(uracy|uracies)?(?![a-z])"),
     "error": re.compile(r"(?<![a-z])err(or|ors)?(?![a-z])"),
 }
-#: Values of a dataset that have to be worse than guessing before they cannot be errors: this
-#: share, of this many.
-WORSE, FEWEST = 0.75, 8
-#: Medians of errors that are mostly higher than this are more likely accuracies.
-HIGH = 65.0
 
 
 @dataclass(frozen=True)
@@ -82,7 +77,7 @@ def table_file(
         **{name: _arrow(frame[name]) for name in frame.columns if name in roles.run},
         "architecture": _coded(models["architecture"].to_pylist(), frame["model"]),
         "dataset": _arrow(frame["dataset"]),
-        "error": in_error_percent(cells, roles.quantity, options, known),
+        "error": in_error_percent(cells, roles.quantity, options),
     }
     records = named_records(columns, arrays)
     return ImportedFile(
@@ -94,7 +89,6 @@ def table_file(
         journals=journal_row(label, len(records), path),
         provenance=entry(path, options.told()),
         recipes=records["recipe"].cast(pa.string()).unique().to_pylist(),
-        assumed=roles.quantity is None and options.quantity is None,
     )
 
 
@@ -226,16 +220,14 @@ def _on_metric(cells: Cells, wanted: str | None) -> Cells:
 
 
 def in_error_percent(
-    cells: Cells, named: Quantity | None, options: ImportOptions, known: Known
+    cells: Cells, named: Quantity | None, options: ImportOptions
 ) -> NDArray[np.float64]:
     """The values as errors in percent; `named` is what the column of the values says they are.
 
-    `known` is what was said of the datasets: errors should not be worse than guessing.
-
-    Errors are assumed where nothing is said, percent where every dataset has a value above 1.
-    Raises UserError, naming the option that settles it, where the values speak against that.
+    Raises UserError, naming the option that settles it, where nothing says whether they are errors
+    or accuracies, or the values speak against what is said.
     """
-    quantity = named or options.quantity or "error"
+    quantity = named or _stated(cells, options.quantity)
     if options.unit is None:
         _check_percent(cells)
     top = 1.0 if options.unit == "fraction" else 100.0
@@ -247,13 +239,40 @@ def in_error_percent(
         hint = "; a column that is no dataset is kept with --describe COLUMN or left out with "
         hint = f"{hint}--ignore COLUMN" if named is None else ""
         raise UserError(f"{where}: {outside.iloc[0]:g} is outside 0 to {top:g}{hint}")
-    if named is None:
-        _check_names(cells, quantity, told=options.quantity is not None)
     percent = values * (100.0 / top)
-    errors = 100.0 - percent if quantity == "accuracy" else percent
-    if named is None and options.quantity is None:
-        _check_errors(cells, errors, known)
-    return np.asarray(errors, np.float64)
+    return np.asarray(100.0 - percent if quantity == "accuracy" else percent, np.float64)
+
+
+def _stated(cells: Cells, told: Quantity | None) -> Quantity:
+    """What the values of a wide table are: as told, or as the names of all its columns say."""
+    says: dict[str, Quantity | None] = {}
+    datasets: dict[str, str] = {}
+    for name in cells.frame["dataset"].cat.categories:
+        said: list[Quantity] = [q for q in get_args(Quantity) if _SAYS[q].search(name.casefold())]
+        says[name] = said[0] if len(said) == 1 else None
+        bare = name.casefold()
+        for pattern in _SAYS.values():
+            bare = pattern.sub("", bare)
+        twin = datasets.setdefault(re.sub(r"[\W_]+", "", bare), name)
+        if says[twin] != says[name]:
+            raise UserError(
+                f"{cells.path}: {twin!r} and {name!r} seem to be errors and accuracies on one "
+                f"dataset; leave one out with --ignore COLUMN"
+            )
+    quantity = told or next(iter(says.values()), None)
+    for name, word in says.items():
+        if word is None and told is None:
+            raise UserError(
+                f"{cells.path}: nothing says whether the values of {name!r} are errors or "
+                f"accuracies; say so with --error or --accuracy"
+            )
+        if word not in (None, quantity):
+            raise UserError(
+                f"{cells.path}: the name of column {name!r} says {word}, but the table is read as "
+                f"{quantity}; import it as a file of its own, or leave it out with --ignore"
+            )
+    assert quantity is not None
+    return quantity
 
 
 def _check_percent(cells: Cells) -> None:
@@ -273,48 +292,15 @@ def _check_percent(cells: Cells) -> None:
             f"table? If all are percent: --percent; else import them as two files"
         )
     for _, values in by_dataset:
-        _check_one_unit(cells, values)
-
-
-def _check_one_unit(cells: Cells, values: "pd.Series[float]") -> None:
-    """Refuse a dataset in which 0.76 stands beside 71.2, with nothing in between."""
-    low, high = values[(values > 0) & (values <= 1)], values[values > 1]
-    if low.empty or high.empty or high.min() < 10:
-        return
-    alike = low[(100 * low > 0.8 * high.min()) & (100 * low < 1.2 * high.max())]
-    if len(alike):
-        where = cells.where(alike.index[0])
-        raise UserError(
-            f"{where}: {alike.iloc[0]:g} beside values from {high.min():g} to {high.max():g}: "
-            f"fractions and percent in one column? If all are percent: --percent"
-        )
-
-
-def _check_names(cells: Cells, quantity: Quantity, told: bool) -> None:
-    other = "error" if quantity == "accuracy" else "accuracy"
-    for name in cells.frame["dataset"].cat.categories:
-        says_other = _SAYS[other].search(name.casefold())
-        if says_other and not told and not _SAYS[quantity].search(name.casefold()):
+        # 0.76 beside 71.2, with nothing in between.
+        low, high = values[(values > 0) & (values <= 1)], values[values > 1]
+        if low.empty or high.empty or high.min() < 10:
+            continue
+        alike = low[(100 * low > 0.8 * high.min()) & (100 * low < 1.2 * high.max())]
+        if len(alike):
+            where = cells.where(alike.index[0])
             raise UserError(
-                f"{cells.path}: the name of column {name!r} says {other}, but tables are read as "
-                f"errors; say --{other} (or --{quantity}, if they are)"
+                f"{where}: {alike.iloc[0]:g} beside values from {high.min():g} to "
+                f"{high.max():g}: fractions and percent in one column? If all are percent: "
+                f"--percent"
             )
-
-
-def _check_errors(cells: Cells, errors: "pd.Series[float]", known: Known) -> None:
-    """Raises UserError where values that nothing says are errors are rather accuracies."""
-    by_dataset = errors.groupby(cells.frame["dataset"], observed=True)
-    for name, here in by_dataset:
-        count = known.get(str(name), {}).get("classes", np.nan)
-        if len(here) >= FEWEST and (here > 100.0 - 100.0 / count).mean() > WORSE:
-            raise UserError(
-                f"{cells.path}: most errors on {name} (median {here.median():.4g}) are worse "
-                f"than guessing among {count:g} classes; if these are accuracies: --accuracy; if "
-                f"they are errors: --error"
-            )
-    level = by_dataset.median().median()
-    if len(errors) >= FEWEST and level > HIGH:
-        raise UserError(
-            f"{cells.path}: half the datasets have a median above {level:.4g}: rather accuracies "
-            f"than errors; if so: --accuracy; if they are errors: --error"
-        )
