@@ -24,34 +24,34 @@ REGISTER = 64
 #: The types that kernels are compiled for.
 TYPES = {torch.float32: "float32", torch.float64: "float64"}
 
-_ADDRESS = Tensor.data_ptr
 _LIBRARY = torch.library.Library("anynet", "DEF")
 _NORM = "Tensor weight, Tensor bias"
 _STATISTICS = "Tensor(b!) running_mean, Tensor(c!) running_var, Tensor(d!) batches"
 _TRAINED = f"{_NORM}, {_STATISTICS}, float momentum, float eps, str instructions"
 
 
-def _check(names: str, first: Tensor, *given: tuple[Tensor | None, tuple[int, ...]]) -> None:
-    """Raise ValueError unless tensors (None apart) are contiguous, of a shape, alike `first`.
+def _check(operator: str, like: Tensor, *groups: tuple[Any, ...]) -> None:
+    """Raise ValueError unless the tensors of each group are contiguous, and of its shape.
 
-    `names`: the operator's and theirs.
+    And numbers of the type of `like`, on its device. A group: its names, shape and tensors (None
+    apart).
     """
-    dtype, on_cpu = first.dtype, first.is_cpu
+    dtype, on_cpu = like.dtype, like.is_cpu
     if dtype not in TYPES:
-        raise ValueError(f"anynet::{names.split()[0]}: there is no kernel for {dtype}")
-    for place, (tensor, shape) in enumerate(given, start=1):
-        if tensor is not None and not (
-            tensor.shape == shape
-            and tensor.dtype is dtype
-            and tensor.is_cpu is on_cpu
-            and tensor.is_contiguous()
-        ):
-            operator, name = names.split()[0], names.split()[place]
-            raise ValueError(
-                f"anynet::{operator}: {name} must be contiguous {dtype} of shape {shape} on "
-                f"{first.device}; it is {tensor.dtype} of shape {tuple(tensor.shape)}, strides "
-                f"{tensor.stride()}, on {tensor.device}"
-            )
+        raise ValueError(f"anynet::{operator}: there is no kernel for {dtype}")
+    for names, shape, *tensors in groups:
+        for tensor in tensors:
+            if tensor is not None and not (
+                tensor.shape == shape
+                and tensor.dtype is dtype
+                and tensor.is_cpu is on_cpu
+                and tensor.is_contiguous()
+            ):
+                raise ValueError(
+                    f"anynet::{operator}: {names} must be contiguous {dtype} of shape {shape} on "
+                    f"{like.device}; one is {tensor.dtype} of shape {tuple(tensor.shape)}, strides "
+                    f"{tensor.stride()}, on {tensor.device}"
+                )
 
 
 def kernels_take(dtype: torch.dtype, *tensors: Tensor | None) -> bool:
@@ -61,83 +61,59 @@ def kernels_take(dtype: torch.dtype, *tensors: Tensor | None) -> bool:
     )
 
 
-def _check_statistics(name: str, channels: int, rows: int, batches: Tensor, like: Tensor) -> None:
+def _check_norm(operator: str, rows: int, channels: int, batches: Tensor | None = None) -> None:
     if channels > MOST_CHANNELS or rows < 2:
         raise ValueError(
-            f"anynet::{name}: {rows} rows of {channels} channels; legal: 2 rows or more, of at "
+            f"anynet::{operator}: {rows} rows of {channels} channels; legal: 2 rows or more, of at "
             f"most {MOST_CHANNELS}"
         )
-    if batches.dtype != torch.int64 or batches.numel() != 1 or batches.device != like.device:
-        raise ValueError(f"anynet::{name}: batches must be one int64 on {like.device}")
+    if batches is not None and (batches.dtype != torch.int64 or batches.numel() != 1):
+        raise ValueError(f"anynet::{operator}: batches must be one int64")
 
 
-def _call(name: str, instructions: str, like: Tensor, *arguments: Any) -> None:
+def _call(name: str, instructions: str, like: Tensor, *others: Any) -> None:
     """Call a kernel with the addresses of tensors, and all else as it is."""
     if like.is_meta:
         return
     function(name, TYPES[like.dtype], instructions)(
-        *[_ADDRESS(given) if isinstance(given, Tensor) else given for given in arguments]
+        like.data_ptr(),
+        *[given.data_ptr() if isinstance(given, Tensor) else given for given in others],
     )
 
 
 def _norm_forward(
     z: Tensor, residual: Tensor | None, relu: bool, *trained: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    weight, bias, running_mean, running_var, batches, momentum, eps, instructions = trained
+    *state, batches, momentum, eps, instructions = trained
     rows, channels = z.shape
-    each = (channels,)
     _check(
-        "norm_forward z residual weight bias running_mean running_var",
-        z,
-        (z, (rows, channels)),
-        (residual, (rows, channels)),
-        (weight, each),
-        (bias, each),
-        (running_mean, each),
-        (running_var, each),
-    )
-    _check_statistics("norm_forward", channels, rows, batches, z)
-    y, mean, rstd = torch.empty_like(z), z.new_empty(channels), z.new_empty(channels)
-    statistics = weight, bias, running_mean, running_var, batches, mean, rstd, y
-    _call(
         "norm_forward",
-        instructions,
         z,
-        z,
-        residual,
-        relu,
-        rows,
-        channels,
-        momentum,
-        eps,
-        *statistics,
+        ("z and residual", (rows, channels), z, residual),
+        ("weight, bias and statistics", (channels,), *state),
     )
+    _check_norm("norm_forward", rows, channels, batches)
+    y, mean, rstd = torch.empty_like(z), z.new_empty(channels), z.new_empty(channels)
+    how = relu, rows, channels, momentum, eps
+    _call("norm_forward", instructions, z, residual, *how, *state, batches, mean, rstd, y)
     return y, mean, rstd
 
 
 def _norm_backward(
     gradient: Tensor, z: Tensor, y: Tensor | None, relu: bool, *trained: Any
 ) -> tuple[Tensor, Tensor]:
-    weight, bias, mean, rstd, instructions = trained
+    *norms, instructions = trained
     rows, channels = z.shape
-    shape, each = (rows, channels), (channels,)
     _check(
-        "norm_backward gradient z y weight bias mean rstd",
+        "norm_backward",
         z,
-        (gradient, shape),
-        (z, shape),
-        (y, shape),
-        (weight, each),
-        (bias, each),
-        (mean, each),
-        (rstd, each),
+        ("gradient, z and y", (rows, channels), gradient, z, y),
+        ("weight, bias, mean and rstd", (channels,), *norms),
     )
-    if channels > MOST_CHANNELS:
-        raise ValueError(f"anynet::norm_backward: at most {MOST_CHANNELS} channels")
-    to_weight, to_bias = z.new_empty(channels), z.new_empty(channels)
-    norms = weight, bias, mean, rstd, to_weight, to_bias
-    _call("norm_backward", instructions, z, gradient, z, y, relu, rows, channels, *norms)
-    return to_weight, to_bias
+    _check_norm("norm_backward", rows, channels)
+    found = z.new_empty(channels), z.new_empty(channels)
+    _call("norm_backward", instructions, gradient, z, y, relu, rows, channels, *norms, *found)
+    return found
 
 
 def _workspace(like: Tensor, channels: int, columns: int, instructions: str) -> Tensor:
@@ -151,95 +127,45 @@ def _workspace(like: Tensor, channels: int, columns: int, instructions: str) -> 
 def _pointwise_forward(
     rows: Tensor, factors: Tensor, residual: Tensor | None, relu: bool, *trained: Any
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    weight, bias, running_mean, running_var, batches, momentum, eps, instructions = trained
+    *state, batches, momentum, eps, instructions = trained
     (count, channels), columns = rows.shape, len(factors)
-    each = (columns,)
     _check(
-        "pointwise_forward rows factors residual weight bias running_mean running_var",
+        "pointwise_forward",
         rows,
-        (rows, (count, channels)),
-        (factors, (columns, channels)),
-        (residual, (count, columns)),
-        (weight, each),
-        (bias, each),
-        (running_mean, each),
-        (running_var, each),
+        ("rows", (count, channels), rows),
+        ("factors", (columns, channels), factors),
+        ("residual", (count, columns), residual),
+        ("weight, bias and statistics", (columns,), *state),
     )
-    _check_statistics("pointwise_forward", columns, count, batches, rows)
+    _check_norm("pointwise_forward", count, columns, batches)
     z = rows.new_empty(count, columns)
     y, mean, rstd = torch.empty_like(z), z.new_empty(columns), z.new_empty(columns)
-    workspace = _workspace(rows, channels, columns, instructions)
-    statistics = weight, bias, running_mean, running_var, batches, mean, rstd
-    _call(
-        "pointwise_forward",
-        instructions,
-        rows,
-        rows,
-        factors,
-        residual,
-        relu,
-        count,
-        channels,
-        columns,
-        momentum,
-        eps,
-        *statistics,
-        workspace,
-        z,
-        y,
-    )
+    how = relu, count, channels, columns, momentum, eps
+    results = mean, rstd, _workspace(rows, channels, columns, instructions), z, y
+    inputs = rows, factors, residual
+    _call("pointwise_forward", instructions, *inputs, *how, *state, batches, *results)
     return z, y, mean, rstd
 
 
 def _pointwise_backward(
     gradient: Tensor, rows: Tensor, factors: Tensor, z: Tensor, y: Tensor | None, *how: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    relu, weight, bias, mean, rstd, to_rows, adds, instructions = how
+    relu, *norms, to_rows, adds, instructions = how
     (count, channels), columns = rows.shape, len(factors)
-    shape, each = (count, columns), (columns,)
     _check(
-        "pointwise_backward gradient rows factors z y weight bias mean rstd to_rows",
-        rows,
-        (gradient, shape),
-        (rows, (count, channels)),
-        (factors, (columns, channels)),
-        (z, shape),
-        (y, shape),
-        (weight, each),
-        (bias, each),
-        (mean, each),
-        (rstd, each),
-        (to_rows, (count, channels)),
-    )
-    if columns > MOST_CHANNELS:
-        raise ValueError(f"anynet::pointwise_backward: at most {MOST_CHANNELS} channels")
-    to_factors, to_weight, to_bias = (torch.empty_like(like) for like in (factors, mean, mean))
-    workspace = _workspace(rows, channels, columns, instructions)
-    _call(
         "pointwise_backward",
-        instructions,
         rows,
-        rows,
-        factors,
-        gradient,
-        z,
-        y,
-        relu,
-        count,
-        channels,
-        columns,
-        weight,
-        bias,
-        mean,
-        rstd,
-        workspace,
-        to_factors,
-        to_weight,
-        to_bias,
-        adds,
-        to_rows,
+        ("gradient, z and y", (count, columns), gradient, z, y),
+        ("rows and to_rows", (count, channels), rows, to_rows),
+        ("factors", (columns, channels), factors),
+        ("weight, bias, mean and rstd", (columns,), *norms),
     )
-    return to_factors, to_weight, to_bias
+    _check_norm("pointwise_backward", count, columns)
+    found = torch.empty_like(factors), z.new_empty(columns), z.new_empty(columns)
+    inputs = rows, factors, gradient, z, y, relu, count, channels, columns
+    workspace = _workspace(rows, channels, columns, instructions)
+    _call("pointwise_backward", instructions, *inputs, *norms, workspace, *found, adds, to_rows)
+    return found
 
 
 def _check_groups(name: str, rows: Tensor, width: int, *sides: int) -> None:
@@ -261,37 +187,35 @@ def _convolve(
     rows: Tensor, by_tap: Tensor, bias: Tensor | None, flipped: bool, *geometry: Any
 ) -> Tensor:
     side, apart, out_side, stride, instructions = geometry
-    channels, width = rows.shape[1], by_tap.shape[2]
+    channels, width, images = rows.shape[1], by_tap.shape[2], len(rows) // side**2
     _check_groups("convolve", rows, width, side, out_side)
-    images = len(rows) // side**2
     _check(
-        "convolve rows by_tap bias",
+        "convolve",
         rows,
-        (rows, (images * side**2, channels)),
-        (by_tap, (3, 3, width, channels)),
-        (bias, (channels,)),
+        ("rows", (images * side**2, channels), rows),
+        ("by_tap", (3, 3, width, channels), by_tap),
+        ("bias", (channels,), bias),
     )
     result = rows.new_empty(images * out_side**2, channels)
     sizes = images, side, apart, out_side, stride, channels, width
-    _call("convolve", instructions, rows, rows, by_tap, bias, flipped, *sizes, result)
+    _call("convolve", instructions, rows, by_tap, bias, flipped, *sizes, result)
     return result
 
 
 def _correlate(
     rows: Tensor, gradient: Tensor, side: int, out_side: int, stride: int, width: int, kernels: str
 ) -> Tensor:
-    channels = rows.shape[1]
+    channels, images = rows.shape[1], len(rows) // side**2
     _check_groups("correlate", rows, width, side, out_side)
-    images = len(rows) // side**2
     _check(
-        "correlate rows gradient",
+        "correlate",
         rows,
-        (rows, (images * side**2, channels)),
-        (gradient, (images * out_side**2, channels)),
+        ("rows", (images * side**2, channels), rows),
+        ("gradient", (images * out_side**2, channels), gradient),
     )
     by_tap = rows.new_zeros(3, 3, width, channels)
     sizes = images, side, out_side, stride, channels, width
-    _call("correlate", kernels, rows, rows, gradient, *sizes, by_tap)
+    _call("correlate", kernels, rows, gradient, *sizes, by_tap)
     return by_tap
 
 

@@ -313,11 +313,17 @@ def norm_arguments(**changes: Any) -> list[Any]:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "type": ({"weight": torch.ones(4, dtype=torch.float64)}, "weight must be contiguous"),
+    "type": (
+        {"weight": torch.ones(4, dtype=torch.float64)},
+        "weight, bias and statistics must be contiguous",
+    ),
     "half": ({"z": torch.ones(6, 4, dtype=torch.float16)}, "no kernel for torch.float16"),
-    "shape": ({"residual": torch.ones(5, 4)}, r"residual must be .* of shape \(6, 4\)"),
-    "strides": ({"z": torch.ones(4, 6).t()}, "z must be contiguous"),
-    "device": ({"bias": torch.ones(4, device="meta")}, "bias must be .* on"),
+    "shape": ({"residual": torch.ones(5, 4)}, r"z and residual must be .* of shape \(6, 4\)"),
+    "strides": ({"z": torch.ones(4, 6).t()}, "z and residual must be contiguous"),
+    "device": (
+        {"bias": torch.ones(4, device="meta")},
+        "bias and statistics must be .* on cpu; .* on meta",
+    ),
     "one row": ({"z": torch.ones(1, 4), "residual": None}, "1 rows .* legal: 2 rows or more"),
     "counter": ({"batches": torch.ones(2)}, "batches must be one int64"),
 }
