@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import signal
 from pathlib import Path
 from unittest.mock import patch
 
@@ -15,7 +16,7 @@ from anynet_study.dispatch.process import Interruption
 from anynet_study.dispatch.worker import train_runs
 from anynet_study.errors import UserError
 from anynet_study.models import Backend, compiled_kernels, resolve_backend
-from anynet_study.store import ResultStore
+from anynet_study.store import ResultStore, read_journal
 
 KINDS = ("plain", "rewritten", "compiled")
 
@@ -51,6 +52,22 @@ def test_a_study_by_three_backends_says_so(folder: Path) -> None:
         assert all(f"{kind} on {capability} in 1 thread (4 runs)" in said for kind in KINDS)
     anynet_study(folder, "report", "tiny")
     assert says in (opened.folder.folder / "report" / "report.html").read_text()
+
+
+def test_a_run_that_two_backends_trained_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Stopped by one worker after its first step, and taken up by another."""
+    stop = Interruption()
+    for kind in ("plain", "rewritten"):
+        opened = open_sweep(Path("tiny.yaml"), [f"launch.backend={kind}"])
+        if kind == "plain":
+            opened.folder.begin(opened.sweep, opened.population)
+            stop.request(signal.SIGTERM)
+        train_runs(opened.folder, opened.sweep, opened.plan.ids()[:1], {}, stop)
+        stop = Interruption()
+    (path,) = opened.folder.journals.glob("*.arrow")
+    (row,) = read_journal(path).records
+    assert (row.status, row.backend) == ("completed", "rewritten")
+    assert row.message.startswith("trained by several backends: plain on ")
 
 
 def test_a_study_of_one_backend_says_nothing_and_it_is_what_was_asked_for(folder: Path) -> None:

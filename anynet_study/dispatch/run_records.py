@@ -105,6 +105,8 @@ class Trained:
     #: Time that earlier processes spent on it.
     seconds_before: float
     backend: Backend
+    #: Of all processes that worked at it, in words.
+    backends: list[str]
 
 
 def training_steps(
@@ -125,13 +127,15 @@ def training_steps(
     if run.evaluations and outcome.status == "completed":
         epochs = len(outcome.curves["test_loss"])
         checkpoint.save(trainer.state(), outcome.curves, epochs, steps_done=0)
-    return Trained(outcome, trainer.model, started, checkpoint.seconds_before, options.backend)
+    past = checkpoint.seconds_before
+    return Trained(outcome, trainer.model, started, past, options.backend, checkpoint.backends)
 
 
 def record_of(run: PlannedRun, trained: Trained, seconds: float, engine: Engine) -> RunRecord:
     """The row of a run that was trained; `seconds`: in this process."""
-    outcome = trained.outcome
+    outcome, several = trained.outcome, trained.backends
     return RunRecord(
+        message=f"trained by several backends: {', '.join(several)}" if len(several) > 1 else "",
         **_common(run, engine, trained.backend),
         status=outcome.status,
         error=outcome.error,

@@ -217,7 +217,12 @@ class Worker:
         path = self.assignment.study.checkpoints / f"{run.run_id}.pt"
         launch = self.assignment.launch
         checkpoint = Checkpoint(
-            path, run.run_id, launch.engine, launch.checkpoint_seconds, self.stop
+            path,
+            run.run_id,
+            launch.engine,
+            launch.checkpoint_seconds,
+            self.stop,
+            str(self.options.backend),
         )
         view = self.assignment.views[run.dataset]
         return (

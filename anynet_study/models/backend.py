@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
 from anynet_study.models.kernels import Instructions, compiled_kernels
 
 #: plain: torch's own layers; rewritten: exact rewrites of them, by torch's kernels; compiled: these
@@ -27,6 +27,9 @@ class Backend:
     #: Of torch on the CPU.
     threads: int
     device_type: Literal["cpu", "cuda"] = "cpu"
+
+    def __str__(self) -> str:
+        return f"{self.kind} on {self.instruction_set} in {counted(self.threads, 'thread')}"
 
     @property
     def kernels(self) -> Instructions | None:

@@ -24,6 +24,8 @@ REGISTER = 64
 #: The types that kernels are compiled for.
 TYPES = {torch.float32: "float32", torch.float64: "float64"}
 
+#: What is passed to a kernel as it is.
+_PLAIN = {int, float, bool, type(None)}
 _LIBRARY = torch.library.Library("anynet", "DEF")
 _NORM = "Tensor weight, Tensor bias"
 _STATISTICS = "Tensor(b!) running_mean, Tensor(c!) running_var, Tensor(d!) batches"
@@ -77,7 +79,7 @@ def _call(name: str, instructions: str, like: Tensor, *others: Any) -> None:
         return
     function(name, TYPES[like.dtype], instructions)(
         like.data_ptr(),
-        *[given.data_ptr() if isinstance(given, Tensor) else given for given in others],
+        *[given if type(given) in _PLAIN else given.data_ptr() for given in others],
     )
 
 

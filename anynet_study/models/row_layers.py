@@ -26,8 +26,9 @@ class RowLayer(nn.Module):
         super().__init__()
         self.add_module("0", convolution)  # the names in the plain network
         self.add_module("1", norm)
-        #: The two children, without a look-up by name.
+        #: The two children, and their parameters by name, without nn.Module's slow look-ups.
         self.layers = convolution, norm
+        self.places = convolution._parameters, norm._parameters
         self.kernels = kernels
         self.convolution = convolution_on_rows(convolution, side, kernels)
         self.joined = pointwise_and_norm(convolution, norm, side, kernels)
@@ -42,13 +43,13 @@ class RowLayer(nn.Module):
 
         Raises ValueError in training, as the plain network, where a norm sees one row only.
         """
-        convolution, norm = self.layers
+        _, norm = self.layers
         if tape is None and not norm.training:
             return self._folded(rows, relu, residual)
         if norm.training and self.side == 1 and len(rows) == self.pixels:
             raise ValueError("expected more than 1 value per channel when training, got one image")
-        # Looked up at each call: others may be in their place, as by `functional_call`.
-        weight, affine = convolution.weight, (norm.weight, norm.bias)
+        # At each call: others may be in their place, as by `functional_call`.
+        weight, scale, shift = self.weights()
         joined = self.joined if norm.training else None
         if joined is not None and kernels_take(weight.dtype, rows, residual):
             z, y, mean, rstd = joined.forward(rows, weight, relu, residual)
@@ -56,10 +57,15 @@ class RowLayer(nn.Module):
             z = self.convolution.forward(rows, weight)
             y, mean, rstd = norm_forward(z, norm, self.kernels, relu, residual)
         if tape is not None:
-            tape += (rows, weight, *affine, z, mean, rstd)
+            tape += (rows, weight, scale, shift, z, mean, rstd)
             if relu:
                 tape.append(y)
         return y
+
+    def weights(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Those of the convolution, and the norm's weight and bias."""
+        of_convolution, of_norm = self.places
+        return of_convolution["weight"], of_norm["weight"], of_norm["bias"]  # type: ignore[return-value]
 
     def backward(
         self,

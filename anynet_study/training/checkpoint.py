@@ -43,12 +43,15 @@ class Checkpoint:
         engine: Engine,
         seconds: float = 300.0,
         stop: Callable[[], bool] = lambda: False,
+        backend: str = "",
     ) -> None:
         self.path, self.run_id, self.engine = path, run_id, engine
         #: Shortest time between two saves.
         self.seconds = seconds
         #: Asked between steps: whether to save and stop.
         self.stop = stop
+        #: Of all processes that worked at the run; `backend` is this one's.
+        self.backends = [backend]
         #: Time that the run took before this process took it up.
         self.seconds_before = 0.0
         self._began = self._saved = time.monotonic()
@@ -71,6 +74,7 @@ class Checkpoint:
         content = {
             "run_id": self.run_id,
             "engine": self.engine,
+            "backends": self.backends,
             "epoch": epoch,
             "steps_done": steps_done,
             "seconds": self.seconds_before + time.monotonic() - self._began,
@@ -102,6 +106,7 @@ class Checkpoint:
             trainer.restore(before)  # whatever was taken up already
             _say_unusable(self.path, error, "the run starts over")
             return 0, 0
+        self.backends = list(dict.fromkeys([*content["backends"], *self.backends]))
         curves.update(content["curves"])
         self.seconds_before = seconds
         return place
