@@ -24,7 +24,7 @@ from scipy.special import ndtr
 
 from anynet_study.apr.correlations import adjust
 from anynet_study.apr.interval_formulas import standard_error
-from anynet_study.apr.options import Method
+from anynet_study.apr.options import Method, check_level
 
 Verdict = Literal["yes", "no", "undecided"]
 Verdicts = NDArray[np.object_]
@@ -54,6 +54,7 @@ def carries_over(
     root of the product of both ICCs (`noise_ceiling`): "no" says that `smallest` times that is
     unlikely; where it is not above 0, or not known (NaN), a low correlation is undecided.
     """
+    check_level(level)
     r, count, p = (np.atleast_1d(np.asarray(v, float)) for v in (estimate, n, p_corrected))
     alpha = 1 - level
     wanted = smallest * np.broadcast_to(np.asarray(ceiling, float), r.shape)
@@ -79,6 +80,7 @@ def is_best(shares: ArrayLike, level: float = 0.95, asked: int = 1) -> Verdicts:
     `asked` is how many such questions are asked together (Bonferroni's correction, which is Holm's
     for the first of them). A single candidate is compared with nothing: undecided.
     """
+    check_level(level)
     share = np.atleast_1d(np.asarray(shares, float))
     alpha = (1 - level) / max(asked, 1)
     several = np.isfinite(share).sum() > 1

@@ -142,7 +142,7 @@ def test_every_analysis_takes_them() -> None:
     all_rows = errors.index.repeat(weights)
     rho = stats.spearmanr(errors.loc[all_rows, "big"], depth[all_rows]).statistic
     assert driven["estimate"].iloc[0] == pytest.approx(rho)
-    assert driven.columns.tolist()[-3:] == ["n", "effective", "p"]
+    assert driven.columns.tolist()[-4:] == ["n", "effective", "p", "p_holm"]
 
 
 def test_weights_undo_unequal_drawing() -> None:
@@ -178,14 +178,16 @@ def test_p_values_reject_a_true_null_about_as_often_as_they_say(method: str) -> 
 
 def test_what_rests_on_one_architecture_is_no_warning() -> None:
     errors = frame(np.random.default_rng(0).normal(size=(8, 2)))
+    twice = errors.assign(**{"set-1": errors["set-0"]})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         heavy = correlations(errors, resamples=100, weights=series(np.r_[1e15, np.ones(7)]))
-        same = correlations(
-            errors.assign(**{"set-1": errors["set-0"]}), resamples=100, weights=series(np.r_[1:9])
-        )
+        same = correlations(twice, resamples=100, weights=series(np.r_[1:9]))
     assert heavy["effective"][0] == pytest.approx(1.0)
-    assert same[["estimate", "low", "high"]].to_numpy().tolist() == [[1.0, 1.0, 1.0]]
+    # A perfect correlation proves what the weighted architectures are worth: 6.35 are less than 8.
+    assert same["effective"][0] == pytest.approx(36**2 / 204)
+    unweighted = correlations(twice, resamples=100)["low"][0]
+    assert 0 < same["low"][0] < unweighted < same["estimate"][0] == same["high"][0] == 1.0
 
 
 def test_constant_errors_stay_undefined_whatever_the_weights() -> None:
