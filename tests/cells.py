@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from anynet_study.data import PackedDataset
-from anynet_study.data.packing.meta_file import Origin
-from anynet_study.data.packing.packing import pack
+from anynet_study.data.packing.packing import Origin, pack
 from anynet_study.data.readers.listing import Example, Listing
 
 #: More than fit in one word of stored predictions.

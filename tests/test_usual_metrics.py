@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from anynet_study.data import PackedDataset, Variant, make_view
-from anynet_study.data.packing.meta_file import Origin
-from anynet_study.data.packing.packing import pack
+from anynet_study.data.packing.packing import Origin, pack
 from anynet_study.data.readers import medical
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.design_space import Architecture

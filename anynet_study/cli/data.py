@@ -101,8 +101,8 @@ def add(
     The command says which it took; --layout takes another.
 
     Images are resized, the shorter side to SIZE (or --resize), and cut to their centre, SIZE x
-    SIZE. Unreadable ones are left out and listed. If the command is interrupted, run it again: it
-    goes on where it was. The file split.csv says which image is in which split: with it, others
+    SIZE. Unreadable ones are left out and listed. If the command is interrupted, nothing is left of
+    its work: run it again. The file split.csv says which image is in which split: with it, others
     make the same split.
 
     The content of a file counts, not its name: PNG, CMYK and grey images are read, transparency is

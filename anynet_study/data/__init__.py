@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from anynet_study.data.packed.manifest import copy_manifest
     from anynet_study.data.packed.meta import Split
     from anynet_study.data.packed.root import data_root, dataset_folder, publish, workspace
-    from anynet_study.data.packing.meta_file import Origin
-    from anynet_study.data.packing.packing import pack
+    from anynet_study.data.packing.packing import Origin, pack
     from anynet_study.data.readers.listing import Example, Listing
     from anynet_study.data.seeded import seeded_order, seeded_uniform
     from anynet_study.data.source.images import decode_image
@@ -79,8 +78,7 @@ _HOMES = {
     "packed.manifest": "copy_manifest",
     "packed.meta": "Split",
     "packed.root": "data_root dataset_folder publish workspace",
-    "packing.meta_file": "Origin",
-    "packing.packing": "pack",
+    "packing.packing": "Origin pack",
     "readers.listing": "Example Listing",
     "seeded": "seeded_order seeded_uniform",
     "source.images": "decode_image",

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.meta import Holdout
 from anynet_study.data.packed.root import dataset_folder, publish, workspace
-from anynet_study.data.packing.meta_file import Origin
-from anynet_study.data.packing.packing import pack
+from anynet_study.data.packing.packing import Origin, pack
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.seeded import seeded_uniform
 from anynet_study.data.splits import hold_out

@@ -9,8 +9,7 @@ from anynet_study.data.builtin import BUILT_IN
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.meta import Holdout, Limit
 from anynet_study.data.packed.root import dataset_folder, publish, workspace
-from anynet_study.data.packing.meta_file import Origin
-from anynet_study.data.packing.packing import StoreOption, pack
+from anynet_study.data.packing.packing import Origin, StoreOption, pack
 from anynet_study.data.readers.listing import Listing
 from anynet_study.data.readers.recognition import read_source
 from anynet_study.data.source.source import NO_CHOICES, Choices, opened
@@ -48,8 +47,6 @@ def add_dataset(
     files (see `stored_jpeg`), auto pixels unless they are too many (see `store_choice`). `force`
     replaces a dataset of that name. `workers`: decoding processes, by default one per core.
 
-    Interrupted work is gone on with by the same call (see `root.workspace`).
-
     Raises UserError in one line for everything that is wrong with the input.
     """
     _check_free(name, force)
@@ -64,7 +61,6 @@ def add_dataset(
     if split_from is not None and (limit_per_class is not None or fraction is not None):
         raise UserError("--split-from: the manifest says which images; no limit goes with it")
     with workspace(name) as folder, opened(source, folder, choices) as files:
-        _check_free(name, force)  # another process may have added it meanwhile
         files, listing = read_source(files)
         listing = _in_print(listing)
         holdout, limited = None, None

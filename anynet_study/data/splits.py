@@ -213,7 +213,7 @@ def _found(rows: Sequence[Row], listing: Listing) -> dict[str, Example]:
     found = {row.image: examples[row.image] for row in rows if row.image in examples}
     lost = _once((row.label, row.image, row) for row in rows if row.image not in found)
     others = (example for name, example in examples.items() if name not in found)
-    here = _once((BETWEEN.join(_labels(e, listing)), e.name, e) for e in others)
+    here = _once((BETWEEN.join(listing.class_names(e)), e.name, e) for e in others)
     found |= {row.image: here[key] for key, row in lost.items() if key in here}
     return found
 
@@ -226,12 +226,8 @@ def _once(items: Iterable[tuple[str, str, Item]]) -> dict[tuple[str, str], Item]
     return {key: same[0] for key, same in by_key.items() if len(same) == 1}
 
 
-def _labels(example: Example, listing: Listing) -> list[str]:
-    return [listing.classes[label] for label in (example.label, *example.also)]
-
-
 def _check_class(path: Path, row: Row, example: Example, listing: Listing) -> None:
-    found = BETWEEN.join(_labels(example, listing))
+    found = BETWEEN.join(listing.class_names(example))
     if found != row.label:
         raise UserError(
             f"{path}: {printable(row.image)} is of class {row.label!r}, in the source of {found!r}"
@@ -239,7 +235,7 @@ def _check_class(path: Path, row: Row, example: Example, listing: Listing) -> No
 
 
 def _as_in(row: Row, example: Example, listing: Listing, number: dict[str, int]) -> Example:
-    label, *also = (number[name] for name in _labels(example, listing))
+    label, *also = (number[name] for name in listing.class_names(example))
     return dataclasses.replace(
         example, label=label, also=tuple(also), group=row.group, content=row.content
     )

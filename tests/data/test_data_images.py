@@ -18,7 +18,7 @@ from PIL import Image
 
 from anynet_study.data import add_dataset
 from anynet_study.data.packed.form import Form, decode_stored
-from anynet_study.data.packing.decoding import chunk_bytes, decode_chunk, moments_of
+from anynet_study.data.packing.decoding import decode_chunk, moments_of
 from anynet_study.data.source import images
 from anynet_study.data.source.images import (
     Decoded,
@@ -345,11 +345,10 @@ def files(tmp_path: Path) -> list[Member]:
 @pytest.mark.parametrize("store", ["raw", "jpeg"])
 def test_moments_are_of_what_is_stored(files, store):
     form = Form(32, 32, store)
-    out = np.empty(chunk_bytes(form), np.uint8)
-    chunk = decode_chunk(files, form, out)
+    chunk = decode_chunk(files, form)
     assert (chunk.count, list(chunk.broken)) == (7, [2])
     assert len(chunk.lengths) == len(chunk.moments) == len(chunk.contents) == 6
-    stored = np.split(out[: chunk.size], np.cumsum(chunk.lengths)[:-1])
+    stored = np.split(chunk.data, np.cumsum(chunk.lengths)[:-1])
     for data, moments in zip(stored, chunk.moments, strict=True):
         image = data if store == "raw" else decode_stored(data.tobytes(), form)
         assert moments.tolist() == exact(image.reshape(32, 32, 3))
@@ -369,5 +368,5 @@ def test_no_image_is_kept_while_the_next_is_decoded(files, store, monkeypatch):
 
     monkeypatch.setattr(Decoder, "decode", decoded)
     form = Form(32, 32, store)
-    decode_chunk(files, form, np.empty(chunk_bytes(form), np.uint8))
+    decode_chunk(files, form)
     assert len(images) == 6

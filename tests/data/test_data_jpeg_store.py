@@ -22,7 +22,6 @@ SIZE = 24
 def small(tmp_path, monkeypatch) -> Path:
     """40 JPEGs of about the size that is needed: colour and grey, wide and high."""
     monkeypatch.setattr(writers, "BATCH_BYTES", 3000)
-    monkeypatch.setattr(writers, "SHARD_BYTES", 9000)
     monkeypatch.setattr("anynet_study.data.packing.decoding.CHUNK_IMAGES", 4)
     random = np.random.default_rng(0)
     for number in range(40):
@@ -43,7 +42,7 @@ def both(data_home, small) -> tuple[PackedDataset, PackedDataset]:
 
 def test_files_are_kept_and_give_the_pixels_of_the_raw_form(both, small):
     raw, jpeg = both
-    assert len(list(jpeg.folder.glob("train_images-*.arrow"))) > 2
+    assert len(jpeg.images("train")._batches) > 2
     for split in ("train", "test"):
         found, expected = jpeg.images(split), raw.images(split)
         assert isinstance(found, JpegImages)
@@ -207,8 +206,35 @@ def test_it_is_chosen_where_pixels_are_too_many(data_home, small, monkeypatch, c
         add_dataset("no", small, size=SIZE, store="tiff")
 
 
-def test_it_is_chosen_where_pixels_have_no_room(data_home, small, monkeypatch, capsys):
-    usage = packing.shutil.disk_usage("/")._replace(free=30_000)
+@pytest.mark.parametrize(("free", "size", "store"), [(40_000, SIZE, "jpeg"), (7_000, 8, None)])
+def test_it_is_chosen_where_pixels_have_no_room(
+    data_home, small, monkeypatch, capsys, free, size, store
+):
+    """Not where images are so small that files of them would take more."""
+    usage = packing.shutil.disk_usage("/")._replace(free=free)
     monkeypatch.setattr(packing.shutil, "disk_usage", lambda path: usage)
-    assert add_dataset("many", small, size=SIZE).meta.store == "jpeg"
-    assert "only 0.03 MB are free: stored as JPEG" in capsys.readouterr().err
+    if store is None:
+        with pytest.raises(UserError, match=r"0\.01 MB needed, 0\.01 MB free"):
+            add_dataset("many", small, size=size)
+        return
+    assert add_dataset("many", small, size=size).meta.store == "jpeg"
+    assert "only 0.04 MB are free: stored as JPEG" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", [1, 8, SIZE])
+def test_files_with_more_than_pixels(data_home, tmp_path, size):
+    """Comments are as long as anybody likes, and the header of one pixel is longer than it."""
+    for number in range(6):
+        path = tmp_path / "commented" / str(number % 2) / f"{number}.jpg"
+        image = Image.fromarray(picture(np.random.default_rng(number), number, 24, 24))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        image.save(path, comment="x" * 60_000)
+        image.resize((1, 1)).save(path.with_name(f"{number}pixel.jpg"))
+    raw, jpeg = (
+        add_dataset(store, tmp_path / "commented", size=size, store=store)
+        for store in ("raw", "jpeg")
+    )
+    jpeg.verify()
+    difference = jpeg.images("train")[:].astype(int) - raw.images("train")
+    assert abs(difference).mean() < 16
+    assert max(len(file) for file in jpeg.images("train").files()) < 3000

@@ -15,8 +15,7 @@ from miniatures_transfer import hpa
 from anynet_study.data import BUILT_IN, Variant, add_dataset, load_dataset, make_view
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.meta import read_meta
-from anynet_study.data.packing.meta_file import Origin
-from anynet_study.data.packing.packing import pack
+from anynet_study.data.packing.packing import Origin, pack
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.errors import UserError
 

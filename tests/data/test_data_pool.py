@@ -1,21 +1,25 @@
-"""Decoding by several processes: in order, in shared memory, and what happens when one dies."""
+"""Decoding by several processes: in order, in bounded memory, and what happens when one dies."""
 
-import json
+import errno
+import os
+import signal
 import subprocess
 import sys
+import time
+import tracemalloc
 from collections.abc import Iterator
 from multiprocessing import active_children
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
-from miniatures import save
+from miniatures import save, write_miniature
 
-from anynet_study.data import add_dataset
+from anynet_study.data import add_dataset, workspace
 from anynet_study.data.packed.form import Form
-from anynet_study.data.packing import pool
-from anynet_study.data.packing.decoding import CHUNK_BYTES
-from anynet_study.data.packing.pool import decoder
+from anynet_study.data.packing import decoding, writers
+from anynet_study.data.packing.decoding import AHEAD, CHUNK_BYTES, IMAGES_PER_WORKER, decoder
 from anynet_study.data.source.images import Encoded, decode_image
 from anynet_study.data.source.member import Member
 from anynet_study.errors import WorkFailedError
@@ -37,8 +41,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def read(form: Form, files: list[Path], workers: int) -> Iterator[tuple[int, list[int], bytes]]:
     with decoder(form, len(files), workers) as decode:
-        for chunk, data in decode(Member(str(path)) for path in files):
-            yield chunk.count, list(chunk.broken), data.tobytes()
+        for chunk in decode(Member(str(path)) for path in files):
+            yield chunk.count, list(chunk.broken), chunk.data.tobytes()
 
 
 def test_chunks_come_in_order_and_are_those_of_one_process(files):
@@ -51,7 +55,7 @@ def test_chunks_come_in_order_and_are_those_of_one_process(files):
 
 
 def test_images_are_drawn_as_they_are_needed(files):
-    """No more wait, as files or decoded, than there are places for."""
+    """No more wait, as files or decoded, than may be ahead."""
     drawn = 0
 
     def counted() -> Iterator[Encoded]:
@@ -62,7 +66,7 @@ def test_images_are_drawn_as_they_are_needed(files):
 
     with decoder(FORM, len(files), 2) as decode:
         for done, _ in enumerate(decode(counted())):
-            assert drawn <= SOME * (done + 1 + 2 * pool.AHEAD)
+            assert drawn <= SOME * (done + 2 * AHEAD)
 
 
 def test_a_process_that_dies_ends_the_work_with_a_word(files):
@@ -70,108 +74,83 @@ def test_a_process_that_dies_ends_the_work_with_a_word(files):
     next(chunks)
     first, second = active_children()
     first.kill()
-    with pytest.raises(WorkFailedError, match=r"died.*at one of the images from .*jpg on; run the"):
+    with pytest.raises(WorkFailedError, match=r"died.*at one of the images from .*jpg on"):
         list(chunks)
     assert not any(process.is_alive() for process in (first, second))
 
 
+SCRIPT = """
+import sys
+from pathlib import Path
+from anynet_study.data import add_dataset
+if __name__ == "__main__":
+    add_dataset("mine", Path(sys.argv[1]), size=256, workers=2, max_broken=0.1)
+"""
+
+
 @pytest.mark.slow
-def test_and_the_next_run_goes_on(data_home, files, monkeypatch):
-    monkeypatch.setattr("anynet_study.data.packing.writers.SHARD_BYTES", 1)
-    source = files[0].parents[1]
-    receive = pool._Pool._receive
-    calls = 0
-
-    def received(self: object, *rest: object) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == 6:
-            active_children()[0].kill()
-        receive(self, *rest)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(pool._Pool, "_receive", received)
-        with pytest.raises(WorkFailedError):
-            add_dataset("mine", source, size=256, workers=2, max_broken=0.1)
+def test_a_kill_leaves_no_process_and_the_next_run_no_litter(data_home, tmp_path, files):
+    script = tmp_path / "add.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, script, files[0].parents[1]]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    while not list(data_home.glob(".mine~*/packed/*")):
+        time.sleep(0.01)
+    while len(children := psutil.Process(process.pid).children()) < 3:  # one tracks resources
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not psutil.wait_procs(children, timeout=60)[1]
     assert [path.name.split("~")[0] for path in data_home.iterdir()] == [".mine"]
-    mine = add_dataset("mine", source, size=256, workers=2, max_broken=0.1)
-    mine.verify()
-    other = add_dataset("other", source, size=256, workers=1, max_broken=0.1)
-    assert mine.content_hash == other.content_hash
+    other, old = data_home / ".x~elsewhere~1-a", data_home / ".x~elsewhere~2-a"
+    other.mkdir()
+    old.mkdir()
+    week = 8 * 24 * 3600
+    os.utime(old, (time.time() - week,) * 2)
+    with workspace("mine") as mine:
+        assert set(data_home.iterdir()) == {other, mine}
 
 
-def test_nothing_is_started_for_a_few_images(files):
-    with decoder(FORM, pool.IMAGES_PER_WORKER - 1):
+def test_nothing_is_started_for_a_few_images():
+    with decoder(FORM, IMAGES_PER_WORKER - 1):
         assert not active_children()
 
 
 def test_a_process_loads_little_before_it_decodes():
     script = (
-        "import sys, anynet_study.data.packing.pool\n"
+        "import sys, anynet_study.data.packing.decoding\n"
         "print(*sorted({'pydantic', 'pyarrow', 'rich', 'torch', 'pandas'} & set(sys.modules)))"
     )
     assert subprocess.check_output([sys.executable, "-c", script]).split() == []
 
 
-SCRIPT = """
-import json, sys, threading
-from pathlib import Path
-import psutil
-from anynet_study.data import add_dataset
-from anynet_study.data.packing import decoding, writers
-
-def used(process):
-    # Not the pages of mapped files, which the system takes back.
-    try:
-        lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    kinds = ("Pss_Anon:", "Pss_Shmem:")
-    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith(kinds))
-
-def watch(found, ended):
-    me = psutil.Process()
-    while not ended.wait(0.02):
-        found.append(sum(map(used, [me, *me.children(recursive=True)])))
-
-if __name__ == "__main__":
-    name, source, store, workers = sys.argv[1:]
-    decoding.CHUNK_BYTES = writers.BATCH_BYTES = 1 << 19
-    writers.SHARD_BYTES = 8 << 20
-    found, ended = [], threading.Event()
-    watcher = threading.Thread(target=watch, args=(found, ended))
-    watcher.start()
-    add_dataset(name, Path(source), size=64, store=store, workers=int(workers))
-    ended.set()
-    watcher.join()
-    print(json.dumps(max(found)))
-"""
-
-
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
-    """The same kind of images once and eight times as many, as links to 64 files."""
-    folder = tmp_path_factory.mktemp("sources")
-    random = np.random.default_rng(0)
-    files = [folder / "files" / f"{number}.jpg" for number in range(64)]
-    for number, path in enumerate(files):
-        save(path, random, number, 80, 80)
-    for times in (1, 8):
-        for number in range(600 * times):
-            path = folder / f"{times}" / str(number % 2) / f"{number:05d}.jpg"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.hardlink_to(files[number % 64])
-    return {times: folder / str(times) for times in (1, 8)}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("store", "workers"), [("raw", 2), ("jpeg", 1)])
-def test_memory_is_flat_in_the_number_of_images(data_home, tmp_path, sources, store, workers):
-    script = tmp_path / "watched.py"
-    script.write_text(SCRIPT)
+@pytest.mark.parametrize("store", ["raw", "jpeg"])
+def test_memory_is_flat_in_the_number_of_images(data_home, tmp_path, store, monkeypatch):
+    monkeypatch.setattr(decoding, "CHUNK_BYTES", 1 << 19)
+    monkeypatch.setattr(writers, "BATCH_BYTES", 1 << 19)
+    save(tmp_path / "one.jpg", np.random.default_rng(0), 0, 80, 80)
     most = {}
-    for times, source in sources.items():
-        command = [sys.executable, script, f"x{times}", source, store, str(workers)]
-        most[times] = json.loads(subprocess.check_output(command, stderr=subprocess.DEVNULL))
-    pixels = 7 * 600 * 64 * 64 * 3  # of the images that there are more
-    assert most[8] - most[1] < 0.25 * pixels
+    for images in (300, 2400):
+        for number in range(images):
+            path = tmp_path / f"{images}" / str(number % 2) / f"{number:05d}.jpg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.hardlink_to(tmp_path / "one.jpg")
+        tracemalloc.start()
+        add_dataset(f"x{images}", tmp_path / f"{images}", size=64, store=store, workers=1)
+        most[images] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert most[2400] - most[300] < 0.25 * 2100 * 64 * 64 * 3
+
+
+def test_a_full_disk_names_the_data_directory(data_home, tmp_path, monkeypatch):
+    def full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    source = write_miniature("concrete", tmp_path)
+    for store, writer in (("raw", writers.RawWriter), ("jpeg", writers.JpegWriter)):
+        monkeypatch.setattr(writer, "append", full)
+        with pytest.raises(OSError, match="No space left") as caught:
+            add_dataset("mine", source, size=8, store=store)
+        assert caught.value.filename == str(data_home)
+        assert list(data_home.iterdir()) == []

@@ -1,6 +1,5 @@
 """A packed dataset: decoded once, memory-mapped ever after."""
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.data.packed.form import Form, images_digest
+from anynet_study.data.packed.form import Form, images_digest, labels_digest
 from anynet_study.data.packed.images import Images, JpegImages, stored_bytes
 from anynet_study.data.packed.meta import (
     SPLITS,
@@ -161,16 +160,16 @@ class PackedDataset:
 
     def verify(self) -> None:
         """Read all the data; UserError if they are not what they were when they were packed."""
-        hashes = {split: (self._label_digest(split), self._digest(split)) for split in SPLITS}
+        hashes = {
+            split: (
+                labels_digest(self.labels(split)),
+                images_digest(stored_bytes(self.images(split))),
+            )
+            for split in SPLITS
+        }
         found = content_hash(self.form, self.classes, hashes)
         if found != self.content_hash:
             raise damaged(self.folder, "the data do not have the content hash of meta.json")
-
-    def _label_digest(self, split: Split) -> bytes:
-        return hashlib.sha256(np.ascontiguousarray(self.labels(split)).data).digest()
-
-    def _digest(self, split: Split) -> bytes:
-        return images_digest(stored_bytes(self.images(split))).digest()
 
     def _array(self, split: Split, kind: str) -> NDArray[Any]:
         path = self.folder / f"{split}_{kind}.npy"

@@ -6,10 +6,11 @@ kB, a third is left and is decoded four times as fast. What was encoded counts a
 then on: its decoded pixels are what is trained on and what statistics are of.
 """
 
+import hashlib
 import io
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from blake3 import blake3
@@ -38,39 +39,41 @@ class Form:
         return self.size**2 * 3
 
 
-#: Bytes of the hash of an image.
-IMAGE_DIGEST_BYTES = 32
-
-
 def image_digest(stored: bytes | memoryview) -> bytes:
     """BLAKE3 hash of an image as it is stored: of its pixels or of its file."""
     return blake3(stored).digest()
 
 
-def images_digest(images: Iterable[bytes | memoryview] = ()) -> blake3:
-    """The hash of images in order, to go on from."""
+def images_digest(images: Iterable[bytes | memoryview]) -> bytes:
+    """The hash of images in order."""
     whole = blake3()
     for stored in images:
         whole.update(image_digest(stored))
-    return whole
+    return whole.digest()
+
+
+def labels_digest(labels: NDArray[Any]) -> bytes:
+    """The hash of an array of labels."""
+    return hashlib.sha256(np.ascontiguousarray(labels).data).digest()
 
 
 QUALITY = 95
+#: A file of so many bytes is not too large, however few its pixels: a header alone takes most.
+SMALL_BYTES = 1000
 #: A file is kept if its longer side is at most so many times what the shorter is scaled to.
 LONGEST = 2
 
 
 def stored_jpeg(decoded: Decoded, form: Form) -> tuple[Image.Image, bytes]:
-    """The file to store, and the (size, size) RGB image that it is decoded to.
-
-    The file is never larger than the pixels, `form.image_bytes`.
-    """
+    """The file to store, and the (size, size) RGB image that it is decoded to."""
     if decoded.file is not None and _is_kept(decoded.file, form):
         return decoded.image, decoded.file
+    # Without what came with it, such as a comment, which would be written too.
+    bare = Image.fromarray(np.asarray(decoded.image))
     for quality in (QUALITY, 75, 1):  # noise at a small size can exceed its own pixels
         buffer = io.BytesIO()
-        decoded.image.save(buffer, "JPEG", quality=quality)
-        if buffer.tell() <= form.image_bytes:
+        bare.save(buffer, "JPEG", quality=quality)
+        if buffer.tell() <= max(form.image_bytes, SMALL_BYTES):
             break
     return _opened(buffer.getvalue(), form), buffer.getvalue()
 

@@ -16,11 +16,6 @@ from anynet_study.data.source.images import cores
 SCHEMA = pa.schema([pa.field("image", pa.binary(), nullable=False)])
 
 
-def jpeg_file(folder: Path, split: Split, number: int) -> Path:
-    """One of the Arrow files of a split, counted from 0."""
-    return folder / f"{split}_images-{number:05d}.arrow"
-
-
 class Images(Protocol):
     """(N, size, size, 3) uint8 RGB: an array, or what is indexed like one."""
 

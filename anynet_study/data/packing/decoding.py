@@ -1,135 +1,163 @@
-"""Decoding a chunk of images, the unit of work of a process, into memory that others share."""
+"""Decoding many images on all cores, chunk by chunk in their order, few of them in memory."""
 
+import multiprocessing
 import os
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Self
+from functools import partial
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.data.packed.form import IMAGE_DIGEST_BYTES, Form, image_digest, stored_jpeg
+from anynet_study.data.packed.form import Form, stored_jpeg
 from anynet_study.data.source.images import (
     CONTENT_BYTES,
     Decoder,
     Encoded,
     UnreadableImageError,
+    cores,
     members_of,
 )
+from anynet_study.errors import WorkFailedError
 
-#: Decoded bytes of one chunk.
-CHUNK_BYTES = 4 << 20
-#: Most images of one chunk.
-CHUNK_IMAGES = 256
-#: The arrays of a `Chunk`: shape of a row, and type.
-ARRAYS: Mapping[str, tuple[tuple[int, ...], type]] = MappingProxyType(
-    {
-        "lengths": ((), np.int64),
-        "moments": ((2, 3), np.int64),
-        "digests": ((IMAGE_DIGEST_BYTES,), np.uint8),
-        "contents": ((CONTENT_BYTES,), np.uint8),
-        "stamps": ((2,), np.int64),
-    }
-)
+#: Decoded bytes, and images, of one chunk at most: the unit of work of a process.
+CHUNK_BYTES, CHUNK_IMAGES = 4 << 20, 256
+#: Starting a process pays from about this many images on.
+IMAGES_PER_WORKER = 1000
+#: Chunks that a process has to do, or has done and that wait for their turn.
+AHEAD = 3
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """What is known of n images in order, of which r are readable; their bytes are elsewhere."""
+    """n images in order, of which r are readable."""
 
-    #: (r,) int64: bytes of each readable image as it is stored.
+    #: n, the unreadable ones included.
+    count: int
+    #: (bytes,) uint8: the readable ones as they are stored, one after the other.
+    data: NDArray[np.uint8]
+    #: (r,) int64: bytes of each in `data`.
     lengths: NDArray[np.int64]
     #: (r, 2, 3) int64: per image and channel the sum and the sum of squares of its pixels.
     moments: NDArray[np.int64]
-    #: (r, 32) uint8: a hash of each as it is stored, see `image_digest`.
-    digests: NDArray[np.uint8]
     #: (r, 16) uint8: a hash of what each was made from, such as the bytes of its file.
     contents: NDArray[np.uint8]
-    #: (n, 2) int64: tells whether what each is made from is still the same, see `stamps_of`.
-    stamps: NDArray[np.int64]
     #: Position in the chunk and reason of each unreadable image.
     broken: dict[int, str]
 
-    @classmethod
-    def joined(cls, chunks: Sequence[Self]) -> Self:
-        """Several in their order as one."""
-        arrays = {
-            name: np.concatenate([np.zeros((0, *shape), kind), *(getattr(c, name) for c in chunks)])
-            for name, (shape, kind) in ARRAYS.items()
-        }
-        broken: dict[int, str] = {}
-        first = 0
-        for chunk in chunks:
-            broken |= {first + place: reason for place, reason in chunk.broken.items()}
-            first += chunk.count
-        return cls(**arrays, broken=broken)
 
-    @property
-    def count(self) -> int:
-        """Images, the unreadable ones included."""
-        return len(self.stamps)
-
-    @property
-    def size(self) -> int:
-        """Bytes of the readable images."""
-        return int(self.lengths.sum())
+#: Yields the chunks of the images it is given, in order.
+Decode = Callable[[Iterable[Encoded]], Iterator[Chunk]]
 
 
-def images_of_a_chunk(form: Form) -> int:
-    """How many images make a chunk: a matter of the form only."""
-    return max(1, min(CHUNK_IMAGES, CHUNK_BYTES // form.image_bytes))
+@contextmanager
+def decoder(form: Form, images: int, workers: int | None = None) -> Iterator[Decode]:
+    """Yield a function that decodes images on `workers` processes.
 
-
-def chunk_bytes(form: Form) -> int:
-    """The most that a chunk of images takes."""
-    return images_of_a_chunk(form) * form.image_bytes
-
-
-def decode_chunk(images: Sequence[Encoded], form: Form, out: NDArray[np.uint8]) -> Chunk:
-    """Decode images to `form` and write them one after the other into `out` (bytes,)."""
-    stamps = stamps_of(images)
-    decoder = Decoder(form.size, form.resize)
-    lengths = np.full(len(images), form.image_bytes, np.int64)
-    contents = np.zeros((len(images), CONTENT_BYTES), np.uint8)
-    digests = np.zeros((len(images), IMAGE_DIGEST_BYTES), np.uint8)
-    broken: dict[int, str] = {}
-    memory = out if form.store == "raw" else np.empty(chunk_bytes(form), np.uint8)
-    pixels = memory.reshape(-1, form.size, form.size, 3)
-    end = 0
-    for place, image in enumerate(images):
-        row = place - len(broken)
+    The default is a process for each core, but none for fewer than `IMAGES_PER_WORKER` of the
+    `images` to come.
+    """
+    if workers is None:
+        workers = min(cores(), images // IMAGES_PER_WORKER)
+    if workers <= 1:
+        yield lambda encoded: (decode_chunk(chunk, form) for chunk in _chunks(encoded, form))
+        return
+    # Spawned, not forked: a fork of a process with threads can hang.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, _begin) as pool:
         try:
-            content, file = _decode(decoder, image, form, pixels[row])
+            yield partial(_decode_ahead, pool, form, AHEAD * workers)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _begin() -> None:
+    """Ctrl-C is for the parent; where that is killed, its processes end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _decode_ahead(
+    pool: ProcessPoolExecutor, form: Form, ahead: int, encoded: Iterable[Encoded]
+) -> Iterator[Chunk]:
+    """Chunks in their order, of which at most `ahead` are being decoded or wait."""
+    remaining = _chunks(encoded, form)
+    waiting: deque[tuple[Sequence[Encoded], Future[Chunk]]] = deque()
+    while True:
+        try:
+            for images in islice(remaining, ahead - len(waiting)):
+                waiting.append((images, pool.submit(decode_chunk, images, form)))
+            if not waiting:
+                return
+            images, decoded = waiting.popleft()
+            chunk = decoded.result()
+        except BrokenProcessPool as error:
+            first = images[0]
+            name = "an array" if isinstance(first, np.ndarray) else members_of(first)[0].file
+            raise WorkFailedError(
+                "a decoding process died, perhaps for want of memory, at one of the images from "
+                f"{name} on"
+            ) from error
+        yield chunk
+
+
+def _chunks(encoded: Iterable[Encoded], form: Form) -> Iterator[Sequence[Encoded]]:
+    """The images in chunks; the last may be shorter."""
+    remaining = iter(encoded)
+    size = max(1, min(CHUNK_IMAGES, CHUNK_BYTES // form.image_bytes))
+    while chunk := list(islice(remaining, size)):
+        yield chunk
+
+
+def decode_chunk(images: Sequence[Encoded], form: Form) -> Chunk:
+    """Decode images to `form`."""
+    decoder = Decoder(form.size, form.resize)
+    pixels = np.empty((len(images), form.size, form.size, 3), np.uint8)
+    contents: list[bytes] = []
+    files: list[bytes] = []
+    broken: dict[int, str] = {}
+    for place, image in enumerate(images):
+        try:
+            content, file = _decode(decoder, image, form, pixels[len(contents)])
         except (UnreadableImageError, OSError, ValueError) as error:
             broken[place] = str(error)
             continue
-        contents[row] = np.frombuffer(content, np.uint8)
-        stored = pixels[row].data if file is None else file
-        digests[row] = np.frombuffer(image_digest(stored), np.uint8)  # now: it is in the cache
-        if file is not None:
-            out[end : end + len(file)] = np.frombuffer(file, np.uint8)
-            end += len(file)
-            lengths[row] = len(file)
-    rows = len(images) - len(broken)
-    moments = moments_of(pixels[:rows])
-    return Chunk(lengths[:rows], moments, digests[:rows], contents[:rows], stamps, broken)
+        contents.append(content)
+        files.append(file)
+    pixels = pixels[: len(contents)]
+    if form.store == "jpeg":
+        data, lengths = np.frombuffer(b"".join(files), np.uint8), [*map(len, files)]
+    else:
+        data, lengths = pixels.reshape(-1), [form.image_bytes] * len(pixels)
+    hashes = np.frombuffer(b"".join(contents), np.uint8).reshape(-1, CONTENT_BYTES)
+    moments = moments_of(pixels)
+    return Chunk(len(images), data, np.array(lengths, np.int64), moments, hashes, broken)
 
 
 def _decode(
     decoder: Decoder, image: Encoded, form: Form, pixels: NDArray[np.uint8]
-) -> tuple[bytes, bytes | None]:
-    """Fill `pixels` (size, size, 3); the hash of the image's content, and the file to store.
+) -> tuple[bytes, bytes]:
+    """Fill `pixels` (size, size, 3); the hash of the image's content, and a JPEG file to store.
 
     Nothing of the image outlives this call: with one kept while the next is decoded, the allocator
     gives memory back and takes fresh pages from the system, image after image.
     """
     decoded = decoder.decode(image)
-    if form.store == "raw":
-        pixels[...] = np.asarray(decoded.image)
-        return decoded.content, None
-    stored, file = stored_jpeg(decoded, form)
+    stored, file = stored_jpeg(decoded, form) if form.store == "jpeg" else (decoded.image, b"")
     pixels[...] = np.asarray(stored)
     return decoded.content, file
 
@@ -150,25 +178,3 @@ def moments_of(images: NDArray[np.uint8]) -> NDArray[np.int64]:
         np.add.reduce(values, axis=0, out=squares)
     moments: NDArray[np.int64] = columns.reshape(count, 2, width, channels).sum(2, np.int64)
     return moments
-
-
-def stamps_of(images: Iterable[Encoded]) -> NDArray[np.int64]:
-    """(n, 2) int64: size and time of the files of each image; of an array a checksum.
-
-    A file that is missing has -1 for both.
-    """
-    return np.array([_stamp(image) for image in images], np.int64).reshape(-1, 2)
-
-
-def _stamp(image: Encoded) -> tuple[int, int]:
-    if isinstance(image, np.ndarray):
-        return image.nbytes, zlib.crc32(np.ascontiguousarray(image).data)
-    size = time = 0
-    for member in members_of(image):
-        try:
-            status = os.stat(member.file)
-        except OSError:
-            return -1, -1
-        size += status.st_size
-        time ^= status.st_mtime_ns
-    return size, time

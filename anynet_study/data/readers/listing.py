@@ -85,6 +85,10 @@ class Listing:
         test = None if test is None else sorted(test, key=_name)
         return cls(layout, root.path, classes, train, test, root.count() - used, **more)
 
+    def class_names(self, example: Example) -> list[str]:
+        """Its class, and its further ones."""
+        return [self.classes[label] for label in (example.label, *example.also)]
+
     def encoded(self, source: Source | None, example: Example) -> Encoded:
         """What `example` is decoded from; `source` may be None where it is an array."""
         if example.pixels is not None:

@@ -7,9 +7,7 @@ their bytes than `Limits` allows, counted as they are written.
 import bz2
 import gzip
 import io
-import json
 import lzma
-import os
 import re
 import stat
 import tarfile
@@ -23,12 +21,9 @@ from typing import IO, Any, Literal, NamedTuple, Self
 
 from anynet_study.data.source.member import Member, Window
 from anynet_study.errors import UserError, first_line
-from anynet_study.files import write_text
 
 #: Endings of the names of archives.
 SUFFIXES = (".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".tbz2", ".txz", ".tar", ".zip")
-#: What the file is called that says where things are in an unpacked archive.
-INDEX_SUFFIX = ".json"
 CHUNK = 1 << 20
 #: Most of a zip's list of members, which is read whole. ImageNet's has 300 MB.
 DIRECTORY_BYTES = 512 << 20
@@ -92,45 +87,6 @@ class Budget:
         self._bytes -= count
         if self._bytes < 0:
             raise UserError(f"{archive}: {member!r} makes it too large when unpacked")
-
-
-def unpack_once(
-    archive: Member, name: str, target: Path, budget: Budget, report: Report = lambda read: None
-) -> dict[str, Member]:
-    """As `unpack`, or what that returned when the same archive was unpacked to `target` before."""
-    index = target.with_name(target.name + INDEX_SUFFIX)
-    status = os.stat(archive.file)
-    # Not where it is: that of an archive inside another is in a folder with another name now.
-    stamp = [status.st_size, status.st_mtime_ns, archive.offset, archive.size]
-    known = _read_index(index, stamp, archive, target)
-    if known is not None:
-        return known
-    target.unlink(missing_ok=True)
-    members = unpack(archive, name, target, budget, report)
-    if target.exists():
-        with target.open("rb+") as file:
-            os.fsync(file.fileno())
-        places = [
-            (path, member.file == archive.file, member.offset, member.size)
-            for path, member in members.items()
-        ]
-        write_text(index, json.dumps({"stamp": stamp, "members": places}))
-    return members
-
-
-def _read_index(
-    index: Path, stamp: list[int | None], archive: Member, target: Path
-) -> dict[str, Member] | None:
-    try:
-        known = json.loads(index.read_bytes())
-    except (OSError, ValueError):
-        return None
-    if known["stamp"] != stamp or not target.exists():
-        return None
-    return {
-        path: Member(archive.file if inside else str(target), offset, size)
-        for path, inside, offset, size in known["members"]
-    }
 
 
 def unpack(

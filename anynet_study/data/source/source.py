@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 
-from anynet_study.data.source.archives import Budget, archive_stem, is_archive, unpack_once
+from anynet_study.data.source.archives import Budget, archive_stem, is_archive, unpack
 from anynet_study.data.source.member import Member
 from anynet_study.data.source.tree import Folder, tree_of_folder, tree_of_names
 from anynet_study.errors import UserError
@@ -117,7 +117,7 @@ class Source:
             for number, (name, length) in enumerate(lengths.items()):
                 target = workspace / f"unpacked-{self.depth}-{number}"
                 done = partial(report, before)
-                yield name, unpack_once(self.member(name), self.where(name), target, budget, done)
+                yield name, unpack(self.member(name), self.where(name), target, budget, done)
                 before += length
 
     def _archived(self, archives: list[str]) -> int:
@@ -146,6 +146,6 @@ def opened(path: Path, workspace: Path, choices: Choices = NO_CHOICES) -> Iterat
     file = Member(str(path))
     with _megabytes(called, file.length()) as report:
         target, budget = workspace / "unpacked", Budget(file.length())
-        members = unpack_once(file, str(path), target, budget, partial(report, 0))
+        members = unpack(file, str(path), target, budget, partial(report, 0))
     tree = tree_of_names(members, called)
     yield Source(path, tree, members, choices, workspace)
