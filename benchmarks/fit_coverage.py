@@ -1,20 +1,17 @@
 """How often 95% intervals of a linear fit hold the population's values, by simulation.
 
-    python -m benchmarks.fit_coverage          (about 5 minutes)
+    python -m benchmarks.fit_coverage          (about 2 minutes)
 
-Each row: a population of points, a method, and for n = 6 to 200 points the share of 1,000 samples
+Each row: a population of points, and for n = 6 to 200 points the share of 1,000 samples
 whose intervals (of 1,000 resamples) hold the population's slope and R squared, and the line at the
 mean of x. "even": scatter of one size; "fanning": scatter that grows with x; "weak": R squared 0.2;
 "skewed": x is exponential; "heavy": scatter of Student's t with 3 degrees of freedom. The standard
 error of a share is 0.7 points.
 """
 
-from typing import get_args
-
 import numpy as np
 
 from anynet_study.apr import linear_fit
-from anynet_study.apr.fits import FitMethod
 from anynet_study.apr.options import Floats
 
 SIZES = (6, 10, 20, 40, 200)
@@ -47,7 +44,7 @@ def heavy(n: int, generator: np.random.Generator) -> Floats:
     return np.array([x, 1.1 * x - 20 + 2 * generator.standard_t(3, n)])
 
 
-def coverage(population, n: int, method: FitMethod) -> tuple[float, ...]:  # type: ignore[no-untyped-def]
+def coverage(population, n: int) -> tuple[float, ...]:  # type: ignore[no-untyped-def]
     x, y = population(2_000_000, np.random.default_rng(0))
     slope, intercept = np.polyfit(x, y, 1)
     truth = slope, np.corrcoef(x, y)[0, 1] ** 2, intercept + slope * 70
@@ -55,7 +52,7 @@ def coverage(population, n: int, method: FitMethod) -> tuple[float, ...]:  # typ
     held = np.zeros((SAMPLES, 3), dtype=bool)
     for sample in range(SAMPLES):
         x, y = population(n, generator)
-        fit = linear_fit(x, y, "linear", RESAMPLES, sample, method=method)
+        fit = linear_fit(x, y, "linear", RESAMPLES, sample)
         low, high = fit.region([70.0])[["low", "high"]].iloc[0]
         ends = (fit.slope_low, fit.slope_high), (fit.r2_low, fit.r2_high), (low, high)
         held[sample] = [end[0] <= value <= end[1] for value, end in zip(truth, ends, strict=True)]
@@ -65,9 +62,8 @@ def coverage(population, n: int, method: FitMethod) -> tuple[float, ...]:  # typ
 if __name__ == "__main__":
     print("slope, R squared, line at 70" + "".join(f"   n={n:<13}" for n in SIZES))
     for population in (even, fanning, weak, skewed, heavy):
-        for method in get_args(FitMethod):
-            line = f"{population.__name__:10}{method:18}"
-            for n in SIZES:
-                shares = coverage(population, n, method)
-                line += "   " + " ".join(f"{share:4.1f}" for share in shares) + "  "
-            print(line, flush=True)
+        line = f"{population.__name__:28}"
+        for n in SIZES:
+            shares = coverage(population, n)
+            line += "   " + " ".join(f"{share:4.1f}" for share in shares) + "  "
+        print(line, flush=True)

@@ -27,7 +27,7 @@ from anynet_study.apr.drivers import cumulative, drivers, importance, stage_driv
 from anynet_study.apr.edf import edf, edf_summary, good_range, random_search
 from anynet_study.apr.edf_compare import compare_spaces, match_complexity
 from anynet_study.apr.error_tables import FEWEST, check_errors, exclusions, in_percent
-from anynet_study.apr.fits import FitMethod, LinearFit, Scale, linear_fit, spline_fit
+from anynet_study.apr.fits import LinearFit, Scale, linear_fit, spline_fit
 from anynet_study.apr.gaps import gaps, sampling_gaps, shift_agreement, shift_ranks
 from anynet_study.apr.interval_formulas import (
     architectures_needed,
@@ -83,7 +83,6 @@ __all__ = [
     "SMALLEST_CORRELATION",
     "UNKNOWN",
     "Average",
-    "FitMethod",
     "Floats",
     "LinearFit",
     "Method",

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from anynet_study.apr.error_tables import check_accuracies, check_columns
-from anynet_study.apr.fit_intervals import residuals, robust_reaches, student, variances
+from anynet_study.apr.fit_intervals import reaches, residuals, student, variances
 from anynet_study.apr.fits import LinearFit, Scale, from_scale, linear_fit, slope_of, to_scale
 from anynet_study.apr.gaps import image_count
 from anynet_study.apr.interval_formulas import binomial_interval
@@ -152,10 +152,9 @@ def _fit(
     if images is not None:
         sizes = image_count(images, base), image_count(images, shift)
     try:
-        # The line alone is wanted, which takes no resamples.
-        return linear_fit(
-            fitted[base], fitted[shift], scale, level=level, method="student", images=sizes
-        )
+        # Resamples are for the correlation's interval, and the line alone is wanted.
+        fewest = int(np.ceil(2 / (1 - level)))
+        return linear_fit(fitted[base], fitted[shift], scale, fewest, level=level, images=sizes)
     except UserError as error:
         text = str(error).removeprefix("fit: ")
         raise UserError(f"baseline: no fit of {shift} on {base}: {text}") from None
@@ -164,7 +163,7 @@ def _fit(
 def _region(fit: LinearFit, bases: Floats, level: float) -> Floats:
     """(3, m) what a line expects at base accuracies (m,), and the ends of its interval."""
     at = to_scale(bases, fit.scale)
-    height, reach = fit.intercept + fit.slope * at, robust_reaches(fit.x, fit.y, at, level)
+    height, reach = fit.intercept + fit.slope * at, reaches(fit.x, fit.y, at, level)
     return from_scale(np.array([height, height - reach, height + reach]), fit.scale)
 
 

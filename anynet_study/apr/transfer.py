@@ -16,7 +16,7 @@ from scipy import stats
 
 from anynet_study.apr.bootstrap import pairwise, resample_correlations
 from anynet_study.apr.error_tables import FEWEST, check_accuracies, check_columns, check_errors
-from anynet_study.apr.fits import FitMethod, Scale, clip_perfect, linear_fit, to_scale
+from anynet_study.apr.fits import Scale, clip_perfect, linear_fit, to_scale
 from anynet_study.apr.gaps import image_count
 from anynet_study.apr.options import Floats, Method, check_choice, check_level, with_attrs
 from anynet_study.errors import UserError
@@ -39,7 +39,6 @@ def transfer_fits(
     resamples: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
-    method: FitMethod = "robust",
 ) -> pd.DataFrame:
     """Linear fits of each target on the source, of all models and of those above a threshold.
 
@@ -65,11 +64,11 @@ def transfer_fits(
         for models, chosen in groups.items():
             both = table.loc[chosen, [source, target]].dropna()
             row: dict[str, object] = {"target": target, "models": models, "n": len(both)}
-            row |= fit_row(both[source], both[target], scale, resamples, seed, level, method)
+            row |= fit_row(both[source], both[target], scale, resamples, seed, level)
             rows.append(row)
     columns = ["target", "models", "n", *ENDS, "excluded", "note"]
     result = pd.DataFrame(rows).reindex(columns=columns)
-    return with_attrs(result, level, "pearson", scale=scale, fit=method)
+    return with_attrs(result, level, "pearson", scale=scale)
 
 
 def fit_row(
@@ -79,11 +78,10 @@ def fit_row(
     resamples: int,
     seed: int,
     level: float,
-    method: FitMethod,
 ) -> dict[str, object]:
     """A `linear_fit` as a row of a table; of no fit only a `note` that says why, "" otherwise."""
     try:
-        fit = linear_fit(x, y, scale, resamples, seed, level, method)
+        fit = linear_fit(x, y, scale, resamples, seed, level)
     except UserError as error:
         return {"note": str(error).removeprefix("fit: ")}
     return {**fit.row(), "note": ""}
@@ -176,13 +174,12 @@ def improvement_fits(
     resamples: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
-    method: FitMethod = "student",
 ) -> pd.DataFrame:
     """Linear fits of every dataset's relative improvements on the reference dataset's.
 
     Returns DataFrame[dataset, n, correlation, slope, slope_low, slope_high, intercept, ..., r2,
-    ..., adjusted_r2, ..., note], fits as in `transfer_fits`; "student" intervals, as these are
-    usually few models. Raises UserError as `relative_improvement` does.
+    ..., adjusted_r2, ..., note], fits as in `transfer_fits`. Raises UserError as
+    `relative_improvement` does.
     """
     check_level(level, resamples, seed)
     check_columns(accuracies, [reference], "accuracies")
@@ -191,10 +188,10 @@ def improvement_fits(
     rows = []
     for name in accuracies.columns.drop(reference):
         both = relative[[reference, name]].dropna()
-        row = fit_row(both[reference], both[name], "linear", resamples, seed, level, method)
+        row = fit_row(both[reference], both[name], "linear", resamples, seed, level)
         rows.append({"dataset": name, "n": len(both), **row})
     result = pd.DataFrame(rows).reindex(columns=["dataset", "n", *ENDS, "note"])
-    return with_attrs(result, level, "pearson", scale="linear", fit=method)
+    return with_attrs(result, level, "pearson", scale="linear")
 
 
 def explained_beyond(

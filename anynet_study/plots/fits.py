@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from anynet_study.apr import LinearFit, binomial_interval, linear_fit, spline_fit
-from anynet_study.apr.fits import FitMethod, Scale
+from anynet_study.apr.fits import Scale
 from anynet_study.apr.transfer import normalised
 from anynet_study.errors import UserError
 from anynet_study.plots import style, wording
@@ -103,7 +103,6 @@ def transfer_grid(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     spline: bool = False,
     scale: Scale = "linear",
-    method: FitMethod = "robust",
     resamples: int = 2_000,
     axes: Sequence[Axes] | None = None,
 ) -> Figure:
@@ -126,7 +125,7 @@ def transfer_grid(
         for name, (colour, chosen) in groups.items():
             part = both[chosen.reindex(both.index)]
             try:
-                fit = linear_fit(part[source], part[target], scale, resamples, method=method)
+                fit = linear_fit(part[source], part[target], scale, resamples)
             except UserError as error:
                 titles.append(f"{name}: no line, {str(error).removeprefix('fit: ')[:38]}")
                 continue

@@ -56,11 +56,11 @@ TABLES: dict[str, tuple[pd.DataFrame, dict[str, object]]] = {
     "rank preservation": (apr.rank_preservation(TIES, "big"), {"level": 0.9}),
     "transfer": (
         apr.transfer_fits(ACCURACIES, "big", scale="logit", **OPTIONS),
-        {"level": 0.9, "method": "pearson", "scale": "logit", "fit": "robust"},
+        {"level": 0.9, "method": "pearson", "scale": "logit"},
     ),
     "region": (
-        apr.linear_fit(*PAIR, "probit", method="student", **OPTIONS).region(),
-        {"level": 0.9, "scale": "probit", "fit": "student"},
+        apr.linear_fit(*PAIR, "probit", **OPTIONS).region(),
+        {"level": 0.9, "scale": "probit"},
     ),
     "effective": (
         apr.effective_robustness(ACCURACIES, "big", level=0.9),

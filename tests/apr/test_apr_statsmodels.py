@@ -21,21 +21,6 @@ def ties_and_gaps(seed: int, columns: int) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_ordinary_least_squares(seed: int) -> None:
-    known = ties_and_gaps(seed, 2)
-    fit = apr.linear_fit(known[0], known[1], method="student")
-    x, y = known.dropna().to_numpy().T
-    expected = OLS(y, np.column_stack([np.ones(len(x)), x])).fit()
-    assert [fit.intercept, fit.slope] == pytest.approx([*expected.params])
-    ends = [[fit.intercept_low, fit.intercept_high], [fit.slope_low, fit.slope_high]]
-    assert np.allclose(ends, expected.conf_int())
-    assert (fit.r2, fit.adjusted_r2) == pytest.approx((expected.rsquared, expected.rsquared_adj))
-    at = np.array([60.0, 70.0, 85.0])
-    line = expected.get_prediction(np.column_stack([np.ones(3), at])).conf_int()
-    assert np.allclose(fit.region(at)[["low", "high"]], line)
-
-
-@pytest.mark.parametrize("seed", range(5))
 def test_errors_of_uneven_scatter(seed: int) -> None:
     known = ties_and_gaps(seed, 2)
     fit = apr.linear_fit(known[0], known[1], resamples=40)

@@ -80,7 +80,7 @@ def test_lines_of_all_and_of_better_models() -> None:
         ("all", style.GREEN, ACCURACIES),
         ("above 65", style.ORANGE, better),
     ):
-        fit = apr.linear_fit(table["old"], table["new"], resamples=200, method="robust")
+        fit = apr.linear_fit(table["old"], table["new"], resamples=200)
         region = fit.region()
         assert xy(found[colour]) == near(zip(region["x"], region["y"], strict=True))
         ends = f"[{fit.slope_low:.2f}, {fit.slope_high:.2f}]"
