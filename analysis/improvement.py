@@ -7,15 +7,13 @@ Accuracies over the baseline's, and lines through them against those on the firs
 """
 
 from anynet_study import apr, plots
-from anynet_study.analyses.arguments import Output, SourceName
+from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import (
     FOLDER,
-    Images,
-    first_or_source,
-    image_counts,
     save,
     script,
     show,
+    source_or_first,
 )
 from anynet_study.study import Study
 
@@ -23,15 +21,13 @@ from anynet_study.study import Study
 def improvement(
     study: Study,
     baseline: str,
-    source_name: SourceName = "",
-    images: Images = None,
     output: Output = FOLDER,
 ) -> None:
     """Draw improvement.png and improvement.pdf, and print the fits."""
-    accuracies, reference = 100 - study.errors, first_or_source(study, source_name)
+    accuracies, reference = 100 - study.errors, source_or_first(study)
     fits = apr.improvement_fits(accuracies, reference, baseline, **study.options.intervals)
     show(f"Improvement against that on {reference}", fits)
-    table = apr.relative_improvement(accuracies, baseline, image_counts(images))
+    table = apr.relative_improvement(accuracies, baseline, study.image_counts or None)
     save(plots.improvement_chart(table, baseline), output / "improvement", table)
 
 

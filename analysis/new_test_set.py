@@ -11,8 +11,6 @@ from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import (
     FOLDER,
     DatasetName,
-    Images,
-    image_counts,
     save,
     script,
     show,
@@ -27,12 +25,12 @@ def new_test_set(
     original: str,
     new: str,
     scale: Scale = "linear",
-    images: Images = None,
     dataset: DatasetName = "",
     output: Output = FOLDER,
 ) -> None:
     """Draw new_test_set and gaps, as PNG and PDF, and print the gaps."""
-    accuracies, counts = 100 - test_sets_of(study, dataset), image_counts(images)
+    errors, counts = test_sets_of(study, dataset)
+    accuracies = 100 - errors
     table = apr.gaps(accuracies, original, new, counts, **study.options.intervals)
     fit = apr.linear_fit(accuracies[original], accuracies[new], scale, resamples=100_000)
     show(f"From {original} to {new}", table)

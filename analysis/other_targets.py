@@ -6,24 +6,27 @@
 F-tests of nested regressions, and correlations with the source and with the others' average.
 """
 
+from typing import Any
+
 from anynet_study import apr, plots
-from anynet_study.analyses.arguments import Output, SourceName
-from anynet_study.analyses.script import FOLDER, first_or_source, save, script, show
+from anynet_study.analyses import transfer
+from anynet_study.analyses.arguments import Output
+from anynet_study.analyses.script import FOLDER, save, script, show
 from anynet_study.apr.transfer import Average
 from anynet_study.study import Study
 
 
 def other_targets(
     study: Study,
-    source_name: SourceName = "",
     average: Average = "logits",
     output: Output = FOLDER,
 ) -> None:
     """Draw other_targets.png and other_targets.pdf, and print both tables."""
-    scores, name = 100 - study.errors, first_or_source(study, source_name)
-    tests = apr.explained_beyond(scores, name, average=average)
+    scores, name, targets = transfer.scores(study)
+    how: dict[str, Any] = {"average": average, "images": study.image_counts}
+    tests = apr.explained_beyond(scores, name, targets, **how)
     show("What each explains beyond the other", tests)
-    table = apr.other_targets(scores, name, average=average, **study.options.correlating)
+    table = apr.other_targets(scores, name, targets, **how, **study.options.correlating)
     show("Correlations", table)
     save(plots.other_targets_chart(table, name), output / "other_targets", table)
 

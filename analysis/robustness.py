@@ -16,8 +16,6 @@ from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import (
     FOLDER,
     DatasetName,
-    Images,
-    image_counts,
     save,
     script,
     show,
@@ -31,11 +29,11 @@ def robustness(
     base: Annotated[str, typer.Option(help="The test set without a shift.")] = "test",
     baseline: Annotated[str, typer.Option(help="Architectures, with commas.")] = "",
     dataset: DatasetName = "",
-    images: Images = None,
     output: Output = FOLDER,
 ) -> None:
     """Draw robustness.png and robustness.pdf, and print the averages."""
-    accuracies, counts = 100 - test_sets_of(study, dataset), image_counts(images)
+    errors, counts = test_sets_of(study, dataset)
+    accuracies = 100 - errors
     chosen = baseline.split(",") if baseline else None
     how: dict[str, Any] = {"images": counts, "level": study.options.level}
     show("Average robustness", apr.average_robustness(accuracies, base, **how))

@@ -11,20 +11,19 @@ from typing import Annotated
 import typer
 
 from anynet_study import apr, plots
-from anynet_study.analyses.arguments import Output, SourceName
-from anynet_study.analyses.script import FOLDER, first_or_source, save, script, show
+from anynet_study.analyses.arguments import Output
+from anynet_study.analyses.script import FOLDER, save, script, show, source_or_first
 from anynet_study.study import Study
 
 
 def transfer(
     study: Study,
-    source_name: SourceName = "",
     above: Annotated[float | None, typer.Option(help="Accuracy on the source, percent.")] = None,
     spline: Annotated[bool, typer.Option("--spline", help="Smoothing splines, too.")] = False,
     output: Output = FOLDER,
 ) -> None:
     """Draw transfer.png and transfer.pdf, and print the fits."""
-    scores, name = 100 - study.errors, first_or_source(study, source_name)
+    scores, name = 100 - study.errors, source_or_first(study)
     fits = apr.transfer_fits(scores, name, above=above, **study.options.intervals)
     show(f"Accuracy on {name}", fits)
     figure = plots.transfer_grid(scores, name, above=above, spline=spline)

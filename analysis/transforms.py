@@ -14,7 +14,7 @@ from anynet_study.study import Study
 
 def transforms(study: Study, dataset: DatasetName = "", output: Output = FOLDER) -> None:
     """Draw transforms.png and transforms.pdf, and print how far the transforms agree."""
-    errors, how = test_sets_of(study, dataset), study.options.intervals
+    (errors, _), how = test_sets_of(study, dataset), study.options.intervals
     show(f"Spearman's rho with {errors.columns[0]}", apr.shift_agreement(errors, **how))
     ranks = apr.shift_ranks(errors, **how)
     save(plots.shift_rank_chart(ranks), output / "transforms", ranks)

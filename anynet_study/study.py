@@ -34,7 +34,7 @@ NO_REPLICATES = "no architecture was trained more than once on any dataset"
 NO_STORE_REPLICATES = "replicates are only in a results store"
 NO_CURVES = "no learning curves are stored"
 ONE_RECIPE = "all runs have the same recipe"
-NO_TEST_SETS = "no runs were evaluated on further test sets"
+NO_TEST_SETS = "no dataset is said to be a further test set of another"
 NO_PREDICTIONS = "predictions are only in a results store"
 
 #: Panels that a figure has room for.
@@ -247,11 +247,12 @@ class Analysed:
         analysis = self.analysis_of(figure)
         table = self.get(analysis.name) if analysis.table else None
         told = vars(self.options) | (table.attrs if table is not None else {})
-        return figure.caption.format(
+        caption = figure.caption.format(
             level=wording.percent(told["level"]),
             rho=wording.symbol(told["method"]),
             correlation=wording.correlation_name(told["method"]),
         )
+        return " ".join([caption, *([] if table is None else remarks(table))])
 
     def analysis(self, name: str) -> Analysis[Any]:
         """Look up an analysis that has a table; UserError lists the legal names."""
@@ -281,7 +282,16 @@ class Analysed:
         table = analysis.table(self)
         for name in ("method", "level", "resamples", "seed"):
             table.attrs.setdefault(name, getattr(self.options, name))
+        if "scale" in table.attrs and "scale" not in table:
+            table["scale"] = table.attrs["scale"]
         return table
+
+
+def remarks(table: pd.DataFrame) -> list[str]:
+    """Sentences on what a table rests on: its scale, and the test sets that it used or left out."""
+    scale = table.attrs.get("scale")
+    said = [f"Accuracies are compared on the {scale} scale."] if scale else []
+    return [*said, *table.attrs.get("used", [])]
 
 
 def check_room(count: int, most: int = MOST_PANELS, what: str = "datasets") -> None:
@@ -421,28 +431,32 @@ class Study(Analysed):
     metrics = Known[dict[str, str]](default={})
     #: Mean seconds of a run on each dataset, where they were measured.
     costs = Known[dict[str, float]](default={})
-    #: Of a dataset, its test sets' numbers of images, where they are known.
+    #: Test sets among the columns of `errors`, with the dataset that each is a further one of.
+    shifts = Known[dict[str, str]](default={})
+    #: Of a dataset, its test sets' numbers of images, where they are known; its own is "test".
     images = Known[dict[str, dict[str, int]]](default={})
     #: Of a dataset, the test sets in which networks chose among fewer classes: how many.
     choices = Known[dict[str, dict[str, int]]](default={})
 
     @property
     def test_sets(self) -> dict[str, pd.DataFrame]:
-        """By dataset, the errors of its runs: architectures x test sets, its own first ("test").
+        """By dataset, errors of its networks: architectures x test sets, its own first ("test").
 
-        In a table of errors, targets with as many classes as the source are its test sets.
+        Those of its runs' evaluations, and the datasets that `shifts` says are its test sets.
         """
-        found: dict[str, pd.DataFrame] | None = self.read("test_sets")
-        roles: Roles | None = self.read("roles")
-        if not found and roles is not None and self.read("datasets") is None:
-            classes = roles.family[roles.source]
-            same = [name for name, count in roles.targets.items() if count == classes]
-            if same and set(same) <= set(self.errors):
-                table = self.errors[[roles.source, *same]]
-                found = {roles.source: table.rename(columns={roles.source: "test"})}
+        found: dict[str, pd.DataFrame] = dict(self.read("test_sets") or {})
+        for dataset in dict.fromkeys(self.shifts.values()):
+            names = [name for name, of in self.shifts.items() if of == dataset]
+            own = found.get(dataset, self.errors[[dataset]].rename(columns={dataset: "test"}))
+            found[dataset] = own.join(self.errors[names])
         if not found:
             raise UserError(NO_TEST_SETS)
         return found
+
+    @property
+    def image_counts(self) -> dict[str, int]:
+        """Test images of each dataset of which they are known."""
+        return {name: counts["test"] for name, counts in self.images.items() if "test" in counts}
 
     @property
     def accuracies(self) -> dict[str, pd.DataFrame]:

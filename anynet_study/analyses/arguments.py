@@ -45,7 +45,10 @@ Resamples = Annotated[
 ]
 Seed = Annotated[int, typer.Option(callback=_no_sign, help="Seed of the bootstrap.")]
 SourceName = Annotated[
-    str, typer.Option("--source", help="The source dataset, where the input does not say.")
+    str,
+    typer.Option(
+        "--source", help="The source dataset; all others are targets, unless --targets says which."
+    ),
 ]
 Family = Annotated[
     list[str] | None,
@@ -54,8 +57,18 @@ Family = Annotated[
 Targets = Annotated[
     list[str] | None, typer.Option("--targets", help="NAME=CLASSES,... of the target datasets.")
 ]
+Shifts = Annotated[
+    list[str] | None,
+    typer.Option("--shifts", help="NAME,... of the source's further test sets: no targets."),
+]
+Images = Annotated[
+    list[str] | None, typer.Option("--images", help="NAME=COUNT,... of the test sets' images.")
+]
 Accuracy = Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")]
-Fraction = Annotated[bool, typer.Option("--fraction", help="The table's values are 0 to 1.")]
+Fraction = Annotated[
+    bool | None,
+    typer.Option("--fraction/--percent", help="Whether the table's values are 0 to 1, or to 100."),
+]
 
 
 @dataclass(frozen=True)
@@ -85,20 +98,23 @@ class StudyOptions:
     source_name: SourceName = ""
     family: Family = None
     targets: Targets = None
+    shifts: Shifts = None
+    images: Images = None
     accuracy: Accuracy = False
-    fraction: Fraction = False
+    fraction: Fraction = None
 
     def load(self, source: Path) -> "Study":
         """The study, store or table, with these options."""
         from anynet_study.analyses.loading import load
 
-        how = {name: getattr(self, name) for name in OPTIONS}
-        return load(source, self.roles, accuracy=self.accuracy, fraction=self.fraction, **how)
-
-    @property
-    def roles(self) -> "Roles | None":
-        """What --source, --family and --targets say."""
-        return parse_roles(self.source_name, self.family or [], self.targets or [])
+        how = {name: getattr(self, name) for name in (*OPTIONS, "accuracy", "fraction")}
+        return load(
+            source,
+            parse_roles(self.source_name, self.family or [], self.targets or []),
+            shifts=parse_names(self.shifts or []),
+            images=parse_counts("--images", self.images or [], "NAME=COUNT, such as val=50000"),
+            **how,
+        )
 
 
 #: Options that say how to compute, and which runs count.
@@ -137,18 +153,26 @@ def with_study_options(function: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def parse_roles(source: str, family: Sequence[str], targets: Sequence[str]) -> "Roles | None":
-    """Roles from the options --source NAME, --family and --targets NAME=CLASSES[,NAME=CLASSES]."""
+def parse_roles(source: str, family: Sequence[str], targets: Sequence[str]) -> "Roles | str | None":
+    """Roles from the options --source NAME, --family and --targets NAME=CLASSES[,NAME=CLASSES].
+
+    The name of the source where that is all that is said.
+    """
     from anynet_study.apr import Roles
 
-    if not source and not family and not targets:
-        return None
+    if not family and not targets:
+        return source or None
     if not source:
         raise UserError("--source: name the source dataset that --family and --targets refer to")
     if not family or not targets:
         missing = "--family" if not family else "--targets"
         raise UserError(f"{missing}: needed with --source, as NAME=CLASSES, such as ImageNet=1000")
     return Roles(source, parse_counts("--family", family), parse_counts("--targets", targets))
+
+
+def parse_names(values: Sequence[str]) -> tuple[str, ...]:
+    """Names from NAME[,NAME] of an option that may be given several times."""
+    return tuple(name.strip() for text in values for name in text.split(",") if name.strip())
 
 
 def parse_counts(
@@ -158,7 +182,7 @@ def parse_counts(
     counts: dict[str, int] = {}
     for value in (part for text in values for part in text.split(",")):
         name, _, count = value.strip().rpartition("=")
-        if not name or not count.isdigit():
+        if not name or not count.isdecimal() or not count.isascii():
             raise UserError(f"{option}: {value!r} is not {legal}")
         counts[name] = int(count)
     return counts

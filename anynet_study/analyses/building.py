@@ -1,6 +1,6 @@
 """What analyses are built of: tables of several parts, room on a figure, phrases."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pandas as pd
 
@@ -73,6 +73,12 @@ def some(names: Sequence[str], total: int) -> str:
     if len(names) == total > 1:
         return f"all {total} datasets"
     return listed(names) if len(names) <= NAMED else f"{len(names)} of {total} datasets"
+
+
+def some_of(names: Iterable[object], most: int = 12) -> list[str]:
+    """All names, or of very many the first and how many more there are."""
+    texts = [str(name) for name in names]
+    return texts if len(texts) <= most else [*texts[: most - 1], f"{len(texts) - most + 1} more"]
 
 
 def in_resamples(share: float) -> str:

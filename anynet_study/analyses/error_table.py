@@ -22,7 +22,7 @@ STAGE = re.compile(r"[dwbgs][0-9]{1,2}")
 MISSING = ("", "na", "n/a", "nan", "null", "none")
 
 
-def read_table(path: Path, accuracy: bool, fraction: bool) -> dict[str, pd.DataFrame]:
+def read_table(path: Path, accuracy: bool, fraction: bool | None) -> dict[str, pd.DataFrame]:
     """What `described` says of a CSV or Parquet table.
 
     Raises UserError, beginning with the path, for what is no table of errors.
@@ -34,7 +34,9 @@ def read_table(path: Path, accuracy: bool, fraction: bool) -> dict[str, pd.DataF
         raise UserError(f"{path}: {str(error).removeprefix('errors: ')}") from None
 
 
-def described(table: pd.DataFrame, accuracy: bool, fraction: bool) -> dict[str, pd.DataFrame]:
+def described(
+    table: pd.DataFrame, accuracy: bool, fraction: bool | None
+) -> dict[str, pd.DataFrame]:
     """The "errors" in percent, and the "architectures" where the table says anything of them."""
     about = _described(list(table.columns))
     found = {"architectures": _population(table[about])} if about else {}

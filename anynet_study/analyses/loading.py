@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from anynet_study.analyses.building import some_of
 from anynet_study.analyses.error_table import described, read_table
 from anynet_study.analyses.registry import ANALYSES
 from anynet_study.apr import Roles
@@ -21,20 +24,24 @@ TABLE_SUFFIXES = (".csv", ".parquet")
 CURVE_COLUMNS = ["dataset", "architecture", "epoch", "error", "train_top1"]
 #: The name of a dataset's own test set.
 OWN = "test"
+#: What a store may say of the parts of its datasets.
+STORED = ("role", "classes", "test_set_of")
 #: What a results store may know of a study.
 OF_A_STORE = (
     *("errors", "architectures", "roles", "replicates", "curves", "datasets", "metrics"),
     *("training_errors", "costs", "recipes", "by_metric", "test_sets", "images", "choices"),
-    "predicted",
+    *("predicted", "shifts"),
 )
 
 
 def load(
     source: str | Path | ResultStore | pd.DataFrame,
-    roles: Roles | None = None,
+    roles: Roles | str | None = None,
     *,
+    shifts: Sequence[str] = (),
+    images: Mapping[str, int] | None = None,
     accuracy: bool = False,
-    fraction: bool = False,
+    fraction: bool | None = None,
     **options: Any,
 ) -> Study:
     """Load a study: a folder or bare name, a results.h5, a CSV or Parquet table, a DataFrame.
@@ -42,19 +49,22 @@ def load(
     In a table the first column (of a DataFrame, the index) names the architecture; the others are
     datasets, with errors in percent, but for those that a population's table has too: of stages
     (d1, w1, b1, g1, ...), block, flops, weight and so on. `accuracy` and `fraction` say that a
-    table holds accuracies, or values from 0 to 1. `roles` replaces what a store says of its
-    datasets. `options` are the fields of `anynet_study.study.Options`: method, level, resamples,
-    seed, recipe, metric, replicates, unweighted.
+    table holds accuracies, or values from 0 to 1 (False: to 100).
+
+    `roles` replaces what a store says of its datasets; the name of a source makes all datasets its
+    targets that have no other part. `shifts` are further test sets of the source, `images` the
+    numbers of test images. `options` are the fields of `anynet_study.study.Options`: method,
+    level, resamples, seed, recipe, metric, replicates, unweighted.
 
     Raises UserError for an option that is not legal, and where there is no such study or table.
     """
-    chosen = Options(**options)
+    chosen, asked = Options(**options), Asked(roles, tuple(shifts), dict(images or {}))
     if isinstance(source, pd.DataFrame):
-        study = study_of("table", chosen, **described(source, accuracy, fraction), roles=roles)
+        study = _of_table("table", described(source, accuracy, fraction), asked, chosen)
     elif isinstance(source, str | Path) and Path(source).suffix.lower() in TABLE_SUFFIXES:
-        study = _of_file(Path(source), roles, chosen, accuracy, fraction)
+        study = _of_file(Path(source), asked, chosen, accuracy, fraction)
     else:
-        study = _of_store(source, roles, chosen, accuracy or fraction)
+        study = _of_store(source, asked, chosen, accuracy or fraction is not None)
     if chosen.method == "kendall" and study.weights is not None:
         raise UserError(
             "--method: kendall takes no weights, which the architectures have; legal: spearman, "
@@ -73,37 +83,108 @@ def _same(value: Any) -> Any:
     return value
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of the parts that datasets have, and said of their test images."""
+
+    #: The name of a source: all datasets are its targets that have no other part.
+    roles: Roles | str | None = None
+    #: Further test sets of the source.
+    shifts: tuple[str, ...] = ()
+    #: Test images, by dataset.
+    images: Mapping[str, int] = field(default_factory=dict)
+
+    def parts(self, datasets: pd.DataFrame) -> tuple[Roles | None, dict[str, str]]:
+        """The roles; and by test set, which dataset it is a further one of.
+
+        `datasets` is what a store says of them: column dataset, and role, classes and test_set_of
+        where it knows them. No roles where there is no source or no target. Raises UserError for
+        names of no dataset.
+        """
+        names = [str(name) for name in datasets["dataset"]]
+        roles, stored = self.roles, None
+        if "role" in datasets:
+            with suppress(UserError):
+                stored = Roles.from_datasets(datasets)
+        if stored is not None and roles in (None, stored.source):
+            roles = stored
+        source = roles.source if isinstance(roles, Roles) else roles or ""
+        self._check_names(names, source)
+        known = {name: datasets.get(name, [None] * len(names)) for name in STORED}
+        stored_of = zip(names, known["test_set_of"], strict=True)
+        shifts = {name: of for name, of in stored_of if of} | dict.fromkeys(self.shifts, source)
+        if isinstance(roles, str):
+            having = zip(names, known["role"], strict=True)
+            free = [name for name, role in having if role not in ("family", "extra")]
+            free = [name for name in free if name not in shifts]
+            counts = zip(names, known["classes"], strict=True)
+            classes = {name: int(count) for name, count in counts if count and count == count}
+            roles = Roles.among(source, free, classes) if {*free} - {source} else None
+        if both := {source, *(roles.family if roles else ())} & set(self.shifts):
+            raise UserError(f"--shifts: {min(both)} is the source itself, or of its family")
+        return (roles and roles.without(shifts)), shifts
+
+    def _check_names(self, names: Sequence[str], source: str) -> None:
+        if self.shifts and not source:
+            raise UserError("--shifts: say with --source which dataset they are test sets of")
+        asked = {"--shifts": self.shifts, "--images": self.images}
+        asked["--source"] = [source] if source else []
+        for option, told in asked.items():
+            if absent := [name for name in told if name not in names]:
+                there = ", ".join(some_of(names))
+                raise UserError(f"{option}: no dataset {', '.join(absent)}; there are {there}")
+
+    def image_counts(
+        self, known: Mapping[str, Mapping[str, int]], shifts: Mapping[str, str]
+    ) -> dict[str, dict[str, int]]:
+        """Test images by dataset and test set: those `known`, those told, and those of shifts."""
+        counts = {name: dict(of) for name, of in known.items()}
+        for name, count in self.images.items():
+            counts.setdefault(name, {})[OWN] = count
+        for name, of in shifts.items():
+            if OWN in counts.get(name, {}):
+                counts.setdefault(of, {})[name] = counts[name][OWN]
+        return counts
+
+
 def _of_file(
-    path: Path, roles: Roles | None, options: Options, accuracy: bool, fraction: bool
+    path: Path, asked: Asked, options: Options, accuracy: bool, fraction: bool | None
 ) -> Study:
     if not path.is_file():
         raise UserError(f"{path}: no such file")
     if (options.recipe, options.metric, options.replicates) != (None, None, "mean"):
         raise UserError(f"{path}: --recipe, --metric and --replicates are for results stores")
-    known = read_table(path, accuracy, fraction)
-    return study_of(path.name, options, **known, roles=roles)
+    return _of_table(path.name, read_table(path, accuracy, fraction), asked, options)
+
+
+def _of_table(name: str, known: dict[str, pd.DataFrame], asked: Asked, options: Options) -> Study:
+    roles, shifts = asked.parts(pd.DataFrame({"dataset": known["errors"].columns}))
+    images = asked.image_counts({}, shifts)
+    return study_of(name, options, **known, roles=roles, shifts=shifts, images=images)
 
 
 def _of_store(
-    source: str | Path | ResultStore, roles: Roles | None, options: Options, converted: bool
+    source: str | Path | ResultStore, asked: Asked, options: Options, converted: bool
 ) -> Study:
     if converted:
-        raise UserError(f"{source}: --accuracy and --fraction are for CSV and Parquet tables")
+        raise UserError(
+            f"{source}: --accuracy, --fraction and --percent are for CSV and Parquet tables"
+        )
     store = source if isinstance(source, ResultStore) else find_store(source)
-    reading = StoreReading(store, roles, options)
+    reading = StoreReading(store, asked, options)
     readers = {name: partial(getattr, reading, name) for name in OF_A_STORE}
     path = store.path.resolve()
     name = path.parent.name if path.name == "results.h5" else path.stem
     study = Study(name, readers, options, ANALYSES, store)
-    _ = study.errors  # or a recipe that is not there would be told of later
+    _ = study.errors, reading.parts  # or a name that is not there would be told of later
     return study
 
 
 class StoreReading:
     """What a results store knows of a study: a property for each of `Study`'s, None for nothing."""
 
-    def __init__(self, store: ResultStore, roles: Roles | None, options: Options) -> None:
-        self.store, self.given_roles, self.options = store, roles, options
+    def __init__(self, store: ResultStore, asked: Asked, options: Options) -> None:
+        self.store, self.asked, self.options = store, asked, options
         #: metric, recipe and replicates, as methods of the store take them
         self.choice = (options.metric, options.recipe, options.replicates)
 
@@ -122,15 +203,19 @@ class StoreReading:
     def metrics(self) -> dict[str, str]:
         return dict(zip(self.datasets["dataset"], self.datasets["metric"], strict=True))
 
+    @cached_property
+    def parts(self) -> tuple[Roles | None, dict[str, str]]:
+        """Roles and further test sets."""
+        return self.asked.parts(self.datasets)
+
     @property
     def roles(self) -> Roles | None:
-        """None where the store has no source or no target."""
-        if self.given_roles is not None:
-            return self.given_roles
-        try:
-            return Roles.from_datasets(self.datasets)
-        except UserError:
-            return None
+        """None where there is no source or no target."""
+        return self.parts[0]
+
+    @property
+    def shifts(self) -> dict[str, str]:
+        return self.parts[1]
 
     @property
     def errors(self) -> pd.DataFrame:
@@ -205,7 +290,7 @@ class StoreReading:
         found = self.store.evaluations(["dataset", "evaluation", "images"]).drop_duplicates()
         for dataset, evaluation, images in found.itertuples(index=False):
             counts.setdefault(dataset, {})[evaluation] = int(images)
-        return counts
+        return self.asked.image_counts(counts, self.shifts)
 
     @cached_property
     def identities(self) -> list[tuple[str, str, dict[str, Any]]]:

@@ -14,7 +14,6 @@ from anynet_study.analyses.arguments import (
     Output,
     Source,
     StudyOptions,
-    parse_counts,
     with_study_options,
 )
 from anynet_study.errors import UserError
@@ -22,9 +21,6 @@ from anynet_study.study import Study
 
 #: Of a study: the dataset whose runs' evaluations on further test sets are meant.
 DatasetName = Annotated[str, typer.Option("--dataset", help="Of a store: whose test sets.")]
-Images = Annotated[
-    list[str] | None, typer.Option("--images", help="NAME=COUNT,... of the test sets' images.")
-]
 #: Where a script writes.
 FOLDER = Path("figures")
 
@@ -100,28 +96,29 @@ def show(title: str, table: pd.DataFrame) -> None:
     print(f"{title}\n{table.to_string(index=False, float_format='{:.3f}'.format)}\n")
 
 
-def test_sets_of(study: Study, dataset: str) -> pd.DataFrame:
-    """Errors in percent, architectures x test sets: of a store's dataset, or a table's columns.
+def test_sets_of(study: Study, dataset: str) -> tuple[pd.DataFrame, dict[str, int] | None]:
+    """Errors in percent, architectures x test sets, and their numbers of images where known.
 
-    `dataset` is which of a store's datasets the runs were trained on; where it has one, that one.
+    `dataset` is the one that the networks were trained on, where several have further test sets.
+    Of a table in which nothing is said to be a test set, all columns are.
     """
-    if study.store is None:
-        return study.errors
-    names = list(study.errors.columns)
+    tables = study.known("test_sets") or {}
+    if study.store is None and not tables:
+        return study.errors, study.image_counts or None
+    names = list(tables) or list(study.errors.columns)
     if not dataset and len(names) > 1:
         raise UserError(f"{study.name}: say which --dataset; there are {', '.join(names)}")
-    return study.store.evaluation_errors(dataset or names[0])
+    name = dataset or names[0]
+    if name not in tables:
+        raise UserError(f"{study.name}: {name} has no further test sets")
+    counts = study.images.get(name, {})
+    return tables[name], counts if set(tables[name]) <= set(counts) else None
 
 
-def image_counts(told: list[str] | None) -> dict[str, int] | None:
-    """Counts from the option --images NAME=COUNT[,NAME=COUNT]; None where it is not given."""
-    return parse_counts("--images", told or [], "NAME=COUNT, such as val=50000") or None
-
-
-def first_or_source(study: Study, told: str) -> str:
-    """The dataset that a script is told of, or else the source, or else the first one."""
+def source_or_first(study: Study) -> str:
+    """The source, or else the first dataset."""
     roles = study.known("roles")
-    return told or (roles.source if roles else str(study.errors.columns[0]))
+    return roles.source if roles else str(study.errors.columns[0])
 
 
 def check_datasets(study: Study, names: list[str]) -> None:

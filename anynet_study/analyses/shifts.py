@@ -12,6 +12,7 @@ from anynet_study.analyses.building import (
     Parts,
     listed,
     some,
+    some_of,
     stacked,
     with_interval,
 )
@@ -36,7 +37,7 @@ def of_test_sets(
         for name in table.columns[1:]:
             images = image_counts(study, dataset, table[["test", name]])
             parts[dataset, str(name)] = partial(make, table, name, images)
-    return stacked(["dataset", "test_set"], parts, study.progress)
+    return _told(study, stacked(["dataset", "test_set"], parts, study.progress))
 
 
 def of_datasets(
@@ -47,7 +48,26 @@ def of_datasets(
         (dataset,): partial(make, table, image_counts(study, dataset, table))
         for dataset, table in study.accuracies.items()
     }
-    return stacked(["dataset"], parts, study.progress)
+    return _told(study, stacked(["dataset"], parts, study.progress))
+
+
+def _told(study: Study, table: pd.DataFrame) -> pd.DataFrame:
+    """The table, with `attrs["used"]`: sentences on what counts as test sets, and what does not."""
+    used = [
+        f"Further test sets of {dataset}: {listed(some_of(errors.columns[1:]))}."
+        for dataset, errors in study.test_sets.items()
+    ]
+    roles = study.known("roles")
+    known = {
+        *study.shifts,
+        *study.shifts.values(),
+        *(roles.family | roles.targets if roles else ()),
+    }
+    idle = [name for name in study.errors if name not in known]
+    if study.shifts and idle:
+        used.append(f"Left out, as nothing says what they are: {listed(some_of(idle))}.")
+    table.attrs["used"] = used
+    return table
 
 
 def image_counts(study: Study, dataset: str, table: pd.DataFrame) -> dict[str, int] | None:

@@ -65,7 +65,7 @@ TRANSFER = Analysis[Study](
 
 def beyond(study: Study) -> pd.DataFrame:
     """Do the other targets say more of a target than the source does?"""
-    return apr.explained_beyond(*scores(study), average="scores")
+    return apr.explained_beyond(*scores(study), images=study.image_counts)
 
 
 BEYOND = Analysis[Study](
@@ -86,7 +86,8 @@ BEYOND = Analysis[Study](
 
 def others(study: Study) -> pd.DataFrame:
     """Is the average of the other targets a better proxy than the source?"""
-    return apr.other_targets(*scores(study), average="scores", **study.options.correlating)
+    how = study.options.correlating
+    return apr.other_targets(*scores(study), images=study.image_counts, **how)
 
 
 OTHERS = Analysis[Study](

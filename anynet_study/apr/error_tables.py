@@ -63,27 +63,53 @@ def _numbers(column: pd.Series, what: str) -> Floats:
 
 
 def in_percent(
-    errors: pd.DataFrame, accuracy: bool = False, fraction: bool = False
+    errors: pd.DataFrame, accuracy: bool = False, fraction: bool | None = None
 ) -> pd.DataFrame:
     """Errors in percent from a table that may hold accuracies, or fractions, or both.
 
-    Raises UserError for values outside 0 to 100, and for a table without `fraction` in which no
-    value exceeds 1: as percent that would mean that all architectures are all but perfect.
+    `fraction` says whether values are 0 to 1 (True) or to 100 (False). Where it is None, they are
+    percent, and a table or column in which no value exceeds 1 is refused: in percent all its
+    architectures would be all but perfect. Raises UserError for that, and for values out of range.
     """
     top = 1 if fraction else 100
-    check_range(errors.to_numpy(dtype=float), "errors", top, "pass --fraction (fraction=True), or ")
+    if fraction is None:
+        check_unit(errors)
+    check_range(errors.to_numpy(dtype=float), "errors", top)
     percent = errors * (100 / top)
     return 100 - percent if accuracy else percent
 
 
-def check_range(values: Floats, what: str, top: int = 100, advice: str = "") -> None:
-    """Raise UserError for values outside 0 to `top`, and for fractions that should be percent."""
+def check_unit(errors: pd.DataFrame, what: str = "errors") -> None:
+    """Raise UserError for columns that look like fractions, not percent."""
+    largest = errors.max()
+    small = list(largest.index[largest.between(0, 1, inclusive="right")])
+    if small and largest.max() <= 1:
+        raise UserError(
+            f"{what}: no value exceeds 1 (the largest is {largest.max():g}), so these look like "
+            "fractions, not percent; say which: --fraction (fraction=True) or --percent "
+            "(fraction=False)"
+        )
+    if small:
+        raise UserError(
+            f"{what}: no value of {small[0]} exceeds 1, while others do: fractions among percents? "
+            "Multiply it by 100, or say --percent (fraction=False)"
+        )
+
+
+def check_percent(values: Floats, what: str) -> None:
+    """Raise UserError for values outside 0 to 100, and for fractions."""
     known = values[~np.isnan(values)]
-    if known.size and top == 100 and known.max() <= 1:
+    if known.size and known.max() <= 1:
         raise UserError(
             f"{what}: no value exceeds 1 (the largest is {known.max():g}), so these look like "
-            f"fractions, not percent; {advice}multiply by 100"
+            "fractions, not percent; multiply by 100"
         )
+    check_range(values, what)
+
+
+def check_range(values: Floats, what: str, top: int = 100) -> None:
+    """Raise UserError for values outside 0 to `top`."""
+    known = values[~np.isnan(values)]
     outside = known[(known < 0) | (known > top)]
     if outside.size:
         worst = outside.min() if outside.min() < 0 else outside.max()
@@ -93,7 +119,7 @@ def check_range(values: Floats, what: str, top: int = 100, advice: str = "") -> 
 def check_accuracies(accuracies: pd.DataFrame, what: str = "accuracies") -> pd.DataFrame:
     """`check_errors` for scores in percent: also raises UserError outside 0 to 100."""
     table = check_errors(accuracies, 0, what)
-    check_range(table.to_numpy(), what)
+    check_percent(table.to_numpy(), what)
     return table
 
 

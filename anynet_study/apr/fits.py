@@ -29,7 +29,7 @@ import pandas as pd
 from scipy.interpolate import make_smoothing_spline
 from scipy.special import expit, logit, ndtr, ndtri
 
-from anynet_study.apr.error_tables import Values, check_range, matched, why_no_fit
+from anynet_study.apr.error_tables import Values, check_percent, matched, why_no_fit
 from anynet_study.apr.fit_intervals import Estimates, line_intervals, reaches
 from anynet_study.apr.options import Floats, check_choice, check_level, with_attrs
 from anynet_study.errors import UserError
@@ -89,7 +89,7 @@ def points_on(points: Floats, scale: Scale, images: int | tuple[int, int] | None
     """
     if scale == "linear":
         return points
-    check_range(points, "x, y")
+    check_percent(points, "x, y")
     if images is not None:
         sizes = images if isinstance(images, tuple) else (images, images)
         columns = zip(points.T, sizes, strict=True)

@@ -1,7 +1,7 @@
 """Which dataset is the source, which are its X family, and which the targets."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -17,12 +17,13 @@ class Roles:
     family: dict[str, int]
     #: Target datasets with their class counts.
     targets: dict[str, int]
+    # Counts tell members of the family apart; in a family of one they may be 0, not known.
 
     def __post_init__(self) -> None:
         if self.source not in self.family:
             raise UserError(f"family: the source {self.source} has to be one of its members")
         for name, classes in (self.family | self.targets).items():
-            if classes < 1:
+            if classes < (len(self.family) > 1):
                 raise UserError(f"classes of {name}: {classes} is not a count of at least 1")
         both = sorted(set(self.family) & set(self.targets))
         if both:
@@ -37,7 +38,8 @@ class Roles:
         Datasets without a role may have any class count, also an unknown one (NaN).
         """
         having = datasets[datasets["role"].isin(["source", "family", "target"])]
-        classes = dict(zip(having["dataset"], map(int, having["classes"]), strict=True))
+        counts = map(int, having["classes"].fillna(0))
+        classes = dict(zip(having["dataset"], counts, strict=True))
         role = dict(zip(having["dataset"], having["role"], strict=True))
         sources = [name for name in classes if role[name] == "source"]
         if len(sources) != 1:
@@ -45,6 +47,20 @@ class Roles:
         family = {name: classes[name] for name in classes if role[name] in ("source", "family")}
         targets = {name: classes[name] for name in classes if role[name] == "target"}
         return cls(sources[0], family, targets)
+
+    @classmethod
+    def among(cls, source: str, datasets: Iterable[str], classes: Mapping[str, int]) -> "Roles":
+        """The source without a family, and as targets all others of `datasets`.
+
+        `classes` as far as known. Raises UserError where there are no others.
+        """
+        targets = {name: classes.get(name, 0) for name in datasets if name != source}
+        return cls(source, {source: classes.get(source, 0)}, targets)
+
+    def without(self, datasets: Collection[str]) -> "Roles | None":
+        """The same with fewer targets; None where none is left."""
+        left = {name: count for name, count in self.targets.items() if name not in datasets}
+        return replace(self, targets=left) if left else None
 
     def closest_member(self, classes: int) -> str:
         """The member of the family with the nearest class count; of two, the one with fewer."""

@@ -27,6 +27,8 @@ ENDS = tuple(f"{name}{end}" for name in ESTIMATES for end in ("", "_low", "_high
 Average = Literal["logits", "scores", "ranks"]
 #: Why there is no average of the other targets.
 NO_OTHERS = "there is no other target"
+#: The scale on which targets are averaged.
+AVERAGED_ON = {"logits": "logit", "scores": "linear", "ranks": "rank"}
 
 
 def transfer_fits(
@@ -229,7 +231,8 @@ def explained_beyond(
         rows.append({**row, "note": note})
     names = [f"r2_{name}" for name in ("source", "average", "both")]
     names += [f"{kind}_{name}" for name in ("average", "source") for kind in ("f", "p")]
-    return with_attrs(pd.DataFrame(rows).reindex(columns=["target", "n", *names, "note"]))
+    result = pd.DataFrame(rows).reindex(columns=["target", "n", *names, "note"])
+    return with_attrs(result, scale=AVERAGED_ON[average])
 
 
 def other_targets(
@@ -274,7 +277,7 @@ def other_targets(
         }
         result = result.join(pd.DataFrame(found, index=usable), on="target")
     result["note"] = [notes[name] or ("" if kept[1:] else NO_OTHERS) for name in notes]
-    return with_attrs(result, level, method)
+    return with_attrs(result, level, method, scale=AVERAGED_ON[average])
 
 
 def _complete(
@@ -316,7 +319,8 @@ def _on(table: pd.DataFrame, average: Average, images: Mapping[str, int] | None)
             elif ((values <= 0) | (values >= 100)).any():
                 raise UserError(
                     f"scores: {name} has a score at an end of its range, which has no logit; "
-                    "give its number of test images (images=...), or take average='scores'"
+                    "give its number of test images (images=..., --images NAME=COUNT), or take "
+                    "average='scores'"
                 )
             values = to_scale(values, "logit")
         columns[name] = (values - values.mean()) / values.std(ddof=1)

@@ -13,13 +13,14 @@ from anynet_study.apr import as_matrix, exclusions
 from anynet_study.cli.tables import number, print_table, short_name, table_text
 from anynet_study.errors import UserError
 from anynet_study.report import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats
-from anynet_study.study import NO_POPULATION, NO_ROLES, Analysis, Study
+from anynet_study.study import NO_POPULATION, NO_ROLES, NO_TEST_SETS, Analysis, Study, remarks
 
 SUFFIXES = {"text": ".txt", "csv": ".csv", "json": ".json", "latex": ".tex"}
 #: Rows of a table that all tables together still show.
 MANY_ROWS = 45
 REMEDIES = {
-    NO_ROLES: "say --source, --family, --targets",
+    NO_ROLES: "say --source, or --source, --family and --targets",
+    NO_TEST_SETS: "say --source and --shifts",
     NO_POPULATION: "needed: columns d1, w1, b1, g1, d2, ...",
 }
 #: What the escaping of LaTeX's own characters leaves.
@@ -81,6 +82,7 @@ def as_json(study: Study, names: list[str]) -> str:
         "effective_architectures": study.effective,
         **vars(study.options),
         "tables": {name: records(study.tables[name]) for name in names},
+        "remarks": {name: said for name in names if (said := remarks(study.tables[name]))},
         "not_made": {name: with_remedy(why) for name, why in study.left_out.items()},
         "left_out": left_out(study),
     }
@@ -138,8 +140,8 @@ def print_analysis(console: Console, analysis: Analysis[Any], table: pd.DataFram
         return
     rows = grid.rows if name == "correlations" else merge_repeats(grid).rows
     print_table(grid.headings, rows, left=grid.names, wide="split", console=console)
-    if grid.lacks_intervals:
-        console.print(WHY_NO_INTERVAL)
+    for line in [WHY_NO_INTERVAL] * grid.lacks_intervals + remarks(table):
+        console.print(line)
 
 
 def with_remedy(reason: str) -> str:
@@ -202,6 +204,7 @@ def _latex(study: Study, name: str, grid: Grid) -> str:
     """A table with a caption, for the package booktabs."""
     sentences = [ANALYSES[name].title, str(study.options)]
     sentences += [WHY_NO_INTERVAL.capitalize()] if grid.lacks_intervals else []
+    sentences += [said.removesuffix(".") for said in remarks(study.tables[name])]
     # pandas escapes cells, but no captions: ours are free of all but percent signs.
     caption = " ".join(f"{sentence}." for sentence in sentences).replace("%", r"\%")
     text: str = pd.DataFrame(grid.rows, columns=grid.headings).to_latex(

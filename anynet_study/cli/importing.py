@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.analyses.arguments import Family, SourceName, Targets, parse_roles
+from anynet_study.analyses.arguments import (
+    Family,
+    Images,
+    Shifts,
+    SourceName,
+    Targets,
+    parse_counts,
+    parse_names,
+    parse_roles,
+)
 from anynet_study.cli.rows import STORES
 from anynet_study.errors import UserError
 
@@ -55,6 +64,8 @@ def import_(
     source_name: SourceName = "",
     family: Family = None,
     targets: Targets = None,
+    shifts: Shifts = None,
+    images: Images = None,
     predictions: Annotated[
         list[str] | None,
         typer.Option(help="DATASET=FILE: predicted classes, or true and false, per example."),
@@ -74,18 +85,28 @@ def import_(
     \b
     Examples:
       anynet-study import testbed.csv --accuracy -o testbed.h5
+      anynet-study import testbed.csv --accuracy --source val --shifts val-v2,sketch -o testbed.h5
       anynet-study import nats.csv --map model=arch_str,dataset=task,accuracy=acc -o nats.h5
       anynet-study import testbed.h5 more.json --datasets datasets.csv -o testbed.h5
       anynet-study import --predictions val=preds.npz --labels val=labels.npy -o val.h5
       anynet-study import release/ -o results.h5
     """
+    from anynet_study.apr import Roles
     from anynet_study.store import Files, ImportOptions, read_sidecar, with_roles
 
     _check_output(output)
     roles = parse_roles(source_name, family or [], targets or [])
-    known = read_sidecar(datasets) if datasets is not None else {}
-    if roles is not None:
-        known = with_roles(known, roles.source, roles.family, roles.targets)
+    given = roles if isinstance(roles, Roles) else None
+    if (told := parse_names(shifts or [])) and not source_name:
+        raise UserError("--shifts: say with --source which dataset they are test sets of")
+    known = with_roles(
+        read_sidecar(datasets) if datasets is not None else {},
+        source_name,
+        given.family if given else {},
+        given.targets if given else {},
+        told,
+        parse_counts("--images", images or [], "NAME=COUNT, such as val=50000"),
+    )
     options = ImportOptions(
         columns=dict(_pairs("--map", columns or [])),
         describe=_names(describe),

@@ -67,7 +67,9 @@ def plain_grid(
 
 
 def _says_nothing(name: str, table: pd.DataFrame) -> bool:
-    return name == "note" and table[name].eq("").all()
+    if name == "scale":  # remarks say it
+        return "scale" in table.attrs
+    return name == "note" and bool(table[name].eq("").all())
 
 
 def merge_repeats(grid: Grid) -> Grid:

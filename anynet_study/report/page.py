@@ -23,7 +23,7 @@ from anynet_study.report.brushing import brush_data
 from anynet_study.report.drawing import DrawnFigure, draw_figures
 from anynet_study.report.grid import WHY_NO_INTERVAL, Grid, grid_of
 from anynet_study.report.summary import Summary, summarise
-from anynet_study.study import Analysis, Study
+from anynet_study.study import Analysis, Study, remarks
 
 SVG_BYTES = 300_000
 """Figures are embedded as SVG up to this size, beyond it as PNG."""
@@ -208,12 +208,13 @@ def analysis_block(
             0, f"No {analysis.caption or analysis.name}: {study.left_out[analysis.name]}."
         )
     shown = None if table is None else grid_of(table, analysis, wording.letter(table))
+    notes = [] if table is None else [analysis.note, *remarks(table)]
     return Block(
         heading=analysis.heading,
         text=analysis.lead,
         absent=absent,
         table=shown if analysis.shown == "open" else None,
-        note=analysis.note if shown else "",
+        note=" ".join(filter(None, notes)),
         figures=[figure for figure in drawn if not figure.left_out],
         folded=shown if analysis.shown == "folded" else None,
         caption=analysis.caption or analysis.title,

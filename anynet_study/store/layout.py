@@ -33,6 +33,7 @@ TABLES  A group whose attribute `columns` lists its columns in order, all of one
                 (multiply-adds), parameters and activations (counts). The attribute `sampling` is
                 JSON: how the population was drawn.
 /datasets       one row per dataset: label `dataset`; base; role (source, family, target, extra);
+                of imported ones test_set_of (the dataset that it is a further test set of, or "");
                 classes, train_images, test_images (counts); metric (top1, top5, balanced_accuracy,
                 macro_f1, quadratic_kappa, auroc: errors are 100 (1 - value), at most 100); chance
                 (error of the best guess that is the same for all images); epochs; content_hash;

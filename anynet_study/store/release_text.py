@@ -64,6 +64,7 @@ MEANINGS = {
     "activations": "count",
     "base": "dataset that it is a variant of",
     "role": "source, family, target or extra",
+    "test_set_of": "dataset that it is a further test set of",
     "classes": "count",
     "train_images": "count",
     "test_images": "count",

@@ -126,6 +126,29 @@ class Sweep(Strict):
     evaluations: dict[Label, EvaluationSpec] = Field(default_factory=dict)
     launch: Launch = Launch()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _test_sets_are_evaluations(cls, content: Any) -> Any:
+        """A dataset with the key `test_set_of: DATASET` is an evaluation of that one's networks."""
+        datasets = content.get("datasets") if isinstance(content, Mapping) else None
+        if not isinstance(datasets, Mapping):
+            return content
+        trained, evaluations = {}, dict(content.get("evaluations") or {})
+        for label, entry in datasets.items():
+            if not isinstance(entry, Mapping) or "test_set_of" not in entry:
+                trained[label] = entry
+                continue
+            if further := [key for key in entry if key not in ("base", "test_set_of")]:
+                raise ValueError(
+                    f"datasets.{label}.{further[0]}: legal with test_set_of, as nothing is trained "
+                    "on it: base"
+                )
+            if label in evaluations:
+                raise ValueError(f"evaluations.{label}: datasets has a test set of that name, too")
+            of = {"datasets": [entry["test_set_of"]]}
+            evaluations[label] = {"test_set": entry.get("base", label), **of}
+        return {**content, "datasets": trained, "evaluations": evaluations}
+
     @field_validator("datasets", mode="before")
     @classmethod
     def _default_base(cls, datasets: Any) -> Any:

@@ -60,7 +60,7 @@ def test_a_store_that_is_no_study_is_called_by_its_file(study: Path, tmp_path: P
 def test_options_replace_what_a_store_says(study: Path) -> None:
     roles = Roles("pets", {"pets": 9}, {"lines": 2})
     assert load(study, roles).roles == roles
-    with pytest.raises(UserError, match="--accuracy and --fraction are for CSV"):
+    with pytest.raises(UserError, match="--accuracy, --fraction and --percent are for"):
         load(study, accuracy=True)
 
 
@@ -160,7 +160,7 @@ def test_accuracies_and_fractions_are_converted(tmp_path: Path) -> None:
         ("model,one\nx,10\nx,11\n", "architecture x is there more than once"),
         ("model,one\nx,ten\n", "'ten' is not a number"),
         ("model,one\nx,inf\n", "infinite error"),
-        ("model,one\nx,0.1\ny,0.2\n", "pass --fraction"),
+        ("model,one\nx,0.1\ny,0.2\n", "say which: --fraction"),
         ("model,one\nx,120\n", "120 is outside 0 to 100"),
         ('model,one\n"x,10\n', "not a readable CSV"),
     ],

@@ -1,12 +1,10 @@
 """The registry holds together, and a loaded study computes what it declares, once."""
 
-import pandas as pd
 import pytest
 from synthetic_study import ROLES, noisy, population, true_errors
 
 import anynet_study
 from anynet_study.analyses import ANALYSES, FIGURES, SECTIONS, TABLES, TOPICS
-from anynet_study.apr import Roles
 from anynet_study.errors import UserError
 from anynet_study.study import Study
 
@@ -66,14 +64,6 @@ def test_what_a_study_lacks_is_said(study: Study) -> None:
         with pytest.raises(UserError):
             getattr(study, name)
     assert (study.costs, study.metrics) == ({}, {})
-
-
-def test_targets_of_the_sources_classes_are_its_test_sets() -> None:
-    errors = pd.DataFrame({"val": [30.0, 20, 25, 22, 28], "v2": [40.0, 32, 36, 31, 39]})
-    roles = Roles("val", {"val": 1000}, {"v2": 1000})
-    loaded = anynet_study.load(errors, roles, resamples=100)
-    assert list(loaded.test_sets["val"].columns) == ["test", "v2"]
-    assert len(loaded.table("shifts")) == 2
 
 
 def test_a_notebook_shows_what_it_is(study: Study) -> None:

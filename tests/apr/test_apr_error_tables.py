@@ -84,8 +84,12 @@ def test_no_dataset_is_refused(small: pd.DataFrame) -> None:
 
 
 def test_fractions_are_refused_unless_declared(small: pd.DataFrame) -> None:
-    with pytest.raises(UserError, match="look like fractions, not percent; pass --fraction"):
+    with pytest.raises(UserError, match="look like fractions, not percent; say which: --fraction"):
         in_percent(small / 100)
+    mixed = small.assign(two=small["two"] / 100)
+    with pytest.raises(UserError, match="no value of two exceeds 1, while others do"):
+        in_percent(mixed)
+    pd.testing.assert_frame_equal(in_percent(mixed, fraction=False), mixed)
     pd.testing.assert_frame_equal(in_percent(small / 100, fraction=True), small)
     pd.testing.assert_frame_equal(in_percent(small), small)
 

@@ -111,7 +111,10 @@ def test_other_formats(tmp_path: Path, name: str, content: str | bytes, expected
         ({"encoding": "klingon"}, "--encoding: no 'klingon'"),
         ({"separator": "xx"}, "not a readable CSV table"),
         ({"known": {"cars": {"classes": 3}}}, "dataset cars: not in the files; there: val"),
-        ({"known": {"val": {"role": "source"}}}, "role source, but its classes are not said"),
+        (
+            {"known": {"val": {"role": "source", "test_set_of": "v2"}}},
+            "dataset val: test_set_of v2, which is no other dataset here",
+        ),
         ({"known": {"val": {"role": "target", "classes": 3}}}, "but no dataset is the source"),
     ],
 )

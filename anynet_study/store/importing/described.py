@@ -28,6 +28,7 @@ COLUMNS = pa.schema(
         ("dataset", pa.string()),
         ("base", pa.string()),
         ("role", pa.string()),
+        ("test_set_of", pa.string()),
         ("classes", pa.int32()),
         ("train_images", pa.int32()),
         ("test_images", pa.int32()),
@@ -87,14 +88,23 @@ def _check_row(where: str, row: Mapping[str, Any]) -> None:
 
 
 def with_roles(
-    known: Known, source: str, family: Mapping[str, int], targets: Mapping[str, int]
+    known: Known,
+    source: str,
+    family: Mapping[str, int],
+    targets: Mapping[str, int],
+    shifts: Sequence[str] = (),
+    images: Mapping[str, int] | None = None,
 ) -> Known:
-    """Add the roles that the options --source, --family and --targets give."""
+    """Add what the options --source, --family, --targets, --shifts and --images say."""
     known = {name: dict(row) for name, row in known.items()}
-    for counts, role in ((family, "family"), (targets, "target")):
-        for name, classes in counts.items():
-            said = "source" if name == source else role
-            known.setdefault(name, {}).update(role=said, classes=classes)
+    rows: list[tuple[str, dict[str, Any]]] = [(source, {"role": "source"})] if source else []
+    rows += [(name, {"role": "family", "classes": family[name]}) for name in family]
+    rows += [(name, {"role": "target", "classes": targets[name]}) for name in targets]
+    rows += [(source, {"role": "source"})] if source in family else []
+    rows += [(name, {"role": "extra", "test_set_of": source}) for name in shifts]
+    rows += [(name, {"test_images": count}) for name, count in (images or {}).items()]
+    for name, said in rows:
+        known.setdefault(name, {}).update(said)
     return known
 
 
@@ -115,9 +125,13 @@ def dataset_table(known: Known, tables: Sequence[pa.Table], metrics: Mapping[str
             more = ", ..." if len(rows) > len(there) else ""
             raise UserError(f"dataset {name}: not in the files; there: {', '.join(there)}{more}")
         rows[name].update(said)
+    # Where a source is named, but no target, all datasets without another part are targets.
+    roles = {row.get("role") for row in rows.values()}
+    rest = "target" if "source" in roles and "target" not in roles else "extra"
     for name, row in rows.items():
+        role = "extra" if row.get("test_set_of") else rest
         metric = metrics.get(name) or row.get("metric") or "top1"
-        rows[name] = {"role": "extra", **row, "dataset": name, "metric": metric}
+        rows[name] = {"role": role, **row, "dataset": name, "metric": metric}
     _check_roles(rows)
     texts = {field.name: "" for field in COLUMNS if pa.types.is_string(field.type)}
     return pa.Table.from_pylist([{**texts, **row} for row in rows.values()], COLUMNS)
@@ -127,9 +141,16 @@ def _check_roles(rows: Known) -> None:
     sources = [name for name, row in rows.items() if row["role"] == "source"]
     if len(sources) > 1:
         raise UserError(f"datasets {' and '.join(sources[:2])} both have the role source")
+    family = [name for name, row in rows.items() if row["role"] in ("source", "family")]
     for name, row in rows.items():
-        if row["role"] != "extra" and row.get("classes") is None:
-            raise UserError(f"dataset {name}: role {row['role']}, but its classes are not said")
+        if row["role"] != "extra" and row.get("classes") is None and len(family) > 1:
+            raise UserError(
+                f"dataset {name}: role {row['role']}, but its classes are not said, by which "
+                f"{', '.join(family)} are told apart"
+            )
+        of = row.get("test_set_of")
+        if of and (of not in rows or of == name):
+            raise UserError(f"dataset {name}: test_set_of {of}, which is no other dataset here")
         if row["role"] in ("family", "target") and not sources:
             raise UserError(f"dataset {name}: role {row['role']}, but no dataset is the source")
 
