@@ -184,7 +184,7 @@ def test_predictions_are_compared(folder: Path, capsys: pytest.CaptureFixture[st
         ("mcnemar", "accuracies.csv", "test --accuracy", "predictions are only in a results"),
         ("new_test_set", "accuracies.csv", "test base-5 --accuracy --images 200", "NAME=COUNT"),
         ("transforms", "results.h5", "", "say which --dataset"),
-        ("transforms", "results.h5", "--dataset base", "1 evaluations"),
+        ("transforms", "results.h5", "--dataset base", "base has no further test sets"),
         ("figure3", "nothing", "", "no such"),
     ],
 )
