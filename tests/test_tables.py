@@ -67,8 +67,8 @@ def test_frames_become_cells() -> None:
 
 
 def test_numbers() -> None:
-    assert [number(v) for v in (1.005, -0.001, float("nan"), float("inf"))] == [
-        *("1.00", "0.00", "–", "–"),
+    assert [number(v) for v in (1.005, -0.001, -1e-9, float("nan"), float("inf"))] == [
+        *("1.00", "-0.001", "0.00", "–", "–"),
     ]
     assert [amount(v) for v in (999, 1234, 4.0891e9, 26.15e6)] == [
         *("999", "1.234k", "4.089G", "26.15M"),

@@ -146,9 +146,10 @@ def gain(match: pd.DataFrame, source: str) -> list[str]:
     verdict = apr.is_raised(row["difference"], low, high)[0]
     words = {"yes": "raises", "no": "does not raise", "undecided": "may or may not raise"}
     does = "lowers" if high < 0 else words[verdict]
+    before, after = wording.apart(row["rho_source"], row["rho_member"])
     numbers = (
-        f"from {wording.number(row['rho_source'])} to {wording.number(row['rho_member'])}, a "
-        f"difference of {wording.number(row['difference'])} {wording.interval(low, high)}"
+        f"from {before} to {after}, a difference of {wording.number(row['difference'])} "
+        f"{wording.interval(low, high)}"
     )
     return [
         f"Taking the class subset of {source} that is closest in class count to the target, "

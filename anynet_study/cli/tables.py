@@ -1,6 +1,5 @@
 """Tables on the terminal: every command prints them with `print_table`."""
 
-import math
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -152,11 +151,10 @@ def cell_text(value: Any) -> str:
 
 
 def number(value: float, digits: int = 2) -> str:
-    """A number with so many decimals, without a sign on zero; a dash for NaN and infinity."""
-    if not math.isfinite(value):
-        return "–"
-    text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if float(text) == 0 else text
+    """As on figures, with the minus that people type."""
+    from anynet_study.plots import wording
+
+    return wording.number(value, digits).replace("−", "-")
 
 
 def short_name(name: str, width: int = NAME_WIDTH) -> str:

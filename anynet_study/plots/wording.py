@@ -79,14 +79,36 @@ def error_label(dataset: str, metric: str = "", limit: int = 18) -> str:
     return f"{metric_name(metric)}error on {shorten(dataset, limit)} (%)"
 
 
+#: Decimals beyond which a number is as good as the one that it is rounded to.
+MOST_DIGITS = 4
+
+
 def number(value: float, digits: int = 2) -> str:
-    """Write a number with a true minus sign; "–" where there is none."""
+    """Write a number with a true minus sign; "–" where there is none.
+
+    With up to `MOST_DIGITS` decimals where fewer would make a small number 0, or one just below 1
+    (a correlation, say) 1: 0.002, 0.998.
+    """
     if not math.isfinite(value):
         return "–"
     text = f"{value:.{digits}f}"
+    if abs(value) < 1 and abs(float(text)) in (0, 1):
+        finer = (f"{value:.{more}f}" for more in range(digits, MOST_DIGITS + 1))
+        text = next((told for told in finer if abs(float(told)) not in (0, 1)), text)
     if float(text) == 0:
         text = text.removeprefix("-")
     return text.replace("-", "−")
+
+
+def apart(one: float, other: float) -> tuple[str, str]:
+    """Write two numbers that are compared with as many decimals as show which is larger."""
+    for digits in range(2, MOST_DIGITS + 1):
+        texts = number(one, digits), number(other, digits)
+        if texts[0] != texts[1]:
+            break
+    else:
+        return number(one), number(other)
+    return texts
 
 
 def interval(low: float, high: float, digits: int = 2) -> str:

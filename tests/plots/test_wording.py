@@ -37,6 +37,13 @@ def test_statistics_have_interval_and_count() -> None:
     assert wording.compact(1.0) == "1.00"
 
 
+def test_decimals_show_a_difference() -> None:
+    assert [wording.number(v) for v in (0.996, -0.9994, 0.99999)] == ["0.996", "−0.9994", "1.00"]
+    assert wording.apart(0.912, 0.914) == ("0.912", "0.914")
+    assert wording.apart(0.912, 0.95) == ("0.91", "0.95")
+    assert wording.apart(0.912, 0.912) == ("0.91", "0.91")
+
+
 def test_the_words_are_those_of_the_attributes() -> None:
     table = pd.DataFrame()
     assert (wording.coefficient(table), wording.level(table)) == ("Spearman's ρ", "95%")
