@@ -14,8 +14,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.shared_data]
 
 SWEEP = SWEEPS / "cifar10-mini.yaml"
 DATASETS = ["cifar10", "cifar10-5", "cifar10-2", "sign-digits", "ants-bees"]
-ARCHITECTURES = 5
-REPEATED = 2
+ARCHITECTURES = 4
+REPEATED = 1
 PER_CLASS = 10
 #: How much of each dataset is added.
 PART = {

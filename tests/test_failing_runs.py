@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import psutil
 import pytest
-from command import anynet_study, command, environment, in_this_process
+from command import anynet_study, command, environment, in_this_process, train
 from tiny_study import TINY, images
 
 pytestmark = pytest.mark.slow
@@ -113,9 +113,7 @@ def test_data_damaged_under_way_fail_the_runs_that_need_them(folder: Path) -> No
     assert [(row["dataset"], row["failure_kind"]) for row in rows] == [("blobs", "data")] * 2
     assert all("train_images.npy: damaged dataset (" in row["message"] for row in rows)
     assert "damaged dataset" in (folder / "studies/tiny/report/report.html").read_text()
-    again = ["run", "tiny.yaml", *SLOW, "--resamples", 100]
-    assert "nothing to do" in in_this_process(folder, *again, expect=1).stdout
-    anynet_study(folder, *again, "--retry-failed")
+    anynet_study(folder, "run", "tiny.yaml", *SLOW, "--resamples", 100, "--retry-failed")
     assert failures(folder) == []
 
 
@@ -144,14 +142,12 @@ def test_a_dataset_of_other_content_is_other_data(folder: Path) -> None:
     add = ["data", "add", "pets", "--size", 8, "--from"]
     in_this_process(folder, *add, "once")
     sweep = ["datasets={digits: {per_class: 20}, pets: {}}", "population.count=2"]
-    run = ["run", "tiny.yaml", *sweep, "launch.workers=1", "--resamples", 100]
-    anynet_study(folder, *run)
+    train(folder, "tiny.yaml", "tiny", *sweep)
     in_this_process(folder, *add, "later", "--force")
-    told = anynet_study(folder, *run)
-    assert "training: 2/4" in told.stderr
+    told = train(folder, "tiny.yaml", "tiny", *sweep)
     assert "note: 2 recorded runs are not of this sweep as it is now" in told.stderr
+    assert "4 of 4 planned runs, 0 failed" in told.stdout
     (folder / "data/pets").rename(folder / "pets.away")
-    for command_ in (run, ["status", "tiny"], ["collect", "tiny"]):
-        refused = in_this_process(folder, *command_, expect=2)
-        assert refused.stderr.startswith("error: no dataset 'pets' in ")
+    refused = in_this_process(folder, "run", "tiny.yaml", *sweep, expect=2)
+    assert refused.stderr.startswith("error: no dataset 'pets' in ")
     assert "digits" in in_this_process(folder, "query", "tiny").stdout

@@ -128,12 +128,7 @@ def comparisons() -> st.SearchStrategy[tuple[str, str]]:
     numeric = st.tuples(st.sampled_from(["error", "d1"]), symbols, number)
     member = st.lists(number, min_size=1, max_size=3)
     return st.one_of(
-        numeric.map(
-            lambda t: (
-                " ".join(t),
-                f"{t[0]} {t[1].replace('=', '==') if t[1] == '=' else t[1]} {t[2]}",
-            )
-        ),
+        numeric.map(lambda t: (" ".join(t), f"{t[0]} {'==' if t[1] == '=' else t[1]} {t[2]}")),
         member.map(lambda m: (f"d1 in ({', '.join(m)})", f"d1 in ({', '.join(m)},)")),
         st.sampled_from(["digits", "10"]).map(lambda n: (f"name = {n}", f"name == {n!r}")),
     )

@@ -47,7 +47,7 @@ def test_the_summary_fits_a_terminal_and_equals_its_json(typed: Type) -> None:
     for fact in (
         "40 architectures in p.parquet",
         "anynetx with depths [1, 2], widths [8, 32], stem cifar",
-        "0.05 to 0.2 million FLOPs and 0.001 to 0.1 million parameters at 8 px and 10",
+        "0.05 to 0.2 million FLOPs and 0.001 to 0.1 million parameters counted at 8 px, 10",
         "(95% interval",
         "removed",
     ):

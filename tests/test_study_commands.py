@@ -18,7 +18,7 @@ import pytest
 from command import SWEEPS, Done, anynet_study, command, environment, in_this_process
 from filelock import FileLock
 
-from anynet_study import ResultStore, Sweep, apr, plots
+from anynet_study import ResultStore, Sweep
 from anynet_study.design_space import Population
 from anynet_study.dispatch import ledger
 from anynet_study.errors import counted
@@ -42,6 +42,8 @@ TINY = [
 RUNS = 12
 DATASETS = ["digits", "digits-2", "blobs"]
 FEW = ["--resamples", 100]
+#: Of the study that is followed to its report.
+FOLLOWED = ["launch.workers=1", "recipes.basic.epochs=4"]
 CHANGES = [
     "launch.workers=1",
     "recipes.basic.epochs=2",
@@ -114,8 +116,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 @pytest.fixture(scope="module")
 def reported(home: Home) -> Home:
     """With a study "followed", launched on one worker and followed by `run` to its report."""
-    assert home.launch("followed", "launch.workers=1", "recipes.basic.epochs=4") == (0, 0, RUNS)
-    told = home.type("run", "followed", "launch.workers=1", "recipes.basic.epochs=4", *FEW)
+    assert home.launch("followed", *FOLLOWED) == (0, 0, RUNS)
+    told = home.type("run", "followed", *FOLLOWED, *FEW)
     assert "4 architectures x 3 datasets" in told
     assert "studies/followed/report/report.html" in told
     return home
@@ -263,53 +265,20 @@ def test_local_never_starts_more_workers_than_it_may_use_cores(home: Home):
 
 
 def test_run_follows_workers_instead_of_starting_more(reported: Home):
-    assert len(reported.jobs("followed")) == 1
     study = reported.study("followed")
-    assert len(list(study.journals.iterdir())) == 1
     assert list(finished_runs(study.journals).values()) == ["completed"] * RUNS
-    assert study.report.exists()
-
-
-def test_run_with_other_resamples_makes_the_report_anew(reported: Home):
-    sweep = ["launch.workers=1", "recipes.basic.epochs=4"]
-    assert "nothing to do" in reported.type("run", "followed", *sweep, *FEW)
-    report = reported.study("followed").report
-    assert "100 bootstrap resamples" in report.read_text()
-    told = reported.type("run", "followed", *sweep, "--resamples", 200)
-    assert "from 200 resamples" in told
-    assert "200 bootstrap resamples" in report.read_text()
-    assert len(reported.jobs("followed")) == 1
+    assert "nothing to do" in reported.type("run", "followed", *FOLLOWED, *FEW)
+    assert "100 bootstrap resamples" in study.report.read_text()
+    told = reported.type("run", "followed", *FOLLOWED, "--resamples", 200)
+    assert "from 200 resamples" in told  # the report is made anew
+    assert "200 bootstrap resamples" in study.report.read_text()
+    assert len(list(study.journals.iterdir())) == len(reported.jobs("followed")) == 1
 
 
 def test_a_second_process_at_the_same_study_is_refused(reported: Home):
-    sweep = ["launch.workers=1", "recipes.basic.epochs=4"]
     with FileLock(reported.study("followed").folder / ".lock"):
-        told = reported.type("run", "followed", *sweep, *FEW, expect=2, run=anynet_study)
+        told = reported.type("run", "followed", *FOLLOWED, *FEW, expect=2, run=anynet_study)
     assert "another process is running this study" in told
-
-
-def test_python_reads_what_the_commands_made(reported: Home):
-    errors = ResultStore(reported.study("followed").results).errors()
-    assert list(errors.columns) == DATASETS
-    table = apr.correlations(errors, method="spearman", resamples=100, seed=0)
-    columns = ["source", "target", "estimate", "low", "high", "n", "p"]
-    assert list(table.columns)[:7] == columns  # then corrected p-values, Fisher intervals
-    assert len(table) == 3
-    figure = plots.scatter_matrix(errors)
-    assert len(figure.axes) == 6  # the lower triangle
-
-
-def test_python_samples_the_paper_s_space():
-    from anynet_study import Architecture, DesignSpace, Population
-
-    population = DesignSpace.anynetx().sample(500, flops=(360e6, 400e6), seed=0)
-    assert isinstance(population, Population)
-    assert len(population) == 500
-    a = population[0]
-    assert isinstance(a, Architecture)
-    assert len(a.depths) == len(a.widths) == len(a.bottleneck_ratios) == len(a.group_widths) == 4
-    assert a.id == population.ids[0]
-    assert 360e6 <= a.flops(resolution=224, classes=1000) <= 400e6
 
 
 def test_other_epochs_are_other_runs_and_the_old_ones_are_kept(home: Home, changed: dict[str, str]):
@@ -356,7 +325,7 @@ def test_two_names_for_the_same_runs_are_refused(home: Home):
 
 def test_failed_runs_are_told_every_time_until_they_are_trained_again(reported: Home):
     """Its journal is that of a study whose first run found no memory."""
-    name, sweep = "failed", ["launch.workers=1", "recipes.basic.epochs=4"]
+    name = "failed"
     (journal,) = reported.study("followed").journals.iterdir()
     first, *others = read_journal(journal).records
     broken = replace(
@@ -366,15 +335,15 @@ def test_failed_runs_are_told_every_time_until_they_are_trained_again(reported: 
         for record in (broken, *others):
             writer.append(record)
 
-    told = reported.type("run", name, *sweep, *FEW, expect=1)
+    told = reported.type("run", name, *FOLLOWED, *FEW, expect=1)
     assert f"failed: 1 of {RUNS} runs failed" in told
     assert "no such operator" in reported.study(name).report.read_text()
-    again = reported.type("run", name, *sweep, *FEW, expect=1)
+    again = reported.type("run", name, *FOLLOWED, *FEW, expect=1)
     assert "nothing to do" in again
     assert f"failed: 1 of {RUNS} runs failed" in again
     assert not reported.jobs(name)
 
-    assert reported.launch(name, *sweep) == (RUNS, 0, 0)  # trying again would not help
+    assert reported.launch(name, *FOLLOWED) == (RUNS, 0, 0)  # trying again would not help
     told = anynet_study(reported.folder, "retry", name, "--only", "code", "--json").stdout
     assert json.loads(told)["retried"] == json.loads(told)["submitted"] == 1
     assert list(reported.finish(name).values()) == ["completed"] * RUNS

@@ -1,10 +1,13 @@
 """Sweep files: every shipped one is legal, and every mistake gets one helpful line."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from anynet_study.dispatch.plan import load_views
 from anynet_study.errors import UserError
+from anynet_study.stages import dataset_table
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 from anynet_study.sweep.text import dump_yaml, parse_yaml
@@ -38,8 +41,9 @@ def complaint(tmp_path: Path, text: str, *overrides: str) -> str:
 
 
 @pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
-def test_shipped_sweeps_are_legal_and_sample(path: Path) -> None:
+def test_shipped_sweeps_are_legal_and_sample(path: Path, tmp_path: Path) -> None:
     sweep = Sweep.load(path)
+    assert load(tmp_path, sweep.to_yaml()) == sweep
     assert sweep.name == path.stem
     first_lines = path.read_text().split("\nname:")[0]
     for promised in ("# anynet-study ", "# Expected:", "# Answers:"):
@@ -48,51 +52,67 @@ def test_shipped_sweeps_are_legal_and_sample(path: Path) -> None:
     assert len(three) == 3
 
 
-@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
-def test_resolved_sweep_loads_equal(path: Path, tmp_path: Path) -> None:
-    sweep = Sweep.load(path)
-    assert load(tmp_path, sweep.to_yaml()) == sweep
+#: Epochs and metric of each dataset of the paper's tables 1 and 2, and its part in the analysis.
+PAPER = """
+imagenet 10 top5 source
+imagenet-100 10 top5 family
+imagenet-10 40 top1 family
+imagenet-5 40 top1 family
+imagenet-2 40 top1 family
+imagenet-1000-10 40 top5 extra
+concrete 20 top1 target
+mlc2008 20 top1 target
+ham10000 30 top1 target
+powerline 20 top1 target
+insects 20 top5 target
+natural 20 top1 target
+cifar10 30 top1 target
+cifar100 30 top5 target
+mlc2008-balanced 20 top1 extra
+ham10000-balanced 30 top1 extra
+"""
 
 
 def test_paper_sweep_states_tables_1_and_2() -> None:
     sweep = Sweep.load(SWEEPS[0].parent / "paper.yaml")
-    recipe = sweep.recipes["basic"]
-    stated = {
-        label: (recipe.for_dataset(label).epochs, recipe.for_dataset(label).metric)
-        for label in sweep.datasets
-    }
-    assert stated == {
-        "imagenet": (10, "top5"),
-        "imagenet-100": (10, "top5"),
-        "imagenet-10": (40, "top1"),
-        "imagenet-5": (40, "top1"),
-        "imagenet-2": (40, "top1"),
-        "imagenet-1000-10": (40, "top5"),
-        "concrete": (20, "top1"),
-        "mlc2008": (20, "top1"),
-        "ham10000": (30, "top1"),
-        "powerline": (20, "top1"),
-        "insects": (20, "top5"),
-        "natural": (20, "top1"),
-        "cifar10": (30, "top1"),
-        "cifar100": (30, "top5"),
-        "mlc2008-balanced": (20, "top1"),
-        "ham10000-balanced": (30, "top1"),
-    }
-    roles = {label: sweep.role_of(label) for label in sweep.datasets}
-    assert [label for label, role in roles.items() if role == "family"] == [
-        "imagenet-100",
-        "imagenet-10",
-        "imagenet-5",
-        "imagenet-2",
-    ]
-    assert [label for label, role in roles.items() if role == "extra"] == [
-        "imagenet-1000-10",
-        "mlc2008-balanced",
-        "ham10000-balanced",
-    ]
-    assert sum(role == "target" for role in roles.values()) == 8
+    stated = ""
+    for label in sweep.datasets:
+        recipe = sweep.recipes["basic"].for_dataset(label)
+        stated += f"\n{label} {recipe.epochs} {recipe.metric} {sweep.role_of(label)}"
+    assert stated + "\n" == PAPER
     assert (sweep.population.count, sweep.population.flops) == (500, (360e6, 400e6))
+
+
+VARIANTS = """
+name: variants
+population: {space: anynetx, count: 2}
+source: digits
+recipes: {basic: {epochs: 1}}
+datasets:
+  digits:
+  digits-5: {base: digits, classes: 5}
+  digits-10-30: {base: digits, per_class: 30}
+  digits-noisy: {base: digits, label_noise: 0.2}
+  digits-parity: {base: digits, groups: {even: [0, 2, 4, 6, 8], odd: [1, 3, 5, 7, 9]}}
+  digits-eighth: {base: digits, fraction: 0.125}
+  blobs: {balanced: true}
+"""
+
+
+def test_variants_and_what_the_store_says_of_them(tmp_path: Path, data_home: Path) -> None:
+    sweep = load(tmp_path, VARIANTS)
+    assert load(tmp_path, sweep.to_yaml()) == sweep
+    roles = {label: sweep.role_of(label) for label in sweep.datasets}
+    assert (roles["digits-5"], roles["blobs"]) == ("family", "target")
+    assert {roles[name] for name in ("digits-noisy", "digits-parity", "digits-eighth")} == {"extra"}
+    views = load_views(sweep)
+    rows = {row["dataset"]: row for row in dataset_table(sweep, views).to_pylist()}
+    for label, view in views.items():
+        assert json.loads(rows[label]["class_names"]) == list(view.classes)
+    assert len(json.loads(rows["digits-5"]["class_names"])) == 5
+    assert json.loads(rows["digits-parity"]["class_names"]) == ["even", "odd"]
+    assert json.loads(rows["digits-parity"]["variant"])["groups"]["odd"][0] == "1"
+    assert len({json.dumps(view.identity) for view in views.values()}) == len(views)
 
 
 def test_defaults_and_roles(tmp_path: Path) -> None:
@@ -144,18 +164,9 @@ def test_overrides_reach_any_depth(tmp_path: Path) -> None:
         ("source=imagenet", "no dataset `imagenet` in this sweep; there are: digits, "),
         ("name=a/b", "`name` = 'a/b'"),
         ("population.space=anynety", "anynet"),
-        (
-            "population.flops=[2]",
-            "`population.flops` = [2]: legal: [lowest, highest] multiply-adds, such",
-        ),
-        (
-            "population.parameters=[3, 2]",
-            "`population.parameters` = [3, 2]: legal: [lowest, highest] par",
-        ),
-        (
-            "population.activations=many",
-            "`population.activations` = 'many': legal: [lowest, highest] act",
-        ),
+        ("population.flops=[2]", "`population.flops` = [2]: legal: [lowest, highest] multiply-add"),
+        ("population.parameters=[3, 2]", "= [3, 2]: legal: [lowest, highest] par"),
+        ("population.activations=many", "= 'many': legal: [lowest, highest] act"),
         ("population.strata={of: dept}", "`population.strata`: of: 'dept' is unknown"),
         ("population.file=a.csv", "`flops` is for drawing, but there is a `file`; drop one"),
         ("datasets.gratings.role=extra", "datasets: none is a target"),
@@ -163,6 +174,29 @@ def test_overrides_reach_any_depth(tmp_path: Path) -> None:
         ("count", "write it as key.path=value"),
         ("population.count.x=1", "`count` is a value, it has no keys"),
         ("population.count=[", "not valid YAML"),
+        ("population.space.depth=[1, 2]", "key 'depth' is unknown (did you mean 'depths'?)"),
+        ("recipes.basic.datasets=[]", "`recipes.basic.datasets` = []"),
+        ("recipes.basic.lr=.inf", "`recipes.basic.lr` = inf: input should be a finite number"),
+        ("population.flops=[2, 1]", "`population.flops` = [2, 1]: legal: [lowest, highest]"),
+        ("population.space=[1]", "is neither a name nor a mapping; e.g. anynetx"),
+        ("population=4", "`population` = 4: should be a mapping of keys"),
+        ("datasets={}", "`datasets`"),
+        ("datasets.digits-2.classes=1", "`datasets.digits-2.classes` = 1: input should be greater"),
+        ("name=2001-99-99", "the value is not valid YAML: month must be in 1..12"),
+        ("launch.workers=0", "`launch.workers` = 0"),
+        ("launch.job_minutes=1e308", "`launch.job_minutes` = 1e+308: input should be less than"),
+        ("recipes.basic.epochs=1e9", "`recipes.basic.epochs` = 1000000000.0: input should be less"),
+        (
+            "recipes.basic={steps: 1e12}",
+            "`recipes.basic.steps` = 1000000000000.0: input should be ",
+        ),
+        ("replicates.count=0", "`replicates.count` = 0"),
+        ("launch.slurm.partion=gpu", "`launch.slurm`: unknown option `partion`; did you mean `par"),
+        ("launch.slurm.command=ls", "unknown option `command`"),
+        ("launch.slurm.timeout_min=4 hours", "timeout_min = '4 hours': input should be a valid in"),
+        ("launch.slurm.timeout_min=0", "timeout_min = 0: input should be greater than 0"),
+        ("launch.slurm.tasks_per_node=2", "tasks_per_node = 2: a job is one process; legal: 1"),
+        ("launch.slurm.setup={a: b}", "setup = {'a': 'b'}: input should be a valid list"),
     ],
 )
 def test_mistakes_get_one_line(tmp_path: Path, override: str, expected: str) -> None:
@@ -175,13 +209,33 @@ def test_mistakes_get_one_line(tmp_path: Path, override: str, expected: str) -> 
         ("", "a sweep file is a mapping"),
         ("name: [", "not valid YAML"),
         (SMALL + "name: twice", "key `name` is given twice (line "),
-        ("name: x", "`population` is missing"),
+        ("name: x", "missing: `population`, `datasets`, `source`, `recipes`"),
         (SMALL.replace("count: 4, ", ""), "`population`: `count` is missing: how many to draw"),
-        ("datasets: 3\nname: x", "is missing (and 3 more)"),
+        ("datasets: 3\nname: x", "missing: `population`, `source`, `recipes`"),
     ],
 )
 def test_broken_files_get_one_line(tmp_path: Path, text: str, expected: str) -> None:
     assert expected in complaint(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("override", "checked"),
+    [
+        ("partition=gpu", "gpu"),
+        ("account=4711", "4711"),
+        ("qos=null", None),
+        ("mem_gb=0.5", 0.5),
+        ("exclusive=true", True),
+        ("setup=module load cuda", ["module load cuda"]),
+        ("additional_parameters={hold: true}", {"hold": True}),
+        ("python=apptainer exec study.sif python", "apptainer exec study.sif python"),
+    ],
+)
+def test_slurm_s_options_are_what_submitit_wants(
+    tmp_path: Path, override: str, checked: object
+) -> None:
+    options = load(tmp_path, SMALL, f"launch.slurm.{override}").launch.slurm
+    assert options.get(override.partition("=")[0]) == checked
 
 
 def test_any_bands_or_none(tmp_path: Path) -> None:
@@ -237,8 +291,3 @@ def test_files_are_meant_from_the_sweep_and_overrides_from_here(
         sample(load(tmp_path, CHOSEN, "population.file=here.csv", "population.count=9").population)
     with pytest.raises(UserError, match=r"nets.chosen.csv: there is no such population file"):
         sample(load(tmp_path, CHOSEN).population)
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no such sweep file"):
-        Sweep.load(tmp_path / "none.yaml")

@@ -29,7 +29,7 @@ def _run() -> None:
     try:
         from anynet_study.cli.app import app
 
-        app()
+        app(prog_name="anynet-study")
     except SystemExit as ended:
         if ended.code == 130:
             raise KeyboardInterrupt from None

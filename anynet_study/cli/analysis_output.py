@@ -105,8 +105,11 @@ def print_tables(study: Study, names: list[str], whole: bool) -> None:
             if name == "correlations":
                 _print_matrix(console, table)
             console.print(f"{len(table)} rows: --table {name}")
+    reasons: dict[str, list[str]] = {}
     for name, reason in study.left_out.items():
-        console.print(f"\nno table {name}: {with_remedy(reason)}")
+        reasons.setdefault(with_remedy(reason), []).append(name)
+    for reason, left in reasons.items():
+        console.print(f"\nno table {', '.join(left)}: {reason}")
     _print_left_out(console, study)
 
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from typer.core import TyperCommand
 
 from anynet_study.analyses.arguments import Source, StudyOptions, with_study_options
+from anynet_study.cli.options import opt
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
@@ -28,18 +28,14 @@ class ListsTables(TyperCommand):
 def analyze(
     source: Source,
     table: Annotated[
-        str, typer.Option(help="One or more of those below, with commas; or all that apply.")
+        str, opt("One or more of those below, with commas; or all that apply.")
     ] = "all",
-    layout: Annotated[
-        str, typer.Option("--format", help="text (default), csv, json or latex.")
-    ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
+    layout: Annotated[str, opt("text (default), csv, json or latex.", "--format")] = "",
+    as_json: Annotated[bool, opt("Same as --format json.", "--json")] = False,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="A folder for a file per table; or a .txt, .csv, .json or .tex file.",
+        opt(
+            "A folder for a file per table; or a .txt, .csv, .json or .tex file.", "-o", "--output"
         ),
     ] = None,
     *,

@@ -1,5 +1,7 @@
 """The command tree. Heavy imports live inside the commands: `--help` must be instant."""
 
+from typing import Annotated
+
 import typer
 
 from anynet_study.cli.analyze import ListsTables, analyze
@@ -11,6 +13,7 @@ from anynet_study.cli.exporting import export
 from anynet_study.cli.importing import import_
 from anynet_study.cli.jobs import cancel, logs
 from anynet_study.cli.launch import launch, retry
+from anynet_study.cli.options import opt
 from anynet_study.cli.plot import ListsFigures, plot
 from anynet_study.cli.query import query
 from anynet_study.cli.report import report
@@ -29,6 +32,24 @@ app = typer.Typer(
     help="Does progress on ImageNet carry over? Train a population of architectures on many "
     "datasets and compare their errors.",
 )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from anynet_study.provenance import code_version
+
+        print(f"anynet-study {code_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, opt("Print the version.", "--version", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None: ...
+
+
 STUDY = (run, sample, launch, status, cancel, retry, logs, collect, report)
 for command in (*STUDY, query):
     app.command()(command)

@@ -12,6 +12,7 @@ from anynet_study.analyses.arguments import (
     save_figure,
     with_study_options,
 )
+from anynet_study.cli.options import opt
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
@@ -30,41 +31,27 @@ def compare(
         ),
     ],
     dataset: Annotated[
-        str, typer.Option(help="Errors on this dataset; default: the source, or the only one.")
+        str, opt("Errors on this dataset; default: the source, or the only one.")
     ] = "",
     by: Annotated[
-        str,
-        typer.Option(
-            metavar="COLUMN", help="Split one input by block, stem, d4, 'cumulative depth', ..."
-        ),
+        str, opt("Split one input by block, stem, d4, 'cumulative depth', ...", metavar="COLUMN")
     ] = "",
     group: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=PATTERN", help="Take of one input the models named so."),
+        list[str] | None, opt("Take of one input the models named so.", metavar="NAME=PATTERN")
     ] = None,
     weigh: Annotated[
-        str,
-        typer.Option(
-            metavar="COMPLEXITY",
-            help="Compare at equal flops, parameters or activations.",
-        ),
+        str, opt("Compare at equal flops, parameters or activations.", metavar="COMPLEXITY")
     ] = "",
-    parts: Annotated[
-        int, typer.Option(min=2, max=100, help="Groups that --by makes of a number.")
-    ] = 4,
-    bins: Annotated[
-        int, typer.Option(min=1, max=1000, help="Bins of complexity that --weigh makes equal.")
-    ] = 10,
+    parts: Annotated[int, opt("Groups that --by makes of a number.", min=2, max=100)] = 4,
+    bins: Annotated[int, opt("Bins of complexity that --weigh makes equal.", min=1, max=1000)] = 10,
     figure: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the EDFs: .png, .pdf or .svg.")
+        Path | None, opt("Draw the EDFs: .png, .pdf or .svg.", metavar="FILE")
     ] = None,
     search_figure: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the best of m random models.")
+        Path | None, opt("Draw the best of m random models.", metavar="FILE")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all tables as JSON.")] = False,
-    csv: Annotated[
-        str, typer.Option(metavar="TABLE", help=f"Print one table as CSV: {', '.join(TABLES)}.")
-    ] = "",
+    as_json: Annotated[bool, opt("Print all tables as JSON.", "--json")] = False,
+    csv: Annotated[str, opt(f"Print one table as CSV: {', '.join(TABLES)}.", metavar="TABLE")] = "",
     *,
     options: StudyOptions,
 ) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anynet_study.cli.options import AsJson, opt
 from anynet_study.cli.tables import print_table
 from anynet_study.errors import UserError, amount
 
@@ -37,19 +38,17 @@ def complexity(
         ),
     ] = None,
     architecture_id: Annotated[
-        str, typer.Option("--id", help="Which architecture of the population.", metavar="ID")
+        str, opt("Which architecture of the population.", "--id", metavar="ID")
     ] = "",
-    names: Annotated[bool, typer.Option("--list", help="List the reference networks.")] = False,
+    names: Annotated[bool, opt("List the reference networks.", "--list")] = False,
     resolution: Annotated[
-        int | None,
-        typer.Option(help="Image side in pixels; else 224, or 32 for networks named for CIFAR."),
+        int | None, opt("Image side in pixels; else 224, or 32 for networks named for CIFAR.")
     ] = None,
     classes: Annotated[
-        int | None,
-        typer.Option(help="Number of classes; else 1000, or 10 for networks named for CIFAR."),
+        int | None, opt("Number of classes; else 1000, or 10 for networks named for CIFAR.")
     ] = None,
-    batch: Annotated[int, typer.Option(help="Images in a batch, for the memory.")] = 128,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    batch: Annotated[int, opt("Images in a batch, for the memory.")] = 128,
+    as_json: AsJson = False,
 ) -> None:
     """Count FLOPs, parameters, activations and training memory.
 
@@ -140,6 +139,7 @@ def _found(source: str, architecture_id: str) -> "tuple[str, Architecture]":
         is_reference,
         reference,
     )
+    from anynet_study.sweep import load_yaml, parse_yaml
 
     path, population = Path(source), _population_file(source)
     if population is not None:
@@ -147,12 +147,15 @@ def _found(source: str, architecture_id: str) -> "tuple[str, Architecture]":
             raise UserError(f"{source}: give a population alone, or choose of it with --id")
         return architecture_id, Population.read(population).find(architecture_id)
     if _is_inline(source):
-        architecture = Architecture.from_dict(_parsed(source))
+        try:
+            architecture = Architecture.from_dict(parse_yaml(source))
+        except ValueError as error:
+            raise UserError(f"architecture: neither YAML nor JSON: {error}") from None
         return architecture.id, architecture
     if is_reference(source):
         return canonical(source), reference(source)
     if path.suffix in ARCHITECTURES or path.exists():
-        return source, Architecture.from_dict(_parsed(_text(path)))
+        return source, Architecture.from_dict(load_yaml(path, "file of an architecture"))
     near = difflib.get_close_matches(source.lower(), REFERENCE_NAMES, n=2)
     hint = f" (did you mean {' or '.join(near)}?)" if near else ""
     raise UserError(f"{source}: neither a file nor a reference network{hint}; --list shows these")
@@ -177,28 +180,6 @@ def _population_file(source: str) -> Path | None:
 
 def _is_inline(source: str) -> bool:
     return source.lstrip().startswith("{")
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(
-            f"{path}: {error.strerror}; give a reference network (see --list), a YAML or JSON "
-            f"file, JSON, or a population"
-        ) from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not a text file, so neither YAML nor JSON") from None
-
-
-def _parsed(text: str) -> Any:
-    """Parse YAML, of which JSON is a part."""
-    from anynet_study.sweep import parse_yaml
-
-    try:
-        return parse_yaml(text)
-    except ValueError as error:
-        raise UserError(f"architecture: neither YAML nor JSON: {error}") from None
 
 
 def _show_one(network: Network, batch: int) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from anynet_study.cli.options import AsJson, opt
 from anynet_study.cli.tables import print_table
 from anynet_study.errors import UserError
 
@@ -18,7 +19,6 @@ MISSING = {
     "transfer": "missing for transfer",
     "test set": "missing test sets",
 }
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 data_app = typer.Typer(
     no_args_is_help=True,
@@ -30,69 +30,54 @@ data_app = typer.Typer(
 @data_app.command()
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name that sweeps will use.")],
-    source: Annotated[
-        Path, typer.Option("--from", help="The folder or the zip or tar archive to read.")
-    ],
+    source: Annotated[Path, opt("The folder or the zip or tar archive to read.", "--from")],
     size: Annotated[
         int | None,
-        typer.Option(
-            help="Height and width in pixels. Default: the study's, if NAME is one of its datasets."
-        ),
+        opt("Height and width in pixels. Default: the study's, if NAME is one of its datasets."),
     ] = None,
     resize: Annotated[
-        int | None,
-        typer.Option(help="Scale the shorter side to this many pixels. Default: SIZE."),
+        int | None, opt("Scale the shorter side to this many pixels. Default: SIZE.")
     ] = None,
     store: Annotated[
         Literal["auto", "raw", "jpeg"],
-        typer.Option(help="Keep images as raw pixels or as jpeg files; auto: raw up to 100 GB."),
+        opt("Keep images as raw pixels or as jpeg files; auto: raw up to 100 GB."),
     ] = "auto",
     test_share: Annotated[
-        float, typer.Option(help="Share of each class that is held out if there is no test split.")
+        float, opt("Share of each class that is held out if there is no test split.")
     ] = 0.2,
-    seed: Annotated[int, typer.Option(help="Seed of the held-out split and of limits.")] = 0,
-    max_broken: Annotated[
-        float, typer.Option(help="Share of unreadable images that is tolerated.")
-    ] = 0.01,
+    seed: Annotated[int, opt("Seed of the held-out split and of limits.")] = 0,
+    max_broken: Annotated[float, opt("Share of unreadable images that is tolerated.")] = 0.01,
     limit_per_class: Annotated[
-        int | None, typer.Option(help="At most this many images of each class of each split.")
+        int | None, opt("At most this many images of each class of each split.")
     ] = None,
-    fraction: Annotated[
-        float | None, typer.Option(help="Take this share of each class of each split.")
-    ] = None,
+    fraction: Annotated[float | None, opt("Take this share of each class of each split.")] = None,
     split_from: Annotated[
-        Path | None,
-        typer.Option(metavar="MANIFEST", help="Make the split of this manifest (split.csv) again."),
+        Path | None, opt("Make the split of this manifest (split.csv) again.", metavar="MANIFEST")
     ] = None,
-    layout: Annotated[
-        str | None, typer.Option(help="Read it as this layout, such as class-folders.")
-    ] = None,
+    layout: Annotated[str | None, opt("Read it as this layout, such as class-folders.")] = None,
     labels: Annotated[
-        str | None, typer.Option(metavar="KIND", help="For CIFAR-100: fine (default) or coarse.")
+        str | None, opt("For CIFAR-100: fine (default) or coarse.", metavar="KIND")
     ] = None,
     test_part: Annotated[
-        str | None, typer.Option(help="For CCT-20: cis_test or trans_test; for CIFAR-10.1: v4, v6.")
+        str | None, opt("For CCT-20: cis_test or trans_test; for CIFAR-10.1: v4, v6.")
     ] = None,
     patch_size: Annotated[
-        int | None, typer.Option(help="For MLC's photos: pixels cut out around a point.")
+        int | None, opt("For MLC's photos: pixels cut out around a point.")
     ] = None,
     classes_of: Annotated[
-        str | None,
-        typer.Option(help="For ImageNetV2, ObjectNet: whose numbers the classes have."),
+        str | None, opt("For ImageNetV2, ObjectNet: whose numbers the classes have.")
     ] = None,
     table: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The table of images, if it is not obvious.")
+        str | None, opt("The table of images, if it is not obvious.", metavar="FILE")
     ] = None,
     image_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Its column of paths or names of images.")
+        str | None, opt("Its column of paths or names of images.", metavar="NAME")
     ] = None,
-    label_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Its column of classes.")
-    ] = None,
+    label_column: Annotated[str | None, opt("Its column of classes.", metavar="NAME")] = None,
     group_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Its column of groups, kept whole.")
+        str | None, opt("Its column of groups, kept whole.", metavar="NAME")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a dataset of this name.")] = False,
+    force: Annotated[bool, opt("Replace a dataset of this name.", "--force")] = False,
 ) -> None:
     """Recognise, decode and pack a dataset as it was downloaded.
 
@@ -148,7 +133,7 @@ def add(
 
 
 @data_app.command(name="list")
-def list_datasets(as_json: Json = False) -> None:
+def list_datasets(as_json: AsJson = False) -> None:
     """List datasets: which are there, and where to get those that are missing.
 
     They are those of the study, those for transfer, and test sets for networks trained on ImageNet
@@ -187,21 +172,18 @@ def _cells(row: dict[str, Any]) -> tuple[object, ...]:
 def info(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A dataset in the data directory.")],
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read all data and check them against their hash.")
+        bool, opt("Read all data and check them against their hash.", "--verify")
     ] = False,
     variant: Annotated[
-        str | None,
-        typer.Option(metavar="KEY=VALUE,...", help="Show a view of it, with a sweep's keys."),
+        str | None, opt("Show a view of it, with a sweep's keys.", metavar="KEY=VALUE,...")
     ] = None,
     picture: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a PNG of some images, one row per class."),
+        Path | None, opt("Write a PNG of some images, one row per class.", metavar="FILE")
     ] = None,
     manifest: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the manifest of its split, for --split-from."),
+        Path | None, opt("Write the manifest of its split, for --split-from.", metavar="FILE")
     ] = None,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show a dataset's classes, counts, split, statistics and faults.
 
@@ -214,13 +196,7 @@ def info(
       anynet-study data info digits --variant classes=5,class_seed=1
       anynet-study data info digits --variant "groups={even: [0, 2], odd: [1, 3]},label_noise=0.2"
     """
-    from anynet_study.data import (
-        copy_manifest,
-        details,
-        load_dataset,
-        save_contact_sheet,
-        summary,
-    )
+    from anynet_study.data import copy_manifest, details, load_dataset, save_contact_sheet, summary
 
     dataset = load_dataset(name)
     if verify:

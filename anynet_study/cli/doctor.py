@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from anynet_study.cli.study import AsJson
+from anynet_study.cli.options import AsJson
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Where studies lie, or a study.")]
 STYLES = {"ok": "", "note": "yellow", "problem": "red"}

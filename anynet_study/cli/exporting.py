@@ -4,17 +4,14 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from anynet_study.cli.options import AsJson, StoreName, opt
 from anynet_study.cli.tables import print_table
 
 
 def export(
-    store: Annotated[
-        str, typer.Argument(metavar="STUDY", help="Study (folder or name), or a results.h5.")
-    ],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to make.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+    store: StoreName,
+    output: Annotated[Path, opt("Folder to make.", "-o", "--output")],
+    as_json: AsJson = False,
 ) -> None:
     """Write a release bundle: a folder to publish, that others can read, check and import.
 

@@ -17,6 +17,7 @@ from anynet_study.analyses.arguments import (
     parse_names,
     parse_roles,
 )
+from anynet_study.cli.options import AsJson, opt
 from anynet_study.cli.rows import STORES
 from anynet_study.errors import UserError
 
@@ -29,7 +30,7 @@ LISTED = 8
 
 
 def import_(
-    output: Annotated[Path, typer.Option("-o", "--output", help="The results store to make.")],
+    output: Annotated[Path, opt("The results store to make.", "-o", "--output")],
     files: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -38,28 +39,23 @@ def import_(
         ),
     ] = None,
     accuracy: Annotated[
-        bool | None,
-        typer.Option("--accuracy/--error", help="Which of both the values are."),
+        bool | None, opt("Which of both the values are.", "--accuracy/--error")
     ] = None,
     fraction: Annotated[
-        bool | None,
-        typer.Option("--fraction/--percent", help="Whether values are 0 to 1, or to 100."),
+        bool | None, opt("Whether values are 0 to 1, or to 100.", "--fraction/--percent")
     ] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option(
-            "--map", help="OURS=THEIRS,... such as model=net,dataset=task,error=top1_err."
-        ),
+        opt("OURS=THEIRS,... such as model=net,dataset=task,error=top1_err.", "--map"),
     ] = None,
-    describe: Annotated[str, typer.Option(help="Columns that describe the models.")] = "",
-    ignore: Annotated[str, typer.Option(help="Columns to leave out.")] = "",
-    metric: Annotated[str, typer.Option(help="The metric of the values: top1, macro_f1, ...")] = "",
-    recipe: Annotated[str, typer.Option(help="How the models were trained: a name.")] = "imported",
-    separator: Annotated[str, typer.Option(help="Of CSV files; by default it is found out.")] = "",
-    encoding: Annotated[str, typer.Option(help="Of CSV files; by default UTF-8 or UTF-16.")] = "",
+    describe: Annotated[str, opt("Columns that describe the models.")] = "",
+    ignore: Annotated[str, opt("Columns to leave out.")] = "",
+    metric: Annotated[str, opt("The metric of the values: top1, macro_f1, ...")] = "",
+    recipe: Annotated[str, opt("How the models were trained: a name.")] = "imported",
+    separator: Annotated[str, opt("Of CSV files; by default it is found out.")] = "",
+    encoding: Annotated[str, opt("Of CSV files; by default UTF-8 or UTF-16.")] = "",
     datasets: Annotated[
-        Path | None,
-        typer.Option(help="Table: dataset, role, classes, test_images, metric, ..."),
+        Path | None, opt("Table: dataset, role, classes, test_images, metric, ...")
     ] = None,
     source_name: SourceName = "",
     family: Family = None,
@@ -67,13 +63,12 @@ def import_(
     shifts: Shifts = None,
     images: Images = None,
     predictions: Annotated[
-        list[str] | None,
-        typer.Option(help="DATASET=FILE: predicted classes, or true and false, per example."),
+        list[str] | None, opt("DATASET=FILE: predicted classes, or true and false, per example.")
     ] = None,
     labels: Annotated[
-        list[str] | None, typer.Option(help="DATASET=FILE: the true classes of the examples.")
+        list[str] | None, opt("DATASET=FILE: the true classes of the examples.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make a results store of other results: of any models, on any datasets.
 

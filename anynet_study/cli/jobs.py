@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.cli.study import AsJson, StudyName
+from anynet_study.cli.options import AsJson, StudyName, opt
 from anynet_study.cli.tables import print_table
 from anynet_study.errors import UserError, WorkFailedError
 
@@ -44,9 +44,9 @@ def cancel(study_name: StudyName) -> None:
 def logs(
     study_name: StudyName,
     name: Name = None,
-    lines: Annotated[int, typer.Option("--lines", help="So many at most, the last.")] = 40,
-    err: Annotated[bool, typer.Option("--err", help="What was written of errors instead.")] = False,
-    path: Annotated[bool, typer.Option("--path", help="Only say which file it is.")] = False,
+    lines: Annotated[int, opt("So many at most, the last.", "--lines")] = 40,
+    err: Annotated[bool, opt("What was written of errors instead.", "--err")] = False,
+    path: Annotated[bool, opt("Only say which file it is.", "--path")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the log of a job or run, or list the jobs.

@@ -2,9 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from anynet_study.cli.study import AsJson, DryRun, Overrides, StudyName, SweepFile
+from anynet_study.cli.options import AsJson, DryRun, Overrides, StudyName, SweepFile, opt
 from anynet_study.errors import UserError, counted
 
 if TYPE_CHECKING:
@@ -12,10 +10,8 @@ if TYPE_CHECKING:
 
     from anynet_study.dispatch import LaunchReport
 
-Cluster = Annotated[str, typer.Option(help="local or slurm; default: as the sweep says.")]
-Only = Annotated[
-    str, typer.Option("--only", help="Failures of these kinds alone: oom,data,timeout,node,code.")
-]
+Cluster = Annotated[str, opt("local or slurm; default: as the sweep says.")]
+Only = Annotated[str, opt("Failures of these kinds alone: oom,data,timeout,node,code.", "--only")]
 
 
 def launch(
@@ -54,7 +50,7 @@ def retry(
     study_name: StudyName,
     overrides: Overrides = None,
     only: Only = "",
-    cluster: Annotated[str, typer.Option(help="local or slurm; default: as launched.")] = "",
+    cluster: Annotated[str, opt("local or slurm; default: as launched.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Submit failed runs of a study once more, and return at once.

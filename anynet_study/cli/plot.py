@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperCommand
 
 from anynet_study.analyses.arguments import Source, StudyOptions, with_study_options
+from anynet_study.cli.options import opt
 from anynet_study.errors import UserError
 
 
@@ -25,14 +26,12 @@ class ListsFigures(TyperCommand):
 @with_study_options
 def plot(
     source: Source,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the figures.")],
+    output: Annotated[Path, opt("Folder for the figures.", "-o", "--output")],
     figure: Annotated[
-        str, typer.Option(help="One or more of those below, with commas; or all that apply.")
+        str, opt("One or more of those below, with commas; or all that apply.")
     ] = "all",
-    formats: Annotated[
-        str, typer.Option("--format", help="png, pdf and svg, separated by commas.")
-    ] = "png,pdf",
-    dpi: Annotated[int, typer.Option(min=50, max=1200, help="Pixels per inch of png.")] = 200,
+    formats: Annotated[str, opt("png, pdf and svg, separated by commas.", "--format")] = "png,pdf",
+    dpi: Annotated[int, opt("Pixels per inch of png.", min=50, max=1200)] = 200,
     *,
     options: StudyOptions,
 ) -> None:

@@ -1,18 +1,14 @@
 """`anynet-study query`: rows of results stores on the terminal or in a file."""
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anynet_study.cli.rows import (
-    TERMINAL_ROWS,
-    Format,
-    choose_format,
-    print_rows,
-    save_rows,
-)
+from anynet_study.cli.options import AsJson, opt
+from anynet_study.cli.rows import TERMINAL_ROWS, Format, choose_format, print_rows, save_rows
 from anynet_study.errors import UserError
 from anynet_study.store import TableName
 
@@ -36,47 +32,42 @@ def query(
     ],
     where: Annotated[
         str,
-        typer.Option(
-            help="Rows to keep: comparisons =, !=, <, <=, >, >=, in (..) of a column with a value, "
+        opt(
+            "Rows to keep: comparisons =, !=, <, <=, >, >=, in (..) of a column with a value, "
             "joined by and, or, not and parentheses."
         ),
     ] = "",
-    columns: Annotated[str, typer.Option(help="Columns to show, comma-separated.")] = "",
-    sort: Annotated[str, typer.Option(help="Columns to sort by; -column: descending.")] = "",
-    limit: Annotated[
-        int | None,
-        typer.Option(help=f"At most this many rows (a table: {TERMINAL_ROWS})."),
-    ] = None,
-    table: Annotated[TableName | None, typer.Option(help="Default: runs.")] = None,
-    group_by: Annotated[str, typer.Option(help="Columns of groups: one row per group.")] = "",
+    columns: Annotated[str, opt("Columns to show, comma-separated.")] = "",
+    sort: Annotated[str, opt("Columns to sort by; -column: descending.")] = "",
+    limit: Annotated[int | None, opt(f"At most this many rows (a table: {TERMINAL_ROWS}).")] = None,
+    table: Annotated[TableName | None, opt("Default: runs.")] = None,
+    group_by: Annotated[str, opt("Columns of groups: one row per group.")] = "",
     aggregate: Annotated[
         str,
-        typer.Option(
-            help="What to show of groups, or of all rows: count(), or count, mean, median, std, "
+        opt(
+            "What to show of groups, or of all rows: count(), or count, mean, median, std, "
             "min, max, sum of a column."
         ),
     ] = "",
-    metric: Annotated[str, typer.Option(help="With --table errors: top1, auroc, ...")] = "",
-    recipe: Annotated[str, typer.Option(help="With --table errors; default: the main.")] = "",
-    replicates: Annotated[str, typer.Option(help="With --table errors: mean, first or each.")] = "",
+    metric: Annotated[str, opt("With --table errors: top1, auroc, ...")] = "",
+    recipe: Annotated[str, opt("With --table errors; default: the main.")] = "",
+    replicates: Annotated[str, opt("With --table errors: mean, first or each.")] = "",
     evaluations: Annotated[
         str,
-        typer.Option(
-            metavar="DATASET",
-            help="With --table errors: the errors of the runs on a dataset, on its test set and on "
+        opt(
+            "With --table errors: the errors of the runs on a dataset, on its test set and on "
             "every further one.",
+            metavar="DATASET",
         ),
     ] = "",
-    sql: Annotated[
-        str, typer.Option(help="A SELECT over these tables, instead of the options above.")
-    ] = "",
+    sql: Annotated[str, opt("A SELECT over these tables, instead of the options above.")] = "",
     form: Annotated[
-        Format | None, typer.Option("--format", help="Default: by the ending of -o, or table.")
+        Format | None, opt("Default: by the ending of -o, or table.", "--format")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write instead of printing.")
+        Path | None, opt("File to write instead of printing.", "--output", "-o")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Select rows of results stores: runs, errors, evaluations, curves and more.
 
@@ -93,32 +84,28 @@ def query(
       anynet-study query one two --columns store,run_id,code_version,device,host
       anynet-study query results.h5 --table errors -o errors.csv
     """
-    from anynet_study.store import find_stores
+    from anynet_study.store import find_stores, run_sql
 
     form = choose_format("json" if as_json else form, output)
-    of_errors = {
-        "metric": metric,
-        "recipe": recipe,
-        "replicates": replicates,
-        "evaluations": evaluations,
-    }
-    choices = {
-        "where": where,
-        "columns": columns,
-        "sort": sort,
-        "group-by": group_by,
-        "aggregate": aggregate,
-    }
+    if limit is not None:
+        if limit < 1:
+            raise UserError(f"limit {limit}: must be 1 or more")
+        limit = min(limit, sys.maxsize)
+    of_errors = {"metric": metric, "recipe": recipe, "replicates": replicates}
+    of_errors["evaluations"] = evaluations
+    lists = {"columns": columns, "sort": sort, "group-by": group_by, "aggregate": aggregate}
     if sql:
-        given = {"table": table or "", **choices, **of_errors}
+        given = {"table": table or "", "where": where, **lists, **of_errors}
         _refuse(given, "not with --sql, which says it all")
     elif table != "errors":
         _refuse(of_errors, "is of --table errors only")
     results = find_stores(stores)
     if sql:
-        rows = _run_sql(results, sql, limit)
+        rows = run_sql(results, sql).slice(0, limit)
     else:
-        rows = _select(results, table or "runs", form == "table", limit, choices, of_errors)
+        names = {name: _split(text) for name, text in lists.items()}
+        options = {name: value for name, value in of_errors.items() if value}
+        rows = _select(results, table or "runs", form == "table", limit, where, names, options)
     for line in results.conflicts:
         typer.echo(f"note: {line}", err=True)
     if output is not None:
@@ -126,6 +113,8 @@ def query(
         typer.echo(f"{len(rows)} rows: {output}", err=True)
         return
     print_rows(rows, form, TERMINAL_ROWS if limit is None else limit)
+    if not len(rows):
+        typer.echo(f"0 rows{_datasets_of(results, where)}", err=True)
 
 
 def _refuse(options: dict[str, str], reason: str) -> None:
@@ -135,33 +124,33 @@ def _refuse(options: dict[str, str], reason: str) -> None:
             raise UserError(f"--{name}: {reason}")
 
 
-def _run_sql(results: "Results", statement: str, limit: int | None) -> "pa.Table":
-    from anynet_study.store import run_sql
-
-    if limit is not None and limit < 1:
-        raise UserError(f"limit {limit}: must be 1 or more")
-    return run_sql(results, statement).slice(0, limit)
-
-
 def _select(
     results: "Results",
     table: TableName,
     for_people: bool,
     limit: int | None,
-    choices: dict[str, str],
-    of_errors: dict[str, str],
+    where: str,
+    names: dict[str, list[str]],
+    options: dict[str, str],
 ) -> "pa.Table":
     from anynet_study.store import select
 
-    columns, sort, *grouping = (
-        _split(choices[name]) for name in ("columns", "sort", "group-by", "aggregate")
-    )
-    if for_people and table == "runs" and not (columns or any(grouping)):
+    columns, *others = names.values()
+    if for_people and table == "runs" and not (columns or names["group-by"] or names["aggregate"]):
         several = "store" in results.columns("runs")
         columns = ["store", *RUN_COLUMNS] if several else RUN_COLUMNS
-    options = {name: value for name, value in of_errors.items() if value}
-    where = choices["where"] or None
-    return select(results, table, where, columns, sort, limit, *grouping, **options)
+    sort, *grouping = others
+    return select(results, table, where or None, columns, sort, limit, *grouping, **options)
+
+
+def _datasets_of(results: "Results", where: str) -> str:
+    """Which datasets there are, for a filter that names one and finds nothing."""
+    from anynet_study.store import select
+
+    if "dataset" not in where:
+        return ""
+    there = select(results, "datasets", columns=["dataset"])["dataset"].to_pylist()
+    return f"; datasets: {', '.join(dict.fromkeys(there))}"
 
 
 def _split(names: str) -> list[str]:

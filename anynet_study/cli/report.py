@@ -3,20 +3,16 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from anynet_study.analyses.arguments import StudyOptions, with_study_options
+from anynet_study.cli.options import StoreName, opt
 from anynet_study.errors import UserError
 
 
 @with_study_options
 def report(
-    store: Annotated[
-        Path, typer.Argument(metavar="STUDY", help="Study (folder or name), or a results.h5.")
-    ],
+    store: StoreName,
     output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="Folder; default: report/ beside the results."),
+        Path | None, opt("Folder; default: report/ beside the results.", "-o", "--output")
     ] = None,
     *,
     options: StudyOptions,
@@ -32,7 +28,7 @@ def report(
     """
     from anynet_study.report import write_report
 
-    study = options.load(store)
+    study = options.load(Path(store))
     if study.store is None:
         raise UserError(f"{store}: a report is of a study or its results.h5")
     folder = output if output is not None else study.store.path.parent / "report"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anynet_study.analyses.arguments import check_figure, save_figure
+from anynet_study.cli.options import AsJson, Overrides, opt
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,42 +20,28 @@ def sample(
     sweep_file: Annotated[
         Path | None, typer.Argument(metavar="SWEEP", help="Sweep file; or give --space.")
     ] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Argument(help="Changes to the sweep file: key.path=value ...", metavar="KEY=VALUE"),
-    ] = None,
+    overrides: Overrides = None,
     space: Annotated[
-        str | None, typer.Option(help="A space's name, or YAML such as {base: ..., depths: ...}.")
+        str | None, opt("A space's name, or YAML such as {base: ..., depths: ...}.")
     ] = None,
-    count: Annotated[int | None, typer.Option(help="How many architectures.")] = None,
-    flops: Annotated[str | None, typer.Option(metavar=BAND, help="Band of multiply-adds.")] = None,
-    parameters: Annotated[
-        str | None, typer.Option(metavar=BAND, help="Band of trainable parameters.")
-    ] = None,
-    activations: Annotated[
-        str | None, typer.Option(metavar=BAND, help="Band of activations.")
-    ] = None,
+    count: Annotated[int | None, opt("How many architectures.")] = None,
+    flops: Annotated[str | None, opt("Band of multiply-adds.", metavar=BAND)] = None,
+    parameters: Annotated[str | None, opt("Band of trainable parameters.", metavar=BAND)] = None,
+    activations: Annotated[str | None, opt("Band of activations.", metavar=BAND)] = None,
     strata: Annotated[
         str | None,
-        typer.Option(
-            metavar="YAML", help="As many of each stratum, such as '{of: depth, edges: [10, 20]}'."
-        ),
+        opt("As many of each stratum, such as '{of: depth, edges: [10, 20]}'.", metavar="YAML"),
     ] = None,
-    resolution: Annotated[
-        int | None, typer.Option(help="Image side that bands are meant for (224).")
-    ] = None,
+    resolution: Annotated[int | None, opt("Image side that bands are meant for (224).")] = None,
     classes: Annotated[
-        int | None, typer.Option(help="Number of classes that bands are meant for (1000).")
+        int | None, opt("Number of classes that bands are meant for (1000).")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed (0).")] = None,
+    seed: Annotated[int | None, opt("Seed (0).")] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="Write here (.parquet, .csv, .json), no study."),
+        Path | None, opt("Write here (.parquet, .csv, .json), no study.", "-o", "--output")
     ] = None,
-    figure: Annotated[
-        Path | None, typer.Option(help="Draw what was sampled: FILE.png, .pdf or .svg.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    figure: Annotated[Path | None, opt("Draw what was sampled: FILE.png, .pdf or .svg.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Draw a population, of a sweep or of a space, and say what it is like.
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from anynet_study.cli.study import AsJson, StudyName, by_kind
+from anynet_study.cli.options import AsJson, StudyName, opt
+from anynet_study.cli.study import by_kind
 from anynet_study.errors import UserError, counted
 from anynet_study.progress import duration
 
@@ -22,10 +21,8 @@ SHORTEST_WAIT = 1.0
 
 def status(
     study_name: StudyName,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Look again until no job is left.")
-    ] = False,
-    every: Annotated[float, typer.Option("--every", help="Seconds between two looks.")] = 10.0,
+    watch: Annotated[bool, opt("Look again until no job is left.", "--watch")] = False,
+    every: Annotated[float, opt("Seconds between two looks.", "--every")] = 10.0,
     as_json: AsJson = False,
 ) -> None:
     """Say how far a study is: its runs, its jobs, and when they will be done.

@@ -1,35 +1,21 @@
-"""The commands that make a study: run, collect; and the arguments that several commands share."""
+"""The commands that make a study: run, and collect."""
 
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from anynet_study.analyses.arguments import Resamples
+from anynet_study.cli.options import DryRun, Overrides, StudyName, SweepFile, opt
 from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
     from anynet_study.dispatch import OpenStudy
     from anynet_study.study_folder import StudyFolder
 
-SweepFile = Annotated[
-    Path, typer.Argument(metavar="SWEEP", help="Sweep file, for example sweeps/quickstart.yaml.")
-]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Argument(help="Changes to the sweep file: key.path=value ...", metavar="KEY=VALUE"),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done, and cost.")]
-RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Train failed runs once more.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-DryRunAsJson = Annotated[
-    bool, typer.Option("--json", help="With --dry-run: print JSON for scripts.")
-]
-StudyName = Annotated[
-    str, typer.Argument(metavar="STUDY", help="Study folder, or its bare name under studies/.")
-]
+RetryFailed = Annotated[bool, opt("Train failed runs once more.", "--retry-failed")]
+DryRunAsJson = Annotated[bool, opt("With --dry-run: print JSON for scripts.", "--json")]
 
 
 def run(
@@ -73,9 +59,7 @@ def run(
 
 def collect(
     study_name: StudyName,
-    anew: Annotated[
-        bool, typer.Option("--anew", help="Replace a store that cannot be read.")
-    ] = False,
+    anew: Annotated[bool, opt("Replace a store that cannot be read.", "--anew")] = False,
 ) -> None:
     """Build the results store of a study from its journals.
 

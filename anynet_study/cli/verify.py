@@ -3,10 +3,9 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from anynet_study.cli.options import AsJson, StoreName
 from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
@@ -14,12 +13,7 @@ if TYPE_CHECKING:
     from anynet_study.study_folder import StudyFolder
 
 
-def verify(
-    store: Annotated[
-        str, typer.Argument(metavar="STUDY", help="Study (folder or name), or a results.h5.")
-    ],
-    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
-) -> None:
+def verify(store: StoreName, as_json: AsJson = False) -> None:
     """Check that results are whole, and true to what they were made from.
 
     Of a store: everything in it is read and compared with the checksums that it was written with.

@@ -4,7 +4,7 @@
 - What it costs: `layers` (its convolutions), `complexity`, `memory` (of training).
 - Spaces: `space`, its families `anynet` and `regnet`; published networks: `reference`.
 - Sampling: `distribution`, `bands` (and strata), `sampling`.
-- Populations: `population`, its table and its files.
+- Populations: `population`, its table and its files, and how it came about (`origin`).
 """
 
 from anynet_study.design_space.anynet import AnyNet
@@ -28,6 +28,7 @@ from anynet_study.design_space.networks import (
 )
 from anynet_study.design_space.population import Population
 from anynet_study.design_space.population_files import check_suffix
+from anynet_study.design_space.population_origin import origin
 from anynet_study.design_space.population_table import (
     METADATA_KEY,
     Group,
@@ -81,6 +82,7 @@ __all__ = [
     "groups_of",
     "is_reference",
     "layers",
+    "origin",
     "parameters",
     "published_at",
     "reference",

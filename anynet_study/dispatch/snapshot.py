@@ -76,7 +76,11 @@ def take(folder: Path, package: Path = PACKAGE) -> Snapshot:
         for path in _sources(package):
             target = copy / path.relative_to(package)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
+            content = path.read_bytes()
+            try:
+                target.write_bytes(content)
+            except OSError as error:  # such as a full disk, which does not say where
+                raise OSError(error.errno, error.strerror, str(target)) from None
         (copy / provenance.VERSION_FILE).write_text(provenance.code_version(), encoding="utf-8")
         try:
             temporary.rename(made.folder)

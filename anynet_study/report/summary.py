@@ -2,21 +2,17 @@
 
 import json
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import pandas as pd
 import yaml
 
 from anynet_study.apr import exclusions
+from anynet_study.design_space import origin
 from anynet_study.progress import duration
 from anynet_study.store import ResultStore, mixed_backends
 
 STATUSES = ("completed", "diverged", "failed")
-#: What the bands of a sample are of.
-UNITS = {"flops": "multiply-adds", "parameters": "parameters", "activations": "activations"}
-#: What a space declares by its lowest and highest value.
-RANGES = ("depths", "widths", "depth", "initial_width", "slope", "width_multiplier")
 
 
 @dataclass(frozen=True)
@@ -101,43 +97,9 @@ def count_failures(runs: pd.DataFrame) -> pd.DataFrame:
 def describe_sampling(text: str) -> dict[str, str]:
     """How the population was drawn, from the JSON that `Population` keeps."""
     sampling = _mapping(text)
-    facts: dict[str, str] = {}
-    space = sampling.get("space")
-    if isinstance(space, dict):
-        facts |= {key.replace("_", " "): _plain(key, value) for key, value in space.items()}
-    bands = [_band(name, sampling[name]) for name in UNITS if name in sampling]
-    if bands:
-        facts["band"] = " and ".join(bands)
-    if "resolution" in sampling:
-        facts["counted at"] = f"{sampling['resolution']} px, {sampling.get('classes')} classes"
-    if "acceptance" in sampling:
-        low, high = sampling["acceptance_interval"]
-        of = sampling.get("in_space", sampling["candidates"])
-        facts["acceptance"] = (
-            f"{sampling['in_band']:,} of {of:,} candidates lay in the band: "
-            f"{sampling['acceptance']:.2%} [{low:.2%}, {high:.2%}]"
-        )
-        facts["duplicates removed"] = f"{sampling['duplicates']:,}"
-    if "strata" in sampling:
-        facts["strata"] = _strata(**sampling["strata"])
-    if "seed" in sampling:
-        facts["seed"] = str(sampling["seed"])
-    if "derived" in sampling:
-        steps = [f"{step['step']} ({step['left']:,} left)" for step in sampling["derived"]]
-        facts["then"] = ", ".join(steps)
-    return {name: fact for name, fact in facts.items() if fact}
-
-
-def _band(name: str, limits: tuple[float, float]) -> str:
-    low, high = limits
-    return f"{low / 1e6:,.4g} to {high / 1e6:,.4g} million {UNITS[name]}"
-
-
-def _strata(of: str, edges: list[float]) -> str:
-    """Which parts of the space the sample has equally many of."""
-    inside = [f"{low:g} to below {high:g}" for low, high in pairwise(edges)]
-    names = [f"below {edges[0]:g}", *inside, f"from {edges[-1]:g}"]
-    return f"equally many of {of} {', '.join(names)}"
+    space = sampling.get("space", {})
+    declared = {key.replace("_", " "): str(value) for key, value in space.items() if value}
+    return origin(sampling) | declared
 
 
 def _versions(runs: pd.DataFrame, provenance: dict[str, str]) -> dict[str, str]:
@@ -152,15 +114,6 @@ def _versions(runs: pd.DataFrame, provenance: dict[str, str]) -> dict[str, str]:
     if mixed := mixed_backends(runs):
         facts["mixed"] = mixed
     return facts | {"code of the store": provenance.get("code_version", "")}
-
-
-def _plain(key: str, value: object) -> str:
-    """A value of a space's declaration; of ranges, one for each stage, where there are several."""
-    if not isinstance(value, list):
-        return str(value)
-    if value and isinstance(value[0], list):
-        return "; ".join(_plain(key, one) for one in value)
-    return (" to " if key in RANGES else ", ").join(map(str, value))
 
 
 def _mapping(text: str) -> dict[str, Any]:

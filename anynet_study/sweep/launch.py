@@ -42,7 +42,7 @@ class Launch(Strict):
     #: Worker processes of the local cluster; by default one per GPU, or one per core without a GPU.
     workers: int | None = Field(None, ge=1)
     #: Runs are packed into Slurm jobs of about this length.
-    job_minutes: float = Field(120.0, gt=0)
+    job_minutes: float = Field(120.0, gt=0, le=525_600)
     #: How often a run is tried that fails for want of memory, of time, or with its node.
     attempts: int = Field(3, ge=1)
     #: Time between two checkpoints of a run.

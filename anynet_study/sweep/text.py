@@ -57,12 +57,12 @@ for _kind in (_Loader, _Dumper):
     _kind.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+0123456789"))
 
 
-def load_yaml(path: Path) -> dict[str, Any]:
-    """Read a YAML mapping; UserError names the file and the line."""
+def load_yaml(path: Path, kind: str = "sweep file") -> dict[str, Any]:
+    """Read a YAML mapping; UserError names the file and the line, and what it should be."""
     try:
         content = parse_yaml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UserError(f"{path}: no such sweep file") from None
+        raise UserError(f"{path}: no such {kind}") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -70,7 +70,7 @@ def load_yaml(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise UserError(f"{path}: not valid YAML: {error}") from None
     if not isinstance(content, dict):
-        raise UserError(f"{path}: a sweep file is a mapping of keys, this is not")
+        raise UserError(f"{path}: a {kind} is a mapping of keys, this is not")
     return content
 
 
@@ -126,7 +126,8 @@ def describe(error: ValidationError, model: type[BaseModel], content: Any) -> st
         legal = legal_keys(str(first["loc"][-1]), _fields(model, first["loc"]))
         return f"unknown key `{where}`; {legal}{more}"
     if first["type"] == "missing":
-        return f"`{where}` is missing{more}"
+        missing = [_key(problem, content) for problem in problems if problem["type"] == "missing"]
+        return f"missing: {', '.join(f'`{key}`' for key in missing)}"
     if first["type"] in KINDS:
         message = f"should be {KINDS[first['type']]}"
     else:

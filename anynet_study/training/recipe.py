@@ -49,9 +49,9 @@ class Recipe(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     #: Passes over the training images; None where `steps` says how long a run is.
-    epochs: int | None = Field(20, ge=1)
+    epochs: int | None = Field(20, ge=1, le=100_000)
     #: Optimiser steps of a run, instead of `epochs`; the last pass may be cut short.
-    steps: int | None = Field(None, ge=1)
+    steps: int | None = Field(None, ge=1, le=10_000_000)
     #: Images per step. The last, smaller batch of an epoch is dropped, unless it is the only one.
     batch_size: int = Field(128, ge=2)
     #: The number of equal parts into which a step's batch is cut, to save memory: they follow each

@@ -1,0 +1,28 @@
+"""Arguments and options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def opt(text: str, *names: str, **how: Any) -> Any:
+    """An option with this help, and by default the name of its argument; see `typer.Option`."""
+    return typer.Option(*names, help=text, **how)
+
+
+AsJson = Annotated[bool, opt("Print JSON for scripts.", "--json")]
+SweepFile = Annotated[
+    Path, typer.Argument(metavar="SWEEP", help="Sweep file, for example sweeps/quickstart.yaml.")
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(help="Changes to the sweep file: key.path=value ...", metavar="KEY=VALUE"),
+]
+DryRun = Annotated[bool, opt("Only say what would be done, and cost.", "--dry-run")]
+StudyName = Annotated[
+    str, typer.Argument(metavar="STUDY", help="Study folder, or its bare name under studies/.")
+]
+StoreName = Annotated[
+    str, typer.Argument(metavar="STUDY", help="Study (folder or name), or a results.h5.")
+]
