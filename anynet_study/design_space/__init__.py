@@ -4,7 +4,7 @@
 - What it costs: `layers` (its convolutions), `complexity`, `memory` (of training).
 - Spaces: `space`, its families `anynet` and `regnet`; published networks: `reference`.
 - Sampling: `distribution`, `bands` (and strata), `sampling`.
-- Populations: `population`, its table and its files, and how it came about (`origin`).
+- Populations: `population`, its table and its files, and how it came about (`population_origin`).
 """
 
 from anynet_study.design_space.anynet import AnyNet
