@@ -13,7 +13,8 @@ import pytest
 from command import anynet_study, command, environment, train
 from tiny_study import TINY
 
-from anynet_study.store import finished_runs, stores_equal
+from anynet_study.dispatch import Recorded
+from anynet_study.store import stores_equal
 
 #: Steps enough that a kill finds every worker at a run; two replicates of a half.
 SWEEP = [
@@ -56,13 +57,15 @@ def test_interruptions_change_nothing(tmp_path: Path) -> None:
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         until = time.monotonic() + LONGEST_WAIT
-        while len(finished_runs(ours / "journals")) == len(recorded) and process.poll() is None:
+        while (
+            len(Recorded.read(ours / "journals").runs) == len(recorded) and process.poll() is None
+        ):
             assert time.monotonic() < until, "no run ends"
             time.sleep(0.05)
         time.sleep(moments.uniform(0, 1))
         if process.poll() is None:
             interrupt(process, how)
-        now = finished_runs(ours / "journals")
+        now = Recorded.read(ours / "journals").runs
         assert recorded.items() <= now.items()
         recorded = now
     for left_over in ours.rglob("*.tmp"):  # what is fresh stays: another command may be at it

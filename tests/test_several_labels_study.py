@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 from cells import CLASSES, cells
-from sklearn.metrics import f1_score, recall_score
+from sklearn.metrics import f1_score
 from tiny_study import TINY, Type, typing_in
 
 from anynet_study.analyses.loading import curves_of
 from anynet_study.data import load_dataset
 from anynet_study.errors import UserError
 from anynet_study.metrics import from_words, words_an_image
-from anynet_study.store import ResultStore, class_accuracies, label_matrices
+from anynet_study.store import ResultStore, label_matrices
 from anynet_study.store.integrity import verify
 
 EXTRA = """
@@ -51,7 +51,6 @@ def test_from_labels_to_the_store(type_, tmp_path):
     check_errors_on_the_metric(store, truth)
     with pytest.raises(UserError, match="its images have several classes: see label_matrices"):
         store.labels("cells")
-    check_accuracies_by_class(store)
 
 
 def check_errors_on_the_metric(store: ResultStore, truth: np.ndarray) -> None:
@@ -68,14 +67,3 @@ def check_errors_on_the_metric(store: ResultStore, truth: np.ndarray) -> None:
     last = curves.groupby("architecture")["test_error"].last()
     assert last.to_dict() == pytest.approx(errors["test"].to_dict(), abs=1e-4)
     assert not curves_of(store, store.datasets(), "basic")["error"].isna().any()
-
-
-def check_accuracies_by_class(store: ResultStore) -> None:
-    """Of the digits, which have one class each, against scikit-learn's recall."""
-    table = class_accuracies(store, "digits")
-    runs, predictions = store.predictions("digits")
-    truth = store.labels("digits")
-    assert list(table.columns) == [str(digit) for digit in range(10)]
-    assert list(table.index) == list(runs["run_id"])
-    for row, guesses in zip(table.to_numpy(), predictions, strict=True):
-        np.testing.assert_allclose(row / 100, recall_score(truth, guesses, average=None))

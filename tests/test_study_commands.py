@@ -20,9 +20,9 @@ from filelock import FileLock
 
 from anynet_study import ResultStore, Sweep
 from anynet_study.design_space import Population
-from anynet_study.dispatch import ledger
+from anynet_study.dispatch import Recorded, ledger
 from anynet_study.errors import counted
-from anynet_study.store import JournalWriter, finished_runs, read_journal
+from anynet_study.store import JournalWriter, read_journal
 from anynet_study.study_folder import StudyFolder
 
 pytestmark = pytest.mark.slow
@@ -101,7 +101,7 @@ class Home:
         while ledger.live_jobs(self.study(name).jobs):
             assert time.monotonic() < end
             time.sleep(0.2)
-        return finished_runs(self.study(name).journals)
+        return Recorded.read(self.study(name).journals).runs
 
     def collected(self, name: str) -> ResultStore:
         assert "results.h5" in in_this_process(self.folder, "collect", name).stdout
@@ -238,7 +238,7 @@ def test_a_launch_while_workers_are_at_the_study_changes_nothing(launched: Launc
 
 def test_a_larger_population_trains_the_new_architectures_alone(home: Home, launched: Launched):
     study = home.study("launched")
-    before = finished_runs(study.journals)
+    before = Recorded.read(study.journals).runs
     assert home.launch("launched", LONGER, "launch.workers=1", "population.count=6") == (RUNS, 0, 6)
     after = home.finish("launched")
     assert before.items() < after.items()
@@ -266,7 +266,7 @@ def test_local_never_starts_more_workers_than_it_may_use_cores(home: Home):
 
 def test_run_follows_workers_instead_of_starting_more(reported: Home):
     study = reported.study("followed")
-    assert list(finished_runs(study.journals).values()) == ["completed"] * RUNS
+    assert list(Recorded.read(study.journals).runs.values()) == ["completed"] * RUNS
     assert "nothing to do" in reported.type("run", "followed", *FOLLOWED, *FEW)
     assert "100 bootstrap resamples" in study.report.read_text()
     told = reported.type("run", "followed", *FOLLOWED, "--resamples", 200)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from anynet_study.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from anynet_study.store.by_class import class_accuracies, label_matrices
     from anynet_study.store.collecting import CollectReport, collect
     from anynet_study.store.compare import stores_equal
     from anynet_study.store.errors import Reduction
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
         EvaluationWriter,
         JournalRead,
         JournalWriter,
-        finished_runs,
         read_evaluations,
         read_journal,
         read_journals,
@@ -48,13 +46,12 @@ if TYPE_CHECKING:
         FailureKind,
         RunRecord,
     )
-    from anynet_study.store.results import Results, ResultStore
+    from anynet_study.store.results import Results, ResultStore, label_matrices
     from anynet_study.store.several import ResultStores, find_store, find_stores
     from anynet_study.store.sql import run_sql
     from anynet_study.store.tables import to_pandas
 
 _HOMES = {
-    "by_class": ("class_accuracies", "label_matrices"),
     "collecting": ("CollectReport", "collect"),
     "compare": ("stores_equal",),
     "errors": ("Reduction",),
@@ -65,13 +62,13 @@ _HOMES = {
     ),
     "journal": (
         *("EvaluationWriter", "JournalRead", "JournalWriter"),
-        *("finished_runs", "read_evaluations", "read_journal", "read_journals"),
+        *("read_evaluations", "read_journal", "read_journals"),
     ),
     "layout": ("TableName",),
     "opening": ("NewerStoreError",),
     "querying": ("query", "select"),
     "records": ("EVALUATIONS_SUFFIX", "EvaluationRecord", "FailureKind", "RunRecord"),
-    "results": ("ResultStore", "Results"),
+    "results": ("ResultStore", "Results", "label_matrices"),
     "several": ("ResultStores", "find_store", "find_stores"),
     "sql": ("run_sql",),
     "tables": ("to_pandas",),
@@ -97,12 +94,10 @@ __all__ = [
     "Results",
     "RunRecord",
     "TableName",
-    "class_accuracies",
     "collect",
     "export",
     "find_store",
     "find_stores",
-    "finished_runs",
     "import_bundle",
     "import_results",
     "label_matrices",

@@ -5,7 +5,7 @@ import os
 import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError
 from anynet_study.files import replacing
 from anynet_study.metrics import to_words
-from anynet_study.progress import progress_if_long
 from anynet_study.store.deduplicate import (
     Arranged,
     RunNames,
@@ -317,25 +316,18 @@ def _lock(folder: Path) -> Iterator[None]:
     A courtesy that spares doing the same work twice: where there are no locks (some NFS) nobody
     waits. The lock goes with the process that holds it, and leaves no file.
     """
-    with ExitStack() as stack:
+    handle = os.open(folder, os.O_RDONLY)
+    end = time.monotonic() + PATIENCE
+    try:
         with suppress(OSError):
-            handle = os.open(folder, os.O_RDONLY)
-            stack.callback(os.close, handle)
-            _wait(handle)
-        yield
-
-
-def _wait(handle: int) -> None:
-    began = time.monotonic()
-    with progress_if_long("waiting for another collect (s)", round(PATIENCE)) as report:
-        while (waited := time.monotonic() - began) < PATIENCE:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            while time.monotonic() < end:
+                with suppress(BlockingIOError):
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
                 time.sleep(SECONDS_BETWEEN_TRIES)
-                report(round(waited))
-            else:
-                return
+        yield
+    finally:
+        os.close(handle)
 
 
 def _remove_stale(out: Path) -> None:

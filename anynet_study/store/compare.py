@@ -12,7 +12,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anynet_study.metrics import CURVES
-from anynet_study.store.hdf5 import read_curve
 from anynet_study.store.predictions import evaluation_prediction_groups, prediction_groups
 from anynet_study.store.records import RUN_COLUMNS
 from anynet_study.store.results import ResultStore
@@ -93,7 +92,7 @@ def _curve_digests(file: h5py.File) -> list[str]:
     offsets = file["curves/offsets"][()]
     digests = [blake2b(digest_size=8) for _ in offsets[1:]]
     for name in CURVES:
-        curve = read_curve(file, name)
+        curve = file["curves"][name][()]
         for digest, start, stop in zip(digests, offsets[:-1], offsets[1:], strict=True):
             digest.update(curve[start:stop].tobytes())
     return [digest.hexdigest() for digest in digests]

@@ -62,54 +62,29 @@ def error_table(
     if replicates not in get_args(Reduction):
         raise UserError(f"replicates {replicates!r}: legal are {', '.join(get_args(Reduction))}")
     errors = in_order(errors, architectures, datasets)
-    rows = _names(errors["architecture"], architectures)
-    columns = _names(errors["dataset"], datasets)
-    row, column = _places(errors["architecture"], rows), _places(errors["dataset"], columns)
-    replicate = errors["replicate"].to_numpy()
-    index = pd.Index(rows, name="architecture")
+    index = ["architecture", "replicate"] if replicates == "each" else ["architecture"]
+    cells = errors.groupby([*index, "dataset"], observed=True)["error"]
+    table = (cells.first() if replicates == "first" else cells.mean()).unstack("dataset")
+    rows = pd.Index(errors["architecture"].cat.categories.tolist(), name="architecture")
     if replicates == "each":
-        most = int(replicate.max(initial=0)) + 1
-        unique, row = np.unique(row * most + replicate, return_inverse=True)
-        arrays = [np.array(rows, object)[unique // most], unique % most]
-        index = pd.MultiIndex.from_arrays(arrays, names=["architecture", "replicate"])
-    cell = row * len(columns) + column
-    table = _reduced(
-        cell, errors["error"].to_numpy(), len(index) * len(columns), replicates != "first"
-    )
-    return pd.DataFrame(table.reshape(len(index), len(columns)), index=index, columns=columns)
+        rows = pd.MultiIndex.from_tuples(table.index.tolist(), names=index)
+    columns = errors["dataset"].cat.categories.tolist()
+    table = table.reindex(index=rows, columns=columns)
+    return pd.DataFrame(table.to_numpy(np.float64), index=rows, columns=columns)
 
 
 def in_order(
     errors: pd.DataFrame, architectures: Sequence[str], datasets: Sequence[str]
 ) -> pd.DataFrame:
-    """The rows ordered by architecture and dataset, as the study has them, and replicate."""
-    row = _places(errors["architecture"], _names(errors["architecture"], architectures))
-    column = _places(errors["dataset"], _names(errors["dataset"], datasets))
-    return errors.iloc[np.lexsort((errors["replicate"].to_numpy(), column, row))]
+    """The rows by architecture and dataset, as the study orders them, and replicate.
 
-
-def _reduced(
-    cell: NDArray[np.int64], error: NDArray[np.float64], size: int, mean: bool
-) -> NDArray[np.float64]:
-    """The mean of the errors in every cell, or the first of them; NaN where there is none."""
-    if not mean:
-        cell, first = np.unique(cell, return_index=True)
-        error = error[first]
-    count = np.bincount(cell, minlength=size)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.bincount(cell, weights=error, minlength=size) / count)
-
-
-def _names(column: "pd.Series[Any]", known: Sequence[str]) -> list[str]:
-    """The names of the study, and then others that occur, in the order of the store."""
-    seen = column.cat.categories[np.unique(column.cat.codes)]
-    return list(dict.fromkeys([*known, *seen]))
-
-
-def _places(column: "pd.Series[Any]", names: Sequence[str]) -> NDArray[np.int64]:
-    """The place of each text among `names`."""
-    places = pd.Index(names, dtype=object).get_indexer(column.cat.categories)
-    return np.asarray(places[column.cat.codes], np.int64)
+    The names of the study are the first categories; others that occur follow, as they were.
+    """
+    for name, known in (("architecture", architectures), ("dataset", datasets)):
+        seen = errors[name].cat.remove_unused_categories().cat.categories
+        names = list(dict.fromkeys([*known, *seen]))
+        errors = errors.assign(**{name: errors[name].cat.set_categories(names)})
+    return errors.sort_values(["architecture", "dataset", "replicate"], kind="stable")
 
 
 def check_alike(dataset: str, evaluations: pd.DataFrame) -> None:

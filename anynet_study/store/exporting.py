@@ -10,21 +10,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
-import h5py
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anynet_study.design_space import METADATA_KEY, Population, schema_of, stages_of
 from anynet_study.errors import UserError
 from anynet_study.files import naming, replacing
-from anynet_study.metrics import CURVES
 from anynet_study.store.compare import stores_equal
 from anynet_study.store.hdf5 import get_text
+from anynet_study.store.layout import TableName
 from anynet_study.store.release_text import FORMAT, VERSION, readme, schema_json
 from anynet_study.store.results import ResultStore
-from anynet_study.store.tables import CURVE_KEYS, EVALUATIONS_SHOWN, curves_table
+from anynet_study.store.tables import EVALUATIONS_SHOWN
 
 
 @dataclass(frozen=True)
@@ -170,24 +169,17 @@ def _sums(folder: Path) -> dict[str, str]:
     return found
 
 
-#: Runs whose curves are in memory at a time, and make a row group of the file.
-CURVES_AT_ONCE = 1 << 14
 EVALUATIONS = (*EVALUATIONS_SHOWN, "identity", "started", "host")
 
 
 def write_tables(store: ResultStore, folder: Path) -> dict[str, tuple[pa.Schema, int]]:
     """Write the tables, evaluations where there are any; schema and rows of each file."""
     written: dict[str, tuple[pa.Schema, int]] = {}
-    for name in ("runs", "errors", "architectures", "datasets"):
-        table = plain(store.table(name))
-        pq.write_table(table, folder / f"{name}.parquet")
-        written[f"{name}.parquet"] = table.schema, len(table)
-    evaluated = plain(store.table("evaluations", EVALUATIONS))
-    if len(evaluated):
-        pq.write_table(evaluated, folder / "evaluations.parquet")
-        written["evaluations.parquet"] = evaluated.schema, len(evaluated)
-    with store.file.open() as file:
-        written["curves.parquet"] = _write_curves(file, folder / "curves.parquet")
+    for name in get_args(TableName)[:6]:
+        table = plain(store.table(name, EVALUATIONS if name == "evaluations" else None))
+        if len(table) or name != "evaluations":
+            pq.write_table(table, folder / f"{name}.parquet")
+            written[f"{name}.parquet"] = table.schema, len(table)
     return written
 
 
@@ -210,18 +202,3 @@ def population_of(store: ResultStore) -> Population | None:
         return None
     metadata = {METADATA_KEY: sampling.encode()}
     return Population(table.cast(schema).replace_schema_metadata(metadata))
-
-
-def _write_curves(file: h5py.File, path: Path) -> tuple[pa.Schema, int]:
-    """One row per epoch, a block of runs at a time."""
-    columns = [*CURVE_KEYS, "epoch", *CURVES]
-    runs, rows = len(file["runs/run_id"]), 0
-    nobody = plain(curves_table(file, columns, {}, np.zeros(runs, bool)))
-    with pq.ParquetWriter(path, nobody.schema) as writer:
-        for first in range(0, runs, CURVES_AT_ONCE):
-            among = np.zeros(runs, bool)
-            among[first : first + CURVES_AT_ONCE] = True
-            block = plain(curves_table(file, columns, {}, among))
-            writer.write_table(block)
-            rows += len(block)
-    return nobody.schema, rows

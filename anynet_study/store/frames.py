@@ -8,12 +8,10 @@ ordinary Arrow stream.
 """
 
 import io
-import os
 import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
 
 import pyarrow as pa
 
@@ -24,14 +22,11 @@ END_OF_STREAM = CONTINUATION + bytes(4)
 MAX_METADATA = 1 << 14
 #: Longest body of a record in bytes; a longer one is no record, however large the file.
 MAX_BODY = 1 << 28
-SCAN_WINDOW = 1 << 20
 
 _MARK = re.compile(rb"record v([0-9]{3}) crc32=([0-9a-f]{8}) body=([0-9]{12})")
 # Where a frame may begin: the continuation marker and a metadata length in 1..2^24.
 _BEGINNING = re.compile(rb"(?=\xff{4}(?!\x00{4})[\x00-\xff]{3}\x00)")
 _NO_CRC = b"%08x" % 0
-#: Arrow reads so many small messages at a time, while what it made of them is in the cache.
-TOGETHER = 256
 _ONE_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
 
 
@@ -50,24 +45,6 @@ class _NotAFrameError(Exception):
     def __init__(self, short: bool) -> None:
         super().__init__()
         self.short = short
-
-
-class FileBytes:
-    """The first `size` bytes of a file, fetched some at a time."""
-
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        self.name, self.size = file.name, size
-        self._handle = file.fileno()
-        self._held, self._start = b"", 0
-
-    def at(self, offset: int, length: int) -> bytes:
-        """`length` bytes, or as many as there are."""
-        begin, length = offset - self._start, min(length, self.size - offset)
-        if begin < 0 or begin + length > len(self._held):
-            wanted = min(max(length, SCAN_WINDOW), self.size - offset)
-            self._held, self._start = os.pread(self._handle, wanted, offset), offset
-            begin = 0
-        return self._held[begin : begin + length]
 
 
 def encode(batch: pa.RecordBatch, version: int) -> bytes:
@@ -93,12 +70,9 @@ def decode(messages: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
 
     Raises ValueError or OSError if not each of them is one valid row without missing values.
     """
-    header, parts = schema.serialize().to_pybytes(), []
-    for first in range(0, len(messages), TOGETHER):
-        stream = b"".join([header, *messages[first : first + TOGETHER], END_OF_STREAM])
-        with pa.ipc.open_stream(pa.py_buffer(stream), options=_ONE_THREAD) as reader:
-            parts.append(reader.read_all().combine_chunks())
-    table = pa.concat_tables(parts).combine_chunks()
+    stream = b"".join([schema.serialize().to_pybytes(), *messages, END_OF_STREAM])
+    with pa.ipc.open_stream(pa.py_buffer(stream), options=_ONE_THREAD) as reader:
+        table = reader.read_all().combine_chunks()
     table.validate(full=True)
     if len(table) != len(messages):
         raise ValueError(f"{len(table)} rows where {len(messages)} belong")
@@ -120,80 +94,83 @@ def checksum_places(message: bytes) -> tuple[tuple[int, int], tuple[int, int]]:
     return mark.span(2), mark.span(3)
 
 
-def frames(data: FileBytes, start: int, version: int, problems: list[str]) -> Iterator[Frame]:
-    """Every whole frame from byte `start` on, in order; `problems` says what was skipped.
+@dataclass(frozen=True)
+class Journal:
+    """The bytes of a journal of records of one version, or the end of them."""
 
-    Raises UserError for a frame of another version of the records than `version`.
-    """
-    offset = start
-    while offset < data.size:
-        try:
-            frame = _read_frame(data, offset, version)
-        except _NotAFrameError as fault:
-            if data.at(offset, len(END_OF_STREAM)) == END_OF_STREAM:
-                offset += len(END_OF_STREAM)
+    name: str
+    data: bytes
+    version: int
+    #: Where in the file the bytes begin.
+    base: int = 0
+
+    def frames(self, start: int, problems: list[str]) -> Iterator[Frame]:
+        """Every whole frame from byte `start` of the data on; `problems` says what was skipped.
+
+        Raises UserError for a frame of another version.
+        """
+        offset = start
+        while offset < len(self.data):
+            try:
+                frame = self._read(offset)
+            except _NotAFrameError as fault:
+                if self.data.startswith(END_OF_STREAM, offset):
+                    offset += len(END_OF_STREAM)
+                    continue
+                following = self._next(offset + 1)
+                problems.append(self._describe(offset, following, fault.short))
+                if following is None:
+                    return
+                frame = following
+            offset = frame.end - self.base
+            yield frame
+
+    def _read(self, offset: int) -> Frame:
+        """The frame that begins at `offset`; raises _NotAFrameError if there is none."""
+        prefix = self.data[offset : offset + 8]
+        length = int.from_bytes(prefix[4:], "little")
+        if not (prefix + CONTINUATION[len(prefix) :]).startswith(CONTINUATION):
+            raise _NotAFrameError(short=False)
+        if len(prefix) == 8 and not 0 < length <= MAX_METADATA:
+            raise _NotAFrameError(short=False)
+        head = self.data[offset : offset + 8 + length]
+        if len(prefix) < 8 or len(head) < 8 + length:
+            raise _NotAFrameError(short=True)
+        mark = _MARK.search(head)
+        if mark is None or int(mark[3]) > MAX_BODY:
+            raise _NotAFrameError(short=False)
+        end = offset + 8 + length + int(mark[3])
+        if end > len(self.data):
+            raise _NotAFrameError(short=True)
+        frame = self.data[offset:end]
+        if _crc(frame, mark.start(2)) != int(mark[2], 16):
+            raise _NotAFrameError(short=False)
+        if int(mark[1]) != self.version:
+            raise UserError(
+                f"{self.name}: holds records of version {int(mark[1])}, this anynet-study reads "
+                f"version {self.version}: written by another one, or misnamed"
+            )
+        return Frame(self.base + offset, self.base + end, frame)
+
+    def _next(self, start: int) -> Frame | None:
+        for match in _BEGINNING.finditer(self.data, start):
+            try:
+                return self._read(match.start())
+            except _NotAFrameError:
                 continue
-            following = _next_frame(data, offset + 1, version)
-            problems.append(_describe(offset, following, data.size, fault.short))
-            if following is None:
-                return
-            frame = following
-        offset = frame.end
-        yield frame
+        return None
 
-
-def _read_frame(data: FileBytes, offset: int, version: int) -> Frame:
-    """The frame that begins at `offset`.
-
-    Raises _NotAFrameError if there is none, UserError if it is of another version than `version`.
-    """
-    prefix = data.at(offset, 8)
-    length = int.from_bytes(prefix[4:], "little")
-    if not (prefix + CONTINUATION[len(prefix) :]).startswith(CONTINUATION):
-        raise _NotAFrameError(short=False)
-    if len(prefix) == 8 and not 0 < length <= MAX_METADATA:
-        raise _NotAFrameError(short=False)
-    head = data.at(offset, 8 + length)
-    if len(prefix) < 8 or len(head) < 8 + length:
-        raise _NotAFrameError(short=True)
-    mark = _MARK.search(head)
-    if mark is None or int(mark[3]) > MAX_BODY:
-        raise _NotAFrameError(short=False)
-    end = offset + 8 + length + int(mark[3])
-    if end > data.size:
-        raise _NotAFrameError(short=True)
-    frame = data.at(offset, end - offset)
-    if _crc(frame, mark.start(2)) != int(mark[2], 16):
-        raise _NotAFrameError(short=False)
-    if int(mark[1]) != version:
-        raise UserError(
-            f"{data.name}: holds records of version {int(mark[1])}, this anynet-study reads "
-            f"version {version}: written by another one, or misnamed"
-        )
-    return Frame(offset, end, frame)
+    def _describe(self, offset: int, following: Frame | None, short: bool) -> str:
+        begin, size = self.base + offset, self.base + len(self.data)
+        if following is not None:
+            return f"bytes {begin} to {following.offset - 1} are damaged and were skipped"
+        if short:
+            killed = "its worker was killed, or is writing"
+            return f"ends inside a record (byte {begin} of {size}): {killed}"
+        return f"damaged from byte {begin} to its end at {size}"
 
 
 def _crc(frame: bytes, at: int) -> int:
     """CRC-32 of the frame as it was before its CRC was filled in at `at`."""
     view = memoryview(frame)
     return zlib.crc32(view[at + 8 :], zlib.crc32(_NO_CRC, zlib.crc32(view[:at])))
-
-
-def _next_frame(data: FileBytes, start: int, version: int) -> Frame | None:
-    for window in range(start, data.size, SCAN_WINDOW):
-        for match in _BEGINNING.finditer(data.at(window, SCAN_WINDOW + 7)):
-            try:
-                return _read_frame(data, window + match.start(), version)
-            except _NotAFrameError:
-                continue
-    return None
-
-
-def _describe(offset: int, following: Frame | None, size: int, short: bool) -> str:
-    if following is not None:
-        return f"bytes {offset} to {following.offset - 1} are damaged and were skipped"
-    if short:
-        return (
-            f"ends inside a record (byte {offset} of {size}): its worker was killed, or is writing"
-        )
-    return f"damaged from byte {offset} to its end at {size}"

@@ -7,15 +7,16 @@ be rebuilt from them at any time. They can be read while they are being written.
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from sys import intern
-from typing import Any, BinaryIO, ClassVar, Generic, Self
+from typing import Any, ClassVar, Generic, Self
 
 import numpy as np
 import pyarrow as pa
 
+from anynet_study.errors import first_line
 from anynet_study.metrics import CURVES
-from anynet_study.store.frames import END_OF_STREAM, FileBytes, Frame, decode, encode, frames
+from anynet_study.store.frames import END_OF_STREAM, Frame, Journal, decode, encode
 from anynet_study.store.records import (
     EVALUATION,
     KINDS,
@@ -31,10 +32,8 @@ from anynet_study.store.records import (
 )
 from anynet_study.store.run_arrays import RunArrays
 
-#: Records are decoded in blocks of this size, so that the arrays of one block are in memory.
-BLOCK_BYTES = 1 << 25
-#: What is raised for bytes that are no record.
-_NO_RECORD = (pa.ArrowException, ValueError, OSError)
+#: So many records are decoded at a time.
+TOGETHER = 256
 
 
 class _Writer(Generic[Record]):
@@ -159,20 +158,6 @@ def read_journals(
     return joined(found)
 
 
-def finished_runs(folder: Path) -> dict[str, str]:
-    """Status of every run in the folder's journals by run_id; a failure yields to a success.
-
-    Raises as `read_journals`.
-    """
-    finished: dict[str, str] = {}
-    records = read_journals(RUN.paths(folder))
-    pairs = zip(records["run_id"].to_pylist(), records["status"].to_pylist(), strict=True)
-    for run_id, status in pairs:
-        if finished.get(run_id, "failed") == "failed":
-            finished[run_id] = intern(status)  # of a million runs, a few texts
-    return finished
-
-
 def _summary(
     kind: RecordKind[Any], path: Path, records: Sequence[Frame], batch: pa.RecordBatch
 ) -> pa.Table:
@@ -195,65 +180,47 @@ def _summary(
 def _blocks(
     kind: RecordKind[Any], path: Path, start: int, problems: list[str]
 ) -> Iterator[tuple[Sequence[Frame], pa.RecordBatch]]:
-    """The records of a journal as it is now, some dozen MB at a time."""
+    """The records of a journal as it is now, some at a time."""
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        header = _end_of_header(kind, file, size)
-        damaged: list[str] = []
-        seen = False
-        whole = frames(FileBytes(file, size), max(start, header or 0), kind.version, damaged)
-        for block in _in_blocks(whole):
-            seen = True
-            yield from _records(kind, block, problems)
-    if size and header is None and not seen:
+        file.seek(start)
+        data = file.read()
+    begin = 0 if start else _end_of_header(kind, data)
+    damaged: list[str] = []
+    seen = False
+    whole = Journal(str(path), data, kind.version, start).frames(begin or 0, damaged)
+    while block := list(islice(whole, TOGETHER)):
+        seen = True
+        yield from _records(kind, block, problems)
+    if data and begin is None and not seen:
         damaged = [f"not a journal of {kind.name}s, or ends inside its header"]
     problems += damaged
-
-
-def _in_blocks(records: Iterator[Frame]) -> Iterator[list[Frame]]:
-    """Frames that are together near BLOCK_BYTES long."""
-    block: list[Frame] = []
-    held = 0
-    for frame in records:
-        block.append(frame)
-        held += len(frame.message)
-        if held > BLOCK_BYTES:
-            yield block
-            block, held = [], 0
-    if block:
-        yield block
 
 
 def _records(
     kind: RecordKind[Any], found: Sequence[Frame], problems: list[str]
 ) -> Iterator[tuple[Sequence[Frame], pa.RecordBatch]]:
     """The frames that are records of a kind; `problems` says which are none."""
-    alone = len(found) == 1
     try:
         batch = decode([frame.message for frame in found], kind.schema)
-        doubtful = np.flatnonzero(kind.doubtful(batch)).tolist()
-        if alone and doubtful:
-            kind.from_batch(batch)
-    except _NO_RECORD as error:
-        if alone:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            problems.append(f"the record at byte {found[0].offset} is not {kind.called}: {reason}")
-        else:  # one or a few of them are damaged
+        reasons = kind.refusals(batch)
+    except (pa.ArrowException, ValueError, OSError) as error:
+        if len(found) > 1:  # one or a few of them are damaged
             for frame in found:
                 yield from _records(kind, [frame], problems)
-        return
-    if doubtful and not alone:
-        good = np.ones(len(found), np.bool_)
-        good[doubtful] = [any(_records(kind, [found[row]], problems)) for row in doubtful]
-        batch = batch.filter(pa.array(good))
-        found = [frame for frame, kept in zip(found, good.tolist(), strict=True) if kept]
-    if found:
-        yield found, batch
+            return
+        reasons = np.array([first_line(error)], object)
+    for frame, reason in zip(found, reasons, strict=True):
+        if reason:
+            problems.append(f"the record at byte {frame.offset} is not {kind.called}: {reason}")
+    good = reasons == ""
+    if good.any():
+        kept = [frame for frame, legal in zip(found, good, strict=True) if legal]
+        yield kept, batch.filter(pa.array(good))
 
 
-def _end_of_header(kind: RecordKind[Any], file: BinaryIO, size: int) -> int | None:
+def _end_of_header(kind: RecordKind[Any], data: bytes) -> int | None:
     """Where the records begin; None if the header is not one of ours (or is damaged)."""
-    source = pa.BufferReader(file.read(min(size, 1 << 16)))
+    source = pa.BufferReader(data)
     try:
         schema = pa.ipc.read_schema(source)
     except (pa.ArrowException, ValueError, OSError):

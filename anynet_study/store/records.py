@@ -2,22 +2,33 @@
 
 Everything that describes a record is here: the typed records, their columns, which values are
 legal, and `RECORDS`, the one table that journals, imported files and other stores are read into.
-A further column of runs is a field of RunRecord and a line of _RUN_SCALARS: the store's layout,
-its tables and its comparison follow.
+A further column of runs is a field of RunRecord and a line of `layout.COLUMNS`, which says what it
+means: journals, the store, its tables and its comparison follow.
 """
 
-import math
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar, get_args
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from anynet_study.metrics import CURVES, Metric
+from anynet_study.store.layout import COLUMNS
+
+if TYPE_CHECKING:  # which takes as long to import as all else, and few who know records need it
+    import pandas as pd
 
 Status = Literal["completed", "diverged", "failed"]
 FailureKind = Literal["", "oom", "data", "timeout", "node", "code"]
@@ -32,59 +43,8 @@ NO_PREDICTION = 65535
 #: What tables call the test set of the run itself.
 OWN_TEST_SET = "test"
 
-#: Columns of a run's record, in the order in which tables show them.
-_RUN_SCALARS: tuple[tuple[str, pa.DataType], ...] = (
-    ("run_id", pa.string()),
-    ("spec", pa.string()),
-    ("architecture", pa.string()),
-    ("dataset", pa.string()),
-    ("recipe", pa.string()),
-    ("replicate", pa.int32()),
-    ("status", pa.string()),
-    ("failure_kind", pa.string()),
-    ("message", pa.string()),
-    ("metric", pa.string()),
-    ("error", pa.float64()),
-    ("seconds", pa.float64()),
-    ("started", pa.float64()),
-    ("host", pa.string()),
-    ("device", pa.string()),
-    ("torch_version", pa.string()),
-    ("code_version", pa.string()),
-    ("engine", pa.string()),
-    ("backend", pa.string()),
-    ("instruction_set", pa.string()),
-    ("threads", pa.int32()),
-    ("processor", pa.string()),
-    ("libraries", pa.string()),
-)
-_EVALUATION_SCALARS: tuple[tuple[str, pa.DataType], ...] = (
-    ("run_id", pa.string()),
-    ("evaluation", pa.string()),
-    ("evaluation_id", pa.string()),
-    ("identity", pa.string()),
-    ("images", pa.int32()),
-    ("loss", pa.float64()),
-    ("top1", pa.float64()),
-    ("top5", pa.float64()),
-    ("error", pa.float64()),
-    ("seconds", pa.float64()),
-    ("started", pa.float64()),
-    ("host", pa.string()),
-)
-#: Every column of /runs in a store, in order, and those of them that are texts.
-_ABOUT = [(name, kind) for name, kind in _RUN_SCALARS if name != "spec"]
-_MEASURED = [name for name, _ in _ABOUT].index("error") + 1
-RUN_COLUMNS = (
-    *(name for name, _ in _ABOUT[:_MEASURED]),
-    *("planned", "epochs", "images"),
-    *(name for name, _ in _ABOUT[_MEASURED:]),
-    "journal",
-)
-CODED = (*(n for n, kind in _ABOUT if n != "run_id" and pa.types.is_string(kind)), "journal")
 #: Arrays of a record; `spec` is its bytes. Those of an evaluation are its predictions alone.
 ARRAYS = (*CURVES, "spec", "predictions")
-_EVALUATION_ID = "[0-9a-f]{16}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -129,23 +89,9 @@ class RunRecord:
 
     def __post_init__(self) -> None:
         """Refuse what no run can have produced."""
-        if not self.run_id or not self.dataset or not self.architecture:
-            raise ValueError("a run needs a run_id, an architecture and a dataset")
-        _check_run_id(self.run_id)
-        if self.status not in get_args(Status) or self.metric not in get_args(Metric):
-            raise ValueError(f"illegal status {self.status!r} or metric {self.metric!r}")
-        if self.engine not in get_args(Engine) or self.backend not in get_args(BackendKind):
-            raise ValueError(f"illegal engine {self.engine!r} or backend {self.backend!r}")
-        failed = self.status == "failed"
-        if self.failure_kind not in get_args(FailureKind) or bool(self.failure_kind) != failed:
-            raise ValueError(f"illegal failure kind {self.failure_kind!r} of a {self.status} run")
-        if not (np.isnan(self.error) if failed else 0 <= self.error <= 100):
-            raise ValueError(f"illegal error {self.error} of a {self.status} run")
         if unknown := set(self.curves) - set(CURVES):
             raise ValueError(f"unknown curves {sorted(unknown)}; legal: {', '.join(CURVES)}")
-        if len({np.shape(curve) for curve in self.curves.values()}) > 1:
-            raise ValueError("the curves of one run must have one length")
-        _check_classes(self.predictions)
+        RUN.check(self)
 
     @property
     def epochs(self) -> int:
@@ -184,37 +130,11 @@ class EvaluationRecord:
 
     def __post_init__(self) -> None:
         """Refuse what no evaluation can have given."""
-        _check_run_id(self.run_id)
-        if self.evaluation in ("", OWN_TEST_SET) or not self.identity:
-            raise ValueError(
-                f"an evaluation needs an identity, and a name other than {OWN_TEST_SET}"
-            )
-        if not re.fullmatch(_EVALUATION_ID, self.evaluation_id):
-            raise ValueError(f"illegal evaluation_id {self.evaluation_id!r}")
-        if self.images < 1:
-            raise ValueError(f"illegal number of images {self.images}")
-        if not (0 <= self.top1 <= 100 and 0 <= self.top5 <= 100):
-            raise ValueError(f"illegal errors {self.top1}, {self.top5}")
-        if not (math.isnan(self.error) or 0 <= self.error <= 100):
-            raise ValueError(f"illegal error {self.error}")
-        _check_classes(self.predictions)
-        classes = np.asarray(self.predictions)
-        if classes.ndim != 1 or len(classes) % self.images:
-            raise ValueError(f"predictions {classes.shape} on {self.images} images")
-
-
-def _check_run_id(run_id: str) -> None:
-    if not run_id.isalnum() or not run_id.isascii():
-        raise ValueError(f"illegal run_id {run_id!r}")
-
-
-def _check_classes(predictions: NDArray[np.uint16]) -> None:
-    classes = np.asarray(predictions)
-    if classes.size and (classes.min() < 0 or classes.max() >= NO_PREDICTION):
-        raise ValueError(f"predictions must be class indices in 0..{NO_PREDICTION - 1}")
+        EVALUATION.check(self)
 
 
 Record = TypeVar("Record", RunRecord, EvaluationRecord)
+Faults = Iterator[tuple[str, ArrayLike]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,12 +150,28 @@ class RecordKind(Generic[Record]):
     version: int
     schema: pa.Schema
     record: type[Record]
-    #: Which rows the record's class may refuse; it takes all the others.
-    doubtful: Callable[[pa.RecordBatch], NDArray[np.bool_]]
+    #: Reasons for which rows are refused, and which rows these are.
+    faults: Callable[[pa.RecordBatch, "pd.DataFrame"], Faults]
 
     def to_batch(self, record: Record) -> pa.RecordBatch:
         """The record as an Arrow batch of one row."""
-        return pa.record_batch([_column_of_one(record, f) for f in self.schema], schema=self.schema)
+        cells = [pa.array([_cell(record, field.name)], field.type) for field in self.schema]
+        return pa.record_batch(cells, schema=self.schema)
+
+    def check(self, record: Record) -> None:
+        """Raises ValueError if the record contradicts itself."""
+        (reason,) = self.refusals(self.to_batch(record))
+        if reason:
+            raise ValueError(reason)
+
+    def refusals(self, batch: pa.RecordBatch) -> NDArray[np.object_]:
+        """Why each row is no such record; "": it is one."""
+        plain = [field.name for field in self.schema if field.name not in ARRAYS]
+        rows = pa.Table.from_batches([batch]).select(plain).to_pandas()
+        reasons = np.full(len(rows), "", object)
+        for reason, bad in self.faults(batch, rows):
+            reasons[np.asarray(bad, bool) & (reasons == "")] = reason
+        return reasons
 
     def from_batch(self, batch: pa.RecordBatch) -> Record:
         """The record in a batch of one row. Raises ValueError if it contradicts itself."""
@@ -256,47 +192,27 @@ class RecordKind(Generic[Record]):
 
     def owns(self, path: Path) -> bool:
         """Whether a file, by its name, is one of their journals, or could become one."""
-        of_evaluations = path.name.endswith(EVALUATIONS_SUFFIX)
-        mine = of_evaluations == (self.suffix == EVALUATIONS_SUFFIX)
-        return path.name.endswith(SUFFIX) and mine
+        suffix = EVALUATIONS_SUFFIX if path.name.endswith(EVALUATIONS_SUFFIX) else SUFFIX
+        return path.name.endswith(SUFFIX) and suffix == self.suffix
 
 
 #: How the name of every journal ends, and of those of evaluations.
 SUFFIX, EVALUATIONS_SUFFIX = ".arrow", ".evaluations.arrow"
 
-_NUMBERS: dict[pa.DataType, DTypeLike] = {pa.int32(): np.int32, pa.float64(): np.float64}
 
-
-def _column_of_one(record: RunRecord | EvaluationRecord, column: pa.Field) -> pa.Array:
-    """One value of a record as a column of one row, from its buffers.
-
-    pyarrow's own conversion imports pandas to see whether it has been given some of it: in a
-    worker that has just trained its first run, as long a wait as several steps of training.
-    """
-    if isinstance(record, RunRecord) and column.name in CURVES:
-        curve = record.curves.get(column.name)
-        missing = np.full(record.epochs, np.nan, np.float32)
-        return _list_of_one(missing if curve is None else np.asarray(curve, np.float32))
-    value = getattr(record, column.name)
-    if column.name == "predictions":
-        return _list_of_one(np.asarray(value).astype(np.uint16))
-    if isinstance(value, str):
-        text = storable(value).encode()
-        content = [None, _buffer([0, len(text)], np.int32), pa.py_buffer(text)]
-        return pa.Array.from_buffers(column.type, 1, content)
-    buffer = _buffer([value], _NUMBERS[column.type])
-    return pa.Array.from_buffers(column.type, 1, [None, buffer])
-
-
-def _list_of_one(values: NDArray[Any]) -> pa.ListArray:
-    kind = pa.from_numpy_dtype(values.dtype)
-    content = pa.Array.from_buffers(kind, len(values), [None, _buffer(values, values.dtype)])
-    offsets = pa.Array.from_buffers(pa.int32(), 2, [None, _buffer([0, len(values)], np.int32)])
-    return pa.ListArray.from_arrays(offsets, content)
-
-
-def _buffer(values: ArrayLike, dtype: DTypeLike) -> pa.Buffer:
-    return pa.py_buffer(np.ascontiguousarray(values, dtype))
+def _cell(record: RunRecord | EvaluationRecord, name: str) -> Any:
+    """A value of a record as Arrow takes it. Raises ValueError for what is no class index."""
+    if isinstance(record, RunRecord) and name in CURVES:
+        missing = np.full(record.epochs, np.nan)
+        return np.asarray(record.curves.get(name, missing), np.float32)
+    value = getattr(record, name)
+    if name == "predictions":
+        if np.ndim(value) != 1 or (
+            np.size(value) and not 0 <= np.min(value) <= np.max(value) < 65536
+        ):
+            raise ValueError(_NO_CLASSES)
+        return np.asarray(value).astype(np.uint16)
+    return storable(value) if isinstance(value, str) else value
 
 
 def storable(text: str) -> str:
@@ -314,48 +230,38 @@ def lengths_of(column: pa.Array) -> NDArray[np.int64]:
     return np.asarray(lengths, np.int64)
 
 
-def _doubtful_runs(batch: pa.RecordBatch) -> NDArray[np.bool_]:
-    import pyarrow.compute as pc
+_NO_CLASSES = f"predictions must be class indices in 0..{NO_PREDICTION - 1}, one per image"
 
-    failed = _truth(pc.equal(batch["status"], "failed"))
-    error, epochs = batch["error"].to_numpy(), lengths_of(batch[CURVES[0]])
-    bad = ~_truth(pc.ascii_is_alnum(batch["run_id"]))
-    legal = {"status": Status, "metric": Metric, "failure_kind": FailureKind, "engine": Engine}
-    legal |= {"backend": BackendKind}
-    for name, values in legal.items():
-        bad |= ~_among(batch[name], get_args(values))
-    bad |= _among(batch["architecture"], [""]) | _among(batch["dataset"], [""])
-    bad |= _among(batch["failure_kind"], [""]) == failed
-    bad |= ~np.where(failed, np.isnan(error), (error >= 0) & (error <= 100))
+
+def _faults_of_runs(batch: pa.RecordBatch, rows: "pd.DataFrame") -> Faults:
+    failed = rows["status"] == "failed"
+    yield "illegal run_id", ~rows["run_id"].str.fullmatch("[0-9A-Za-z]+")
+    for name in ("run_id", "architecture", "dataset"):
+        yield "a run needs a run_id, an architecture and a dataset", rows[name] == ""
+    hints = get_type_hints(RunRecord)
+    for name in ("status", "metric", "failure_kind", "engine", "backend"):
+        legal = get_args(hints[name])
+        yield f"illegal {name}; legal: {', '.join(legal)}", ~rows[name].isin(legal)
+    yield "failure_kind: of failed runs, and of these only", (rows["failure_kind"] == "") == failed
+    yield "illegal error", ~np.where(failed, rows["error"].isna(), rows["error"].between(0, 100))
+    epochs = lengths_of(batch[CURVES[0]])
     for name in CURVES:
-        bad |= lengths_of(batch[name]) != epochs
-    return bad | _has_no_class(batch["predictions"])
+        yield "the curves of one run must have one length", lengths_of(batch[name]) != epochs
+    yield _NO_CLASSES, _has_no_class(batch["predictions"])
 
 
-def _doubtful_evaluations(batch: pa.RecordBatch) -> NDArray[np.bool_]:
-    import pyarrow.compute as pc
-
-    bad = ~_truth(pc.ascii_is_alnum(batch["run_id"]))
-    bad |= _among(batch["evaluation"], ["", OWN_TEST_SET]) | _among(batch["identity"], [""])
-    bad |= ~_truth(pc.match_substring_regex(batch["evaluation_id"], rf"\A{_EVALUATION_ID}\z"))
-    images, predicted = batch["images"].to_numpy(), lengths_of(batch["predictions"])
-    bad |= (images < 1) | (predicted % np.maximum(images, 1) != 0)
-    for name in ("top1", "top5"):
-        values = batch[name].to_numpy()
-        bad |= ~((values >= 0) & (values <= 100))
-    error = batch["error"].to_numpy()
-    bad |= (error < 0) | (error > 100)
-    return bad | _has_no_class(batch["predictions"])
-
-
-def _truth(values: pa.Array) -> NDArray[np.bool_]:
-    return np.asarray(values.to_numpy(zero_copy_only=False), np.bool_)
-
-
-def _among(texts: pa.Array, some: Iterable[str]) -> NDArray[np.bool_]:
-    import pyarrow.compute as pc
-
-    return _truth(pc.is_in(texts, value_set=pa.array(some, pa.string())))
+def _faults_of_evaluations(batch: pa.RecordBatch, rows: "pd.DataFrame") -> Faults:
+    yield "illegal run_id", ~rows["run_id"].str.fullmatch("[0-9A-Za-z]+")
+    yield "illegal name of an evaluation", rows["evaluation"].isin(["", OWN_TEST_SET])
+    yield "an evaluation needs an identity", rows["identity"] == ""
+    yield "illegal evaluation_id", ~rows["evaluation_id"].str.fullmatch("[0-9a-f]{16}")
+    yield "illegal number of images", rows["images"] < 1
+    predicted = lengths_of(batch["predictions"])
+    yield "predictions of other images", predicted % rows["images"].clip(lower=1) != 0
+    for name in ("top1", "top5", "error"):
+        legal = rows[name].between(0, 100) | (rows[name].isna() & (name == "error"))
+        yield f"illegal {name}", ~legal
+    yield _NO_CLASSES, _has_no_class(batch["predictions"])
 
 
 def _has_no_class(predictions: pa.ListArray) -> NDArray[np.bool_]:
@@ -367,41 +273,50 @@ def _has_no_class(predictions: pa.ListArray) -> NDArray[np.bool_]:
     return found
 
 
-def _lists(names: Iterable[str], kind: pa.DataType) -> list[tuple[str, pa.DataType]]:
-    return [(name, pa.list_(kind)) for name in names]
+_TYPES = {str: pa.string(), int: pa.int32(), float: pa.float64()}
 
 
-def _schema(columns: Iterable[tuple[str, pa.DataType]], version: dict[str, str]) -> pa.Schema:
-    fields = [pa.field(name, kind, nullable=False) for name, kind in columns]
-    return pa.schema(fields, metadata=version)
+def _scalars(record: type) -> dict[str, pa.DataType]:
+    """The columns of a record that are no arrays, in the order of its fields."""
+    hints = get_type_hints(record).items()
+    kinds = {name: str if get_origin(kind) is Literal else kind for name, kind in hints}
+    return {name: _TYPES[kind] for name, kind in kinds.items() if kind in _TYPES}
 
 
-_PREDICTIONS = _lists(["predictions"], pa.uint16())
+def _schema(record: type, curves: Sequence[str], version: str, number: int) -> pa.Schema:
+    columns = _scalars(record) | dict.fromkeys(curves, pa.list_(pa.float32()))
+    columns["predictions"] = pa.list_(pa.uint16())
+    fields = [pa.field(name, kind, nullable=False) for name, kind in columns.items()]
+    return pa.schema(fields, metadata={f"anynet_study.{version}": str(number)})
+
+
 RUN = RecordKind(
-    "run",
-    "a run",
-    SUFFIX,
-    4,
-    _schema(
-        [*_RUN_SCALARS, *_lists(CURVES, pa.float32()), *_PREDICTIONS],
-        {"anynet_study.record_version": "4"},
-    ),
-    RunRecord,
-    _doubtful_runs,
+    name="run",
+    called="a run",
+    suffix=SUFFIX,
+    version=4,
+    schema=_schema(RunRecord, CURVES, "record_version", 4),
+    record=RunRecord,
+    faults=_faults_of_runs,
 )
 EVALUATION = RecordKind(
-    "evaluation",
-    "an evaluation",
-    EVALUATIONS_SUFFIX,
-    2,
-    _schema([*_EVALUATION_SCALARS, *_PREDICTIONS], {"anynet_study.evaluation_version": "2"}),
-    EvaluationRecord,
-    _doubtful_evaluations,
+    name="evaluation",
+    called="an evaluation",
+    suffix=EVALUATIONS_SUFFIX,
+    version=2,
+    schema=_schema(EvaluationRecord, (), "evaluation_version", 2),
+    record=EvaluationRecord,
+    faults=_faults_of_evaluations,
 )
 KINDS: tuple[RecordKind[Any], ...] = (RUN, EVALUATION)
 
+#: Every column of /runs in a store, in order, and those of them that are coded texts.
+RUN_COLUMNS = tuple(COLUMNS["runs"])
+_OF_RUN = _scalars(RunRecord)
+CODED = tuple(n for n in RUN_COLUMNS[1:] if _OF_RUN.get(n) == pa.string() or n == "journal")
+
 _TEXT = pa.dictionary(pa.int32(), pa.string())
-_BOTH = {name: kind for name, kind in (*_RUN_SCALARS, *_EVALUATION_SCALARS) if name != "spec"}
+_BOTH = {n: kind for n, kind in (_OF_RUN | _scalars(EvaluationRecord)).items() if n != "spec"}
 #: The one table of records, runs and evaluations alike; what is not of a record's kind is null.
 RECORDS = pa.schema(
     {

@@ -2,9 +2,12 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+
+from anynet_study.store.layout import COLUMNS, STAGES
 
 FORMAT = "anynet-study release"
 VERSION = 1
@@ -22,65 +25,6 @@ FILES = {
     "schema.json": "the columns of every table: type, unit, meaning",
 }
 
-#: Columns of the tables; those of stages and datasets follow a pattern.
-MEANINGS = {
-    "run_id": "hash of everything that determines the run's result",
-    "architecture": "id or name of the model",
-    "name": "what the imported file called the model",
-    "dataset": "label of the dataset",
-    "recipe": "how the model was trained",
-    "replicate": "number of the repetition, from 0",
-    "status": "completed, diverged (error of guessing) or failed (no error)",
-    "failure_kind": "of a failed run: oom, data, timeout, node, code",
-    "message": "of a failed run",
-    "metric": "what the error is of: top1, top5, balanced_accuracy, macro_f1, ...",
-    "error": "test error after the final epoch, percent",
-    "planned": "whether the sweep asks for the run: only those are analysed",
-    "epochs": "epochs of the curves, or planned for the dataset",
-    "images": "per-example predictions in results.h5; of an evaluation, test images",
-    "seconds": "duration, s",
-    "started": "when the run began, s since 1970, UTC",
-    "engine": "of training: reference, fast, empty where it is not known",
-    "backend": "of layers: plain, rewritten, compiled, empty where it is not known",
-    "instruction_set": "the widest that it could use",
-    "threads": "of the CPU",
-    "processor": "model of the CPU or GPU",
-    "libraries": "versions of those that compute",
-    "evaluation": "name of the further test set, or of what was done to the images",
-    "evaluation_id": "hash of its identity",
-    "identity": "JSON: all that determines the evaluation of given weights",
-    "loss": "mean cross-entropy, nats",
-    "top1": "error, percent",
-    "top5": "error, percent",
-    "host": "machine that did it",
-    "epoch": "from 1",
-    "stem": "first layers: imagenet, simple, cifar",
-    "stem_width": "channels of the stem",
-    "block": "type of the blocks",
-    "se_ratio": "squeeze-and-excitation, 0: none",
-    "weight": "proportional to how much likelier the space draws it than the sample did",
-    "flops": "multiply-adds",
-    "parameters": "count",
-    "activations": "count",
-    "base": "dataset that it is a variant of",
-    "role": "source, family, target or extra",
-    "test_set_of": "dataset that it is a further test set of",
-    "classes": "count",
-    "train_images": "count",
-    "test_images": "count",
-    "chance": "error of the best guess that is the same for all images, percent",
-    "content_hash": "hash of the images",
-    "variant": "JSON: how it was selected from its base",
-    "class_names": "JSON: the classes in the order of their numbers",
-}
-STAGES = {
-    "d": "depth",
-    "w": "width",
-    "b": "bottleneck ratio",
-    "g": "group width",
-    "s": "stride",
-}
-
 
 def schema_json(tables: Mapping[str, tuple[pa.Schema, int]]) -> str:
     """The data dictionary."""
@@ -88,7 +32,11 @@ def schema_json(tables: Mapping[str, tuple[pa.Schema, int]]) -> str:
         name: {
             "rows": rows,
             "columns": [
-                {"name": field.name, "type": str(field.type), "meaning": meaning(name, field.name)}
+                {
+                    "name": field.name,
+                    "type": str(field.type),
+                    "meaning": meaning(Path(name).stem, field.name),
+                }
                 for field in schema
             ],
         }
@@ -99,14 +47,15 @@ def schema_json(tables: Mapping[str, tuple[pa.Schema, int]]) -> str:
 
 
 def meaning(table: str, column: str) -> str:
-    """What a column holds."""
-    if table == "errors.parquet" and column != "architecture":
+    """What a column of a table's file holds."""
+    if table == "errors" and column != "architecture":
         return "error on this dataset, percent"
     if column[0] in STAGES and column[1:].isdigit():
         return f"{STAGES[column[0]]} of stage {column[1:]}"
-    if column.startswith(("train_", "test_")) and column not in MEANINGS:
-        return "after the epoch: " + ("nats" if column.endswith("loss") else "error, percent")
-    return MEANINGS.get(column, "as the source of the results gives it")
+    if column == "epoch":
+        return "from 1"
+    known = {**COLUMNS["runs"], **COLUMNS.get(table, {})}
+    return known.get(column, "as the source of the results gives it")
 
 
 def readme(
@@ -184,7 +133,8 @@ From the folder that holds this one; it checks every file against `SHA256SUMS` f
     anynet-study import {name} -o results.h5
     anynet-study analyze results.h5
 
-Without anynet-study, `sha256sum -c SHA256SUMS` in this folder does the check.
+Without anynet-study, `sha256sum -c SHA256SUMS` in this folder does the check. It shows that the
+files are as they were when the sums were made; not who made them, nor that the numbers are true.
 
 ## Cite it
 

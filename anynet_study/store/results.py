@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.metrics import CURVES
+from anynet_study.metrics import CURVES, from_words
 from anynet_study.store.errors import (
     Reduction,
     check_alike,
@@ -25,12 +25,7 @@ from anynet_study.store.errors import (
 from anynet_study.store.hdf5 import get_text, read_column
 from anynet_study.store.layout import TableName
 from anynet_study.store.opening import StoreFile
-from anynet_study.store.predictions import (
-    PredictionArray,
-    PredictionRows,
-    evaluation_predictions_in,
-    predictions_in,
-)
+from anynet_study.store.predictions import evaluation_predictions_in, predictions_in
 from anynet_study.store.records import OWN_TEST_SET, RUN_COLUMNS
 from anynet_study.store.tables import (
     CURVE_KEYS,
@@ -45,6 +40,9 @@ from anynet_study.store.tables import (
     table_columns,
     to_pandas,
 )
+
+#: Rows that say whose predictions they are, and the predictions (rows, images).
+Predicted = tuple[pd.DataFrame, NDArray[np.uint16]]
 
 
 class Results(ABC):
@@ -83,11 +81,11 @@ class Results(ABC):
         return []
 
     @abstractmethod
-    def predictions(self, dataset: str) -> tuple[pd.DataFrame, PredictionArray]:
+    def predictions(self, dataset: str) -> Predicted:
         """Predicted classes of every run on a dataset's test images.
 
         The runs (rows of `runs()`), and an array of shape (runs, n_test), uint16, in test order;
-        65535 where a run has no prediction. Of the array, what is indexed is read.
+        65535 where a run has no prediction.
         """
 
     @abstractmethod
@@ -99,9 +97,7 @@ class Results(ABC):
         """
 
     @abstractmethod
-    def evaluation_predictions(
-        self, dataset: str, evaluation: str
-    ) -> tuple[pd.DataFrame, PredictionArray]:
+    def evaluation_predictions(self, dataset: str, evaluation: str) -> Predicted:
         """Predicted classes of the runs on a dataset on the images of an evaluation.
 
         The evaluations (rows of `evaluations()`), and an array as of `predictions`.
@@ -346,23 +342,17 @@ class ResultStore(Results):
         with self.file.open() as file:
             return runs_columns(file) if table == "runs" else table_columns(file[table])
 
-    def predictions(self, dataset: str) -> tuple[pd.DataFrame, PredictionArray]:
+    def predictions(self, dataset: str) -> Predicted:
         with self.file.open() as file:
             group = predictions_in(file, dataset)
-            runs = runs_table(file, self._run_columns, group["run"][()])
-            count, images = group["classes"].shape
-            part = PredictionRows(self.file, group.name, np.arange(count))
-        return to_pandas(runs), PredictionArray([part], images)
+            runs = runs_table(file, self._run_columns).take(group["run"][()])
+            return to_pandas(runs), group["classes"][()]
 
-    def evaluation_predictions(
-        self, dataset: str, evaluation: str
-    ) -> tuple[pd.DataFrame, PredictionArray]:
+    def evaluation_predictions(self, dataset: str, evaluation: str) -> Predicted:
         with self.file.open() as file:
             group = evaluation_predictions_in(file, dataset, evaluation)
-            found = evaluations_table(file, self._evaluation_columns, group["row"][()])
-            count, images = group["classes"].shape
-            part = PredictionRows(self.file, group.name, np.arange(count))
-        return to_pandas(found), PredictionArray([part], images)
+            found = evaluations_table(file, self._evaluation_columns).take(group["row"][()])
+            return to_pandas(found), group["classes"][()]
 
     def labels(self, dataset: str) -> NDArray[np.uint16] | None:
         with self.file.open() as file:
@@ -414,3 +404,24 @@ class ResultStore(Results):
         if recipe is not None and recipe not in names:
             raise UserError(f"no recipe {recipe} in {self.path}; there are: {', '.join(names)}")
         return recipe or next(iter(names), "")
+
+
+def label_matrices(
+    store: ResultStore, dataset: str
+) -> tuple[pd.DataFrame, NDArray[np.uint8], NDArray[np.uint8] | None]:
+    """Predictions on images that have several classes, and the truth.
+
+    The runs (rows of `runs()`), (runs, images, classes) and (images, classes) uint8, 1 where an
+    image has the class; the last is None where it is not stored. Raises UserError for datasets of
+    one class an image.
+    """
+    with store.file.open() as file:
+        group = predictions_in(file, dataset)
+        if get_text(group, "kind") != "labels":
+            raise UserError(f"{dataset}: its images have one class each; see predictions")
+        truth = group["labels"][()] if "labels" in group else None
+    runs, predictions = store.predictions(dataset)
+    table = store.datasets().set_index("dataset")
+    classes = int(table.loc[dataset, "classes"])
+    matrices = np.stack([from_words(words, classes) for words in predictions])
+    return runs, matrices, None if truth is None else from_words(truth, classes)

@@ -4,10 +4,8 @@ Whatever a record comes from, a journal, an imported table or another store, its
 here in the order of the table of records, and read again in the order of the store.
 """
 
-import mmap
-import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -45,10 +43,9 @@ class RunArrays:
             raise OSError(error.errno, error.strerror, str(published)) from error
         self._file = self._resources.enter_context(file)
         self._written = 0
-        self._starts: dict[str, list[Rows]] = {name: [] for name in ARRAYS}
-        self._lengths: dict[str, list[Rows]] = {name: [] for name in ARRAYS}
-        self._places: dict[str, tuple[Rows, Rows]] = {}
-        self._map: mmap.mmap | None = None
+        #: Where in the file the elements of each record begin and end.
+        self._places = {name: [np.empty((0, 2), np.int64)] for name in ARRAYS}
+        self._data: NDArray[np.uint8] | None = None
 
     def append(self, values: Mapping[str, tuple[NDArray[Any], Rows]], count: int) -> None:
         """Add the arrays of the next `count` records.
@@ -59,9 +56,8 @@ class RunArrays:
         for name in ARRAYS:
             elements, lengths = values.get(name, (np.empty(0), np.zeros(count, np.int64)))
             data = np.ascontiguousarray(elements, ELEMENTS[name])
-            ends = np.cumsum(lengths) * data.itemsize
-            self._starts[name].append(self._written + ends - lengths * data.itemsize)
-            self._lengths[name].append(lengths)
+            ends = self._written + np.cumsum(lengths, dtype=np.int64) * data.itemsize
+            self._places[name].append(np.stack([ends - lengths * data.itemsize, ends], axis=1))
             with naming(self._published):
                 self._file.write(data.data)
             self._written += data.nbytes
@@ -78,44 +74,29 @@ class RunArrays:
 
     def lengths(self, name: str, rows: Rows) -> Rows:
         """How many elements of an array each of these records has."""
-        self._finish()
-        return self._places[name][1][rows]
+        begins, ends = self._of(name, rows).T
+        return np.asarray((ends - begins) // ELEMENTS[name].itemsize, np.int64)
 
     def read(self, name: str, rows: Rows) -> NDArray[Any]:
         """The elements of an array of these records, end to end."""
-        data = self._finish()
-        starts, lengths = (column[rows] for column in self._places[name])
-        ends = starts + lengths * ELEMENTS[name].itemsize
-        parts = [data[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True) if b > a]
-        return np.frombuffer(b"".join(parts), ELEMENTS[name])
-
-    def forget(self) -> None:
-        """Give back the memory that holds what was read; it can be read again."""
-        if self._map is not None:
-            self._map.madvise(mmap.MADV_DONTNEED)
-
-    def _finish(self) -> mmap.mmap | bytes:
-        if not self._places:
+        if self._data is None:
             with naming(self._published):
                 self._file.flush()
-            self._places = {
-                name: (_joined(self._starts[name]), _joined(self._lengths[name])) for name in ARRAYS
-            }
-            if os.fstat(self._file.fileno()).st_size:
-                self._map = self._resources.enter_context(
-                    mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-                )
-        return self._map or b""
+            whole = np.memmap(self._file, np.uint8, "r") if self._written else np.empty(0, np.uint8)
+            self._data = np.asarray(whole)
+        parts = [self._data[begin:end] for begin, end in self._of(name, rows).tolist()]
+        return np.concatenate([self._data[:0], *parts]).view(ELEMENTS[name])
+
+    def _of(self, name: str, rows: Rows) -> NDArray[np.int64]:
+        places = np.concatenate(self._places[name])
+        self._places[name] = [places]
+        return np.asarray(places[rows])
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._resources.close()
-
-
-def _joined(parts: Sequence[Rows]) -> Rows:
-    return np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def _bytes_of(texts: pa.StringArray) -> NDArray[np.uint8]:

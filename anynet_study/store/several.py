@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError
 from anynet_study.store.deduplicate import evaluation_keys
 from anynet_study.store.layout import TableName
-from anynet_study.store.predictions import PredictionArray
 from anynet_study.store.records import RUN_COLUMNS
-from anynet_study.store.results import Results, ResultStore
+from anynet_study.store.results import Predicted, Results, ResultStore
 from anynet_study.store.tables import EVALUATIONS_SHOWN, check_columns
 
 #: Tables that are merged, and the column that a row is known by.
 KEYS: Mapping[TableName, str] = {"architectures": "architecture", "datasets": "dataset"}
 #: Columns of a dataset that the meaning of its errors depends on.
 MEANING = {"content_hash", "variant", "classes", "metric"}
-Predicted = tuple[pd.DataFrame, PredictionArray]
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -43,17 +42,6 @@ class _Homes:
             column = table.column_names.index("planned")
             table = table.set_column(column, "planned", pa.array(self.planned[place]))
         return table.filter(pa.array(self.store[place] == number))
-
-
-@dataclass(frozen=True)
-class _Merged:
-    """A table with one row per key, of the first store that has it."""
-
-    table: pa.Table
-    #: Keys whose rows differ between stores, and the columns in which they do.
-    differing: dict[str, list[str]]
-    #: One line about them; "" if there are none.
-    conflict: str
 
 
 class ResultStores(Results):
@@ -79,15 +67,13 @@ class ResultStores(Results):
         self._stack = ExitStack()
         #: Of "runs" and "evaluations", while the files are held open.
         self._homes: dict[str, _Homes] = {}
-        self._conflict = ""
 
     def _hold(self) -> None:
         if self._holders == 0:
             with ExitStack() as holding:
                 for store in self.stores:
                     holding.enter_context(store)
-                self._homes["runs"], self._conflict = self._homes_of_runs()
-                self._homes["evaluations"] = self._homes_of_evaluations()
+                self._homes = {"runs": self._find("runs"), "evaluations": self._find("evaluations")}
                 self._stack = holding.pop_all()
         self._holders += 1
 
@@ -96,51 +82,65 @@ class ResultStores(Results):
         if self._holders == 0:
             self._stack.close()
 
-    def _homes_of_runs(self) -> tuple[_Homes, str]:
-        """Where runs count, and one line about runs whose error is not the same in all stores."""
-        names = ["run_id", "planned", "status", "error"]
-        runs = self._numbered("runs", names)
-        runs["failed"] = runs["status"] == "failed"
-        # A stable sort: of those that did not fail, the first store's is first.
-        kept = runs.sort_values("failed", kind="stable").drop_duplicates("run_id")
-        kept = kept.set_index("run_id")
-        planned = runs.groupby("run_id")["planned"].any().reindex(kept.index)
-        keys = pa.array(kept.index, pa.string())
-        homes = _Homes(keys, kept["number"].to_numpy(), planned.to_numpy(bool))
-        counted = kept.loc[runs["run_id"], ["error", "number"]].reset_index(drop=True)
-        other = runs[~runs["failed"] & (runs["error"] != counted["error"])]
-        if other.empty:
-            return homes, ""
-        first = other.iloc[0]
-        winner = counted.loc[other.index[0]]
-        told = [
-            f"{run['error']:.6g} in {self.names[int(run['number'])]}" for run in (winner, first)
-        ]
-        return homes, (
-            f"runs whose error is not the same in all stores: {other['run_id'].nunique()}, such as "
-            f"{first['run_id']}: {', '.join(told)}; the first counts"
-        )
-
-    def _homes_of_evaluations(self) -> _Homes:
-        found = self._numbered("evaluations", ["run_id", "evaluation_id", "planned"])
-        found["key"] = found["run_id"].astype(str) + " " + found["evaluation_id"].astype(str)
-        kept = found.drop_duplicates("key")
-        planned = found.groupby("key")["planned"].any().reindex(kept["key"])
+    def _find(self, table: Literal["runs", "evaluations"]) -> _Homes:
+        """Where each run, or evaluation of a run, counts."""
+        ids = {"runs": ["run_id", "status"], "evaluations": ["run_id", "evaluation_id"]}
+        rows = self._stacked(table, [*ids[table], "planned"])
+        frame = rows.select(["number", "planned"]).to_pandas().assign(key=_keys(rows).to_pandas())
+        if table == "runs":  # the sort is stable: of those that did not fail, the first store's
+            frame["failed"] = rows["status"].to_pandas() == "failed"
+            frame = frame.sort_values("failed", kind="stable")
+        kept = frame.drop_duplicates("key")
+        planned = frame.groupby("key")["planned"].any().reindex(kept["key"])
         keys = pa.array(kept["key"], pa.string())
         return _Homes(keys, kept["number"].to_numpy(), planned.to_numpy(bool))
 
-    def _numbered(self, table: TableName, columns: list[str]) -> pd.DataFrame:
-        """Columns of all stores' rows below each other, with the number of the store."""
+    def _stacked(self, table: TableName, columns: Sequence[str] | None = None) -> pa.Table:
+        """A table of all stores, these columns of it, and the number of the store."""
         tables = [store.table(table, columns) for store in self.stores]
         number = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
-        return stacked(tables).to_pandas().assign(number=number)
+        return stacked(tables).append_column("number", pa.array(number))
 
     @property
     def conflicts(self) -> list[str]:
         """At most one line each for runs, architectures and datasets that stores disagree about."""
+        lines = []
         with self:
-            lines = [self._conflict, *(self._merged(table).conflict for table in KEYS)]
-        return [line for line in lines if line]
+            runs = self._stacked("runs", ["run_id", "error", "status"]).to_pandas()
+            unlike = self._unlike(runs[runs["status"] != "failed"], "run_id", "error")
+            for name, told in list(unlike.items())[:1]:
+                said = "runs whose error is not the same in all stores"
+                lines.append(f"{said}: {len(unlike)}, such as {name}: {told}; the first counts")
+            for table, key in KEYS.items():
+                differing = self._differing(table)
+                for name, columns in list(differing.items())[:1]:
+                    column, told = next(iter(columns.items()))
+                    said = f"{key}s that are not the same in all stores: {len(differing)}, such as"
+                    lines.append(f"{said} {name}: {column} is {told}")
+        return lines
+
+    def _differing(self, table: TableName) -> dict[str, dict[str, str]]:
+        """By name and column: what stores say differently of one architecture or dataset."""
+        found: dict[str, dict[str, str]] = {}
+        rows = self._stacked(table).to_pandas()
+        for column in rows.columns.drop([KEYS[table], "number"]):
+            for name, told in self._unlike(rows, KEYS[table], column).items():
+                found.setdefault(name, {})[column] = told
+        return found
+
+    def _unlike(self, rows: pd.DataFrame, key: str, column: str) -> dict[str, str]:
+        """Names for which a column has several values, with two of them and their stores.
+
+        What a store does not know ("" or missing) is no difference.
+        """
+        known = rows[rows[column].notna() & (rows[column].astype(str) != "")]
+        values = known.drop_duplicates([key, column])
+        values = values[values[key].duplicated(keep=False)]
+        found: dict[str, list[str]] = {}
+        for name, value, number in values[[key, column, "number"]].itertuples(index=False):
+            text = f"{value:.6g}" if isinstance(value, float) else str(value)
+            found.setdefault(str(name), []).append(f"{text} in {self.names[number]}")
+        return {name: ", ".join(told[:2]) for name, told in found.items()}
 
     @property
     def recipes(self) -> list[str]:
@@ -154,94 +154,83 @@ class ResultStores(Results):
         return list(dict.fromkeys(names))
 
     def predictions(self, dataset: str) -> Predicted:
-        said = f"predictions on {dataset}"
-        return self._united("runs", dataset, said, lambda store: store.predictions(dataset))
+        return self._united("runs", dataset, lambda store: store.predictions(dataset))
 
     def evaluation_predictions(self, dataset: str, evaluation: str) -> Predicted:
-        said = f"predictions of {evaluation} on {dataset}"
-        return self._united(
-            "evaluations",
-            dataset,
-            said,
-            lambda store: store.evaluation_predictions(dataset, evaluation),
-        )
+        read: Callable[[ResultStore], Predicted]
+        read = lambda store: store.evaluation_predictions(dataset, evaluation)  # noqa: E731
+        return self._united("evaluations", dataset, read)
 
     def _united(
-        self, table: str, dataset: str, said: str, read: Callable[[ResultStore], Predicted]
+        self, table: str, dataset: str, read: Callable[[ResultStore], Predicted]
     ) -> Predicted:
         """The predictions of the stores that have any. Raises UserError where none has."""
+
+        def of_store(number: int) -> Predicted:
+            frame, predictions = read(self.stores[number])
+            rows = pa.Table.from_pandas(frame.assign(line=np.arange(len(frame))))
+            kept = self._homes[table].kept(number, rows).to_pandas()
+            lines = kept.pop("line").to_numpy()
+            kept.insert(0, "store", self.names[number])
+            return kept, predictions[lines]
+
         with self:
             self._check_same([dataset])
-            frames, arrays, refusals = [], [], []
-            for number, store in enumerate(self.stores):
-                try:
-                    frame, predictions = read(store)
-                except UserError as error:  # another store may have them
-                    refusals.append(error)
-                    continue
-                rows = pa.Table.from_pandas(frame.assign(line=np.arange(len(frame))))
-                kept = self._homes[table].kept(number, rows).to_pandas()
-                arrays.append(predictions.take(kept.pop("line").to_numpy()))
-                kept.insert(0, "store", self.names[number])
-                frames.append(kept)
-        if not arrays:
-            raise refusals[0]
-        widths = {array.shape[1] for array in arrays}
+            found = self._answers(of_store)
+        widths = {classes.shape[1] for _, classes in found}
         if len(widths) > 1:
-            raise UserError(f"{said} are of {sorted(widths)} images: unlike data")
-        return pd.concat(frames, ignore_index=True), PredictionArray.joined(arrays)
+            raise UserError(f"predictions on {dataset} are of {sorted(widths)} images: unlike data")
+        frames, arrays = zip(*found, strict=True)
+        return pd.concat(frames, ignore_index=True), np.concatenate(arrays)
 
     def labels(self, dataset: str) -> NDArray[np.uint16] | None:
-        found, refusals = [], []
-        for store in self.stores:
-            try:
-                found.append(store.labels(dataset))
-            except UserError as error:
-                refusals.append(error)
-        if not found:
-            raise refusals[-1]
+        found = self._answers(lambda number: self.stores[number].labels(dataset))
         known = [labels for labels in found if labels is not None]
         if any(not np.array_equal(known[0], labels) for labels in known):
             raise UserError(f"true classes of {dataset} are not the same in all stores")
         return known[0] if known else None
 
+    def _answers(self, ask: Callable[[int], Answer]) -> list[Answer]:
+        """What each store answers, but those that refuse. Raises UserError where all do."""
+        found, refusals = [], []
+        for number in range(len(self.stores)):
+            try:
+                found.append(ask(number))
+            except UserError as error:
+                refusals.append(error)
+        if not found:
+            raise refusals[0]
+        return found
+
     def _read(self, table: TableName, columns: Sequence[str]) -> pa.Table:
         check_columns(columns, self.columns(table))
-        if table in KEYS:
-            return self._merged(table).table.select(columns)
         with self:
-            parts = [
-                self._part(number, table, columns, lambda store, own: store.table(table, own))
-                for number in range(len(self.stores))
-            ]
+            if table in KEYS:
+                rows = self._stacked(table)
+                first = ~rows[KEYS[table]].to_pandas().duplicated()
+                return rows.filter(pa.array(first)).select(columns)
+            parts = [self._part(number, table, columns) for number in range(len(self.stores))]
         return stacked(parts).select(columns)
 
     def _curves(self, columns: Sequence[str], wanted: Mapping[str, str | None]) -> pa.Table:
-        parts, refusals = [], []
         with self:
-            for number in range(len(self.stores)):
-                try:
-                    read = lambda store, own: store.table("curves", own, **wanted)  # noqa: E731
-                    parts.append(self._part(number, "curves", columns, read))
-                except UserError as error:  # another store may have what is wanted
-                    refusals.append(error)
-        if not parts:
-            raise refusals[0]
+            parts = self._answers(lambda number: self._part(number, "curves", columns, **wanted))
         return stacked(parts).select(columns)
 
     def _part(
-        self,
-        number: int,
-        table: TableName,
-        columns: Sequence[str],
-        read: Callable[[ResultStore, list[str]], pa.Table],
+        self, number: int, table: TableName, columns: Sequence[str], **options: str | None
     ) -> pa.Table:
         """Those of the columns that a store has, of its rows that count, and its name."""
         store = self.stores[number]
-        keys = {"evaluations": ["run_id", "evaluation_id"], "runs": ["run_id"]}
-        keyed = keys.get(table, ["run_id"] if table == "curves" else [])
+        keys = {
+            "evaluations": ["run_id", "evaluation_id"],
+            "runs": ["run_id"],
+            "curves": ["run_id"],
+        }
+        keyed = keys.get(table, [])
         own = [name for name in columns if name in store.columns(table)]
-        rows = read(store, list(dict.fromkeys([*own, *keyed])) or store.columns(table))
+        names = list(dict.fromkeys([*own, *keyed])) or store.columns(table)
+        rows = store.table(table, names, **options)
         if keyed:
             homes = self._homes["evaluations" if table == "evaluations" else "runs"]
             rows = homes.kept(number, rows)
@@ -259,12 +248,9 @@ class ResultStores(Results):
             raise UserError(f"no recipe {recipe}; there are: {', '.join(self.recipes)}")
         return recipe or next(iter(main), "")
 
-    def _merged(self, table: TableName) -> _Merged:
-        return _merged(KEYS[table], [store.table(table) for store in self.stores], self.names)
-
     def _check_same(self, datasets: Collection[str] | None) -> None:
         """Raises UserError where one of these labels (None: any) stands for unlike data."""
-        for label, columns in self._merged("datasets").differing.items():
+        for label, columns in self._differing("datasets").items():
             unlike = sorted(MEANING & set(columns))
             if unlike and (datasets is None or label in datasets):
                 raise UserError(
@@ -287,39 +273,6 @@ def _names(paths: Sequence[Path]) -> list[str]:
         name if short.count(name) == 1 else str(path)
         for name, path in zip(short, paths, strict=True)
     ]
-
-
-def _merged(key: str, tables: Sequence[pa.Table], names: Sequence[str]) -> _Merged:
-    """Merge tables by a column. What a store does not know ("" or missing) is no difference."""
-    frames = [table.to_pandas().set_index(key) for table in tables]
-    first: dict[str, int] = {}
-    differing: dict[str, list[str]] = {}
-    example = ""
-    for number, frame in enumerate(frames):
-        for other in range(number):
-            mine = frame.index[[first.get(name) == other for name in frame.index]]
-            for name, columns in _differences(frames[other].loc[mine], frame.loc[mine]).items():
-                told = [f"{frames[n].at[name, columns[0]]} in {names[n]}" for n in (other, number)]
-                example = example or f"{name}: {columns[0]} is {', '.join(told)}"
-                differing.setdefault(name, []).extend(columns)
-        for name in frame.index:
-            first.setdefault(name, number)
-    keep = [[first[name] == n for name in frame.index] for n, frame in enumerate(frames)]
-    kept = [table.filter(pa.array(rows)) for table, rows in zip(tables, keep, strict=True)]
-    line = f"{key}s that are not the same in all stores: {len(differing)}, such as {example}"
-    return _Merged(stacked(kept), differing, line if differing else "")
-
-
-def _differences(mine: pd.DataFrame, other: pd.DataFrame) -> dict[str, list[str]]:
-    """Rows of two tables of the same index that differ, with the columns in which they do."""
-    found: dict[str, list[str]] = {}
-    for column in mine.columns.intersection(other.columns):
-        a: pd.Series[Any] = mine[column]
-        b: pd.Series[Any] = other[column]
-        known = a.notna() & b.notna() & (a.astype(str) != "") & (b.astype(str) != "")
-        for name in mine.index[(known & (a != b)).to_numpy(bool)]:
-            found.setdefault(str(name), []).append(column)
-    return found
 
 
 def stacked(tables: Sequence[pa.Table]) -> pa.Table:

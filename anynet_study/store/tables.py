@@ -16,16 +16,11 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError
 from anynet_study.filters import unknown_column
 from anynet_study.metrics import CURVES
-from anynet_study.store.hdf5 import get_texts, read_column, read_curve, read_span
-from anynet_study.store.layout import EVALUATION_CODED, EVALUATION_COLUMNS
+from anynet_study.store.hdf5 import get_texts, read_column
+from anynet_study.store.layout import COLUMNS, EVALUATION_CODED
 from anynet_study.store.records import CODED, RUN_COLUMNS
 
-#: So few labels are read one by one.
-FEW = 16
-
 Rows = NDArray[np.int64]
-
-
 #: Columns of a run that its curves are shown with.
 CURVE_KEYS = ("run_id", "architecture", "dataset", "recipe", "replicate")
 #: Exact 95% interval of the error of a completed run on so many test images, in percent: of those
@@ -55,7 +50,7 @@ EVALUATIONS_SHOWN = (
 #: And all columns that there are.
 EVALUATION_TABLE = (
     *EVALUATIONS_SHOWN,
-    *(name for name in EVALUATION_COLUMNS if name not in (*EVALUATIONS_SHOWN, "run")),
+    *(name for name in COLUMNS["evaluations"] if name not in (*EVALUATIONS_SHOWN, "run")),
 )
 _TEXTS = (*EVALUATION_CODED, "host", "journal")
 
@@ -75,28 +70,26 @@ def runs_columns(file: h5py.File) -> list[str]:
     return names
 
 
-def runs_table(file: h5py.File, columns: Sequence[str], rows: Rows | None = None) -> pa.Table:
-    """These columns of `runs_columns`, one row per run (`rows`: of these only, ascending)."""
+def runs_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
+    """These columns of `runs_columns`, one row per run."""
     check_columns(columns, runs_columns(file))
     own = [name for name in columns if name in (*RUN_COLUMNS, "spec")]
-    found = {name: run_column(file, name, rows) for name in own}
+    found = {name: run_column(file, name) for name in own}
     for key, group in ABOUT.items():
         there = table_columns(file[group])
         wanted = [n for n in columns if n in there and n not in found and n not in ON_REQUEST]
-        found |= _joined(file, key, group, wanted, rows) if wanted else {}
-    found |= _interval(file, rows) if set(INTERVAL) & set(columns) else {}
+        found |= _joined(file, key, group, wanted) if wanted else {}
+    found |= _interval(file) if set(INTERVAL) & set(columns) else {}
     # A table of no columns would have no rows.
     return pa.table({name: found[name] for name in columns})
 
 
-def _joined(
-    file: h5py.File, key: str, group: str, columns: list[str], rows: Rows | None
-) -> dict[str, pa.Array]:
+def _joined(file: h5py.File, key: str, group: str, columns: list[str]) -> dict[str, pa.Array]:
     """Columns of what each run names; missing where it is none of the study's.
 
     The labels of /runs begin with the rows of the table, so its integers are row numbers there.
     """
-    codes = file["runs"][key][()] if rows is None else file["runs"][key][()][rows]
+    codes = file["runs"][key][()]
     about = read_table(file[group], columns)
     places = pa.array(codes, mask=codes >= len(about))
     joined = {}
@@ -107,66 +100,47 @@ def _joined(
     return joined
 
 
-def _interval(file: h5py.File, rows: Rows | None) -> dict[str, pa.Array]:
+def _interval(file: h5py.File) -> dict[str, pa.Array]:
     """The columns INTERVAL; null where the number of test images is unknown or not what counts."""
     from anynet_study.apr import binomial_interval
 
-    run = runs_table(file, ["error", "images", "status", "metric"], rows)
-    images = run["images"].to_numpy().astype(float)
-    images[images == 0] = np.nan
+    run = runs_table(file, ["error", "images", "status", "metric"]).to_pandas()
+    images = run["images"].where(run["images"] > 0)
     if "test_images" in table_columns(file["datasets"]):
-        told = _joined(file, "dataset", "datasets", ["test_images"], rows)["test_images"]
+        told = _joined(file, "dataset", "datasets", ["test_images"])["test_images"].to_pandas()
         # Of several classes an image there may be more predictions than images.
-        images = np.fmin(images, told.cast(pa.float64()).to_numpy(False))
-    images[images == 0] = np.nan
-    images[np.asarray(pc.not_equal(run["status"].cast(pa.string()), "completed"))] = np.nan
-    counts = pc.is_in(run["metric"].cast(pa.string()), pa.array(["top1", "top5"]))
-    images[~np.asarray(counts)] = np.nan
-    ends = binomial_interval(run["error"].to_numpy(), images)
-    arrays = (pa.array(end, from_pandas=True) for end in ends)
+        images = np.fmin(images, told.where(told > 0))
+    counts = (run["status"] == "completed") & run["metric"].isin(["top1", "top5"])
+    ends = binomial_interval(run["error"], images.where(counts))
+    arrays = (pa.array(np.asarray(end), from_pandas=True) for end in ends)
     return dict(zip(INTERVAL, arrays, strict=True))
 
 
 def curves_table(
-    file: h5py.File,
-    columns: Sequence[str],
-    wanted: Mapping[str, str | None],
-    among: NDArray[np.bool_] | None = None,
+    file: h5py.File, columns: Sequence[str], wanted: Mapping[str, str | None]
 ) -> pa.Table:
     """One row per epoch of the runs that have these texts in these columns of /runs (None: any).
 
-    `columns`: of CURVE_KEYS, "epoch" and CURVES. `among`: which runs of all come into question.
+    `columns`: of CURVE_KEYS, "epoch" and CURVES.
     """
     check_columns(columns, [*CURVE_KEYS, "epoch", *CURVES])
     rows = _rows_with(file, wanted)
-    rows = rows if among is None else rows[among[rows]]
-    first, stop = (int(rows[0]), int(rows[-1]) + 1) if rows.size else (0, 0)
-    offsets = read_span(file, "curves/offsets", first, stop + 1)
-    epochs = np.diff(offsets)[rows - first]
-    run = np.repeat(np.arange(len(rows), dtype=np.int32), epochs)
-    epoch = np.arange(len(run), dtype=np.int32) - np.repeat(np.cumsum(epochs) - epochs, epochs)
-    place = (offsets[rows - first] - offsets[0])[run] + epoch
+    offsets = file["curves/offsets"][()]
+    epochs = np.diff(offsets)[rows]
+    epoch = np.arange(epochs.sum()) - np.repeat(np.cumsum(epochs) - epochs, epochs)
+    place, run = np.repeat(offsets[rows], epochs) + epoch, pa.array(np.repeat(rows, epochs))
+    begin, end = (offsets[rows[0]], offsets[rows[-1] + 1]) if len(rows) else (0, 0)
     found = {}
     for name in columns:
         if name in CURVES:
-            ends = int(offsets[0]), int(offsets[-1])
-            curve = read_curve(file, name, *ends)
-            found[name] = pa.array(curve if len(curve) == len(place) else curve[place])
+            found[name] = pa.array(file["curves"][name][begin:end][place - begin])
         elif name == "epoch":
-            found[name] = pa.array(epoch + 1)
+            found[name] = pa.array((epoch + 1).astype(np.int32))
         else:
-            found[name] = _repeated(run_column(file, name, rows), run)
+            values = run_column(file, name)
+            coded = values.dictionary_encode() if pa.types.is_string(values.type) else values
+            found[name] = coded.take(run)
     return pa.table(found)
-
-
-def _repeated(values: pa.Array, run: NDArray[np.int32]) -> pa.Array:
-    """A run's value for every epoch; a text as an integer into the texts."""
-    if pa.types.is_dictionary(values.type):
-        codes = values.indices.take(pa.array(run))
-        return pa.DictionaryArray.from_arrays(codes, values.dictionary)
-    if pa.types.is_string(values.type):
-        return pa.DictionaryArray.from_arrays(pa.array(run), values)
-    return values.take(pa.array(run))
 
 
 def _rows_with(file: h5py.File, wanted: Mapping[str, str | None]) -> Rows:
@@ -174,38 +148,23 @@ def _rows_with(file: h5py.File, wanted: Mapping[str, str | None]) -> Rows:
 
     Raises UserError for a text that no run has, but for a run_id.
     """
-    texts = {name: value for name, value in wanted.items() if value is not None}
-    run_id = texts.pop("run_id", None)
-    count = len(file["runs/run_id"])
-    rows = np.arange(count) if run_id is None else _row_of(file, count, run_id)
-    for name, value in texts.items():
-        labels = pa.array(file["labels"][name].asstr()[()], pa.string())
-        code = pc.index(labels, value).as_py()
-        if code < 0:
-            raise UserError(f"{file.filename}: no {name} {value}")
-        rows = rows[file["runs"][name][()][rows] == code]
-    return rows
+    chosen = np.ones(len(file["runs/run_id"]), np.bool_)
+    for name, text in wanted.items():
+        if text is None:
+            continue
+        if name != "run_id" and text not in read_column(file["labels"], name):
+            raise UserError(f"{file.filename}: no {name} {text}")
+        chosen &= np.asarray(pc.equal(run_column(file, name).cast(pa.string()), text))
+    return np.flatnonzero(chosen)
 
 
-def _row_of(file: h5py.File, count: int, run_id: str) -> Rows:
-    """The row of a run, or none. NumPy would compare a million texts in 40 ms, Arrow does in 3."""
-    ids = read_span(file, "runs/run_id", 0, count)
-    width = ids.itemsize
-    wanted = run_id.encode().ljust(width, b"\0")
-    if len(wanted) > width or not len(ids):
-        return np.empty(0, np.int64)
-    values = pa.Array.from_buffers(pa.binary(width), len(ids), [None, pa.py_buffer(ids)])
-    row = pc.index(values, pa.scalar(wanted, pa.binary(width))).as_py()
-    return np.array([row] if row >= 0 else [], np.int64)
-
-
-def run_column(file: h5py.File, name: str, rows: Rows | None = None) -> pa.Array:
-    """One value per run, of /runs or its "spec"; `rows`: of these runs, ascending."""
+def run_column(file: h5py.File, name: str) -> pa.Array:
+    """One value per run, of /runs or its "spec"."""
     if name == "spec":
-        return _specs(file, rows)
-    values = _some(file, f"runs/{name}", rows)
+        return _specs(file)
+    values = file["runs"][name][()]
     if name in CODED:
-        return _coded(file, f"labels/{name}", values)
+        return _coded(file, name, values)
     if name == "run_id":
         return pa.array(values.astype(str).astype(object), pa.string())
     return pa.array(values.astype(bool) if name == "planned" else values, from_pandas=True)
@@ -233,62 +192,35 @@ def _table_column(values: NDArray[Any]) -> pa.Array:
     return pa.array(known if kind is None else known.astype(np.int64), kind, mask=missing)
 
 
-def _coded(file: h5py.File, labels: str, codes: NDArray[Any]) -> pa.DictionaryArray:
-    """The texts that integers stand for. Of a few runs' only those that occur are read.
-
-    Raises IndexError for integers that stand for nothing.
-    """
-    count, name = file[labels].shape[0], labels.removeprefix("labels/")
-    if len(codes) and not 0 <= codes.min() <= codes.max() < count:
-        raise IndexError(f"/runs/{name} has integers beyond the {count} labels")
-    if len(codes) > FEW:
-        texts = file[labels].asstr()[()]
-    else:
-        used = sorted(set(codes.tolist()))
-        codes = np.searchsorted(used, codes)
-        texts = [read_span(file, labels, code, code + 1)[0].decode() for code in used]
+def _coded(file: h5py.File, name: str, codes: NDArray[Any]) -> pa.DictionaryArray:
+    """The texts that integers stand for. Raises IndexError for those that stand for nothing."""
+    texts = read_column(file["labels"], name)
+    if len(codes) and not 0 <= codes.min() <= codes.max() < len(texts):
+        raise IndexError(f"/runs/{name} has integers beyond the {len(texts)} labels")
     return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts, pa.string()))
 
 
-def _some(file: h5py.File, path: str, rows: Rows | None) -> NDArray[Any]:
-    """The values of these rows: what lies between the first and the last of them is read."""
-    if rows is None:
-        return np.asarray(file[path][()])
-    first, stop = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
-    values = read_span(file, path, first, stop)
-    return values if len(rows) == stop - first else values[rows - first]
-
-
-def _specs(file: h5py.File, rows: Rows | None) -> pa.Array:
+def _specs(file: h5py.File) -> pa.Array:
     """Texts end to end and their offsets are Arrow's own layout."""
-    offsets = file["specs/offsets"][()]
-    span = slice(0, len(offsets) - 1)
-    if rows is not None:
-        span = slice(int(rows[0]), int(rows[-1]) + 1) if len(rows) else slice(0, 0)
-    offsets = offsets[span.start : span.stop + 1]
-    text = file["specs/text"][offsets[0] : offsets[-1]]
-    buffers = [None, pa.py_buffer(offsets - offsets[0]), pa.py_buffer(text)]
+    offsets, text = file["specs/offsets"][()], file["specs/text"][()]
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
     texts = pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, buffers)
     texts.validate(full=True)
-    return texts if rows is None else texts.take(pa.array(rows - span.start))
+    return texts
 
 
-def evaluations_table(
-    file: h5py.File, columns: Sequence[str], rows: Rows | None = None
-) -> pa.Table:
-    """These of EVALUATION_TABLE, one row per evaluation (`rows`: of these only, ascending)."""
+def evaluations_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
+    """These of EVALUATION_TABLE, one row per evaluation."""
     check_columns(columns, EVALUATION_TABLE)
-    return pa.table({name: _evaluation_column(file, name, rows) for name in columns})
+    return pa.table({name: _evaluation_column(file, name) for name in columns})
 
 
-def _evaluation_column(file: h5py.File, name: str, rows: Rows | None) -> pa.Array:
+def _evaluation_column(file: h5py.File, name: str) -> pa.Array:
     values = file["evaluations"]["run" if name in OF_RUN else name][()]
-    values = values if rows is None else values[rows]
     if name in OF_RUN:
         return run_column(file, name).take(pa.array(values))
     if name in _TEXTS:
-        texts = pa.array(read_column(file["labels"], name), pa.string())
-        return pa.DictionaryArray.from_arrays(pa.array(values), texts)
+        return _coded(file, name, values)
     return pa.array(values.astype(bool) if name == "planned" else values, from_pandas=True)
 
 

@@ -1,9 +1,10 @@
 """The file of a results store (`layout`) from arranged records and their arrays."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import product
 from typing import Any
 
 import h5py
@@ -22,7 +23,7 @@ from anynet_study.store.hdf5 import (
     write_text,
 )
 from anynet_study.store.layout import (
-    EVALUATION_CODED,
+    COLUMNS,
     FORMAT,
     LAYOUT,
     SCHEMA_VERSION,
@@ -30,14 +31,12 @@ from anynet_study.store.layout import (
     prediction_group,
 )
 from anynet_study.store.predictions import Truth
-from anynet_study.store.records import CODED, NO_PREDICTION, RUN_COLUMNS
+from anynet_study.store.records import NO_PREDICTION, RUN_COLUMNS
 from anynet_study.store.run_arrays import ELEMENTS, RunArrays
 
 Rows = NDArray[np.int64]
 #: So many bytes of arrays are in memory at a time.
 BLOCK_BYTES = 1 << 25
-_RUN_NUMBERS = [n for n in RUN_COLUMNS if n not in (*CODED, "run_id", "images", "planned")]
-_EVALUATION_NUMBERS = ("images", "loss", "top1", "top5", "error", "seconds", "started", "predicted")
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,12 @@ def write_store(file: h5py.File, study: Study, records: Arranged, arrays: RunArr
     labels = file.create_group("labels")
     for name, texts in records.labels.items():
         write_text(labels, name, texts)
-    _write_runs(file.create_group("runs"), records)
-    _write_evaluations(file.create_group("evaluations"), records)
+    runs = records.runs.drop_columns("images").rename_columns({"predicted": "images"})
+    group = file.create_group("runs")
+    group.create_dataset("run_id", data=np.array(runs["run_id"].to_pylist(), dtype="S"))
+    _write_columns(group, records, runs, RUN_COLUMNS[1:])
+    group = file.create_group("evaluations")
+    _write_columns(group, records, records.evaluations, COLUMNS["evaluations"])
     _write_ragged(file.create_group("curves"), records.runs, arrays, {n: n for n in CURVES})
     _write_ragged(file.create_group("specs"), records.runs, arrays, {"text": "spec"})
     _write_run_predictions(file, study.truths, records, arrays)
@@ -85,25 +88,14 @@ def _write_root(file: h5py.File, study: Study) -> None:
     file["provenance"] = fixed_texts(json.dumps(dict(study.provenance), indent=1))
 
 
-def _write_runs(group: h5py.Group, records: Arranged) -> None:
-    runs = records.runs
-    group.create_dataset("run_id", data=np.array(runs["run_id"].to_pylist(), dtype="S"))
-    for name in CODED:
-        write_numbers(group, name, records.codes(runs, name))
-    for name in _RUN_NUMBERS:
-        write_numbers(group, name, runs[name].to_numpy())
-    write_numbers(group, "images", runs["predicted"].to_numpy())
-    write_numbers(group, "planned", np.asarray(runs["planned"]).astype(np.uint8))
-
-
-def _write_evaluations(group: h5py.Group, records: Arranged) -> None:
-    found = records.evaluations
-    write_numbers(group, "run", found["run"].to_numpy())
-    for name in (*EVALUATION_CODED, "host", "journal"):
-        write_numbers(group, name, records.codes(found, name))
-    for name in _EVALUATION_NUMBERS:
-        write_numbers(group, name, found[name].to_numpy())
-    write_numbers(group, "planned", np.asarray(found["planned"]).astype(np.uint8))
+def _write_columns(
+    group: h5py.Group, records: Arranged, table: pa.Table, names: Iterable[str]
+) -> None:
+    """Columns of the runs or of the evaluations: numbers, and texts as their integers."""
+    for name in names:
+        coded = pa.types.is_dictionary(table.schema.field(name).type)
+        values = records.codes(table, name) if coded else np.asarray(table[name])
+        write_numbers(group, name, values.astype(np.uint8) if values.dtype == bool else values)
 
 
 def _write_ragged(
@@ -120,66 +112,55 @@ def _write_ragged(
         begin, end = int(offsets[part[0]]), int(offsets[part[-1] + 1])
         for target, name in named.items() if end > begin else ():
             targets[target][begin:end] = arrays.read(name, rows[part])
-        arrays.forget()
 
 
 def _write_run_predictions(
     file: h5py.File, truths: Mapping[str, Truth], records: Arranged, arrays: RunArrays
 ) -> None:
     file.create_group("predictions")
-    datasets = records.labels["dataset"]
-
-    def new_group(code: int) -> h5py.Group:
-        group = file.create_group(prediction_group(datasets[code]))
-        set_text(group, "dataset", datasets[code])
-        truth = truths.get(datasets[code], Truth("class", None))
-        set_text(group, "kind", truth.kind)
-        if truth.labels is not None:
-            write_numbers(group, "labels", truth.labels)
-        return group
-
-    code = records.codes(records.runs, "dataset").astype(np.int64)
-    _write_predictions(new_group, "run", records.runs, code, arrays)
+    codes = records.codes(records.runs, "dataset")
+    for code, dataset in enumerate(records.labels["dataset"]):
+        rows = _with_predictions(records.runs, codes == code)
+        if rows.size:
+            group = file.create_group(prediction_group(dataset))
+            truth = truths.get(dataset, Truth("class", None))
+            set_text(group, "dataset", dataset)
+            set_text(group, "kind", truth.kind)
+            if truth.labels is not None:
+                write_numbers(group, "labels", truth.labels)
+            write_numbers(group, "run", rows)
+            _write_classes(group, records.runs.take(rows), arrays)
 
 
 def _write_evaluation_predictions(file: h5py.File, records: Arranged, arrays: RunArrays) -> None:
     file["evaluations"].create_group("predictions")
-    datasets, names = records.labels["dataset"], records.labels["evaluation"]
-
-    def new_group(code: int) -> h5py.Group:
-        dataset, evaluation = datasets[code // len(names)], names[code % len(names)]
-        group = file.create_group(evaluation_group(dataset, evaluation))
-        set_text(group, "dataset", dataset)
-        set_text(group, "evaluation", evaluation)
-        return group
-
     found = records.evaluations
-    dataset = records.codes(records.runs, "dataset").astype(np.int64)[found["run"].to_numpy()]
-    code = dataset * len(names) + records.codes(found, "evaluation")
-    _write_predictions(new_group, "row", found, code, arrays)
+    of_run = records.codes(records.runs, "dataset")[found["run"].to_numpy()]
+    named = records.codes(found, "evaluation")
+    for dataset, code in product(range(len(records.labels["dataset"])), np.unique(named).tolist()):
+        rows = _with_predictions(found, (of_run == dataset) & (named == code))
+        if rows.size:
+            names = records.labels["dataset"][dataset], records.labels["evaluation"][code]
+            group = file.create_group(evaluation_group(*names))
+            for attribute, name in zip(("dataset", "evaluation"), names, strict=True):
+                set_text(group, attribute, name)
+            write_numbers(group, "row", rows)
+            _write_classes(group, found.take(rows), arrays)
 
 
-def _write_predictions(
-    new_group: Callable[[int], h5py.Group],
-    index: str,
-    table: pa.Table,
-    code: Rows,
-    arrays: RunArrays,
-) -> None:
-    """One group for each code: `classes`, a line for each record with predictions, and `index`.
+def _with_predictions(table: pa.Table, among: NDArray[np.bool_]) -> Rows:
+    """Which of these records have any."""
+    return np.flatnonzero(among & (table["predicted"].to_numpy() > 0))
 
-    `index` is the name of the array that has the row in `table` of each line.
-    """
-    rows, lengths = table["row"].to_numpy(), table["predicted"].to_numpy().astype(np.int64)
-    for value in np.unique(code[lengths > 0]).tolist():
-        mine = np.flatnonzero((code == value) & (lengths > 0))
-        group, width = new_group(value), int(lengths[mine].max())
-        write_numbers(group, index, mine)
-        target = create_numbers(group, "classes", (len(mine), width), np.uint16)
-        for part in _blocks(2 * lengths[mine]):
-            values = arrays.read("predictions", rows[mine[part]])
-            target[part[0] : part[-1] + 1] = _padded(values, lengths[mine[part]], width)
-            arrays.forget()
+
+def _write_classes(group: h5py.Group, records: pa.Table, arrays: RunArrays) -> None:
+    """The predictions of these records, a line for each."""
+    rows, lengths = records["row"].to_numpy(), records["predicted"].to_numpy().astype(np.int64)
+    width = int(lengths.max())
+    target = create_numbers(group, "classes", (len(rows), width), np.uint16)
+    for part in _blocks(2 * lengths):
+        values = arrays.read("predictions", rows[part])
+        target[part[0] : part[-1] + 1] = _padded(values, lengths[part], width)
 
 
 def _blocks(sizes: Rows) -> Iterator[Rows]:

@@ -71,7 +71,7 @@ def test_order_does_not_depend_on_the_journals(tmp_path: Path) -> None:
 
 def test_small_blocks_give_the_same_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _ = make_store(tmp_path / "a", RUNS[:13], RUNS[13:])
-    monkeypatch.setattr("anynet_study.store.journal.BLOCK_BYTES", 7000)
+    monkeypatch.setattr("anynet_study.store.journal.TOGETHER", 3)
     monkeypatch.setattr("anynet_study.store.write.BLOCK_BYTES", 7000)
     blocks, _ = make_store(tmp_path / "b", RUNS[13:], RUNS[:13])
     assert stores_equal(whole, blocks) == []

@@ -13,7 +13,6 @@ from anynet_study.store import (
     EvaluationRecord,
     EvaluationWriter,
     JournalWriter,
-    finished_runs,
     read_evaluations,
     read_journal,
     read_journals,
@@ -91,7 +90,10 @@ def test_a_row_that_contradicts_itself_is_refused(
 
 def test_journals_of_runs_and_of_evaluations_are_told_apart(tmp_path: Path, journal: Path) -> None:
     write_journal(tmp_path / "worker.arrow", [record(0), failed(1)])
-    assert set(finished_runs(tmp_path)) == {record(0).run_id, failed(1).run_id}
+    assert set(read_journals([tmp_path / "worker.arrow"])["run_id"].to_pylist()) == {
+        record(0).run_id,
+        failed(1).run_id,
+    }
     with pytest.raises(ValueError, match=r"end with \.evaluations\.arrow"):
         EvaluationWriter(tmp_path / "other.arrow")
     with pytest.raises(ValueError, match=r"end with \.arrow"):

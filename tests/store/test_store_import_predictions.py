@@ -217,7 +217,7 @@ def test_what_does_not_fit(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="row 3: a second prediction of one model on one example"):
         imported(out, predictions=[("x", path)])
     path = written(tmp_path / "l.csv", "model,image,prediction,label\na,0,1,1\nb,0,2,2\n")
-    with pytest.raises(UserError, match="row 2: another label than elsewhere of the same example"):
+    with pytest.raises(UserError, match="row 3: another label than elsewhere of the same example"):
         imported(out, predictions=[("x", path)])
     assert not out.exists()
 

@@ -1,8 +1,6 @@
 import os
 import random
 import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +9,7 @@ import pytest
 from store_factory import as_ordinary_user, failed, record, write_journal
 
 from anynet_study.errors import UserError
-from anynet_study.store import JournalWriter, RunRecord, finished_runs, read_journal
+from anynet_study.store import JournalWriter, RunRecord, read_journal, read_journals
 from anynet_study.store.frames import encode
 from anynet_study.store.records import RUN
 
@@ -168,7 +166,7 @@ def test_records_of_a_newer_version_are_refused_not_lost(tmp_path: Path) -> None
     with pytest.raises(UserError, match=r"new\.arrow.*version 5.*reads version 4"):
         read_journal(tmp_path / "new.arrow")
     with pytest.raises(UserError):
-        finished_runs(tmp_path)
+        read_journals(tmp_path)
 
 
 def test_a_checked_record_that_is_no_run_is_reported(tmp_path: Path) -> None:
@@ -180,21 +178,6 @@ def test_a_checked_record_that_is_no_run_is_reported(tmp_path: Path) -> None:
     assert "is not a run" in str(read.problem)
 
 
-def test_finished_runs_takes_a_success_over_a_failure(tmp_path: Path) -> None:
-    write_journal(tmp_path / "a.arrow", [failed(1), record(2), failed(3)])
-    write_journal(tmp_path / "b.arrow", [record(1, status="diverged"), failed(2)])
-    (tmp_path / "notes.txt").write_text("not a journal")
-    assert finished_runs(tmp_path) == {
-        record(1).run_id: "diverged",
-        record(2).run_id: "completed",
-        record(3).run_id: "failed",
-    }
-
-
-def test_finished_runs_of_a_study_not_begun(tmp_path: Path) -> None:
-    assert finished_runs(tmp_path / "nowhere") == {}
-
-
 def test_an_unreadable_journal_is_not_taken_for_missing_runs(
     journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,21 +185,4 @@ def test_an_unreadable_journal_is_not_taken_for_missing_runs(
     journal.parent.chmod(0o755)
     journal.chmod(0)
     with as_ordinary_user(), pytest.raises(PermissionError, match="worker"):
-        finished_runs(Path())
-
-
-def test_a_worker_writes_without_pandas(tmp_path: Path) -> None:
-    """Which takes as long to import as several steps of training."""
-    code = (
-        "import sys; from pathlib import Path\n"
-        "from anynet_study.store import JournalWriter, RunRecord\n"
-        "record = RunRecord(run_id='1', spec='{}', architecture='a', dataset='d', recipe='r',\n"
-        "    replicate=0, status='diverged', metric='top1', error=90.0, seconds=1, started=1,\n"
-        "    host='', device='cpu', torch_version='', code_version='')\n"
-        "with JournalWriter(Path(sys.argv[1])) as journal: journal.append(record)\n"
-        "sys.exit('pandas' in sys.modules)"
-    )
-    path = tmp_path / "worker.arrow"
-    subprocess.run([sys.executable, "-c", code, str(path)], check=True)
-    (written,) = read_journal(path).records
-    assert (written.run_id, written.status, written.error) == ("1", "diverged", 90.0)
+        read_journals(Path())

@@ -81,7 +81,7 @@ def row(**changes: object) -> pa.RecordBatch:
 BAD = {
     "status": row(status=["done"]),
     "metric": row(metric=["top2"]),
-    "failure kind": row(failure_kind=["oom"]),
+    "failure_kind": row(failure_kind=["oom"]),
     "illegal engine": row(engine=["steam"]),
     "error": row(error=[101.0]),
     "illegal run_id": row(run_id=["../x"]),

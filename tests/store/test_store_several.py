@@ -187,7 +187,5 @@ def test_a_damaged_store_among_several_is_named(tmp_path: Path) -> None:
         del file["runs/error"]
     with pytest.raises(UserError, match=r"b/results.h5: the store is damaged"):
         both.runs()
-    with pytest.raises(UserError, match=r"b/results.h5: the store is damaged"), both:
-        pass
     with pytest.raises(UserError, match=r"b/results.h5: the store is damaged"):
         both.stores[1].errors()

@@ -95,7 +95,7 @@ REFUSED = {
     "": "0 statements",
     "-- nothing": "0 statements",
     "selec 1": 'syntax error at or near "selec"',
-    "select eror from runs": r"no column 'eror' \(did you mean error\?\); there are: run_id, ",
+    "select eror from runs": 'column "eror" not found in FROM clause! Candidate bindings: "error"',
     "select 1 from nothing": "no table 'nothing'; there are: runs, architectures, datasets, ",
     "select ?": "parameter",
     "select avg(dataset) from runs": "avg",

@@ -2,16 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from anynet_study.design_space import Architecture
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
-from anynet_study.store.importing.sheet import clean, read_sheet
-from anynet_study.store.records import ROLES
+from anynet_study.store.importing.sheet import read_sheet, typed
 
 #: The tuples of an Architecture, by the letter of their columns.
 LETTERS = {
@@ -22,25 +21,36 @@ LETTERS = {
     "s": "strides",
 }
 _HEXADECIMAL = frozenset("0123456789abcdef")
-#: /datasets, as `stages.dataset_table` has it.
+Count = Annotated[int, Field(ge=1, lt=2**31)]
+
+
+class DatasetRow(BaseModel):
+    """What may be said of an imported dataset: the columns of /datasets."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    dataset: str
+    base: str = ""
+    role: Literal["source", "family", "target", "extra"] = "extra"
+    test_set_of: str = ""
+    classes: Count | None = None
+    train_images: Count | None = None
+    test_images: Count | None = None
+    metric: Metric = "top1"
+    chance: float | None = Field(default=None, ge=0, le=100)
+    epochs: Count | None = None
+    content_hash: str = ""
+    variant: str = ""
+    class_names: str = ""
+
+
+_KINDS: dict[object, pa.DataType] = {Count | None: pa.int32(), float | None: pa.float64()}
 COLUMNS = pa.schema(
     [
-        ("dataset", pa.string()),
-        ("base", pa.string()),
-        ("role", pa.string()),
-        ("test_set_of", pa.string()),
-        ("classes", pa.int32()),
-        ("train_images", pa.int32()),
-        ("test_images", pa.int32()),
-        ("metric", pa.string()),
-        ("chance", pa.float64()),
-        ("epochs", pa.int32()),
-        ("content_hash", pa.string()),
-        ("variant", pa.string()),
-        ("class_names", pa.string()),
+        (name, _KINDS.get(column.annotation, pa.string()))
+        for name, column in DatasetRow.model_fields.items()
     ]
 )
-COUNTS = ("classes", "train_images", "test_images", "epochs")
 
 #: By dataset: what is known of it, by column.
 Known = dict[str, dict[str, Any]]
@@ -54,37 +64,19 @@ def read_sidecar(path: Path) -> Known:
             raise UserError(f"{path}: column {name!r}; legal: {', '.join(COLUMNS.names)}")
     if "dataset" not in sheet.columns:
         raise UserError(f"{path}: has no column dataset")
-    columns = {
-        name: column.to_pylist()
-        if pa.types.is_string(COLUMNS.field(name).type)
-        else sheet.numbers(name).tolist()
-        for name, column in sheet.columns.items()
-    }
     known: Known = {}
-    for place, cells in enumerate(zip(*columns.values(), strict=True)):
-        there = zip(columns, cells, strict=True)
-        row = {name: cell for name, cell in there if cell is not None and cell == cell}
-        where = f"{path}: row {sheet.first_row + place}"
-        _check_row(where, row)
-        dataset = row.pop("dataset")
-        if dataset in known:
-            raise UserError(f"{where}: dataset {dataset} is there already")
-        known[dataset] = row
+    for place, cells in enumerate(zip(*sheet.columns.values(), strict=True), sheet.first_row):
+        said = zip(sheet.columns, cells, strict=True)
+        try:
+            row = DatasetRow(**{name: cell for name, cell in said if cell is not None})
+        except ValidationError as error:
+            (column, *_), fault = error.errors()[0]["loc"], error.errors()[0]
+            reason = f"{column}: {fault['msg']}, not {fault['input']!r}"
+            raise UserError(f"{path}: row {place}, {reason}") from None
+        if row.dataset in known:
+            raise UserError(f"{path}: row {place}: dataset {row.dataset} is there already")
+        known[row.dataset] = row.model_dump(exclude_unset=True, exclude={"dataset"})
     return known
-
-
-def _check_row(where: str, row: Mapping[str, Any]) -> None:
-    """Raises UserError for a cell that is not legal; `row` has the cells that are not empty."""
-    if "dataset" not in row:
-        raise UserError(f"{where} has nothing in column dataset")
-    for name, legal in (("role", ROLES), ("metric", get_args(Metric))):
-        if name in row and row[name] not in legal:
-            raise UserError(f"{where}: {name} {row[name]!r}; legal: {', '.join(legal)}")
-    for name in COUNTS:
-        if name in row and (row[name] % 1 or not 1 <= row[name] < 2**31):
-            raise UserError(f"{where}: {name} {row[name]:g} is not a count of at least 1")
-    if not 0 <= row.get("chance", 0) <= 100:
-        raise UserError(f"{where}: chance {row['chance']:g} is outside 0 to 100 percent")
 
 
 def with_roles(
@@ -210,24 +202,6 @@ def merged_models(tables: Sequence[tuple[str, pa.Table]]) -> pa.Table:
         values = [row.get(name) for row in rows.values()]
         columns[name] = pa.array(values, types[0]) if len(set(types)) == 1 else typed(values)
     return pa.table(columns)
-
-
-def typed(values: list[Any]) -> pa.Array:
-    """Whole numbers, also those written as floats, numbers or text: the first that all are."""
-    texts = clean(
-        pa.array([None if value is None else str(value) for value in values], pa.string())
-    )
-    try:
-        return pc.cast(texts, pa.int64())
-    except pa.ArrowInvalid:
-        pass
-    try:
-        numbers = pc.cast(texts, pa.float64())
-    except pa.ArrowInvalid:
-        return texts
-    whole = pc.all(pc.equal(numbers, pc.trunc(numbers))).as_py()
-    small = pc.all(pc.less(pc.abs(numbers), 2.0**53)).as_py()
-    return pc.cast(numbers, pa.int64()) if whole and small else numbers
 
 
 def _is_id(name: str) -> bool:

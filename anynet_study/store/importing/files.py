@@ -13,7 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anynet_study.metrics import CURVES
-from anynet_study.store.hdf5 import read_column, read_curve
+from anynet_study.store.hdf5 import read_column
+from anynet_study.store.layout import COLUMNS
 from anynet_study.store.predictions import (
     Truth,
     evaluation_prediction_groups,
@@ -25,13 +26,8 @@ from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
 from anynet_study.store.tables import evaluations_table, run_column
 
-#: Records whose arrays are copied, or whose specifications are hashed, at a time.
-TOGETHER = 1 << 13
 #: Columns of evaluations that are copied.
-_EVALUATIONS = (
-    *("run_id", "evaluation", "evaluation_id", "identity", "images", "loss", "top1", "top5"),
-    *("error", "seconds", "started", "host", "journal", "predicted", "planned"),
-)
+_EVALUATIONS = ("run_id", *(name for name in COLUMNS["evaluations"] if name != "run"))
 
 
 @dataclass(frozen=True)
@@ -136,42 +132,28 @@ def _as_records(kind: str, table: pa.Table, own: Mapping[str, Any]) -> pa.Table:
 
 
 def _copy_arrays(file: h5py.File, runs: pa.Table, evaluations: pa.Table, arrays: RunArrays) -> None:
-    """Add the arrays of a store's runs, then those of its evaluations, some at a time."""
-    epochs, specs = file["curves/offsets"][()], file["specs/offsets"][()]
-    images = runs["images"].to_numpy().astype(np.int64)
-    groups = [(group["run"][()], group["classes"]) for group in prediction_groups(file)]
-    for first in range(0, len(runs), TOGETHER):
-        stop = min(first + TOGETHER, len(runs))
-        lengths = np.diff(epochs[first : stop + 1])
-        ends = int(epochs[first]), int(epochs[stop])
-        values = {name: (read_curve(file, name, *ends), lengths) for name in CURVES}
-        text = file["specs/text"][int(specs[first]) : int(specs[stop])]
-        values["spec"] = text, np.diff(specs[first : stop + 1])
-        values["predictions"] = _predictions(groups, images, first, stop)
-        arrays.append(values, stop - first)
-    if not len(evaluations):
-        return
-    predicted = evaluations["predicted"].to_numpy().astype(np.int64)
-    groups = [(group["row"][()], group["classes"]) for group in evaluation_prediction_groups(file)]
-    for first in range(0, len(evaluations), TOGETHER):
-        stop = min(first + TOGETHER, len(evaluations))
-        values = {"predictions": _predictions(groups, predicted, first, stop)}
-        arrays.append(values, stop - first)
+    """Add the arrays of a store's runs, then those of its evaluations."""
+    epochs = np.diff(file["curves/offsets"][()])
+    values = {name: (file["curves"][name][()], epochs) for name in CURVES}
+    values["spec"] = file["specs/text"][()], np.diff(file["specs/offsets"][()])
+    own = [(group["run"][()], group["classes"]) for group in prediction_groups(file)]
+    values["predictions"] = _predictions(own, runs["images"].to_numpy())
+    arrays.append(values, len(runs))
+    further = [(group["row"][()], group["classes"]) for group in evaluation_prediction_groups(file)]
+    predicted = _predictions(further, evaluations["predicted"].to_numpy())
+    arrays.append({"predictions": predicted}, len(evaluations))
 
 
 def _predictions(
-    groups: Sequence[tuple[NDArray[Any], h5py.Dataset]],
-    lengths: NDArray[np.int64],
-    first: int,
-    stop: int,
+    groups: Sequence[tuple[NDArray[Any], h5py.Dataset]], lengths: NDArray[Any]
 ) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
-    """Those of the rows from `first` to `stop`, end to end, and how many each has."""
-    pieces = [np.empty(0, np.uint16)] * (stop - first)
+    """Those of all rows, end to end, and how many each has."""
+    pieces = [np.empty(0, np.uint16)] * len(lengths)
     for rows, classes in groups:
-        begin, end = np.searchsorted(rows, [first, stop]).tolist()
-        for row, line in zip(rows[begin:end].tolist(), classes[begin:end], strict=True):
-            pieces[row - first] = line[: lengths[row]]
-    return np.concatenate(pieces), np.array([len(piece) for piece in pieces], np.int64)
+        for row, line in zip(rows.tolist(), classes[()], strict=True):
+            pieces[row] = line[: lengths[row]]
+    counts = np.array([len(piece) for piece in pieces], np.int64)
+    return np.concatenate([np.empty(0, np.uint16), *pieces]), counts
 
 
 def journal_row(label: str, records: int, path: Path) -> pa.Table:

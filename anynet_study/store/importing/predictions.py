@@ -1,6 +1,6 @@
 """Predictions on one dataset, example by example: classes, or whether they are correct."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -148,7 +148,7 @@ def read_predictions(path: Path) -> Predicted:
     if not len(sheet):
         raise UserError(f"{path}: the table has no rows")
     long = "model" in sheet.columns and bool({"prediction", "correct"} & set(sheet.columns))
-    return _of_long(sheet) if long else _of_arrays(path, _columns(sheet, sheet.columns))
+    return _of_arrays(path, _of_long(sheet) if long else _columns(sheet, sheet.columns))
 
 
 def read_labels(path: Path) -> Classes:
@@ -222,17 +222,14 @@ def _flat(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _columns(sheet: Sheet, names: Collection[str]) -> dict[str, Any]:
+def _columns(sheet: Sheet, names: Iterable[str]) -> dict[str, Any]:
     """These columns as arrays; a column that numbers the examples is left out."""
     arrays: dict[str, Any] = {}
     for name in names:
-        if name in EXAMPLES or not name:
-            continue
-        column = sheet.columns[name]
-        words = {str(cell).lower() for cell in column.unique().to_pylist()}
+        words = {str(cell).lower() for cell in sheet.columns[name]}
         if words <= {"true", "false"}:
-            arrays[name] = np.array([str(cell).lower() == "true" for cell in column.to_pylist()])
-        else:
+            arrays[name] = np.array([str(c).lower() == "true" for c in sheet.columns[name]])
+        elif name and name not in EXAMPLES:
             arrays[name] = sheet.numbers(name)
     return arrays
 
@@ -261,32 +258,34 @@ def _of_arrays(path: Path, arrays: Mapping[str, Any]) -> Predicted:
     return Predicted(list(models), np.stack(list(models.values())), labels, any(kinds.values()))
 
 
-def _of_long(sheet: Sheet) -> Predicted:
-    """Examples are in the order of their first row; one that a model lacks has no prediction."""
+def _of_long(sheet: Sheet) -> dict[str, Any]:
+    """An array for each model, and the labels; one that a model lacks has no prediction.
+
+    Examples are in the order of their first row.
+    """
     path = sheet.path
     example = next((name for name in EXAMPLES if name in sheet.columns), None)
     if example is None:
         raise UserError(f"{path}: needs a column example that says which prediction is of which")
-    models, examples = sheet.names("model"), sheet.names(example)
-    if pair := first_repeat(pd.DataFrame({"model": models, "example": examples})):
-        row = sheet.first_row + pair[1]
-        raise UserError(f"{path}: row {row}: a second prediction of one model on one example")
     name = "prediction" if "prediction" in sheet.columns else "correct"
     label = next((name for name in LABELS if name in sheet.columns), None)
-    columns = _columns(sheet, [column for column in (name, label) if column is not None])
-    values, correctness = as_classes(f"{path}: {name}", columns[name])
-    if name == "correct" and values.max() > 1:
-        raise UserError(f"{path}: correct: legal are true and false, or 1 and 0")
-    shape = len(models.categories), len(examples.categories)
-    classes = np.full(shape, NO_PREDICTION, np.uint16)
-    classes[models.codes, examples.codes] = values
-    labels = None
+    columns = _columns(sheet, filter(None, (name, label)))
+    if name == "correct":
+        if set(columns[name]) - {0, 1}:
+            raise UserError(f"{path}: correct: legal are true and false, or 1 and 0")
+        columns[name] = columns[name].astype(bool)
+    models, examples = sheet.names("model"), sheet.names(example)
+    rows = pd.DataFrame({"model": models, "example": examples})
+    if pair := first_repeat(rows):
+        row = sheet.first_row + pair[1]
+        raise UserError(f"{path}: row {row}: a second prediction of one model on one example")
+    cells = rows.assign(value=columns[name]).pivot(index="example", columns="model", values="value")
+    arrays = {str(model): cells[model].to_numpy() for model in models.categories}
     if label is not None:
-        given, _ = as_classes(f"{path}: {label}", columns[label])
-        labels = np.full(shape[1], NO_PREDICTION, np.uint16)
-        labels[examples.codes] = given
-        differs = labels[examples.codes] != given
+        given = rows.assign(label=columns[label]).groupby("example", observed=True)["label"]
+        differs = given.transform("first") != columns[label]
         if differs.any():
             row = sheet.first_row + int(differs.argmax())
             raise UserError(f"{path}: row {row}: another label than elsewhere of the same example")
-    return Predicted(models.categories.tolist(), classes, labels, correctness or name == "correct")
+        arrays[label] = given.first().to_numpy()
+    return arrays

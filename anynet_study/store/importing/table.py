@@ -14,15 +14,9 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
 from anynet_study.store.importing.columns import ImportOptions, Quantity, Roles, roles_of
-from anynet_study.store.importing.described import Known, called_by_id, typed
+from anynet_study.store.importing.described import Known, called_by_id
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
-from anynet_study.store.importing.sheet import (
-    Sheet,
-    first_repeat,
-    is_number,
-    is_number_type,
-    read_sheet,
-)
+from anynet_study.store.importing.sheet import Sheet, first_repeat, is_text, read_sheet, typed
 from anynet_study.store.run_arrays import RunArrays
 
 #: Words in the names of columns that say what their values are.
@@ -107,7 +101,7 @@ def read_cells(sheet: Sheet, roles: Roles) -> Cells:
         texts = roles.others
         frame = rows.assign(dataset=sheet.names(roles.dataset), value=sheet.numbers(roles.value))
     else:
-        texts = tuple(name for name in roles.others if _is_text(sheet.columns[name]))
+        texts = tuple(name for name in roles.others if is_text(sheet.columns[name]))
         datasets = [name for name in roles.others if name not in texts]
         frame = _wide(sheet, rows, datasets)
     about = (*roles.numbers, *roles.described, *texts)
@@ -131,13 +125,6 @@ def _wide(sheet: Sheet, rows: pd.DataFrame, datasets: list[str]) -> pd.DataFrame
     return frame.reset_index(drop=True)
 
 
-def _is_text(column: pa.Array) -> bool:
-    """Whether it has cells and none is a number: then it describes the models."""
-    if is_number_type(column.type) or column.null_count == len(column):
-        return False
-    return not any(is_number(cell) for cell in column.drop_null())
-
-
 def _descriptions(
     sheet: Sheet, columns: Collection[str], numbers: Collection[str], model: pd.Categorical
 ) -> pa.Table:
@@ -151,9 +138,9 @@ def _descriptions(
         if name in numbers:
             sheet.numbers(name)
         known: dict[int, Any] = {}
-        cells = zip(model.codes.tolist(), sheet.columns[name].to_pylist(), strict=True)
+        cells = zip(model.codes.tolist(), sheet.columns[name], strict=True)
         for place, (code, cell) in enumerate(cells):
-            if cell is not None and cell == cell and known.setdefault(code, cell) != cell:
+            if cell is not None and known.setdefault(code, cell) != cell:
                 raise UserError(
                     f"{sheet.path}: row {sheet.first_row + place}: column {name} says {cell!r} "
                     f"of a model of which an earlier row says {known[code]!r}; a column that "

@@ -13,7 +13,8 @@ import pytest
 from command import command, environment, told
 from tiny_study import Told
 
-from anynet_study.store import ResultStore, finished_runs, stores_equal
+from anynet_study.dispatch import Recorded
+from anynet_study.store import ResultStore, stores_equal
 
 Found = TypeVar("Found")
 
@@ -124,7 +125,7 @@ class DisasterStudy:
 
     def recorded(self) -> dict[str, str]:
         """Statuses by run id."""
-        return dict(finished_runs(self.folder / "journals"))
+        return dict(Recorded.read(self.folder / "journals").runs)
 
     def done(self) -> bool:
         """Whether every run has a result."""
