@@ -38,7 +38,7 @@ def test_statistics_have_interval_and_count() -> None:
 
 
 def test_decimals_show_a_difference() -> None:
-    assert [wording.number(v) for v in (0.996, -0.9994, 0.99999)] == ["0.996", "−0.9994", "1.00"]
+    assert [wording.number(v) for v in (0.996, -0.9994, 0.99999)] == ["0.996", "−0.999", "1.00"]
     assert wording.apart(0.912, 0.914) == ("0.912", "0.914")
     assert wording.apart(0.912, 0.95) == ("0.91", "0.95")
     assert wording.apart(0.912, 0.912) == ("0.91", "0.91")
