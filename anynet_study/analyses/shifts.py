@@ -320,7 +320,10 @@ SHIFT_RANKS = Analysis[Study](
 def average_robustness(study: Study) -> pd.DataFrame:
     """Average accuracy over further test sets, and its ratio to that on the dataset's own."""
     level = study.options.level
-    return of_datasets(study, lambda table, _: apr.average_robustness(table, "test", level=level))
+    return of_datasets(
+        study,
+        lambda table, images: apr.average_robustness(table, "test", images=images, level=level),
+    )
 
 
 AVERAGE_ROBUSTNESS = Analysis[Study](
@@ -363,5 +366,7 @@ EFFECTIVE_ROBUSTNESS = Analysis[Study](
     section="shifts",
     shown="folded",
     caption="Effective robustness",
-    note="Accuracy beyond what the line through all architectures expects.",
+    note="Accuracy beyond what the line through all architectures expects. Robust: clearly "
+    f"{apr.SMALLEST_ROBUSTNESS:g} point or more beyond it, corrected for all rows; undecided "
+    "where the numbers of images, and so the sampling error, are not known.",
 )

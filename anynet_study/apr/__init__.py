@@ -70,10 +70,12 @@ from anynet_study.apr.transfer import (
 )
 from anynet_study.apr.verdicts import (
     SMALLEST_CORRELATION,
+    SMALLEST_ROBUSTNESS,
     carries_over,
     is_best,
     is_preserved,
     is_raised,
+    is_robust,
 )
 
 __all__ = [
@@ -81,6 +83,7 @@ __all__ = [
     "FEWEST",
     "PARAMETERS",
     "SMALLEST_CORRELATION",
+    "SMALLEST_ROBUSTNESS",
     "UNKNOWN",
     "Average",
     "Floats",
@@ -131,6 +134,7 @@ __all__ = [
     "is_best",
     "is_preserved",
     "is_raised",
+    "is_robust",
     "label_set_accuracy",
     "linear_fit",
     "mark_extremes",

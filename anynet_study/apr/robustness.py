@@ -15,6 +15,7 @@ from anynet_study.apr.fits import LinearFit, Scale, from_scale, linear_fit, slop
 from anynet_study.apr.gaps import image_count
 from anynet_study.apr.interval_formulas import binomial_interval
 from anynet_study.apr.options import Floats, check_level, with_attrs
+from anynet_study.apr.verdicts import is_robust
 from anynet_study.errors import UserError
 
 #: Name of the mean over the shifts among them.
@@ -47,8 +48,7 @@ def average_robustness(
     with_base = whole[base].where(whole[base] > 0)
     columns = {"base": whole[base], "average": average}
     if images is not None:
-        variances = [whole[n] * (100 - whole[n]) / image_count(images, n) for n in names]
-        reach = stats.norm.ppf((1 + level) / 2) * np.sqrt(sum(variances)) / len(names)
+        reach = sampling_reach(whole[names], images, level)
         columns["average_low"] = (average - reach).clip(lower=0)
         columns["average_high"] = (average + reach).clip(upper=100)
     result = pd.DataFrame({**columns, "ratio": average / with_base, "shifts": len(names)})
@@ -94,9 +94,11 @@ def effective_robustness(
     shift "average".
 
     Returns long DataFrame[architecture, shift, base, accuracy, expected, effective, effective_low,
-    effective_high, baseline, note]. The interval is of the fit (Student's t with the standard error
-    HC3; of "average" by the delta method); with `images` also of the sampling error of the accuracy
-    on the shift (Clopper-Pearson, squared and added), though not for "average".
+    effective_high, robust, baseline, note]. The interval is of the fit (Student's t with the
+    standard error HC3; of "average" by the delta method); with `images` also of the sampling error
+    of the accuracy on the shift (Clopper-Pearson, squared and added; of "average" normal, of
+    independent test sets). `robust` is a verdict (`verdicts.is_robust`), corrected for all rows;
+    without `images` the sampling error is not known, and it is undecided.
     Architectures that lack an accuracy, and those at 0% or 100% of the base, which have no place
     on the scale, keep their rows with NaN and a note; they are no part of the fit. Accuracies of 0%
     or 100% on a shift are moved in by half an image for the fit where `images` are given, else
@@ -122,11 +124,16 @@ def effective_robustness(
     parts = []
     for shift, fit in zip(names, fits, strict=True):
         region = _region(fit, bases, level)
-        size = None if images is None else image_count(images, shift)
-        parts.append(_rows(whole[shift].to_numpy(), region, level, size))
+        accuracy = whole[shift].to_numpy()
+        sampling = None
+        if images is not None:
+            low, high = binomial_interval(100 - accuracy, image_count(images, shift), level)
+            sampling = np.array([high - (100 - accuracy), (100 - accuracy) - low])
+        parts.append(_rows(accuracy, region, sampling))
     if len(names) > 1:
         region = _mean_region(fits, bases, level)
-        parts.append(_rows(whole[names].mean(axis=1).to_numpy(), region, level, None))
+        reach = None if images is None else sampling_reach(whole[names], images, level)
+        parts.append(_rows(whole[names].mean(axis=1).to_numpy(), region, reach))
     shown = [*names, AVERAGE][: len(parts)]
     long = [
         part.set_index(whole.index).reindex(table.index).assign(shift=shift, base=table[base])
@@ -135,9 +142,20 @@ def effective_robustness(
     result = pd.concat(long).rename_axis(index="architecture")
     result["baseline"] = result.index.isin(fitted.index)
     result = result.assign(note=notes.reindex(result.index)).reset_index()
-    ends = ["effective", "effective_low", "effective_high"]
-    columns = ["architecture", "shift", "base", "accuracy", "expected", *ends, "baseline", "note"]
-    return with_attrs(result[columns], level, n=len(fitted), scale=scale)
+    ends = [f"effective{end}" for end in ("", "_low", "_high")]
+    known = result[ends] if images is not None else result[ends] * np.nan
+    value, low, high = known.to_numpy().T
+    result["robust"] = is_robust(value, low, high, level)
+    columns = ["architecture", "shift", "base", "accuracy", "expected", *ends, "robust"]
+    return with_attrs(result[[*columns, "baseline", "note"]], level, n=len(fitted), scale=scale)
+
+
+def sampling_reach(accuracies: pd.DataFrame, images: Mapping[str, int], level: float) -> Floats:
+    """(m,) half the width of the interval of means over independent test sets, normal."""
+    counts = np.array([image_count(images, str(name)) for name in accuracies])
+    variances = accuracies.to_numpy() * (100 - accuracies.to_numpy()) / counts
+    reach: Floats = stats.norm.ppf((1 + level) / 2) * np.sqrt(variances.sum(axis=1)) / len(counts)
+    return reach
 
 
 def _fit(
@@ -182,13 +200,13 @@ def _mean_region(fits: list[LinearFit], bases: Floats, level: float) -> Floats:
     return np.array([mean, mean - reach, mean + reach])
 
 
-def _rows(accuracy: Floats, region: Floats, level: float, images: int | None) -> pd.DataFrame:
+def _rows(accuracy: Floats, region: Floats, sampling: Floats | None) -> pd.DataFrame:
+    """`sampling`: how far the accuracies' intervals reach down and up, (2, m), or (m,) for both."""
     expected, low, high = region
     below, above = high - expected, expected - low
-    if images is not None:
-        wrong_low, wrong_high = binomial_interval(100 - accuracy, images, level)
-        below = np.hypot(below, wrong_high - (100 - accuracy))
-        above = np.hypot(above, (100 - accuracy) - wrong_low)
+    if sampling is not None:
+        down, up = np.broadcast_to(sampling, (2, len(accuracy)))
+        below, above = np.hypot(below, down), np.hypot(above, up)
     effective = accuracy - expected
     return pd.DataFrame(
         {

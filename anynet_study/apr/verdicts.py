@@ -13,14 +13,14 @@ So a study that is too small is undecided, and a tiny effect that a huge study f
 of single trainings pulls correlations towards 0; where replicates tell how much, "no" allows for
 it. What each function asks, and of which tables: `carries_over` (`match_family`, `shift_agreement`
 and whatever correlates two datasets), `is_raised` (differences with an interval), `is_best`
-(`best_proxies`), `is_preserved` (`rank_preservation`).
+(`best_proxies`), `is_preserved` (`rank_preservation`), `is_robust` (`effective_robustness`).
 """
 
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from anynet_study.apr.correlations import adjust
 from anynet_study.apr.interval_formulas import standard_error
@@ -34,6 +34,8 @@ NOT_ASKED = "–"
 SMALLEST_CORRELATION = 0.3
 #: The smallest difference of two correlations that matters.
 SMALLEST_DIFFERENCE = 0.05
+#: The smallest effective robustness that matters, in percentage points of accuracy.
+SMALLEST_ROBUSTNESS = 1.0
 #: The smallest share of the pairs of architectures that intervals have to tell apart.
 SMALLEST_SHARE = 0.5
 
@@ -98,6 +100,27 @@ def is_preserved(
     """
     total, kept, turned = (np.atleast_1d(np.asarray(v, float)) for v in (pairs, same, swapped))
     return _words((turned == 0) & (total > 0) & (kept >= smallest * total), turned > 0)
+
+
+def is_robust(
+    effective: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    level: float = 0.95,
+    smallest: float = SMALLEST_ROBUSTNESS,
+) -> Verdicts:
+    """Is each accuracy (m,) at least `smallest` points beyond what was expected of it?
+
+    `low` and `high` are the ends of intervals at `level`, from which both p-values are (normal on
+    either side). NaN in an interval, such as one without the sampling error: undecided.
+    """
+    check_level(level)
+    value, lower, upper = (np.atleast_1d(np.asarray(v, float)) for v in (effective, low, high))
+    alpha, reach = 1 - level, ndtri((1 + level) / 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p_none = adjust(2 * ndtr(-np.abs(value) * reach / (value - lower)))
+        p_enough = adjust(ndtr((value - smallest) * reach / (upper - value)))
+    return _words((value >= smallest) & (p_none <= alpha), p_enough <= alpha)
 
 
 def _words(yes: NDArray[np.bool_], no: NDArray[np.bool_]) -> Verdicts:

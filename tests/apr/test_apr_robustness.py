@@ -8,6 +8,7 @@ import pytest
 from scipy import special, stats
 
 from anynet_study import apr
+from anynet_study.apr.robustness import sampling_reach
 from anynet_study.errors import UserError
 
 
@@ -96,6 +97,40 @@ def test_clip_is_robust_beyond_standard_models(shared_data: Path) -> None:
     assert means.loc["vit_b_32_clip_zeroshot", "effective_low"] > 15
     assert means.loc[standard, "effective"].abs().max() < 3
     assert table["note"].str.startswith("no accuracy on").sum() > 0
+
+
+def test_robust_is_a_verdict_on_what_images_can_show() -> None:
+    """Five points above the line on 10,000 images are; on 500, or an unknown number, undecided."""
+    draw = np.random.default_rng(0)
+    base = draw.uniform(55, 80, 40)
+    shift = base - 12 + draw.normal(0, 0.4, 40)
+    shift[3] += 6
+    shift[5] -= 5
+    table = pd.DataFrame({"val": base, "v2": shift}, index=[f"m{i}" for i in range(40)])
+
+    def verdicts(images: int | None) -> pd.Series:
+        counts = None if images is None else {"val": 50_000, "v2": images}
+        found = apr.effective_robustness(table, "val", images=counts)
+        return found.set_index("architecture")["robust"]
+
+    assert (verdicts(None) == "undecided").all()
+    assert (verdicts(500) == "undecided").all()
+    many = verdicts(10_000)
+    assert list(many.index[many == "yes"]) == ["m3"]
+    assert many["m5"] == "no"
+    # Just beyond what one question would show: not of forty asked together.
+    alone = apr.is_robust([2.0], [0.1], [3.9])
+    together = apr.is_robust([2.0] * 40, [0.1] * 40, [3.9] * 40)
+    assert (alone[0], together[0]) == ("yes", "undecided")
+
+
+def test_the_mean_of_test_sets_has_their_sampling_error() -> None:
+    """As of independent binomials: the variance of a mean is the sum over the square."""
+    table = pd.DataFrame({"a": [40.0, 60.0], "b": [20.0, 50.0]})
+    reach = sampling_reach(table, {"a": 1000, "b": 500}, 0.95)
+    expected = [100 * 1.959964 * np.sqrt(0.24 / 1000 + 0.16 / 500) / 2]
+    expected += [100 * 1.959964 * np.sqrt(0.24 / 1000 + 0.25 / 500) / 2]
+    np.testing.assert_allclose(reach, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
