@@ -7,7 +7,7 @@ import pytest
 
 from anynet_study.data import PackedDataset, Variant, make_view
 from anynet_study.data.packing.packing import Origin, pack
-from anynet_study.data.readers import medical
+from anynet_study.data.readers import known_tables
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.design_space import Architecture
 from anynet_study.dispatch.plan import resolve_on
@@ -19,16 +19,16 @@ NETWORK = Architecture((1, 2, 1, 1), (8, 16, 16, 32), (1, 2, 1, 1), (4, 8, 1, 16
 @pytest.mark.parametrize(
     ("layout", "metric"),
     [
-        (medical.APTOS.layout, "quadratic_kappa"),
-        (medical.SIIM_ISIC.layout, "auroc"),
-        (medical.HPA.layout, "macro_f1"),
-        (medical.CASSAVA.layout, "top1"),
+        (known_tables.APTOS.layout, "quadratic_kappa"),
+        (known_tables.SIIM_ISIC.layout, "auroc"),
+        (known_tables.HPA_LAYOUT, "macro_f1"),
+        (known_tables.CASSAVA.layout, "top1"),
     ],
 )
 def test_the_metric_of_a_layout_is_stated_in_the_run(layout, metric, tmp_path):
     pixels = np.zeros((4, 4, 3), np.uint8)
     examples = [Example(f"{number}", number % 2, pixels=pixels) for number in range(4)]
-    several = layout == medical.HPA.layout
+    several = layout == known_tables.HPA_LAYOUT
     listing = Listing(layout, "", ("a", "b"), examples, examples, multi_label=several)
     pack(None, listing, Origin("mine", "made"), 4, tmp_path / "mine")
     view = make_view(PackedDataset.open(tmp_path / "mine"), Variant(base="mine"))

@@ -172,7 +172,7 @@ def _cells(row: dict[str, Any]) -> tuple[object, ...]:
 def info(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A dataset in the data directory.")],
     verify: Annotated[
-        bool, opt("Read all data and check them against their hash.", "--verify")
+        bool, opt("Read all data and check them against their digests.", "--verify")
     ] = False,
     variant: Annotated[
         str | None, opt("Show a view of it, with a sweep's keys.", metavar="KEY=VALUE,...")
@@ -198,9 +198,7 @@ def info(
     """
     from anynet_study.data import copy_manifest, details, load_dataset, save_contact_sheet, summary
 
-    dataset = load_dataset(name)
-    if verify:
-        dataset.verify()
+    dataset = load_dataset(name, whole=verify)
     if picture is not None:
         save_contact_sheet(dataset, picture)
     if manifest is not None:

@@ -22,14 +22,15 @@ def present() -> list[str]:
     )
 
 
-def load_dataset(name: str) -> PackedDataset:
+def load_dataset(name: str, whole: bool = False) -> PackedDataset:
     """Open the packed dataset `name`; a built-in one is made on first use.
 
-    UserError naming what is there, and how to add what is not.
+    UserError naming what is there, and how to add what is not; or the file that has changed since
+    the dataset was packed (`whole`: see `PackedDataset.checked`).
     """
     folder = dataset_folder(name)
     if folder.exists():
-        return PackedDataset.open(folder)
+        return PackedDataset.checked(folder, whole)
     if name in BUILT_IN:
         return generate(name)
     known = sorted({*present(), *BUILT_IN})
@@ -73,7 +74,7 @@ def _present_row(name: str) -> dict[str, Any]:
     licence = CATALOG[name].licence if name in CATALOG else None
     row: dict[str, Any] = {"name": name, "kind": _kind(name), "licence": licence}
     try:
-        dataset = PackedDataset.open(dataset_folder(name))
+        dataset = PackedDataset.checked(dataset_folder(name))
     except UserError as error:
         unknown = dict.fromkeys(("classes", "train", "test", "size", "bytes"))
         return row | unknown | {"state": "damaged", "source": str(error)}

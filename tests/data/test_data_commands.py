@@ -112,18 +112,6 @@ def test_info_names_what_repeats(data_home, tmp_path):
     }
 
 
-@pytest.mark.parametrize("text", [None, "split,class,image\ntrain,sea,a.jpg\n", "\0"])
-def test_info_does_without_a_manifest(data_home, tmp_path, text):
-    source = write_miniature("natural", tmp_path)
-    sea = source / "seg_train/seg_train/sea"
-    shutil.copy(sea / "00001.jpg", sea / "twin.jpg")
-    data("add", "natural", "--from", source, "--size", 16)
-    manifest = data_home / "natural/split.csv"
-    manifest.unlink() if text is None else manifest.write_text(text)
-    assert "1 repeat within train" in data("info", "natural")
-    assert json.loads(data("info", "natural", "--json"))["repeated"] == []
-
-
 def test_a_test_set_is_told_as_one(data_home, tmp_path):
     folder = tmp_path / "imagenet-r"
     miniatures_shifts.wnid_folders(folder, np.random.default_rng(0), [1, 4])
@@ -161,7 +149,7 @@ def test_what_fails_says_what_else_it_could_be(data_home, tmp_path):
     folders = [source / "Positive", source / "Negative"]
     for folder, name in zip(folders, ("a", "b"), strict=True):
         folder.rename(source / name)
-    with pytest.raises(UserError, match=r"Jane .*also be read by --layout class-folders"):
+    with pytest.raises(UserError, match=r"Jane .*also looks like --layout class-folders"):
         RUNNER.invoke(data_app, arguments[:-1], catch_exceptions=False)
 
 

@@ -3,16 +3,18 @@
 import csv
 import json
 import multiprocessing
+import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from miniatures import write_miniature
 from miniatures_transfer import hpa
 
 from anynet_study.data import BUILT_IN, Variant, add_dataset, load_dataset, make_view
+from anynet_study.data.packed import digests
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.meta import read_meta
 from anynet_study.data.packing.packing import Origin, pack
@@ -136,108 +138,194 @@ def test_a_share_of_all_images_is_nested(cells):
     assert set(third) <= set(half)
 
 
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory) -> dict[str, Path]:
+    """A dataset of each kind: pixels, JPEG files, several labels."""
+    home = tmp_path_factory.mktemp("packed")
+    natural = write_miniature("natural", home / "sources")
+    (home / "hpa").mkdir()
+    hpa(home / "hpa", np.random.default_rng(0))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANYNET_DATA", str(home / "data"))
+        return {
+            "raw": add_dataset("raw", natural, size=8).folder,
+            "jpeg": add_dataset("jpeg", natural, size=8, store="jpeg").folder,
+            "several": add_dataset("several", home / "hpa", size=8).folder,
+        }
+
+
+@pytest.fixture(params=["raw", "jpeg", "several"])
+def kind(request) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def natural(tmp_path) -> Path:
-    return write_miniature("natural", tmp_path)
+def folder(packed, kind, data_home) -> Path:
+    """A copy of one of them; the times of change are those of the original."""
+    return Path(shutil.copytree(packed[kind], data_home / "mine"))
 
 
-def damage_meta(folder: Path, **changes: object) -> None:
+def flip(path: Path, place: int) -> None:
+    """Change one bit."""
+    content = bytearray(path.read_bytes())
+    content[place // 8 % len(content)] ^= 1 << place % 8
+    path.write_bytes(content)
+
+
+def rewrite(path: Path, change: Callable[[np.ndarray], np.ndarray]) -> None:
+    np.save(path, change(np.load(path)))
+
+
+def edit_meta(folder: Path, **changes: object) -> None:
     meta = json.loads((folder / "meta.json").read_text())
     (folder / "meta.json").write_text(json.dumps(meta | changes))
 
 
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [
-        (lambda f: (f / "meta.json").unlink(), "meta.json: damaged dataset .the file is missing"),
-        (lambda f: (f / "meta.json").write_text("{"), "meta.json: damaged dataset"),
-        (lambda f: (f / "meta.json").write_text("[]"), "meta.json: damaged dataset"),
-        (lambda f: damage_meta(f, schema_version=3), "schema version 3, but this version reads 2"),
-        (lambda f: damage_meta(f, schema_version=1), "schema version 1, .* remove the dataset's"),
-        (lambda f: damage_meta(f, schema_version="1"), "meta.json: damaged dataset"),
-        (lambda f: damage_meta(f, size=17), "train_images.npy: damaged dataset"),
-        (lambda f: damage_meta(f, extra=17), "meta.json: damaged dataset"),
-        (lambda f: (f / "test_labels.npy").unlink(), "test_labels.npy: damaged dataset"),
-        (lambda f: (f / "test_labels.npy").write_bytes(b""), "test_labels.npy: damaged dataset"),
-        (lambda f: (f / "test_images.npy").write_bytes(b"xyz"), "test_images.npy: damaged dataset"),
-        (
-            lambda f: (f / "train_images.npy").open("r+b").truncate(5000),
-            "train_images.npy: damaged dataset",
-        ),
-    ],
-)
+#: What is done to a dataset, and the file that is named then.
+DAMAGE = {
+    "pixel": (lambda f: flip(next(f.glob("train_images*")), -4000), "train_images"),
+    "labels": (lambda f: rewrite(f / "train_labels.npy", lambda a: a[::-1]), "train_labels.npy"),
+    "sums": (lambda f: rewrite(f / "train_moments.npy", lambda a: 2 * a), "train_moments.npy"),
+    "classes": (lambda f: edit_meta(f, classes=["x", *"abcde"]), "meta.json"),
+    "superclasses": (lambda f: edit_meta(f, superclasses={"x": ["sea"]}), "meta.json"),
+    "layout": (lambda f: edit_meta(f, layout="HPA"), "meta.json"),
+    "split": (lambda f: flip(f / "split.csv", 500), "split.csv"),
+    "shorter": (lambda f: next(f.glob("test_images*")).open("r+b").truncate(300), "test_images"),
+    "missing": (lambda f: (f / "test_labels.npy").unlink(), "test_labels.npy"),
+    "digest": (lambda f: flip(f / "digests.json", 300), "digests.json"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_damaged_datasets_say_so_in_one_line(data_home, natural, damage, reason):
-    folder = add_dataset("natural", natural, size=16).folder
-    damage(folder)
-    with pytest.raises(UserError, match=reason) as caught:
-        load_dataset("natural")
+def test_what_has_changed_is_refused_by_name(folder, damage):
+    harm, name = DAMAGE[damage]
+    load_dataset("mine")
+    harm(folder)
+    with pytest.raises(UserError, match=rf"{name}.*: damaged dataset .*\(data add\)") as caught:
+        load_dataset("mine")
     assert "\n" not in str(caught.value)
 
 
-def test_verify_notices_a_changed_pixel(data_home, natural):
-    dataset = add_dataset("natural", natural, size=16)
-    dataset.verify()
-    with (dataset.folder / "test_images.npy").open("r+b") as file:
-        file.seek(-5, 2)
-        byte = file.read(1)[0]
-        file.seek(-5, 2)
-        file.write(bytes([byte ^ 1]))
-    with pytest.raises(UserError, match="do not have the content hash"):
-        dataset.verify()
+@pytest.mark.parametrize("damage", ["pixel", "labels", "sums"])
+def test_what_the_disk_changed_is_found_by_reading_it(folder, damage):
+    """Neither the size nor the time of the file is another then."""
+    harm, name = DAMAGE[damage]
+    before = {path: path.stat() for path in folder.iterdir()}
+    harm(folder)
+    for path, status in before.items():
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    dataset = load_dataset("mine")
+    for read in (dataset.verify, lambda: load_dataset("mine", whole=True)):
+        with pytest.raises(UserError, match=rf"{name}.*it has changed since it was packed"):
+            read()
 
 
-@pytest.fixture(scope="module")
-def packed(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("packed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ANYNET_DATA", str(folder))
-        add_dataset("one", write_miniature("natural", folder / "sources"), size=8)
-    return folder / "one"
+def test_files_are_read_once_where_they_are_new(folder, monkeypatch):
+    """As copies are, which have other times."""
+    for path in folder.iterdir():
+        os.utime(path)
+    read = []
+    digest = digests._digest
+    monkeypatch.setattr(
+        digests, "_digest", lambda path, *rest: read.append(path.name) or digest(path, *rest)
+    )
+    load_dataset("mine")
+    assert set(read) == {path.name for path in folder.iterdir()} - {"digests.json", "checked.json"}
+    read.clear()
+    load_dataset("mine")
+    assert not read
 
 
-FILES = [f"{split}_{kind}.npy" for split in ("train", "test") for kind in ("images", "labels")]
+class TestOfAnOlderVersion:
+    """It has no digests, only the hash of its content."""
+
+    @pytest.fixture(autouse=True)
+    def old(self, folder) -> None:
+        for name in ("digests.json", "checked.json"):
+            (folder / name).unlink()
+
+    @pytest.mark.filterwarnings("ignore::ResourceWarning")
+    @pytest.mark.parametrize("damage", ["pixel", "labels", "sums", "classes", "shorter", "missing"])
+    def test_all_of_it_is_compared_once(self, folder, damage, capsys):
+        harm, _ = DAMAGE[damage]
+        before = {path: path.read_bytes() for path in folder.iterdir()}
+        harm(folder)
+        with pytest.raises(UserError, match="damaged dataset"):
+            load_dataset("mine")
+        for path, content in before.items():
+            path.write_bytes(content)
+        load_dataset("mine")
+        assert "packed by an older version; its data agree" in capsys.readouterr().err
+        load_dataset("mine")
+        assert not capsys.readouterr().err
+        harm(folder)
+        with pytest.raises(UserError, match="damaged dataset"):
+            load_dataset("mine")
+
+    def test_where_nothing_can_be_written(self, folder, capsys, monkeypatch):
+        def refuse(*arguments: object) -> None:
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(digests, "write_text", refuse)
+        load_dataset("mine")
+        assert "as no digests can be written" in capsys.readouterr().err
+        assert not (folder / "digests.json").exists()
+
+    @pytest.mark.parametrize(
+        ("version", "reason"),
+        [
+            (3, "schema version 3, but this version reads 2"),
+            (1, "schema version 1, .* remove the dataset's"),
+            ("1", "damaged dataset"),
+        ],
+    )
+    def test_or_of_another_one(self, folder, version, reason):
+        edit_meta(folder, schema_version=version)
+        with pytest.raises(UserError, match=rf"meta.json: {reason}"):
+            load_dataset("mine")
+
+
+def data_of(name: str) -> list[object]:
+    """All that a run has of a dataset."""
+    view = make_view(load_dataset(name), Variant(base=name))
+    arrays = [view.train_index, view.train_labels, view.test_index, view.test_labels]
+    arrays += [view.mean, view.std, view.images("train")[:], view.images("test")[:]]
+    return [view.identity, view.classes, view.metric, *(array.tolist() for array in arrays)]
+
+
+def data_or_error(name: str) -> list[object] | UserError:
+    try:
+        return data_of(name)
+    except UserError as error:
+        return error
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["meta.json", "train_moments.npy", *FILES])
-@settings(max_examples=40, deadline=None)
-@given(data=st.data())
-def test_wrong_bytes_anywhere(packed, name, data):
-    file = packed / name
-    whole = file.read_bytes()
-    content = bytearray(whole)
-    place = data.draw(st.integers(0, min(len(content), 4000) - 1))
-    wrong = data.draw(st.binary(min_size=1, max_size=6) | st.sampled_from([b"null", b"(", b"-1"]))
-    content[place : place + len(wrong)] = wrong
-    file.write_bytes(content)
-    told = f"{packed}/: whole"
-    try:
-        make_view(PackedDataset.open(packed), Variant(base="one"))
-    except UserError as error:
-        told = str(error)
-    finally:
-        file.write_bytes(whole)
-    assert told.startswith((f"{packed}/", "dataset 'one'"))
-    assert len(told.splitlines()) == 1
-
-
-@pytest.mark.parametrize("wrong", [-1, 6, 1 << 40, 3])
-def test_labels_of_other_classes(data_home, natural, wrong):
-    folder = add_dataset("natural", natural, size=8).folder
-    labels = np.load(folder / "train_labels.npy")
-    labels[np.flatnonzero(labels != 3)[0]] = wrong
-    np.save(folder / "train_labels.npy", labels)
-    with pytest.raises(UserError, match=r"train_labels\.npy: damaged dataset \(not what meta"):
-        load_dataset("natural")
-
-
-def test_several_labels_that_are_neither_zero_nor_one(data_home, tmp_path):
-    (tmp_path / "source").mkdir()
-    hpa(tmp_path / "source", np.random.default_rng(0))
-    folder = add_dataset("hpa", tmp_path / "source", size=8).folder
-    labels = np.load(folder / "train_labels.npy")
-    labels[0] *= 2
-    np.save(folder / "train_labels.npy", labels)
-    with pytest.raises(UserError, match=r"train_labels\.npy: damaged dataset \(not what meta"):
-        load_dataset("hpa")
+@pytest.mark.parametrize("old", [False, True], ids=["new", "old"])
+def test_a_flipped_bit_changes_nothing_without_a_word(folder, kind, old):
+    """Anywhere in any file, also of what says whether they have changed."""
+    whole = data_of("mine")
+    if old:
+        for name in ("digests.json", "checked.json"):
+            (folder / name).unlink()
+    random = np.random.default_rng(0)
+    files = sorted(folder.iterdir())
+    contents = {path: path.read_bytes() for path in files}
+    refused = 0
+    for path in files:
+        for place in random.integers(0, 8 * len(contents[path]), 40).tolist():
+            flip(path, place)
+            found = data_or_error("mine")
+            if isinstance(found, UserError):
+                assert "\n" not in str(found)
+                refused += 1
+            else:
+                assert found == whole
+                assert path.name in (("split.csv", "meta.json") if old else ("checked.json",))
+            for changed in {*folder.iterdir()} - {*files}:
+                changed.unlink()
+            for other, content in contents.items():
+                if other.read_bytes() != content:
+                    other.write_bytes(content)
+    assert refused > (6 if old else 7) * 40 * 0.9

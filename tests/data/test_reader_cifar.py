@@ -86,16 +86,6 @@ def test_pickles_that_lie(tmp_path, payload):
     refused(r"data_batch_1: ", source)
 
 
-@pytest.mark.parametrize("framed", [False, True])
-def test_a_pickle_of_endless_instructions(tmp_path, monkeypatch, framed):
-    """A list takes a byte of the file and 70 of memory."""
-    monkeypatch.setattr(safe_files, "MOST_READS", 1000)
-    lists = b"(" + b"]" * 2000 + b"l."
-    frame = b"\x95" + len(lists).to_bytes(8, "little") if framed else b""
-    with pytest.raises(ValueError, match="more than 1000 instructions"):
-        safe_files.load_dictionary(b"\x80\x04" + frame + lists)
-
-
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 def test_dictionaries_of_any_protocol(protocol):
     content = {1: ["a", (2, 3.5)], "b": {"c": None}}

@@ -1,5 +1,6 @@
 """A packed dataset: decoded once, memory-mapped ever after."""
 
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.data.packed.form import Form, images_digest, labels_digest
+from anynet_study.data.packed.digests import check_files, has_digests, write_digests
+from anynet_study.data.packed.form import Form, images_digest, labels_digest, moments_of
 from anynet_study.data.packed.images import Images, JpegImages, stored_bytes
 from anynet_study.data.packed.meta import (
     SPLITS,
@@ -23,6 +25,8 @@ from anynet_study.errors import UserError
 
 #: (N,) int64, the class of each image; or, multi-label, (N, classes) uint8, 1 where it has it.
 Labels = NDArray[Any]
+#: Images that are read at a time to sum them.
+BLOCK = 256
 
 
 def class_counts(labels: Labels, classes: int) -> NDArray[np.int64]:
@@ -34,7 +38,7 @@ def class_counts(labels: Labels, classes: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class PackedDataset:
-    """A dataset folder: `meta.json`, and for each split images, labels and moments.
+    """A dataset folder: `meta.json`, and for each split images, labels and moments; digests.
 
     All are .npy files, but images may be JPEG files in Arrow files (see `JpegImages`).
     """
@@ -44,33 +48,32 @@ class PackedDataset:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Open a packed dataset; UserError if it is damaged or from a newer version."""
-        dataset = cls(folder, read_meta(folder / "meta.json"))
-        size = dataset.size
-        label_shape = (len(dataset.classes),) if dataset.multi_label else ()
-        label_type = np.uint8 if dataset.multi_label else np.int64
-        for split in SPLITS:
-            images = dataset.counts(split).images
-            for kind, read, shape, dtype in (
-                ("images", dataset.images, (images, size, size, 3), np.uint8),
-                ("labels", dataset.labels, (images, *label_shape), label_type),
-                ("moments", dataset.moments, (images, 2, 3), np.int64),
-            ):
-                array = read(split)
-                if array.shape != shape or array.dtype != dtype:
-                    many = kind == "images" and dataset.form.store == "jpeg"
-                    file = f"{split}_{kind}{'-*.arrow' if many else '.npy'}"
-                    raise damaged(folder / file, "not what meta.json says")
-            dataset._check_labels(split)
-        return dataset
+        """Open a packed dataset; UserError if its meta data are damaged or from a newer version.
 
-    def _check_labels(self, split: Split) -> None:
-        """UserError where they are of other classes than `meta.json` counts."""
-        labels, many = self.labels(split), len(self.classes)
-        most = 1 if self.multi_label else many - 1
-        legal = not labels.size or 0 <= labels.min() <= labels.max() <= most
-        if not legal or class_counts(labels, many).tolist() != [*self.counts(split).per_class]:
-            raise damaged(self.folder / f"{split}_labels.npy", "not what meta.json says")
+        Whether the data have changed is for `checked` to say.
+        """
+        return cls(folder, read_meta(folder / "meta.json"))
+
+    @classmethod
+    def checked(cls, folder: Path, whole: bool = False) -> Self:
+        """The same; UserError also for a file that has changed since the dataset was packed.
+
+        `whole`: all files are read, not only those of another size or time than when they were
+        read last. A dataset of an older version has no digests: once, all of it is compared with
+        its content hash, and digests are written.
+        """
+        if has_digests(folder):
+            check_files(folder, whole)
+            return cls.open(folder)
+        dataset = cls.open(folder)
+        dataset._check_content()
+        told = "packed by an older version; its data agree with its content hash"
+        try:
+            write_digests(folder)
+        except OSError as error:
+            told += f"; as no digests can be written ({error}), this is found out each time"
+        print(f"{folder}: {told}", file=sys.stderr)
+        return dataset
 
     @property
     def name(self) -> str:
@@ -159,7 +162,11 @@ class PackedDataset:
         return np.array(mean), np.array(std)
 
     def verify(self) -> None:
-        """Read all the data; UserError if they are not what they were when they were packed."""
+        """Read all the data; UserError naming the file that changed since they were packed."""
+        self.checked(self.folder, whole=True)
+
+    def _check_content(self) -> None:
+        """UserError where the data are not those of the content hash, or sums not of the pixels."""
         hashes = {
             split: (
                 labels_digest(self.labels(split)),
@@ -167,9 +174,15 @@ class PackedDataset:
             )
             for split in SPLITS
         }
-        found = content_hash(self.form, self.classes, hashes)
-        if found != self.content_hash:
+        if content_hash(self.form, self.classes, hashes) != self.content_hash:
             raise damaged(self.folder, "the data do not have the content hash of meta.json")
+        for split in SPLITS:
+            images, moments = self.images(split), self.moments(split)
+            for start in range(0, len(images), BLOCK):
+                rows = slice(start, start + BLOCK)
+                if not np.array_equal(moments_of(images[rows]), moments[rows]):
+                    path = self.folder / f"{split}_moments.npy"
+                    raise damaged(path, "the sums are not those of the pixels")
 
     def _array(self, split: Split, kind: str) -> NDArray[Any]:
         path = self.folder / f"{split}_{kind}.npy"

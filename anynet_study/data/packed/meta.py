@@ -145,6 +145,6 @@ def damaged(path: Path, reason: str) -> UserError:
     """The error for a packed dataset that is not as it was written."""
     line = reason.splitlines()[0] if reason else "unreadable"
     return UserError(
-        f"{path}: damaged dataset ({line}); remove its folder, and add it again if it is not "
-        "built in"
+        f"{path}: damaged dataset ({line}); remove its folder, and add it again (data add) if it "
+        "is not built in"
     )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.data.packed.dataset import Labels, class_counts
+from anynet_study.data.packed.digests import write_digests
 from anynet_study.data.packed.form import Form, Store, images_digest, labels_digest
 from anynet_study.data.packed.images import stored_bytes, stored_images
 from anynet_study.data.packed.manifest import BETWEEN, Row, count_duplicates, write_manifest
@@ -211,6 +212,7 @@ def _describe(
         notes=listing.notes,
     )
     write_text(folder / "meta.json", meta.model_dump_json(indent=1) + "\n")
+    write_digests(folder)
 
 
 def _manifest_rows(listing: Listing, packed: Mapping[Split, _Packed]) -> Iterator[Row]:

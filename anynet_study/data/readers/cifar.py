@@ -2,21 +2,22 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import filter as matching
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.data.readers.listing import Example, Listing, Reader
+from anynet_study.data.readers.listing import Example, Listing, Reader, require
 from anynet_study.data.readers.safe_files import byte_rows, load_dictionary, read_npy
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError
 
-BINARY_LAYOUT, PYTHON_LAYOUT, NEW_LAYOUT = "CIFAR (binary)", "CIFAR (python)", "CIFAR-10.1"
+NEW_LAYOUT = "CIFAR-10.1"
 SIDE = 32
 PIXELS = 3 * SIDE * SIDE
 #: Of CIFAR-100: 20 coarse and 100 fine classes, in the order of the label bytes.
@@ -43,6 +44,70 @@ NEW_DATA = re.compile(r"cifar10\.1_(v\d+)_data\.npy")
 NAMES = tuple("airplane automobile bird cat deer dog frog horse ship truck".split())  # noqa: SIM905
 
 
+@dataclass(frozen=True)
+class _Batch:
+    """One file of images."""
+
+    #: What messages call it.
+    where: str
+    #: (N, 3072): planes of red, green and blue.
+    rows: NDArray[np.uint8]
+    #: By kind, N each; whatever a pickle holds there.
+    labels: Mapping[str, Any]
+
+
+class _Form(NamedTuple):
+    """One of the two forms: how its files are called, and what reads them."""
+
+    layout: str
+    suffix: str
+    #: The images and labels of a file; of CIFAR-10 or not.
+    batch: Callable[[Source, str, bool], _Batch]
+    #: Names of the classes of a kind in a folder; no kind: of CIFAR-10.
+    names: Callable[[Source, Folder, str], tuple[str, ...]]
+
+    def is_10(self, root: Folder) -> bool:
+        """`data_batch_1`, with the suffix."""
+        return f"data_batch_1{self.suffix}" in root.files
+
+    def recognises(self, source: Source, root: Folder) -> bool:
+        """The batches of CIFAR-10, or the files `train` and `test` of CIFAR-100."""
+        files = {f"train{self.suffix}", f"test{self.suffix}", *(() if self.suffix else ("meta",))}
+        return self.is_10(root) or files <= set(root.files)
+
+    def read(self, source: Source, root: Folder) -> Listing:
+        """All batches; CIFAR-100 with its fine labels unless coarse is chosen."""
+        is_10 = self.is_10(root)
+        kind = _chosen_labels(source, is_10)
+        train, test = ["train"], "test"
+        if is_10:
+            numbered = (f"data_batch_{number}" for number in range(1, 6))
+            train = [name for name in numbered if f"{name}{self.suffix}" in root.files]
+            test = "test_batch"
+        require(source, root, (f"{test}{self.suffix}",))
+        classes = self.names(source, root, kind)
+        batches = {
+            name: self.batch(source, root.join(f"{name}{self.suffix}"), is_10)
+            for name in (*train, test)
+        }
+        examples = {name: _examples(name, batch, kind, classes) for name, batch in batches.items()}
+        superclasses = {}
+        if kind == "fine":
+            with suppress(UserError):  # nothing depends on them
+                names = self.names(source, root, "coarse")
+                superclasses = _group_classes(batches["train"], names, classes)
+        return Listing.found(
+            self.layout,
+            root,
+            classes,
+            [example for name in train for example in examples[name]],
+            examples[test],
+            files=len(batches) + 1,
+            superclasses=superclasses,
+            notes=() if self.suffix else _note_on_hashes(source, root, [*batches]),
+        )
+
+
 def _chosen_labels(source: Source, is_10: bool) -> str:
     """Which of CIFAR-100's labels are to be read; CIFAR-10 has one kind."""
     chosen = source.choices.labels
@@ -50,192 +115,91 @@ def _chosen_labels(source: Source, is_10: bool) -> str:
         raise UserError("--labels: CIFAR-10 has one kind of labels")
     if chosen not in (None, *KINDS):
         raise UserError(f"--labels {chosen!r}: legal: {', '.join(KINDS)}")
-    return chosen or "fine"
+    return "" if is_10 else chosen or "fine"
+
+
+def _labels(batch: _Batch, kind: str, classes: int) -> list[int]:
+    """The labels of a kind; UserError if they are not one for each image, of so many classes."""
+    key = f"{kind}_labels" if kind else "labels"
+    labels = batch.labels.get(key)
+    if not isinstance(labels, list) or not all(type(label) is int for label in labels):
+        raise UserError(f"{batch.where}: no list of labels under {key!r}")
+    if len(labels) != len(batch.rows):
+        raise UserError(f"{batch.where}: {len(labels)} labels for {len(batch.rows)} images")
+    wrong = next((row for row, label in enumerate(labels) if not 0 <= label < classes), None)
+    if wrong is not None:
+        told = f"image {wrong} has label {labels[wrong]}; legal: 0..{classes - 1}"
+        raise UserError(f"{batch.where}: {told}")
+    return labels
+
+
+def _examples(name: str, batch: _Batch, kind: str, classes: tuple[str, ...]) -> list[Example]:
+    """Examples named after file and row, alike in both forms."""
+    images = batch.rows.reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1)
+    labels = _labels(batch, kind, len(classes))
+    return [
+        Example(f"{name}/{row:05d}", label, pixels=image)
+        for row, (image, label) in enumerate(zip(images, labels, strict=True))
+    ]
 
 
 def _group_classes(
-    coarse: Sequence[int],
-    fine: Sequence[int],
-    coarse_names: tuple[str, ...],
-    fine_names: tuple[str, ...],
+    batch: _Batch, coarse: tuple[str, ...], fine: tuple[str, ...]
 ) -> dict[str, tuple[str, ...]]:
-    """The fine classes of each coarse one, by the labels of images; by name.
+    """The fine classes of each coarse one, by the labels of images.
 
-    Empty where the labels are not of such classes, or a fine class is in two coarse ones.
+    Empty where a fine class is in two coarse ones.
     """
-    pairs = set(zip(coarse, fine, strict=True))
+    outer, inner = (_labels(batch, *of) for of in (("coarse", len(coarse)), ("fine", len(fine))))
+    pairs = sorted(set(zip(outer, inner, strict=True)))
     if len({label for _, label in pairs}) < len(pairs):
         return {}
-    groups: dict[str, list[str]] = {}
-    for outer, inner in sorted(pairs):
-        if not (0 <= outer < len(coarse_names) and 0 <= inner < len(fine_names)):
-            return {}
-        groups.setdefault(coarse_names[outer], []).append(fine_names[inner])
-    return {name: tuple(members) for name, members in groups.items()}
+    groups: dict[str, tuple[str, ...]] = {}
+    for group, label in pairs:
+        groups[coarse[group]] = (*groups.get(coarse[group], ()), fine[label])
+    return groups
 
 
-def _examples(
-    where: str,
-    rows: NDArray[np.uint8],
-    labels: NDArray[np.integer] | list[int],
-    classes: tuple[str, ...],
-) -> list[Example]:
-    """Examples of the file `where`: `rows` (N, 3072) hold red, green and blue planes.
-
-    They are named after file and row, alike in both forms.
-    """
-    stem = where.rpartition("/")[2].removesuffix(".bin")
-    planes = rows.reshape(-1, 3, SIDE, SIDE)
-    found = []
-    for row, (image, label) in enumerate(zip(planes, labels, strict=True)):
-        if not 0 <= label < len(classes):
-            raise UserError(f"{where}: image {row} has label {label}; legal: 0..{len(classes) - 1}")
-        pixels = image.transpose(1, 2, 0)
-        found.append(Example(f"{stem}/{row:05d}", int(label), pixels=pixels))
-    return found
-
-
-def _require(source: Source, root: Folder, names: Iterable[str]) -> None:
-    """UserError for the first file of `names` that is missing."""
-    for name in names:
-        if name not in root.files:
-            raise UserError(f"{source.where(root.join(name))}: the file is missing")
-
-
-def _is_binary(source: Source, root: Folder) -> bool:
-    """`data_batch_1.bin`, or `train.bin` and `test.bin`."""
-    return "data_batch_1.bin" in root.files or {"train.bin", "test.bin"} <= set(root.files)
-
-
-def _read_binary(source: Source, root: Folder) -> Listing:
-    """Records of label bytes and 3,072 pixel bytes.
-
-    CIFAR-100 with its fine labels (the second byte of a record) unless coarse is chosen.
-    """
-    is_10 = "data_batch_1.bin" in root.files
-    kind = _chosen_labels(source, is_10)
-    if is_10:
-        train, test = matching(root.files, "data_batch_*.bin"), "test_batch.bin"
-        names, label_bytes, place = "batches.meta.txt", 1, 0
-    else:
-        train, test = ["train.bin"], "test.bin"
-        names, label_bytes, place = f"{kind}_label_names.txt", 2, KINDS.index(kind)
-    _require(source, root, (names, test))
-    classes = _names_in_text(source, root.join(names))
-
-    def examples(file: str) -> list[Example]:
-        records = _records(source, root.join(file), label_bytes)
-        where = source.where(root.join(file))
-        return _examples(where, records[:, label_bytes:], records[:, place], classes)
-
-    training = [example for file in train for example in examples(file)]
-    superclasses: dict[str, tuple[str, ...]] = {}
-    if not is_10 and kind == "fine" and "coarse_label_names.txt" in root.files:
-        coarse = _names_in_text(source, root.join("coarse_label_names.txt"))
-        labels = _records(source, root.join("train.bin"), 2)[:, :2]
-        superclasses = _group_classes(labels[:, 0].tolist(), labels[:, 1].tolist(), coarse, classes)
-    return Listing.found(
-        BINARY_LAYOUT,
-        root,
-        classes,
-        training,
-        examples(test),
-        files=len(train) + 2,
-        superclasses=superclasses,
-    )
-
-
-def _names_in_text(source: Source, name: str) -> tuple[str, ...]:
-    lines = source.member(name).read(1 << 20).decode("ascii", errors="replace").split("\n")
-    return tuple(line.strip() for line in lines if line.strip())
-
-
-def _records(source: Source, name: str, label_bytes: int) -> NDArray[np.uint8]:
-    """(N, label bytes + 3072), memory-mapped."""
-    record = label_bytes + PIXELS
-    member = source.member(name)
-    length = member.length()
+def _binary_batch(source: Source, name: str, is_10: bool) -> _Batch:
+    """Records of label bytes (coarse, fine) and 3,072 pixel bytes."""
+    where, member = source.where(name), source.member(name)
+    kinds = ("labels",) if is_10 else ("coarse_labels", "fine_labels")
+    record, length = len(kinds) + PIXELS, member.length()
     if length == 0 or length % record:
-        raise UserError(
-            f"{source.where(name)}: {length} bytes are not a whole number of {record}-byte records"
-        )
+        told = f"{length} bytes are not a whole number of {record}-byte records"
+        raise UserError(f"{where}: {told}")
     shape = (length // record, record)
     # A plain view of the mapping: slices of a memmap object are much slower to make.
-    return np.asarray(np.memmap(member.file, np.uint8, "r", member.offset, shape))
+    records = np.asarray(np.memmap(member.file, np.uint8, "r", member.offset, shape))
+    labels = {kind: records[:, place].tolist() for place, kind in enumerate(kinds)}
+    return _Batch(where, records[:, len(kinds) :], labels)
 
 
-def _is_python_10(root: Folder) -> bool:
-    return {"data_batch_1", "batches.meta"} <= set(root.files)
+def _names_in_text(source: Source, root: Folder, kind: str) -> tuple[str, ...]:
+    name = f"{kind}_label_names.txt" if kind else "batches.meta.txt"
+    require(source, root, (name,))
+    lines = source.member(root.join(name)).read(1 << 20).decode("ascii", errors="replace")
+    return tuple(line.strip() for line in lines.split("\n") if line.strip())
 
 
-def _is_python(source: Source, root: Folder) -> bool:
-    """`data_batch_1` and `batches.meta`, or the files `train`, `test` and `meta`."""
-    return _is_python_10(root) or {"train", "test", "meta"} <= set(root.files)
+def _python_batch(source: Source, name: str, is_10: bool) -> _Batch:
+    """A pickled dictionary, never unpickled as such."""
+    content, where = _load(source, name), source.where(name)
+    try:
+        rows = byte_rows(content.get(b"data"), PIXELS)
+    except ValueError as error:
+        raise UserError(f"{where}: {error}") from error
+    keys = ("labels", "coarse_labels", "fine_labels")
+    return _Batch(where, rows, {key: content.get(key.encode()) for key in keys})
 
 
-def _read_python(source: Source, root: Folder) -> Listing:
-    """Pickled dictionaries, never unpickled as such; CIFAR-100 with fine labels unless chosen.
-
-    A note says which files are not the official ones. They are read all the same: nothing that a
-    pickle asks for is run.
-    """
-    is_10 = _is_python_10(root)
-    kind = _chosen_labels(source, is_10)
-    if is_10:
-        train = [f"data_batch_{n}" for n in range(1, 6) if f"data_batch_{n}" in root.files]
-        test, meta, names, key = "test_batch", "batches.meta", "label_names", "labels"
-    else:
-        train, test, meta = ["train"], "test", "meta"
-        names, key = f"{kind}_label_names", f"{kind}_labels"
-    _require(source, root, (test,))
-    notes = _note_on_hashes(source, root, [*train, test, meta])
-    classes = _names_in_pickle(source, root.join(meta), names)
-    training, testing = (
-        [example for name in files for example in _batch(source, root.join(name), key, classes)]
-        for files in (train, [test])
-    )
-    superclasses = _superclasses(source, root, classes) if key == "fine_labels" else {}
-    return Listing.found(
-        PYTHON_LAYOUT,
-        root,
-        classes,
-        training,
-        testing,
-        files=len(train) + 2,
-        superclasses=superclasses,
-        notes=notes,
-    )
-
-
-def _note_on_hashes(source: Source, root: Folder, names: Sequence[str]) -> tuple[str, ...]:
-    """A note on the files that are not the official ones; they are hashed, not opened."""
-    others = []
-    for name in names:
-        try:
-            content = source.member(root.join(name)).read(PICKLE_BYTES)
-        except ValueError as error:
-            raise UserError(f"{source.where(root.path)}: not CIFAR's pickles ({error})") from error
-        if hashlib.md5(content, usedforsecurity=False).hexdigest() != OFFICIAL[name]:
-            others.append(name)
-    return (f"not the official files, by their MD5: {', '.join(others)}",) if others else ()
-
-
-def _superclasses(
-    source: Source, root: Folder, classes: tuple[str, ...]
-) -> dict[str, tuple[str, ...]]:
-    """The fine classes of each coarse one; none where the file does not say."""
-    content, meta = _load(source, root.join("train")), _load(source, root.join("meta"))
-    coarse, fine = content.get(b"coarse_labels"), content.get(b"fine_labels")
-    if b"coarse_label_names" not in meta or not (_is_labels(coarse) and _is_labels(fine)):
-        return {}
-    if len(coarse) != len(fine):
-        return {}
-    names = _names_in_pickle(source, root.join("meta"), "coarse_label_names")
-    return _group_classes(coarse, fine, names, classes)
-
-
-def _is_labels(value: object) -> TypeGuard[list[int]]:
-    return isinstance(value, list) and all(type(label) is int for label in value)
+def _names_in_pickle(source: Source, root: Folder, kind: str) -> tuple[str, ...]:
+    name, key = ("meta", f"{kind}_label_names") if kind else ("batches.meta", "label_names")
+    require(source, root, (name,))
+    names = _load(source, root.join(name)).get(key.encode())
+    if not isinstance(names, list) or not all(isinstance(name, bytes) for name in names):
+        raise UserError(f"{source.where(root.join(name))}: no list of class names under {key!r}")
+    return tuple(name.decode("ascii", errors="replace") for name in names)
 
 
 def _load(source: Source, name: str) -> dict[bytes, Any]:
@@ -245,26 +209,18 @@ def _load(source: Source, name: str) -> dict[bytes, Any]:
         raise UserError(f"{source.where(name)}: not a CIFAR pickle ({error})") from error
 
 
-def _names_in_pickle(source: Source, name: str, key: str) -> tuple[str, ...]:
-    names = _load(source, name).get(key.encode())
-    if not isinstance(names, list) or not all(isinstance(name, bytes) for name in names):
-        raise UserError(f"{source.where(name)}: no list of class names under {key!r}")
-    return tuple(name.decode("ascii", errors="replace") for name in names)
+def _note_on_hashes(source: Source, root: Folder, batches: list[str]) -> tuple[str, ...]:
+    """A note on the pickles that are not the official ones.
 
-
-def _batch(source: Source, name: str, key: str, classes: tuple[str, ...]) -> list[Example]:
-    content = _load(source, name)
-    where = source.where(name)
-    try:
-        rows = byte_rows(content.get(b"data"), PIXELS)
-    except ValueError as error:
-        raise UserError(f"{where}: {error}") from error
-    labels = content.get(key.encode())
-    if not _is_labels(labels):
-        raise UserError(f"{where}: no list of labels under {key!r}")
-    if len(labels) != len(rows):
-        raise UserError(f"{where}: {len(labels)} labels for {len(rows)} images")
-    return _examples(where, rows, labels, classes)
+    They are read all the same: nothing that a pickle asks for is run.
+    """
+    names = [*batches, "meta" if "train" in batches else "batches.meta"]
+    members = {name: source.member(root.join(name)).read(PICKLE_BYTES) for name in names}
+    hashes = {
+        name: hashlib.md5(content, usedforsecurity=False) for name, content in members.items()
+    }
+    others = [name for name in names if hashes[name].hexdigest() != OFFICIAL[name]]
+    return (f"not the official files, by their MD5: {', '.join(others)}",) if others else ()
 
 
 def _new_folder(root: Folder) -> Folder | None:
@@ -282,7 +238,7 @@ def _read_new(source: Source, root: Folder) -> Listing:
     if version not in versions:
         raise UserError(f"--test-part {version!r}: there are {', '.join(versions)}")
     data, labels = (f"cifar10.1_{version}_{part}.npy" for part in ("data", "labels"))
-    _require(source, folder, (labels,))
+    require(source, folder, (labels,))
     images = read_npy(source, folder.join(data), ("|u1",), (SIDE, SIDE, 3)).astype(np.uint8)
     numbers = read_npy(source, folder.join(labels), ("<i4", "<i8", "|u1"), ()).astype(np.int64)
     where = source.where(folder.join(labels))
@@ -298,8 +254,10 @@ def _read_new(source: Source, root: Folder) -> Listing:
     return Listing(NEW_LAYOUT, folder.path, NAMES, [], test, root.count() - 2, notes=notes)
 
 
-BINARY = Reader("cifar-binary", BINARY_LAYOUT, _is_binary, _read_binary, ("labels",))
-PYTHON = Reader("cifar-python", PYTHON_LAYOUT, _is_python, _read_python, ("labels",))
+_BINARY = _Form("CIFAR (binary)", ".bin", _binary_batch, _names_in_text)
+_PYTHON = _Form("CIFAR (python)", "", _python_batch, _names_in_pickle)
+BINARY = Reader("cifar-binary", _BINARY.layout, _BINARY.recognises, _BINARY.read, ("labels",))
+PYTHON = Reader("cifar-python", _PYTHON.layout, _PYTHON.recognises, _PYTHON.read, ("labels",))
 CIFAR10_1 = Reader(
     "cifar10-1",
     NEW_LAYOUT,

@@ -1,7 +1,7 @@
 """Tables of images and classes, with the images somewhere below them: known ones and anybody's."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -35,9 +35,6 @@ PARTS = {
     "valid": "validation",
     "validation": "validation",
 }
-
-#: Gives the class of each label that occurs, in the order of the classes.
-ClassNames = Callable[[Sequence[str]], dict[str, str]]
 
 
 @dataclass(frozen=True)
@@ -116,13 +113,13 @@ def read_images(
     layout: str,
     tables: Mapping[str, Columns],
     finder: ImageFinder,
-    class_names: ClassNames | None = None,
+    classes: Mapping[str, str] | None = None,
     notes: tuple[str, ...] = (),
 ) -> Listing:
     """The images that `tables` list: by file, a path from `root`, the columns.
 
     Tables called train and test, or a column of splits, make the splits; a validation part is
-    the test split where there is no other. The default of `class_names` is the label itself.
+    the test split where there is no other. `classes`: the class of each label, by default itself.
     UserError for an image that is missing, listed twice or has no class.
     """
     parts: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
@@ -137,30 +134,30 @@ def read_images(
                 raise UserError(f"{where}: {image} has no class")
             group = row[columns.group] if columns.group else ""
             parts[_part(name, row, columns, len(tables))][image] = (row[columns.label], group)
-    labels = {label for part in parts.values() for label, _ in part.values()}
-    number = _numbers(labels, class_names)
+    label_of = [label for part in parts.values() for label, _ in part.values()]
+    labels = _in_order(set(label_of))
+    names = {label: label for label in labels} if classes is None else classes
+    unknown = next((label for label in labels if label not in names), None)
+    if unknown is not None:
+        told = f"no name for label {unknown!r}; legal: {', '.join(names)}"
+        raise UserError(f"{source.where(root.join(next(iter(tables))))}: {told}")
+    found = tuple(dict.fromkeys(names[label] for label in labels))
+    number = {label: found.index(names[label]) for label in labels}
     examples = {
-        part: [
-            Example(image, number[label][0], group)
-            for image, (label, group) in sorted(found.items())
-        ]
-        for part, found in parts.items()
+        part: [Example(image, number[label], group) for image, (label, group) in images.items()]
+        for part, images in parts.items()
     }
     train = examples.get("train", [])
     test = examples.get("test") or examples.get("validation")
     if not train:
         raise UserError(f"{source.where(root.path)}: the table has no training image")
-    classes = tuple(dict.fromkeys(name for _, name in number.values()))
-    return Listing.found(layout, root, classes, train, test, notes=notes)
+    return Listing.found(layout, root, found, train, test, notes=notes)
 
 
-def _numbers(labels: set[str], class_names: ClassNames | None) -> dict[str, tuple[int, str]]:
-    """The number and the name of the class of each label; numbers in order, others as text."""
+def _in_order(labels: set[str]) -> list[str]:
+    """Numbers in their order, others as text."""
     numeric = all(label.isascii() and label.isdigit() for label in labels)
-    ordered = sorted(labels, key=int if numeric else str)
-    names = class_names(ordered) if class_names else {label: label for label in ordered}
-    place = {name: number for number, name in enumerate(dict.fromkeys(names.values()))}
-    return {label: (place[name], name) for label, name in names.items()}
+    return sorted(labels, key=int if numeric else str)
 
 
 def _part(name: str, row: dict[str, str], columns: Columns, tables: int) -> str:
@@ -216,6 +213,11 @@ def _tables(source: Source, root: Folder) -> dict[str, Columns]:
 def _names(root: Folder, chosen: str | None = None) -> list[str]:
     """Files that are called like tables; one that is chosen may be called anything."""
     return [name for name in root.files if name.lower().endswith(SUFFIXES) or name == chosen]
+
+
+def has_columns(source: Source, root: Folder, table: str, columns: Sequence[str]) -> bool:
+    """Whether `root` has the `table`, with these columns."""
+    return table in root.files and set(columns) <= set(columns_of(source, root.join(table)))
 
 
 def guess_columns(header: Sequence[str], choices: Choices) -> Columns | None:

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from anynet_study.data.readers.folders import read_classes
 from anynet_study.data.readers.listing import Example, Listing, Reader
-from anynet_study.data.readers.safe_files import checked_id, checked_mat, read_table
+from anynet_study.data.readers.safe_files import read_table
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError, first_line
@@ -21,7 +21,6 @@ TRAIN = ("ILSVRC2012_img_train", "train")
 VALIDATION = ("ILSVRC2012_img_val", "val")
 OFFICIAL = re.compile(r"ILSVRC2012_(img_(train|val)|devkit_t12)(\.tar(\.gz)?)?")
 WNID = re.compile(r"n\d{8}")
-NUMBERED = re.compile(r"ILSVRC2012_val_(\d{8})")
 #: Most bytes of the kit's labels, and of its `meta.mat`, which has 200 kB.
 TRUTH_BYTES, META_BYTES = 1 << 20, 4 << 20
 KAGGLE_IMAGES = ("ILSVRC", "Data", "CLS-LOC")
@@ -41,38 +40,40 @@ def _read_kit(source: Source, root: Folder) -> Listing:
     stray = next((name for name in train.folders if not WNID.fullmatch(name)), None)
     if stray is not None:
         raise UserError(f"{source.where(train.folders[stray].path)}: not named by a wnid")
-    classes, training = read_classes(source, train, root)
-    testing = _kit_validation(source, root, validation, classes)
-    return Listing.found(KIT_LAYOUT, root, classes, training, testing)
-
-
-def _kit_validation(
-    source: Source, root: Folder, folder: Folder, classes: tuple[str, ...]
-) -> list[Example]:
     truth, meta = (_required(source, root, name) for name in (TRUTH, META))
-    wnids = leaf_wnids(source, meta)
-    where = source.where(truth)
+    wnids, wnid_of = leaf_wnids(source, meta), {}
     labels = source.member(truth).read(TRUTH_BYTES).decode("ascii", errors="replace").split()
-    images = folder.images(root)
-    if len(labels) != len(images):
-        raise UserError(
-            f"{where}: {len(labels)} labels for the {len(images)} images of "
-            f"{source.where(folder.path)}"
-        )
+    for number, label in enumerate(labels, start=1):
+        if label not in wnids:
+            where = f"{source.where(truth)}: line {number}"
+            raise UserError(f"{where}: {label[:20]!r} is no leaf of {META}")
+        wnid_of[f"ILSVRC2012_val_{number:08d}"] = wnids[label]
+    return _listing(KIT_LAYOUT, source, root, (train, validation), wnid_of, truth)
+
+
+def _listing(
+    layout: str,
+    source: Source,
+    root: Folder,
+    splits: tuple[Folder, Folder],
+    wnid_of: dict[str, str],
+    table: str,
+) -> Listing:
+    """Train from wnid folders, test from flat images by their names, without suffix, in `table`."""
+    train, validation = splits
+    classes, training = read_classes(source, train, root)
     number = {wnid: label for label, wnid in enumerate(classes)}
-    examples = []
-    for image in images:
-        match = NUMBERED.fullmatch(PurePosixPath(image).stem)
-        if match is None or not 1 <= int(match[1]) <= len(labels):
-            raise UserError(f"{source.where(root.join(image))}: not named ILSVRC2012_val_NUMBER")
-        label = labels[int(match[1]) - 1]
-        wnid = wnids.get(label)
-        if wnid is None:
-            raise UserError(f"{where}: line {int(match[1])}: {label[:20]!r} is no leaf of {META}")
-        if wnid not in number:
-            raise UserError(f"{where}: class {wnid} is not in the training images")
-        examples.append(Example(image, number[wnid]))
-    return examples
+    images = {PurePosixPath(name).stem: name for name in validation.images(root)}
+    where, folder = source.where(table), source.where(validation.path)
+    if images.keys() != wnid_of.keys():
+        name = min(images.keys() ^ wnid_of.keys())
+        lacks = f"not in {folder}" if name in wnid_of else f"in {folder}, but not listed"
+        raise UserError(f"{where}: image {name} is {lacks}")
+    unknown = next((wnid for wnid in wnid_of.values() if wnid not in number), None)
+    if unknown is not None:
+        raise UserError(f"{where}: class {unknown!r} is not in the training images")
+    testing = [Example(image, number[wnid_of[name]]) for name, image in images.items()]
+    return Listing.found(layout, root, classes, training, testing)
 
 
 def leaf_wnids(source: Source, name: str) -> dict[str, str]:
@@ -83,7 +84,7 @@ def leaf_wnids(source: Source, name: str) -> dict[str, str]:
     from scipy.io import loadmat
 
     try:
-        content = checked_mat(source.member(name).read(META_BYTES))
+        content = source.member(name).read(META_BYTES)
         synsets = loadmat(io.BytesIO(content), squeeze_me=True)["synsets"]
         columns = (synsets[key].ravel() for key in ("ILSVRC2012_ID", "WNID", "num_children"))
         rows = zip(*columns, strict=True)
@@ -129,21 +130,10 @@ def _is_kaggle(source: Source, root: Folder) -> bool:
 
 def _read_kaggle(source: Source, root: Folder) -> Listing:
     """Train from its wnid folders, test from `val` with the labels of the CSV."""
-    splits = _kaggle_images(root).folders
-    classes, train = read_classes(source, splits["train"], root)
-    labels = {wnid: label for label, wnid in enumerate(classes)}
-    images = {PurePosixPath(name).stem: name for name in splits["val"].images(root)}
-    table = source.where(root.join(SOLUTION))
-    test = []
-    for row in read_table(source, root.join(SOLUTION), ("ImageId", "PredictionString")):
-        image = checked_id(table, row["ImageId"])
-        wnid = row["PredictionString"].split(" ")[0]
-        if wnid not in labels:
-            raise UserError(f"{table}: image {image} is of class {wnid!r}, which train/ lacks")
-        if image not in images:
-            raise UserError(f"{table}: image {image} is not in {source.where(splits['val'].path)}")
-        test.append(Example(images.pop(image), labels[wnid]))
-    return Listing.found(KAGGLE_LAYOUT, root, classes, train, test)
+    splits, table = _kaggle_images(root).folders, root.join(SOLUTION)
+    rows = read_table(source, table, ("ImageId", "PredictionString"))
+    wnid_of = {row["ImageId"]: row["PredictionString"].split(" ")[0] for row in rows}
+    return _listing(KAGGLE_LAYOUT, source, root, (splits["train"], splits["val"]), wnid_of, table)
 
 
 def _kaggle_images(root: Folder) -> Folder:

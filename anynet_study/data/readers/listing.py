@@ -1,6 +1,6 @@
 """What a reader is, and what it finds in a download: every image with its label, none decoded."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from anynet_study.data.source.images import Area, Channels, Crop, Encoded
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
+from anynet_study.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +118,10 @@ class Reader(NamedTuple):
     read: Callable[[Source, Folder], Listing]
     #: Which of the source's choices it heeds.
     choices: tuple[str, ...] = ()
+
+
+def require(source: Source, root: Folder, names: Iterable[str]) -> None:
+    """UserError for the first file of `names` that `root` lacks."""
+    for name in names:
+        if name not in root.files:
+            raise UserError(f"{source.where(root.join(name))}: the file is missing")

@@ -10,7 +10,7 @@ from anynet_study.data.readers import (
     image_tables,
     imagenet,
     imagenet_shifts,
-    medical,
+    known_tables,
     mlc,
 )
 from anynet_study.data.readers.listing import Listing, Reader
@@ -28,11 +28,8 @@ READERS: tuple[Reader, ...] = (
     imagenet_shifts.IMAGENET_V2,
     imagenet_shifts.WNID_SHIFT,
     imagenet_shifts.OBJECTNET,
-    medical.HAM10000,
-    medical.SIIM_ISIC,
-    medical.CASSAVA,
-    medical.APTOS,
-    medical.HPA,
+    *known_tables.TABLES,
+    known_tables.HPA,
     coco.CCT20,
     folders.POWERLINE,
     mlc.MLC_POINTS,
@@ -50,7 +47,7 @@ def read_source(source: Source) -> tuple[Source, Listing]:
     """What is in `source`, by the reader that recognises it or that its choices name.
 
     Archives in it are opened if it cannot be read without; the source returned is the one that
-    the listing is of. Where others would read it otherwise, a note says how to choose them.
+    the listing is of. Where other readers recognise it too, a note says how to choose them.
     UserError in one line, saying what was seen and which layouts are known, if none does.
     """
     try:
@@ -79,44 +76,13 @@ def _read(source: Source) -> Listing:
     # A reader that knows all that was chosen: `--label-column` makes a table of it.
     reader = next((reader for reader in fitting if chosen <= set(reader.choices)), fitting[0])
     source.choices.require_known(reader.layout, reader.choices)
+    others = [f"--layout {other.key} ({other.layout})" for other in fitting if other != reader]
+    told = f"read as {reader.layout}; it also looks like {', '.join(others)}"
     try:
         listing = reader.read(source, root)
     except UserError as error:
-        told = _told(reader, fitting, source, root, None)
-        raise UserError(f"{error} ({told})" if told else str(error)) from error
-    told = _told(reader, fitting, source, root, listing)
-    return dataclasses.replace(listing, notes=(*listing.notes, told)) if told else listing
-
-
-def _told(
-    reader: Reader, fitting: Sequence[Reader], source: Source, root: Folder, listing: Listing | None
-) -> str:
-    """Which other readers would read `source`; empty for none.
-
-    Not those that are less specific and give the same `listing`. More is known of a layout than
-    its listing, such as the usual metric.
-    """
-    options, place = [], fitting.index(reader)
-    content = None if listing is None else _content(listing)
-    for other in (*fitting[:place], *fitting[place + 1 :]):
-        try:
-            found = other.read(source, root)
-        except UserError:
-            continue
-        special = fitting.index(other) < place
-        if content is None or special or _content(found) != content:
-            options.append(f"--layout {other.key} ({other.layout})")
-    told = f"read as {reader.layout}; it could also be read by {', '.join(options)}"
-    return told if options else ""
-
-
-def _content(listing: Listing) -> tuple[object, ...]:
-    """What a listing says of which images."""
-    splits = (
-        [(example.name, example.label, example.group, example.also) for example in examples or []]
-        for examples in (listing.train, listing.test)
-    )
-    return listing.root, listing.classes, *splits
+        raise UserError(f"{error} ({told})" if others else str(error)) from error
+    return dataclasses.replace(listing, notes=(*listing.notes, told)) if others else listing
 
 
 def _chosen_readers(layout: str | None) -> tuple[Reader, ...]:

@@ -1,4 +1,4 @@
-"""Reading tables, JSON, arrays, pickles and MATLAB files that may be hostile.
+"""Reading tables, JSON, arrays and pickles that may be hostile.
 
 Nothing is taken at its word: memory is bounded by what a file holds, not by what it claims.
 """
@@ -6,21 +6,16 @@ Nothing is taken at its word: memory is bounded by what a file holds, not by wha
 import csv
 import io
 import json
-import math
 import pickle
-import struct
-import zlib
-from collections.abc import Iterator
 from itertools import islice
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from anynet_study.data.source.member import Member
 from anynet_study.data.source.source import Source
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, first_line
 
 #: Most bytes of a table, and of a JSON file: parsed they take several times as much memory.
 TABLE_BYTES, JSON_BYTES = 128 << 20, 64 << 20
@@ -29,15 +24,6 @@ MAX_ROWS = 3_000_000
 #: The first line of a table is shorter.
 HEADER_BYTES = 64 << 10
 NPY_BYTES = 256 << 20
-#: Instructions of a pickle, and what follows each: the official CIFAR files have half a million.
-MOST_READS = 5_000_000
-#: Most bytes that a MATLAB file inflates to, and most matrices inside one another.
-MAT_INFLATED, MAT_DEPTH = 32 << 20, 8
-#: Kinds of elements of a MATLAB file.
-MATRIX, COMPRESSED = 14, 15
-#: Classes of matrices whose entries are elements themselves: cells, structures, objects.
-OF_ELEMENTS = (1, 2, 3)
-MAT_HEADER, MAT_TAG = 128, 8
 
 
 def read_table(source: Source, name: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
@@ -88,8 +74,8 @@ def read_json(source: Source, name: str) -> Any:
     try:
         return json.loads(source.member(name).read(JSON_BYTES))
     except (ValueError, RecursionError) as error:
-        reason = str(error).partition("\n")[0]
-        raise UserError(f"{source.where(name)}: not a readable JSON file ({reason})") from error
+        told = f"not a readable JSON file ({first_line(error)})"
+        raise UserError(f"{source.where(name)}: {told}") from error
 
 
 def read_texts(source: Source, name: str) -> dict[str, str]:
@@ -105,38 +91,18 @@ def read_npy(
 ) -> NDArray[np.generic]:
     """The (N, *row_shape) array of a type in `kinds` that the file `name` holds, without pickles.
 
-    UserError if it holds another, or if the bytes are not as many as its header says: numpy's
-    own reader would first allocate what the header claims.
+    UserError if it holds another, or less than its header says.
     """
-    where = source.where(name)
     try:
         content = source.member(name).read(NPY_BYTES)
-        file = io.BytesIO(content)
-        if npy_format.read_magic(file) != (1, 0):
-            raise ValueError("a version of the format that is not read")
-        shape, fortran, dtype = npy_format.read_array_header_1_0(file)
-        rest = memoryview(content)[file.tell() :]
-        if dtype.str not in kinds or shape[1:] != row_shape or len(shape) < 1 or fortran:
-            raise ValueError(f"shape {shape} and type {dtype.str}")
-        if len(rest) != math.prod(shape) * dtype.itemsize:
-            raise ValueError(f"{len(rest)} bytes are not an array of shape {shape}")
-        return np.frombuffer(rest, dtype).reshape(shape)
+        array: NDArray[np.generic] = np.load(io.BytesIO(content), allow_pickle=False)
+        if array.dtype.str not in kinds or array.shape[1:] != row_shape or array.ndim < 1:
+            raise ValueError(f"shape {array.shape} and type {array.dtype.str}")
+        return array
     except Exception as error:  # numpy's parser of headers raises nearly anything
-        reason = str(error).partition("\n")[0]
         wanted = f"(N{''.join(f', {side}' for side in row_shape)}) of {' or '.join(kinds)}"
+        where, reason = source.where(name), first_line(error)
         raise UserError(f"{where}: not an .npy array {wanted} ({reason})") from error
-
-
-class _Counted(io.BytesIO):
-    """A pickle of a bounded number of instructions: each of one byte may make an object of 70."""
-
-    reads = 0
-
-    def read(self, size: int | None = -1) -> bytes:
-        self.reads += 1
-        if self.reads > MOST_READS:
-            raise pickle.UnpicklingError(f"more than {MOST_READS} instructions")
-        return super().read(size)
 
 
 class _Inert:
@@ -163,11 +129,6 @@ _ALLOWED = {
 }
 
 
-def _skip_frame(unpickler: Any) -> None:
-    """A frame is read at once, past the count of instructions; its contents mean the same."""
-    unpickler.read(8)  # its length
-
-
 class _Unpickler(pickle._Unpickler):
     """In pure Python: the compiled one grows its memo table to any index that the file names."""
 
@@ -176,7 +137,7 @@ class _Unpickler(pickle._Unpickler):
         code: run
         for code, run in pickle._Unpickler.dispatch.items()
         if code != pickle.BYTEARRAY8[0]
-    } | {pickle.FRAME[0]: _skip_frame}
+    }
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _ALLOWED:
@@ -187,7 +148,7 @@ class _Unpickler(pickle._Unpickler):
 def load_dictionary(content: bytes) -> dict[bytes, Any]:
     """The dictionary with keys of bytes that a pickle holds; ValueError if it is anything else."""
     try:
-        loaded = _Unpickler(_Counted(content), encoding="bytes").load()
+        loaded = _Unpickler(io.BytesIO(content), encoding="bytes").load()
     except Exception as error:  # a hostile pickle can raise nearly anything
         raise ValueError(str(error)) from error
     if not isinstance(loaded, dict):
@@ -208,67 +169,3 @@ def byte_rows(value: object, columns: int) -> NDArray[np.uint8]:
             if rows.shape == shape:
                 return rows
     raise ValueError(f"the pixels are not a whole (N, {columns}) array of bytes")
-
-
-class _Element(NamedTuple):
-    """An element of a MATLAB file."""
-
-    kind: int
-    body: memoryview
-
-
-def checked_mat(content: bytes) -> bytes:
-    """The same MATLAB 5 file without compression; ValueError if it claims more than it holds.
-
-    scipy's parser inflates without bound, and allocates an array of objects before it reads the
-    first. Memory is then bounded by `MAT_INFLATED` and what the parser makes of it.
-    """
-    if content[126:128] != b"IM":
-        raise ValueError("not a little-endian MATLAB 5 file")
-    parts, left = [content[:MAT_HEADER]], MAT_INFLATED
-    for kind, body in _elements(memoryview(content)[MAT_HEADER:], padded=False):
-        if kind == COMPRESSED:
-            part = zlib.decompressobj().decompress(body, left + 1)
-        else:
-            part = struct.pack("<II", kind, len(body)) + bytes(body)
-        left -= len(part)
-        if left < 0:
-            raise ValueError(f"more than {MAT_INFLATED} bytes")
-        for inner in _elements(memoryview(part)):
-            _check_element(inner, MAT_DEPTH)
-        parts.append(part)
-    return b"".join(parts)
-
-
-def _check_element(element: _Element, depth: int) -> None:
-    if element.kind != MATRIX or not element.body:
-        return
-    if depth == 0:
-        raise ValueError("nested too deep")
-    flags, dimensions, *entries = _elements(element.body)
-    sides = struct.unpack(f"<{len(dimensions.body) // 4}i", dimensions.body)
-    if flags.body[0] in OF_ELEMENTS and math.prod(sides) > len(element.body) // MAT_TAG:
-        raise ValueError(f"{len(element.body)} bytes cannot hold {math.prod(sides)} entries")
-    for entry in entries:
-        _check_element(entry, depth - 1)
-
-
-def _elements(content: memoryview, padded: bool = True) -> Iterator[_Element]:
-    """The elements one after the other; ValueError for one that leaves `content`."""
-    position = 0
-    while position < len(content):
-        if len(content) - position < MAT_TAG:
-            raise ValueError("truncated")
-        kind, size = struct.unpack_from("<II", content, position)
-        start, end = position + MAT_TAG, position + MAT_TAG + size
-        if kind >> 16:  # a small element: size and data are in the tag
-            kind, size = kind & 0xFFFF, kind >> 16
-            start, end = position + 4, position + 4 + size
-            if size > 4:
-                raise ValueError("a small element that is not small")
-            position += MAT_TAG
-        else:
-            position = end + (-size % 8 if padded else 0)
-        if end > len(content):
-            raise ValueError("truncated")
-        yield _Element(kind, content[start:end])

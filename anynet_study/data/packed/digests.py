@@ -1,0 +1,116 @@
+"""Whether a packed dataset is as it was written: a digest of every file, and cheap checks of them.
+
+`digests.json` has the BLAKE3 hash of every other file of the dataset's folder, and one of itself.
+`checked.json` notes size and time of change of each file when its digest was last found right. A
+file of which these are the same is not read again, but where all are asked for (`launch`,
+`verify`); what the disk changes by itself shows then.
+"""
+
+import json
+from pathlib import Path
+
+from blake3 import blake3
+
+from anynet_study.data.packed.meta import damaged
+from anynet_study.files import write_text
+from anynet_study.progress import Report, progress_if_long
+
+DIGESTS, CHECKED = "digests.json", "checked.json"
+BLOCK = 16 << 20
+#: Size in bytes, and time of the last change in nanoseconds.
+Stamp = tuple[int, int]
+
+
+def write_digests(folder: Path) -> None:
+    """Write the digests of all files that are in `folder` now."""
+    names = sorted(path.name for path in folder.iterdir() if path.name not in (DIGESTS, CHECKED))
+    stamps = {name: _stamp(folder / name) for name in names}
+    files = _digests(folder, stamps)
+    text = json.dumps({"files": files, "blake3": _of_text(files)}, indent=1)
+    write_text(folder / DIGESTS, text + "\n")
+    _note(folder, stamps)
+
+
+def has_digests(folder: Path) -> bool:
+    """Whether there are any: datasets of older versions have none."""
+    return (folder / DIGESTS).exists()
+
+
+def check_files(folder: Path, whole: bool = False) -> None:
+    """UserError naming the first file that is not as it was packed, or is not there.
+
+    `whole`: read all of them, not only those that have changed by size or time.
+    """
+    path = folder / DIGESTS
+    try:
+        content = json.loads(path.read_bytes())
+        files: dict[str, str] = content["files"]
+        right = content["blake3"] == _of_text(files)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise damaged(path, "it cannot be read") from error
+    if not right:
+        raise damaged(path, CHANGED)
+    stamps = {}
+    for name in files:
+        try:
+            stamps[name] = _stamp(folder / name)
+        except OSError as error:
+            raise damaged(folder / name, "the file is missing") from error
+    noted = _noted(folder)
+    if whole:
+        read = stamps
+    else:
+        read = {name: stamp for name, stamp in stamps.items() if noted.get(name) != [*stamp]}
+    for name, found in _digests(folder, read).items():
+        if found != files[name]:
+            raise damaged(folder / name, CHANGED)
+    if any(noted.get(name) != [*stamp] for name, stamp in stamps.items()):
+        _note(folder, stamps)
+
+
+CHANGED = "it has changed since it was packed"
+
+
+def _of_text(files: dict[str, str]) -> str:
+    return blake3(json.dumps(files, sort_keys=True).encode()).hexdigest()
+
+
+def _stamp(path: Path) -> Stamp:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def _noted(folder: Path) -> dict[str, list[int]]:
+    """The stamps that were noted; none where they cannot be read."""
+    try:
+        content = json.loads((folder / CHECKED).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _note(folder: Path, stamps: dict[str, Stamp]) -> None:
+    try:
+        write_text(folder / CHECKED, json.dumps(stamps, indent=1) + "\n")
+    except OSError:  # who may not write reads the files each time
+        return
+
+
+def _digests(folder: Path, stamps: dict[str, Stamp]) -> dict[str, str]:
+    """The digests of these files, with a bar where that takes long."""
+    total = sum(size for size, _ in stamps.values())
+    found, before = {}, 0
+    with progress_if_long(f"checking {folder.name} (MB)", total >> 20) as report:
+        for name, (size, _) in stamps.items():
+            found[name] = _digest(folder / name, report, before)
+            before += size
+    return found
+
+
+def _digest(path: Path, report: Report, before: int) -> str:
+    whole = blake3(max_threads=blake3.AUTO)
+    with path.open("rb", buffering=0) as file:
+        while block := file.read(BLOCK):
+            whole.update(block)
+            report((before + file.tell()) >> 20)
+    return whole.hexdigest()

@@ -1,0 +1,143 @@
+"""Known tables of images: HAM10000, SIIM-ISIC, Cassava and APTOS as data, and HPA's stains."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from anynet_study.data.readers.image_tables import Columns, ImageFinder, has_columns, read_images
+from anynet_study.data.readers.listing import Example, Listing, Reader
+from anynet_study.data.readers.safe_files import checked_id, read_table, read_texts
+from anynet_study.data.source.source import Source
+from anynet_study.data.source.tree import Folder
+from anynet_study.errors import UserError
+
+
+@dataclass(frozen=True)
+class KnownTable:
+    """A layout: a table of a known name or of known columns, with ids of images beside it."""
+
+    key: str
+    layout: str
+    #: What the table is called, whatever the case.
+    table: str
+    columns: Columns
+    #: A file or folder that must be beside it, empty for none; None: the table is known by columns.
+    beside: str | None = None
+    #: Where the images are if there is such a folder; otherwise anywhere below.
+    images: str = ""
+    #: The class of each label, or a JSON file that says so; None: the label itself.
+    classes: Mapping[str, str] | str | None = None
+
+    def reader(self) -> Reader:
+        """The layout as a reader."""
+        return Reader(self.key, self.layout, lambda s, r: self.find(s, r) is not None, self.read)
+
+    def find(self, source: Source, root: Folder) -> str | None:
+        """The table in `root`."""
+        if self.beside not in (None, "", *root.files, *root.folders):
+            return None
+        for name in root.files:
+            if re.fullmatch(self.table, name, re.IGNORECASE) and (
+                self.beside is not None or has_columns(source, root, name, self.columns.names())
+            ):
+                return name
+        return None
+
+    def read(self, source: Source, root: Folder) -> Listing:
+        """The images that the table lists; others, such as unlabelled ones, are ignored."""
+        table = self.find(source, root)
+        assert table is not None
+        finder = ImageFinder(source, root, root.folders.get(self.images), by_id=True)
+        classes = self.classes
+        if isinstance(classes, str):
+            classes = read_texts(source, root.join(classes))
+        return read_images(source, root, self.layout, {table: self.columns}, finder, classes)
+
+
+#: HAM10000's has no suffix, .csv or .tab, depending on where it was downloaded. One download holds
+#: every image twice, in part folders of different case: the first is taken.
+HAM10000 = KnownTable(
+    "ham10000",
+    "HAM10000",
+    r"ham10000_metadata(\.csv|\.tab)?",
+    Columns("image_id", "dx", "lesion_id"),
+    beside="",
+)
+#: JPEG files are read, not DICOM ones.
+SIIM_ISIC = KnownTable(
+    "siim-isic",
+    "SIIM-ISIC",
+    r".*\.csv",
+    Columns("image_name", "target", "patient_id"),
+    classes={"0": "benign", "1": "malignant"},
+)
+CASSAVA_NAMES = "label_num_to_disease_map.json"
+CASSAVA = KnownTable(
+    "cassava",
+    "Cassava",
+    r"train\.csv",
+    Columns("image_id", "label"),
+    beside=CASSAVA_NAMES,
+    images="train_images",
+    classes=CASSAVA_NAMES,
+)
+#: Retina photos with the severity of retinopathy, 0 to 4.
+APTOS = KnownTable(
+    "aptos",
+    "APTOS 2019",
+    r"train\.csv",
+    Columns("id_code", "diagnosis"),
+    images="train_images",
+)
+TABLES = [table.reader() for table in (HAM10000, SIIM_ISIC, CASSAVA, APTOS)]
+
+HPA_LAYOUT, HPA_TABLE, HPA_COLUMNS = "HPA", "train.csv", ("Id", "Target")
+HPA_STAINS = ("red", "green", "blue", "yellow")
+HPA_CLASSES = 28
+
+
+def _read_hpa(source: Source, root: Folder) -> Listing:
+    """Cells in four stains, one file each; several classes per image, by number, 0 to 27.
+
+    The rarest class of an image is the one it is stratified by. Red, green and blue are the
+    channels of an image, half of yellow is added to red and green.
+    """
+    where = source.where(root.join(HPA_TABLE))
+    targets: dict[str, list[int]] = {}
+    for row in read_table(source, root.join(HPA_TABLE), HPA_COLUMNS):
+        name = checked_id(where, row["Id"])
+        if name in targets:
+            raise UserError(f"{where}: image id {name} occurs twice")
+        targets[name] = _hpa_labels(where, name, row["Target"])
+    files = [f"{name}_{stain}" for name in targets for stain in HPA_STAINS]
+    finder = ImageFinder(source, root, root.folders.get("train"), by_id=True)
+    paths = finder.require(files, where)
+    images = Counter(label for labels in targets.values() for label in labels)
+    present = sorted(images)
+    examples = []
+    for number, (name, labels) in enumerate(targets.items()):
+        channels = tuple(paths[len(HPA_STAINS) * number :][: len(HPA_STAINS)])
+        first, *others = sorted(labels, key=lambda label: (images[label], label))
+        also = tuple(present.index(label) for label in sorted(others))
+        examples.append(Example(name, present.index(first), also=also, channels=channels))
+    classes = tuple(map(str, present))
+    used = len(HPA_STAINS) * len(examples)
+    return Listing.found(HPA_LAYOUT, root, classes, examples, files=used, multi_label=True)
+
+
+def _hpa_labels(where: str, name: str, target: str) -> list[int]:
+    """The distinct numbers in `target`, which has spaces between them."""
+    words = target.split()
+    legal = {str(number) for number in range(HPA_CLASSES)}
+    if not words or not set(words) <= legal:
+        raise UserError(f"{where}: target {target!r} of {name}: legal are numbers 0 to 27")
+    return list(map(int, dict.fromkeys(words)))
+
+
+HPA = Reader(
+    "hpa",
+    HPA_LAYOUT,
+    lambda source, root: has_columns(source, root, HPA_TABLE, HPA_COLUMNS),
+    _read_hpa,
+)
