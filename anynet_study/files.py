@@ -43,7 +43,10 @@ def naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
         raise OSError(error.errno, reason, str(path)) from error
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write `text` to `path` atomically."""
+def write_text(path: Path, text: str, mode: int | None = None) -> None:
+    """Write `text` to `path` atomically; with `mode` as its permissions, whatever the umask."""
     with replacing(path) as temporary:
+        if mode is not None:
+            temporary.touch(mode=0o600)
+            temporary.chmod(mode)
         temporary.write_text(text, encoding="utf-8")

@@ -130,7 +130,7 @@ class StudyFolder:
         on a file system without locks.
         """
         snapshots = sorted(self.code.glob("[!.]*"), key=lambda path: path.stat().st_mtime)
-        jobs = (self.logs.glob(pattern) for pattern in ("*.pkl", "*.save_tmp", "*.sh", ".*.sh"))
+        jobs = (self.logs.glob(pattern) for pattern in ("*.json", "*.pkl", "*.sh"))
         for path in chain(_half_written(self.folder), *jobs, snapshots[:-1]):
             with suppress(FileNotFoundError):  # another command was faster
                 if path.lstat().st_mtime < time.time() - FRESH:

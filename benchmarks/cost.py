@@ -64,19 +64,20 @@ def main() -> None:
 def _finished(study: OpenStudy) -> Finished:
     reader = JournalReader(study.folder.journals)
     reader.read()
-    runs = latest_runs(study.plan, reader.timings(), ALL).sort_values("place")
+    runs = latest_runs(study.plan, reader.timings(), ALL).set_index("run_id")
     if not len(runs):
         raise SystemExit(f"{study.sweep.name}: no planned run has been completed")
-    features, datasets = np.empty((len(runs), len(Features._fields))), []
-    works, settings = study.plan.workloads(study.views), study.plan.settings
-    for number, place in enumerate(runs["place"]):
-        row, column = divmod(int(place), len(settings))
-        architecture = study.population[int(study.plan.rows[row, 0])]
-        features[number] = run_features(groups_of([architecture]), works[column])[0]
-        datasets.append(settings[column].dataset)
+    trained = [run for run in study.plan if run.run_id in runs.index]
+    runs = runs.loc[[run.run_id for run in trained]]
+    works = {(it.dataset, it.recipe): it.work for it in study.plan.settings}
+    features = np.empty((len(runs), len(Features._fields)))
+    for number, run in enumerate(trained):
+        network = groups_of([run.spec.architecture])
+        features[number] = run_features(network, works[run.dataset, run.recipe])[0]
+    datasets = np.array([run.dataset for run in trained])
     features[:, Features._fields.index("starts")] = runs["first"]
     device = str(runs["device"].iloc[-1])
-    return Finished(features, runs["seconds"].to_numpy(), np.array(datasets), device)
+    return Finished(features, runs["seconds"].to_numpy(), datasets, device)
 
 
 def _error(runs: Finished, factor: float = 1.0) -> float:

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anynet_study.data import DatasetView
-from anynet_study.dispatch.cost.features import FloatArray, evaluation_features, run_features
 from anynet_study.dispatch.cost.prices import CostModel, built_in_cost
-from anynet_study.dispatch.plan import Plan
+from anynet_study.dispatch.plan import Plan, PlannedRun, Prices
 from anynet_study.dispatch.recorded import Recorded
 
 if TYPE_CHECKING:
@@ -38,9 +36,7 @@ class Calibrated:
     ended: Mapping[str, float]
 
 
-def calibrate(
-    plan: Plan, views: Mapping[str, DatasetView], timings: "pd.DataFrame", expected: CostModel
-) -> Calibrated:
+def calibrate(plan: Plan, timings: "pd.DataFrame", expected: CostModel) -> Calibrated:
     """Predict the lengths of all runs, by the `timings` (`JournalReader.timings`) of some of them.
 
     Only runs with the latest one's device and engine count. Before any run has finished the lengths
@@ -51,44 +47,29 @@ def calibrate(
     if not len(runs):
         return Calibrated(plan, expected, {})
     cost = built_in_cost(runs["device"].iloc[-1])
-    ratios = runs["seconds"].to_numpy() / predicted_seconds(plan, views, runs, cost)
+    prices, start = Prices(plan, cost), cost.factor * cost.prices.starts
+    pairs = zip(runs["run_id"], runs["first"], strict=True)
+    predicted = [prices.training(plan.by_id[run_id]) + start * first for run_id, first in pairs]
+    ratios = runs["seconds"].to_numpy() / np.array(predicted)
     factor = float(np.median(ratios))
     error = float(np.median(np.abs(factor / ratios - 1))) if len(runs) >= FEWEST_FOR_ERROR else nan
     cost = replace(cost, factor=factor, runs=len(runs), error=error)
     ended = dict(zip(runs["run_id"], runs["ended"], strict=True))
-    return Calibrated(plan.with_lengths(plan.workloads(views), cost), cost, ended)
+    return Calibrated(plan.priced(cost), cost, ended)
 
 
 def latest_runs(plan: Plan, timings: "pd.DataFrame", most: int = MOST_RUNS) -> "pd.DataFrame":
     """The latest completed runs of the plan on one device and engine, by when they ended.
 
-    `first` is whether a run was its worker's first, in which libraries warm up; `place` its place
-    in the table of the plan, read row by row.
+    `first` is whether a run was its worker's first, in which libraries warm up.
     """
     runs = timings[timings["record_kind"] == "run"]
     runs = runs.assign(first=~runs["journal"].duplicated())
     runs = runs[(runs["status"] == "completed") & (runs["seconds"] > 0)]
     runs = runs.sort_values("ended", kind="stable").tail(most)
-    found = plan.find(runs["run_id"])
-    places = dict(zip(found.ids(), found.places.tolist(), strict=True))
-    runs = runs[runs["run_id"].isin(places)]
-    runs = runs.assign(place=runs["run_id"].map(places))
+    runs = runs[runs["run_id"].isin(plan.ids())]
     device, engine = runs["device"].iloc[-1:], runs["engine"].iloc[-1:]
     return runs[runs["device"].isin(device) & runs["engine"].isin(engine)]
-
-
-def predicted_seconds(
-    plan: Plan, views: Mapping[str, DatasetView], runs: "pd.DataFrame", cost: CostModel
-) -> FloatArray:
-    """Predicted seconds of training each of some runs (`latest_runs`), shape (n,)."""
-    works = plan.workloads(views)
-    rows, columns = np.divmod(runs["place"].to_numpy(np.int64), len(plan.settings))
-    seconds: FloatArray = cost.factor * cost.prices.starts * runs["first"].to_numpy(float)
-    for column in np.unique(columns):
-        trained = cost.seconds(run_features(plan.population.groups, works[column]))
-        mine = columns == column
-        seconds[mine] += trained[plan.rows[rows[mine], 0]]
-    return seconds
 
 
 def kept_weights(folder: Path) -> set[str]:
@@ -103,19 +84,11 @@ def with_what_is_left(
 
     Without weights a run is trained once more for its evaluations, which takes its whole length.
     """
-    found = plan.find(run_id for run_id in kept if recorded.runs.get(run_id) == "completed")
-    if not len(found):
-        return plan
-    left = np.full(plan.table.size, np.nan)
-    lengths: dict[tuple[int, tuple[str, ...]], FloatArray] = {}
-    for place, run_id in zip(found.places.tolist(), found.ids(), strict=True):
-        row, column = divmod(place, len(plan.settings))
-        setting = plan.settings[column]
-        missing = tuple(recorded.missing_evaluations(run_id, setting.evaluations))
-        if (column, missing) not in lengths:
-            tests = [test for test in setting.tests if test.evaluation_id in missing]
-            resolution = setting.resolved.resolution
-            features = evaluation_features(plan.population.groups, tests, resolution)
-            lengths[column, missing] = cost.seconds(features)
-        left[place] = lengths[column, missing][plan.rows[row, 0]]
-    return replace(plan, left=left)
+    prices = Prices(plan, cost)
+
+    def left(run: PlannedRun) -> float:
+        if run.run_id not in kept or recorded.runs.get(run.run_id) != "completed":
+            return run.seconds
+        return prices.testing(run, recorded.missing_evaluations(run))
+
+    return plan.with_seconds(map(left, plan))

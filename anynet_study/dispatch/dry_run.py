@@ -6,7 +6,7 @@ from math import ceil
 
 from anynet_study.design_space import Population
 from anynet_study.dispatch.calibration import calibrate
-from anynet_study.dispatch.cost.features import FurtherEvaluation, Workload, evaluation_features
+from anynet_study.dispatch.cost.features import FurtherEvaluation
 from anynet_study.dispatch.cost.memory import device_memory, run_bytes, shared_bytes
 from anynet_study.dispatch.cost.prices import GPU_OPTIONS, CostModel, expected_cost
 from anynet_study.dispatch.cost.sizes import DatasetSize, dataset_size, expected_evaluations
@@ -14,6 +14,7 @@ from anynet_study.dispatch.pack import last_end, pack_by_length
 from anynet_study.dispatch.plan import (
     Plan,
     PlannedRun,
+    Prices,
     Setting,
     columns_of,
     load_views,
@@ -102,7 +103,7 @@ def cost_of_study(sweep: Sweep, population: Population) -> CostModel:
     except UserError:  # some data is not there (any more)
         return expected
     plan = make_plan(sweep, population, views)
-    return calibrate(plan, views, reader.timings(), expected).cost
+    return calibrate(plan, reader.timings(), expected).cost
 
 
 def sweep_cost(sweep: Sweep, population: Population, cost: CostModel) -> SweepCost:
@@ -117,31 +118,25 @@ def sweep_cost(sweep: Sweep, population: Population, cost: CostModel) -> SweepCo
             sizes[label] = dataset_size(entry.base, entry.variant)
     tests = expected_evaluations(sweep, sizes)
     settings = tuple(_setting(sweep, sizes, tests, *column) for column in columns_of(sweep))
-    works = [sizes[setting.dataset].workload(setting.resolved) for setting in settings]
-    plan = plan_of(sweep, population, settings).with_lengths(works, cost)
-    items = [
-        _setting_cost(plan, column, work, sizes[settings[column].dataset], cost)
-        for column, work in enumerate(works)
-    ]
+    plan = plan_of(sweep, population, settings, cost)
+    items = [_setting_cost(plan, setting, sizes[setting.dataset], cost) for setting in settings]
     return SweepCost(items, plan)
 
 
-def _setting_cost(
-    plan: Plan, column: int, work: Workload, size: DatasetSize, cost: CostModel
-) -> SettingCost:
-    groups, device = plan.population.groups, device_memory(cost.name)
-    architectures, setting = plan.rows[:, 0], plan.settings[column]
-    tested = cost.seconds(evaluation_features(groups, setting.tests, work.resolution))
+def _setting_cost(plan: Plan, setting: Setting, size: DatasetSize, cost: CostModel) -> SettingCost:
+    groups, device, prices = plan.population.groups, device_memory(cost.name), Prices(plan, cost)
+    pair = setting.dataset, setting.recipe
+    runs = plan.where(lambda run: (run.dataset, run.recipe) == pair)
     return SettingCost(
         dataset=setting.dataset,
         recipe=setting.recipe,
         size=size,
-        epochs=work.evaluations,
-        runs=len(architectures),
-        seconds=float(plan.lengths[architectures, column].sum()),
-        evaluations=len(setting.tests) * len(architectures),
-        evaluation_seconds=float(tested[architectures].sum()),
-        memory_bytes=shared_bytes(0, device) + int(run_bytes(groups, work, device).max()),
+        epochs=setting.work.evaluations,
+        runs=len(runs),
+        seconds=sum(run.seconds for run in runs),
+        evaluations=len(setting.tests) * len(runs),
+        evaluation_seconds=sum(prices.testing(run, run.evaluations) for run in runs),
+        memory_bytes=shared_bytes(0, device) + int(run_bytes(groups, setting.work, device).max()),
     )
 
 
@@ -156,7 +151,8 @@ def _setting(
     size = sizes[label]
     recipe = sweep.recipes[name].for_dataset(label)
     resolved = resolve(recipe, label, size.classes, size.train_images, size.side)
-    return Setting(label, name, resolved, {"dataset": label}, start, tests.get(label, ()))
+    work, asked = size.workload(resolved), tests.get(label, ())
+    return Setting(label, name, resolved, {"dataset": label}, start, work, asked)
 
 
 def forecast(study: StudyFolder, sweep: Sweep, runs: Iterable[PlannedRun]) -> SlurmForecast:

@@ -18,7 +18,10 @@ from anynet_study.study_folder import StudyFolder
 BEGINS = "begins"
 #: What a worker writes behind the id of the run at which its GPU was lost, before it ends.
 LOST = "is where the device was lost"
-#: What a worker writes first if it ends with the process that started it.
+#: How a worker's log begins; and what it writes last where it met an exception.
+BEGAN = "worker began"
+EXCEPTION = "the worker triggered an exception"
+#: What a worker writes next if it ends with the process that started it.
 ATTACHED = "worker of process"
 #: At most this many bytes are read, from the end of a log.
 TAIL_BYTES = 1 << 20
@@ -39,9 +42,7 @@ REASONS: tuple[tuple[str, FailureKind, str], ...] = (
 )
 KILLED: tuple[FailureKind, str] = ("node", "killed, perhaps for want of memory")
 
-_START = re.compile(
-    r"^submitit INFO \(([\d-]+) ([\d:]+)[,\d]*\) - Starting with .*hostname=([^,)]+)"
-)
+_START = re.compile(rf"^(?:{BEGAN}|submitit INFO) \(([\d-]+) ([\d:]+)[,\d]*\).*hostname=([^,)\s]+)")
 _CANCELLED = re.compile(r"CANCELLED AT (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)")
 _RUN_ENDED = frozenset({"completed", "diverged", "failed"})
 #: A disk with less room than this, in bytes, is full: not even a journal could begin.
@@ -103,9 +104,8 @@ def _read_worker(lines: Sequence[str]) -> tuple[_Worker, list[str]]:
     for line in lines:
         if match := _START.match(line):
             worker, at = _Worker(f"{match[1]}T{match[2]}", match[3]), {}
-        elif line.startswith("submitit "):
-            if "triggered an exception" in line:  # of journals: those of runs are recorded
-                worker.left, at = "it met an exception", {}
+        elif line.endswith("triggered an exception"):  # of journals: those of runs are recorded
+            worker.left, at = "it met an exception", {}
         elif line.startswith(ATTACHED):
             worker.attached = True
         elif line.endswith(LOST):

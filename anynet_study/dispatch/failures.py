@@ -92,7 +92,7 @@ def fatal_deaths(deaths: Iterable[Death], failures: Mapping[str, Sequence[Failur
 
 def record_deaths(study: StudyFolder, plan: Plan, deaths: Collection[Death]) -> None:
     """Record that the runs of these deaths failed; those that are not planned are left out."""
-    runs = {run.run_id: run for run in plan.find(death.run_id for death in deaths)}
+    runs = plan.by_id
     mine = [death for death in deaths if death.run_id in runs]
     if not mine:
         return

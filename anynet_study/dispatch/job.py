@@ -1,38 +1,140 @@
-"""What a worker's process is given to do, and how Slurm's jobs begin with it and come back.
+"""What a worker's process is given to do, and how a Slurm job is queued again.
 
-Each task of a job array runs `python -m anynet_study.dispatch.job LOGS TOKEN`. It takes its part of
-the array's file and lets submitit do it, who queues a job that hits its time limit again. A job
-that comes back goes on with the file that submitit wrote then.
+Every worker, of this machine or of a job array, runs `python -m anynet_study.dispatch.job LOGS
+NAME`: it reads its part of the job's file, and writes to a log of its own.
 """
 
+import json
 import os
-import pickle
+import signal
 import socket
+import subprocess
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from glob import escape
 from pathlib import Path
-from typing import Any
 
 import psutil
 import yaml
-from submitit import JobEnvironment
-from submitit.core.submission import process_job
-from submitit.core.utils import DelayedSubmission, JobPaths
 
 from anynet_study.data import data_root
-from anynet_study.dispatch.endings import ATTACHED
-from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.dispatch.endings import ATTACHED, BEGAN, EXCEPTION
 from anynet_study.dispatch.process import Interruption, end_with, keep_freed_memory
-from anynet_study.dispatch.recorded import Retries
-from anynet_study.files import replacing
+from anynet_study.dispatch.recorded import Retries, Retry
+from anynet_study.errors import WorkFailedError
+from anynet_study.files import write_text
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
 #: A job that was requeued this often in a row without progress would never make any: its time
 #: limit ends it while it still starts up.
 MAX_STALLED_REQUEUES = 3
+#: What a time limit or a preemption sends ahead: save, and be queued again.
+WARNINGS = (signal.SIGUSR1, signal.SIGUSR2)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one worker, or each task of an array, is to do; what is done is in the journals."""
+
+    study_folder: str
+    data_root: str
+    #: The sweep as it was at launch: later edits of the file change nothing.
+    sweep_yaml: str
+    #: Ids of the runs of each task, separated by spaces.
+    tasks: Sequence[str]
+    #: The runs that were tried before.
+    retries: Retries = field(default_factory=dict)
+    #: Process whose end ends the worker; None: the worker outlives its launcher.
+    launcher: int | None = None
+    #: How often a job of Slurm has itself queued again.
+    most_requeues: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        study: StudyFolder,
+        sweep: Sweep,
+        tasks: Sequence[str],
+        retries: Retries,
+        launcher: int | None = None,
+        most_requeues: int = 0,
+    ) -> "Job":
+        """A job of the study."""
+        folder, data = str(study.folder.absolute()), str(data_root().absolute())
+        return cls(folder, data, sweep.to_yaml(), tasks, retries, launcher, most_requeues)
+
+    def write(self, path: Path) -> None:
+        """Publish it durably, for this user alone."""
+        write_text(path, json.dumps(asdict(self), separators=(",", ":")), mode=0o600)
+
+    @classmethod
+    def read(cls, path: Path) -> "Job":
+        """The job that was written to a file."""
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        retries = {run_id: Retry(**retry) for run_id, retry in fields.pop("retries").items()}
+        return cls(**fields, retries=retries)
+
+    def work(self, task: int, interruption: Interruption) -> None:
+        """Train what is not finished yet of a task's runs; save and return when interrupted."""
+        if self.launcher is not None:
+            print(ATTACHED, self.launcher, flush=True)
+            end_with(self.launcher, interruption)
+        keep_freed_memory()
+        os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
+        os.environ["ANYNET_DATA"] = self.data_root
+        sweep = Sweep.model_validate(yaml.safe_load(self.sweep_yaml))
+        from anynet_study.dispatch.worker import train_runs  # imports torch
+
+        study, runs = StudyFolder(Path(self.study_folder)), self.tasks[task].split()
+        train_runs(study, sweep, runs, self.retries, interruption)
+
+
+def job_file(logs: Path, name: str) -> Path:
+    """Where the job of a submission or of a local worker is written."""
+    return logs / f"{name}.json"
+
+
+def script_file(logs: Path, token: str) -> Path:
+    """Where the sbatch script of a submission is written."""
+    return logs / f"{token}.sh"
+
+
+def run_task(logs: Path, name: str) -> None:
+    """Do this process's part of a job; one of Slurm that is warned of its end comes back."""
+    print(f"{BEGAN} ({time.strftime('%F %T')}) hostname={socket.gethostname()}", flush=True)
+    interruption = Interruption()
+    try:
+        with interruption.listening():
+            job, task = Job.read(job_file(logs, name)), os.environ.get("SLURM_ARRAY_TASK_ID", "0")
+            job.work(int(task), interruption)
+            if "SLURM_JOB_ID" in os.environ:
+                requeue_if_warned(job, int(task), logs, interruption)
+    except Exception:
+        print(EXCEPTION, flush=True)
+        raise
+
+
+def requeue_if_warned(job: Job, task: int, logs: Path, interruption: Interruption) -> None:
+    """Have Slurm queue this job again, if it left because it was warned of its end.
+
+    Raises WorkFailedError where that would lead nowhere.
+    """
+    array, place = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
+    job_id = f"{array}_{place}" if array else os.environ["SLURM_JOB_ID"]
+    file = logs / f"{job_id}_requeued.json"  # how often it was, and how often without progress
+    if interruption.signal not in WARNINGS:
+        file.unlink(missing_ok=True)
+        return
+    before, stalled = json.loads(file.read_text(encoding="utf-8")) if file.exists() else (0, 0)
+    moved = made_progress(StudyFolder(Path(job.study_folder)), job.tasks[task].split())
+    stalled = 0 if moved else stalled + 1
+    if stalled >= MAX_STALLED_REQUEUES or before >= job.most_requeues:
+        raise WorkFailedError(f"not queued again: {before} times before, {stalled} in vain")
+    write_text(file, json.dumps([before + 1, stalled]))
+    subprocess.run(["scontrol", "requeue", job_id], check=True, timeout=60)
 
 
 def made_progress(study: StudyFolder, run_ids: Iterable[str]) -> bool:
@@ -49,139 +151,6 @@ def _changed(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
-
-
-@dataclass(frozen=True)
-class Job:
-    """What submitit pickles. It says what to do; what is done already is read from the journals."""
-
-    study_folder: str
-    data_root: str
-    #: The sweep as it was at launch: later edits of the file change nothing.
-    sweep_yaml: str
-    run_ids: tuple[str, ...]
-    #: Those of them that were tried before.
-    retries: Retries = field(default_factory=dict)
-    #: Process whose end ends the worker; None: the worker outlives its launcher.
-    launcher: int | None = None
-    #: How many times in a row it was requeued without having made progress.
-    stalled: int = 0
-    #: The one GPU that it is to use, in CUDA's words; "": what its environment says.
-    gpu: str = ""
-
-    @classmethod
-    def of(
-        cls,
-        study: StudyFolder,
-        sweep: Sweep,
-        retries: Retries,
-        runs: Iterable[PlannedRun] = (),
-        launcher: int | None = None,
-    ) -> "Job":
-        """A job of the study; `launcher`: the process whose end ends it."""
-        return cls(
-            study_folder=str(study.folder.absolute()),
-            data_root=str(data_root().absolute()),
-            sweep_yaml=sweep.to_yaml(),
-            run_ids=tuple(run.run_id for run in runs),
-            retries=retries,
-            launcher=launcher,
-        )
-
-    def __call__(self) -> int:
-        """Train what is not finished yet; returns how many runs had something left to do."""
-        interruption = Interruption()
-        if self.launcher is not None:
-            print(ATTACHED, self.launcher, flush=True)
-            end_with(self.launcher, interruption)
-        keep_freed_memory()
-        os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
-        if self.gpu:
-            os.environ["CUDA_VISIBLE_DEVICES"] = self.gpu
-        os.environ["ANYNET_DATA"] = self.data_root
-        study = StudyFolder(Path(self.study_folder))
-        sweep = Sweep.model_validate(yaml.safe_load(self.sweep_yaml))
-        with interruption.listening():
-            from anynet_study.dispatch.worker import train_runs  # imports torch
-
-            done = train_runs(study, sweep, self.run_ids, self.retries, interruption)
-        interruption.pass_on()
-        return done
-
-    def checkpoint(self) -> Any:
-        """Called by submitit before a job is queued again: the same job once more.
-
-        None, and it is not, where it makes no progress.
-        """
-        moved = made_progress(StudyFolder(Path(self.study_folder)), self.run_ids)
-        stalled = 0 if moved else self.stalled + 1
-        if stalled >= MAX_STALLED_REQUEUES:
-            return None
-        return DelayedSubmission(replace(self, stalled=stalled))
-
-
-@dataclass(frozen=True)
-class JobArray:
-    """A job for each task; they differ in their runs alone."""
-
-    #: Without runs.
-    job: Job
-    #: Ids of the runs of each task, separated by spaces.
-    tasks: tuple[str, ...]
-    #: The jobs' time limit, and how often they may hit it.
-    minutes: int
-    max_num_timeout: int
-
-    def write(self, path: Path) -> None:
-        """Publish it durably."""
-        with replacing(path) as temporary, temporary.open("wb") as file:
-            pickle.dump(self, file)
-
-    @classmethod
-    def read(cls, path: Path) -> "JobArray":
-        with path.open("rb") as file:
-            array: JobArray = pickle.load(file)
-        return array
-
-    def submission(self, task: int) -> DelayedSubmission:
-        """What submitit is to do for a task."""
-        job = replace(self.job, run_ids=tuple(self.tasks[task].split()))
-        delayed = DelayedSubmission(job)
-        delayed.set_timeout(self.minutes, self.max_num_timeout)
-        return delayed
-
-
-def array_file(logs: Path, token: str) -> Path:
-    """Where the array of a submission is written."""
-    return logs / f"{token}.pkl"
-
-
-def script_file(logs: Path, token: str) -> Path:
-    """Where its sbatch script is written."""
-    return logs / f"{token}.sh"
-
-
-def run_task(logs: Path, token: str) -> None:
-    """Do this task's part of an array; of its files only the logs are left when it has ended."""
-    os.environ["SUBMITIT_FOLDER"] = str(logs)
-    paths = JobEnvironment().paths
-    _prepare(paths, array_file(logs, token))
-    try:
-        process_job(logs)
-    finally:
-        if paths.result_pickle.exists():  # otherwise it was queued again, or killed
-            paths.result_pickle.unlink()
-            paths.submitted_pickle.unlink(missing_ok=True)
-
-
-def _prepare(paths: JobPaths, array: Path) -> None:
-    """Write the file that submitit starts from, unless this job comes back."""
-    for path in (paths.submitted_pickle, paths.result_pickle):  # of a kill while it was written
-        path.with_suffix(f"{path.suffix}.save_tmp").unlink(missing_ok=True)
-    if not paths.submitted_pickle.exists():
-        number = int(os.environ.get("SLURM_ARRAY_TASK_ID", "0"))
-        with replacing(paths.submitted_pickle) as temporary:
-            JobArray.read(array).submission(number).dump(temporary)
 
 
 if __name__ == "__main__":

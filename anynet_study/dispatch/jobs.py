@@ -184,7 +184,7 @@ def _terminate(jobs: Iterable[SubmittedJob]) -> None:
     processes = [process for job in jobs if (process := job.process)]
     for process in processes:
         with suppress(psutil.NoSuchProcess):
-            process.terminate()  # submitit's controller passes it on to the worker
+            process.terminate()
     _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
     if alive:
         raise WorkFailedError(

@@ -43,7 +43,7 @@ class OpenStudy:
         """The planned runs with what is left of them, as runs that have finished predict it."""
         expected = expected_cost(self.sweep.launch.cluster, self.sweep.launch.slurm)
         recorded = reader.read()
-        calibrated = calibrate(self.plan, self.views, reader.timings(), expected)
+        calibrated = calibrate(self.plan, reader.timings(), expected)
         kept = kept_weights(self.folder.weights_folder)
         left = with_what_is_left(calibrated.plan, recorded, kept, calibrated.cost)
         return Calibrated(left, calibrated.cost, calibrated.ended)
@@ -118,8 +118,9 @@ def _launch(
     recorded, retries = attempts.recorded, attempts.retries
     todo = recorded.todo(study.calibrated(reader).plan, retries)
     if only_failed:
-        todo = todo.where(lambda run_id, _: recorded.runs.get(run_id) == "failed")
-    new = todo.without(in_jobs(live, todo, recorded))
+        todo = todo.where(lambda run: recorded.runs.get(run.run_id) == "failed")
+    assigned = in_jobs(live, recorded)
+    new = todo.where(lambda run: run.run_id not in assigned)
     is_local = sweep.launch.cluster == "local"
     if is_local and live and len(new):
         raise UserError(
@@ -130,9 +131,9 @@ def _launch(
     if not live:
         folder.remove_litter(ended)
     counts = len(plan), len(plan) - len(todo), len(todo) - len(new)
-    failed = plan.find(recorded.failed())
-    retried = len(new) - len(new.without(failed))
-    kept = len(failed.without(todo).without(failed.find(retried_by(live, recorded))))
+    failed = set(plan.find(recorded.failed()).ids())
+    retried = len(failed & set(new.ids()))
+    kept = len(failed - set(todo.ids()) - retried_by(live, recorded).keys())
     if is_local:
         workers = submit_locally(folder, sweep, list(new), attached=False, retries=retries)
         return LaunchReport(*counts, len(new), len(workers), retried, kept)
@@ -141,13 +142,13 @@ def _launch(
     return LaunchReport(*counts, sent.runs, sent.jobs, retried, kept, *left)
 
 
-def in_jobs(live: Iterable[LiveJob], todo: Plan, recorded: Recorded) -> Plan:
-    """Those of `todo` that live jobs have, but for those that failed since their job was submitted.
+def in_jobs(live: Iterable[LiveJob], recorded: Recorded) -> set[str]:
+    """The runs that live jobs have, but for those that failed since their job was submitted.
 
     Of these a job does nothing more: they may be given to another.
     """
     given_up = recorded.failed().keys() - retried_by(live, recorded)
-    return todo.among(job.job.runs for job in live).without(todo.find(given_up))
+    return {run_id for job in live for run_id in job.job.runs} - given_up
 
 
 def retried_by(live: Iterable[LiveJob], recorded: Recorded) -> dict[str, Retry]:

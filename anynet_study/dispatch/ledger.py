@@ -27,7 +27,7 @@ CLOCK_SLACK = 1.0
 class SubmittedJob:
     """A job as it was submitted."""
 
-    #: submitit's id: Slurm's job id, or the process id of the local cluster's controller.
+    #: Slurm's job id, or the process id of a local worker.
     job_id: str
     cluster: str
     host: str
@@ -81,7 +81,7 @@ class Submission:
     at: float
     #: The ids of each task's runs, separated by spaces.
     tasks: tuple[str, ...]
-    #: submitit's id of a job, Slurm's id of an array; "" while it is not known.
+    #: The id of a job, Slurm's id of an array; "" while it is not known.
     job_id: str
     is_array: bool
 
@@ -92,10 +92,10 @@ class Submission:
             yield SubmittedJob(job_id, self.cluster, self.host, self.at, run_ids)
 
 
-def local_job(job_id: str, runs: Iterable[str]) -> SubmittedJob:
+def local_job(job_id: str, run_ids: str) -> SubmittedJob:
     """The entry of a job just started on this machine."""
     started = psutil.Process(int(job_id)).create_time()
-    return SubmittedJob(job_id, "local", socket.gethostname(), started, " ".join(runs))
+    return SubmittedJob(job_id, "local", socket.gethostname(), started, run_ids)
 
 
 def append(folder: Path, jobs: Iterable[SubmittedJob]) -> None:

@@ -1,13 +1,14 @@
-"""Training on this machine: workers started through submitit, and a plan watched to its end."""
+"""Training on this machine: workers as processes, and a plan watched to its end."""
 
 import os
+import secrets
+import subprocess
+import sys
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import psutil
-import submitit
 
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.cost.devices import gpus_here
@@ -21,10 +22,10 @@ from anynet_study.dispatch.failures import (
     record_deaths,
     retries,
 )
-from anynet_study.dispatch.job import Job
+from anynet_study.dispatch.job import Job, job_file
 from anynet_study.dispatch.pack import pack_for_workers
 from anynet_study.dispatch.plan import Plan, PlannedRun
-from anynet_study.dispatch.process import huge_pages, ignoring_the_terminal, without_streams
+from anynet_study.dispatch.process import asking_for_huge_pages
 from anynet_study.dispatch.recorded import NO_RETRIES, JournalReader, Recorded, Retries, Retry
 from anynet_study.dispatch.snapshot import Snapshot, take
 from anynet_study.errors import WorkFailedError
@@ -33,7 +34,6 @@ from anynet_study.progress import Report, progress
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
-FOREVER_MIN = 60 * 24 * 365
 #: Longest share of the time spent on reading journals, and seconds between two looks at them.
 LOOK_SHARE = 0.02
 LOOK_SECONDS = 0.5
@@ -51,12 +51,20 @@ def local_workers(sweep: Sweep) -> int:
 class LocalWorker:
     """A worker of this machine, and what it was given to do."""
 
-    job: "submitit.Job[int]"
+    process: "subprocess.Popen[bytes]"
     runs: list[PlannedRun]
     #: Its place among this machine's workers: which GPU it has.
     number: int
     #: What it imports.
     code: Snapshot
+
+    @property
+    def ended(self) -> bool:
+        return self.process.poll() is not None
+
+
+#: Those started by this process, whose ends it may not wait for.
+_STARTED: list["subprocess.Popen[bytes]"] = []
 
 
 def submit_locally(
@@ -83,20 +91,32 @@ def start_worker(
     attached: bool,
     retries: Retries = NO_RETRIES,
 ) -> LocalWorker:
-    """Start one worker of this machine, on its `number`-th GPU if it has GPUs, with `code`."""
-    gpus = gpus_here()
-    executor = submitit.LocalExecutor(folder=study.logs)
-    executor.update_parameters(timeout_min=FOREVER_MIN)
+    """Start one worker of this machine, on its `number`-th GPU if it has GPUs, with `code`.
+
+    It hears neither Ctrl-C nor the end of this terminal, and writes to files alone.
+    """
+    name, gpus = secrets.token_hex(6), gpus_here()
+    environment = {**os.environ, **asking_for_huge_pages(os.environ), **code.variables()}
+    if gpus:
+        environment["CUDA_VISIBLE_DEVICES"] = gpus[number % len(gpus)]
+    ids = " ".join(run.run_id for run in runs)
     launcher = os.getpid() if attached else None
-    # Not by submitit, which hides all GPUs then: it knows them by number alone.
-    gpu = gpus[number % len(gpus)] if gpus else ""
-    work = replace(Job.of(study, sweep, retries, runs, launcher), gpu=gpu)
-    apart = nullcontext() if attached else ignoring_the_terminal()
-    with naming(study.logs), without_streams(), huge_pages(), code.imported(), apart:
-        job = executor.submit(work)
-    ids = [run.run_id for run in runs]
-    ledger.append(study.jobs, [ledger.local_job(job.job_id, ids)])
-    return LocalWorker(job, runs, number, code)
+    Job.of(study, sweep, [ids], retries, launcher).write(job_file(study.logs, name))
+    logs = [study.logs / f"{name}.{kind}" for kind in ("out", "err")]
+    with naming(study.logs), logs[0].open("wb") as out, logs[1].open("wb") as err:
+        process = subprocess.Popen(
+            [sys.executable, "-u", "-m", "anynet_study.dispatch.job", str(study.logs), name],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+    for log in logs:  # named as those of Slurm's jobs
+        log.rename(study.logs / f"{process.pid}_0_log{log.suffix}")
+    _STARTED.append(process)
+    ledger.append(study.jobs, [ledger.local_job(str(process.pid), ids)])
+    return LocalWorker(process, runs, number, code)
 
 
 def train_all(study: StudyFolder, sweep: Sweep, plan: Plan, retry_failed: bool = False) -> None:
@@ -174,7 +194,7 @@ class _LocalTraining:
             while workers:
                 self._look()
                 _wait(workers)
-                for worker in [worker for worker in workers if worker.job.done()]:
+                for worker in [worker for worker in workers if worker.ended]:
                     workers.remove(worker)
                     if left := self._left_by(worker):
                         self._give_less_memory()
@@ -182,7 +202,7 @@ class _LocalTraining:
                         workers.append(start_worker(study, sweep, code, left, number, True, again))
         finally:
             for worker in workers:
-                worker.job.cancel(check=False)
+                worker.process.terminate()
         self.reader.read()
         self._look()
 
@@ -195,7 +215,7 @@ class _LocalTraining:
     def _left_by(self, worker: LocalWorker) -> list[PlannedRun]:
         """What another worker should go on with; where workers die at a run, that is recorded."""
         left = self.reader.read().left(worker.runs, self.retries)
-        end = ending(self.study.logs, worker.job.job_id)
+        end = ending(self.study.logs, str(worker.process.pid))
         if end is None or not end.runs or not end.kind or disk_is_full(self.study):
             return left if len(left) < len(worker.runs) else []
         killed, self._killed = self._killed, out_of_memory_kills()
@@ -217,5 +237,5 @@ class _LocalTraining:
 def _wait(workers: Iterable[LocalWorker] = ()) -> None:
     """Wait until the next look, or until one of the workers has ended."""
     until = time.monotonic() + LOOK_SECONDS
-    while time.monotonic() < until and not any(worker.job.done() for worker in workers):
+    while time.monotonic() < until and not any(worker.ended for worker in workers):
         time.sleep(TICK)

@@ -1,13 +1,10 @@
-"""Which runs a sweep consists of, in the order in which they are trained: its plan, as columns."""
+"""Which runs a sweep consists of, in the order in which they are trained: its plan."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, overload
-
-import numpy as np
-import numpy.typing as npt
 
 from anynet_study.data import DatasetView, load_dataset, make_view
 from anynet_study.design_space import Population
@@ -48,6 +45,8 @@ class PlannedRun:
     seconds: float
     #: Ids of the further evaluations of its final weights.
     evaluations: tuple[str, ...] = ()
+    #: Its architecture's place in the population.
+    place: int = 0
 
     def named(self) -> dict[str, Any]:
         """What a record says of the run, however it ended."""
@@ -64,49 +63,35 @@ class PlannedRun:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """A dataset trained with a recipe: what a column of the plan is."""
+    """A dataset trained with a recipe."""
 
     dataset: str
     recipe: str
     resolved: ResolvedRecipe
     #: `DatasetView.identity`.
     data: dict[str, Any]
-    #: The column from whose weights its runs start; None: from scratch.
+    #: Place of the setting from whose weights its runs start; None: from scratch.
     start: int | None
+    #: The work of training.
+    work: Workload
     #: The further evaluations of its runs.
     tests: tuple[FurtherEvaluation, ...]
-
-    @property
-    def evaluations(self) -> tuple[str, ...]:
-        """The ids of the further evaluations."""
-        return tuple(test.evaluation_id for test in self.tests)
 
 
 @dataclass(frozen=True, eq=False)
 class Plan(Sequence[PlannedRun]):
     """The runs of a study, or some of them, in the order in which they are trained.
 
-    A row for each architecture and seed, a column for each setting. Row by row: first seeds before
-    replicates, an architecture in all settings before the next, so that what has finished at any
-    time can be analysed. A PlannedRun is made when it is asked for.
+    First seeds come before replicates, and an architecture in all settings before the next one, so
+    that what has finished at any time can be analysed.
     """
 
     population: Population
     settings: tuple[Setting, ...]
-    #: Of each row: the architecture's place in the population, and the seed. Shape (rows, 2).
-    rows: npt.NDArray[np.int64]
-    #: Run ids, shape (rows, settings).
-    table: npt.NDArray[np.bytes_]
-    #: Predicted lengths on one worker, with further evaluations, shape (architectures, settings).
-    lengths: npt.NDArray[np.float64]
-    #: Places in `table`, read row by row, of the runs of this part, shape (runs,).
-    places: npt.NDArray[np.int64]
-    #: Predicted seconds that are left of each run of `table`, read row by row, where that is not
-    #: its whole length, else NaN; None: of all runs everything is left.
-    left: npt.NDArray[np.float64] | None = None
+    runs: Sequence[PlannedRun]
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.runs)
 
     @overload
     def __getitem__(self, place: int) -> PlannedRun: ...
@@ -114,99 +99,71 @@ class Plan(Sequence[PlannedRun]):
     def __getitem__(self, place: slice) -> "Plan": ...
     def __getitem__(self, place: int | slice) -> "PlannedRun | Plan":
         if isinstance(place, slice):
-            return replace(self, places=self.places[place])
-        return self._run(int(self.places[place]))
+            return replace(self, runs=self.runs[place])
+        return self.runs[place]
 
-    def __iter__(self) -> Iterator[PlannedRun]:
-        return map(self._run, self.places.tolist())
-
-    def _run(self, place: int) -> PlannedRun:
-        row, column = divmod(place, len(self.settings))
-        architecture, seed = self.rows[row].tolist()
-        setting = self.settings[column]
-        return PlannedRun(
-            self.table[row, column].decode(),
-            self._spec(architecture, column, seed),
-            setting.dataset,
-            setting.recipe,
-            seed,
-            self._seconds(place, architecture, column),
-            setting.evaluations,
-        )
-
-    def _seconds(self, place: int, architecture: int, column: int) -> float:
-        if self.left is not None and not np.isnan(self.left[place]):
-            return float(self.left[place])
-        return float(self.lengths[architecture, column])
-
-    def _spec(self, architecture: int, column: int, seed: int) -> RunSpec:
-        setting = self.settings[column]
-        start = None if setting.start is None else self._spec(architecture, setting.start, seed)
-        return RunSpec(self.population[architecture], setting.data, setting.resolved, seed, start)
+    @cached_property
+    def by_id(self) -> dict[str, PlannedRun]:
+        """The runs by their ids, in order."""
+        return {run.run_id: run for run in self.runs}
 
     def ids(self) -> list[str]:
         """The ids of the runs, in order."""
-        ids: list[str] = self.table.reshape(-1)[self.places].astype(str).tolist()
-        return ids
+        return list(self.by_id)
 
-    def seconds(self) -> npt.NDArray[np.float64]:
-        """The predicted lengths of the runs, in order."""
-        row, column = np.divmod(self.places, len(self.settings))
-        lengths: npt.NDArray[np.float64] = self.lengths[self.rows[row, 0], column]
-        if self.left is None:
-            return lengths
-        left = self.left[self.places]
-        return np.where(np.isnan(left), lengths, left)
-
-    def where(self, wanted: Callable[[str, Setting], bool]) -> "Plan":
-        """The runs whose id and setting are `wanted`."""
-        columns = map(self.settings.__getitem__, self.places % len(self.settings))
-        chosen = np.fromiter(map(wanted, self.ids(), columns), bool, len(self))
-        return replace(self, places=self.places[chosen])
+    def where(self, wanted: Callable[[PlannedRun], bool]) -> "Plan":
+        """The runs that are `wanted`."""
+        return replace(self, runs=list(filter(wanted, self.runs)))
 
     def find(self, run_ids: Iterable[str]) -> "Plan":
-        """Those with these ids of all runs of the study; others are left out."""
-        wanted = np.array(list(run_ids), self.table.dtype)
-        ids = self.table.reshape(-1)
-        near = np.minimum(np.searchsorted(ids, wanted, sorter=self._by_id), len(ids) - 1)
-        places = self._by_id[near]
-        return replace(self, places=np.unique(places[ids[places] == wanted]))
-
-    def among(self, lists: Iterable[Iterable[str]]) -> "Plan":
-        """The runs of this part that are in one of some lists of ids."""
-        marked = np.zeros(self.table.size, bool)
-        for run_ids in lists:
-            marked[self.find(run_ids).places] = True
-        return replace(self, places=self.places[marked[self.places]])
-
-    def without(self, other: "Plan") -> "Plan":
-        """The runs of this part that are not of the other."""
-        return replace(self, places=np.setdiff1d(self.places, other.places, assume_unique=True))
-
-    @cached_property
-    def _by_id(self) -> npt.NDArray[np.int64]:
-        return np.argsort(self.table, axis=None)
+        """The runs with these ids, in the plan's order; ids of others are ignored."""
+        chosen = set(run_ids)
+        return self.where(lambda run: run.run_id in chosen)
 
     def starts_others(self, run: PlannedRun) -> bool:
         """Whether other runs of the study start from its weights."""
-        return any(
-            (self.settings[setting.start].dataset, self.settings[setting.start].recipe)
-            == (run.dataset, run.recipe)
-            for setting in self.settings
-            if setting.start is not None
-        )
+        starts = [self.settings[it.start] for it in self.settings if it.start is not None]
+        return any((it.dataset, it.recipe) == (run.dataset, run.recipe) for it in starts)
 
-    def workloads(self, views: Mapping[str, DatasetView]) -> list[Workload]:
-        """The work of training in each setting; `views` by the sweep's labels."""
-        return [Workload.on(views[setting.dataset], setting.resolved) for setting in self.settings]
+    def priced(self, cost: CostModel) -> "Plan":
+        """The same runs with their whole lengths, as predicted by `cost`."""
+        price = Prices(self, cost)
+        seconds = (price.training(run) + price.testing(run, run.evaluations) for run in self.runs)
+        return self.with_seconds(seconds)
 
-    def with_lengths(self, works: Sequence[Workload], cost: CostModel) -> "Plan":
-        """The same runs, with lengths predicted by `cost`; `works`: training in each setting."""
-        groups, columns = self.population.groups, []
-        for setting, work in zip(self.settings, works, strict=True):
-            tests = evaluation_features(groups, setting.tests, work.resolution)
-            columns.append(cost.seconds(run_features(groups, work) + tests))
-        return replace(self, lengths=np.stack(columns, axis=1), left=None)
+    def with_seconds(self, seconds: Iterable[float]) -> "Plan":
+        """The same runs with other predicted lengths, (runs,)."""
+        pairs = zip(self.runs, seconds, strict=True)
+        return replace(self, runs=[replace(run, seconds=length) for run, length in pairs])
+
+
+class Prices:
+    """Seconds of parts of a plan's runs by a cost model, each computed for all architectures."""
+
+    def __init__(self, plan: Plan, cost: CostModel) -> None:
+        self._groups, self._cost = plan.population.groups, cost
+        self._settings = {(it.dataset, it.recipe): it for it in plan.settings}
+        self._known: dict[tuple[str, str, tuple[str, ...] | None], list[float]] = {}
+
+    def training(self, run: PlannedRun) -> float:
+        """Seconds of training."""
+        return self._of(run, None)
+
+    def testing(self, run: PlannedRun, evaluations: tuple[str, ...]) -> float:
+        """Seconds of those of its further evaluations that have these ids."""
+        return self._of(run, evaluations)
+
+    def _of(self, run: PlannedRun, evaluations: tuple[str, ...] | None) -> float:
+        key = run.dataset, run.recipe, evaluations
+        if key not in self._known:
+            setting = self._settings[run.dataset, run.recipe]
+            if evaluations is None:
+                features = run_features(self._groups, setting.work)
+            else:
+                tests = [test for test in setting.tests if test.evaluation_id in evaluations]
+                features = evaluation_features(self._groups, tests, setting.work.resolution)
+            self._known[key] = self._cost.seconds(features).tolist()
+        return self._known[key][run.place]
 
 
 def load_views(sweep: Sweep) -> dict[str, DatasetView]:
@@ -236,20 +193,35 @@ def make_plan(
     cost: CostModel | None = None,
 ) -> Plan:
     """All runs that a sweep asks for. UserError where a recipe does not fit a dataset."""
-    plan = plan_of(sweep, population, _settings(sweep, views))
     cost = cost or expected_cost(sweep.launch.cluster, sweep.launch.slurm)
-    return plan.with_lengths(plan.workloads(views), cost)
+    return plan_of(sweep, population, _settings(sweep, views), cost)
 
 
-def plan_of(sweep: Sweep, population: Population, settings: tuple[Setting, ...]) -> Plan:
-    """All runs of a population in some settings, their lengths not predicted yet."""
+def plan_of(
+    sweep: Sweep, population: Population, settings: tuple[Setting, ...], cost: CostModel
+) -> Plan:
+    """All runs of a population in some settings."""
     _refuse_twins(settings)
-    first, repeated = len(population), sweep.replicates.architectures
-    again = first if repeated is None else min(first, repeated)
-    counts = [again if seed else first for seed in range(sweep.replicates.count)]
-    rows = np.array([(place, seed) for seed, count in enumerate(counts) for place in range(count)])
-    ids = _ids(population, settings, rows)
-    return Plan(population, settings, rows, ids, np.empty((0, 0)), np.arange(ids.size))
+    repeated = sweep.replicates.architectures
+    again = len(population) if repeated is None else min(len(population), repeated)
+    # Ids are made of the texts of their parts, each written once.
+    texts = [(as_json(it.data), as_json(it.resolved.model_dump())) for it in settings]
+    tests = [tuple(test.evaluation_id for test in it.tests) for it in settings]
+    architectures = [as_json(architecture.to_dict()) for architecture in population]
+    runs: list[PlannedRun] = []
+    for seed in range(sweep.replicates.count):
+        for place in range(again if seed else len(population)):
+            row: list[PlannedRun] = []
+            for it, text, asked in zip(settings, texts, tests, strict=True):
+                start = None if it.start is None else row[it.start]
+                weights_of = start.run_id if start else None
+                run_id = id_of(canonical_text(architectures[place], *text, seed, weights_of))
+                source = start.spec if start else None
+                spec = RunSpec(population[place], it.data, it.resolved, seed, source)
+                run = PlannedRun(run_id, spec, it.dataset, it.recipe, seed, 0.0, asked, place)
+                row.append(run)
+            runs += row
+    return Plan(population, settings, runs).priced(cost)
 
 
 def _settings(sweep: Sweep, views: Mapping[str, DatasetView]) -> tuple[Setting, ...]:
@@ -259,12 +231,13 @@ def _settings(sweep: Sweep, views: Mapping[str, DatasetView]) -> tuple[Setting, 
         view = views[label]
         resolved = resolve_on(view, sweep.recipes[name].for_dataset(label), label)
         tests = tuple(map(FurtherEvaluation.of, asked.get(label, {}).values()))
-        settings.append(Setting(label, name, resolved, view.identity, start, tests))
+        work = Workload.on(view, resolved)
+        settings.append(Setting(label, name, resolved, view.identity, start, work, tests))
     return tuple(settings)
 
 
 def columns_of(sweep: Sweep) -> list[tuple[str, str, int | None]]:
-    """Dataset and recipe of each column of the plan, and the column whose weights it starts from.
+    """Dataset and recipe of each setting, and the place of that from whose weights it starts.
 
     In the sweep's order, those that start from others' weights after all others.
     """
@@ -279,26 +252,6 @@ def columns_of(sweep: Sweep) -> list[tuple[str, str, int | None]]:
         pairs.index((source, sweep.pretraining(source))) if source else None for source in sources
     ]
     return [(*pair, start) for pair, start in zip(pairs, starts, strict=True)]
-
-
-def _ids(
-    population: Population, settings: Sequence[Setting], rows: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bytes_]:
-    """Ids of all runs, shape (rows, settings)."""
-    architectures = [as_json(architecture.to_dict()) for architecture in population]
-    columns = [
-        (as_json(setting.data), as_json(setting.resolved.model_dump()), setting.start)
-        for setting in settings
-    ]
-    ids = np.empty((len(rows), len(settings)), "S16")
-    for row, (place, seed) in zip(ids, rows.tolist(), strict=True):
-        made: list[str] = []
-        for data, recipe, start in columns:
-            weights_of = None if start is None else made[start]
-            text = canonical_text(architectures[place], data, recipe, seed, weights_of)
-            made.append(id_of(text))
-        row[:] = made
-    return ids
 
 
 def evaluations_by_dataset(

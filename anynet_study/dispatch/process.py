@@ -1,22 +1,19 @@
-"""A worker as a process: its signals, its memory, its launcher, and what it inherits from that."""
+"""A worker as a process: its signals, its memory, and the launcher whose end ends it."""
 
 import ctypes
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
 
 import psutil
 
-#: Preemption and the end of a job (SIGTERM, SIGUSR1), Ctrl-C, and what submitit has Slurm send
+#: Preemption and the end of a job (SIGTERM, SIGUSR1), Ctrl-C, and what the script has Slurm send
 #: before a time limit (SIGUSR2, by default).
 NOTED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGUSR2)
-TERMINAL_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
 #: How often an attached worker looks whether its launcher is still there, in seconds.
 HEARTBEAT = 0.5
 #: How long it may take to save what it is at when the launcher is gone, in seconds.
@@ -35,7 +32,6 @@ class Interruption:
 
     def __init__(self) -> None:
         self.signal: signal.Signals | None = None
-        self._before: dict[int, Any] = {}
 
     def requested(self) -> bool:
         """Whether to save and leave."""
@@ -53,22 +49,12 @@ class Interruption:
         ignored.
         """
         heard = [number for number in NOTED if signal.getsignal(number) != signal.SIG_IGN]
-        self._before = {number: signal.signal(number, self.request) for number in heard}
+        before = {number: signal.signal(number, self.request) for number in heard}
         try:
             yield
         finally:
-            for number, handler in self._before.items():
+            for number, handler in before.items():
                 signal.signal(number, handler)
-
-    def pass_on(self) -> None:
-        """Once all is saved: let submitit's handler have its signal, to queue the job again.
-
-        SIGTERM and Ctrl-C have been answered by leaving.
-        """
-        if self.signal in (None, signal.SIGTERM, signal.SIGINT):
-            return
-        if callable(self._before[self.signal]):
-            signal.raise_signal(self.signal)
 
 
 def keep_freed_memory() -> None:
@@ -93,20 +79,6 @@ def asking_for_huge_pages(environment: Mapping[str, str]) -> dict[str, str]:
     return {TUNABLES: ":".join(filter(None, settings))}
 
 
-@contextmanager
-def huge_pages() -> Iterator[None]:
-    """Processes started inside, by whatever way, ask for huge pages."""
-    before = os.environ.get(TUNABLES)
-    os.environ.update(asking_for_huge_pages(os.environ))
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[TUNABLES]
-        else:
-            os.environ[TUNABLES] = before
-
-
 def end_with(launcher: int, interruption: Interruption) -> None:
     """Leave as soon as the launcher is gone; by force if that takes long."""
 
@@ -120,36 +92,3 @@ def end_with(launcher: int, interruption: Interruption) -> None:
         os._exit(1)  # the journal is safe at any point
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-@contextmanager
-def without_streams() -> Iterator[None]:
-    """What is started inside does not inherit our streams.
-
-    A pipe or script that reads what we print ends with us, not with the last worker; and what
-    submitit's processes say when they are interrupted does not mix with our words.
-    """
-    sys.stdout.flush()
-    sys.stderr.flush()
-    streams = {number: os.dup(number) for number in (0, 1, 2)}
-    nothing = os.open(os.devnull, os.O_RDWR)
-    try:
-        for number in streams:
-            os.dup2(nothing, number)
-        yield
-    finally:
-        for number, stream in streams.items():
-            os.dup2(stream, number)
-        for descriptor in (nothing, *streams.values()):
-            os.close(descriptor)
-
-
-@contextmanager
-def ignoring_the_terminal() -> Iterator[None]:
-    """What is started inside ignores Ctrl-C and the like, and a closed terminal."""
-    ignored = {number: signal.signal(number, signal.SIG_IGN) for number in TERMINAL_SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in ignored.items():
-            signal.signal(number, handler)

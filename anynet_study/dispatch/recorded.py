@@ -79,41 +79,37 @@ class Recorded:
     def failed_kinds(self, plan: Plan) -> Counter[str]:
         """How many runs of the study failed, by kind of failure."""
         failed = self.failed()
-        return Counter(failed[run_id].kind for run_id in plan.find(failed).ids())
+        return Counter(failed[run.run_id].kind for run in plan if run.run_id in failed)
 
     def ended(self, plan: Plan) -> list[str]:
         """The recorded runs, of this plan or another, of which nothing is left to do.
 
         Without failed ones: a job that has these may be trying them again.
         """
-        left = set(self.todo(plan).where(lambda run_id, _: run_id in self.runs).ids())
+        left = set(self.todo(plan).ids())
         return [run for run, status in self.runs.items() if status != "failed" and run not in left]
 
-    def missing_evaluations(self, run_id: str, evaluations: Sequence[str]) -> list[str]:
-        """Those of a run's `evaluations` (ids) without a result, which only weights can have."""
-        if not evaluations or self.runs.get(run_id, "completed") != "completed":
-            return []
-        return [
-            evaluation for evaluation in evaluations if (run_id, evaluation) not in self.evaluations
-        ]
+    def missing_evaluations(self, run: PlannedRun) -> tuple[str, ...]:
+        """The ids of a run's further evaluations without a result, which only weights can have."""
+        if not run.evaluations or self.runs.get(run.run_id, "completed") != "completed":
+            return ()
+        return tuple(it for it in run.evaluations if (run.run_id, it) not in self.evaluations)
 
     def todo(self, plan: Plan, retries: Retries = NO_RETRIES) -> Plan:
         """The runs of which something is left to do, in order; failed ones if they are retried."""
-        return plan.where(
-            lambda run_id, setting: not self._has(run_id, setting.evaluations, retries)
-        )
+        return plan.where(lambda run: not self._has(run, retries))
 
     def left(self, runs: Iterable[PlannedRun], retries: Retries = NO_RETRIES) -> list[PlannedRun]:
         """As `todo`, of some runs."""
-        return [run for run in runs if not self._has(run.run_id, run.evaluations, retries)]
+        return [run for run in runs if not self._has(run, retries)]
 
-    def _has(self, run_id: str, evaluations: Sequence[str], retries: Retries) -> bool:
-        status = self.runs.get(run_id)
+    def _has(self, run: PlannedRun, retries: Retries) -> bool:
+        status = self.runs.get(run.run_id)
         if status is None:
             return False
-        if status == "failed" and run_id in retries:
-            return len(self.failures.get(run_id, ())) > retries[run_id].failures
-        return not self.missing_evaluations(run_id, evaluations)
+        if status == "failed" and run.run_id in retries:
+            return len(self.failures.get(run.run_id, ())) > retries[run.run_id].failures
+        return not self.missing_evaluations(run)
 
 
 @dataclass(frozen=True)

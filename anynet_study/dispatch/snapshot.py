@@ -5,8 +5,6 @@ import os
 import secrets
 import shlex
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,21 +32,10 @@ class Snapshot:
             "export PYTHONSAFEPATH=1",
         ]
 
-    @contextmanager
-    def imported(self) -> Iterator[None]:
-        """Processes started inside import the package from here, as after `setup`."""
+    def variables(self) -> dict[str, str]:
+        """What, in a process's environment, does the same."""
         path = filter(None, [str(self.folder.absolute()), os.environ.get("PYTHONPATH")])
-        ours = {"PYTHONPATH": os.pathsep.join(path), "PYTHONSAFEPATH": "1"}
-        before = {name: os.environ.get(name) for name in ours}
-        os.environ.update(ours)
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
+        return {"PYTHONPATH": os.pathsep.join(path), "PYTHONSAFEPATH": "1"}
 
 
 def snapshot(folder: Path, package: Path = PACKAGE) -> Snapshot:
@@ -72,6 +59,8 @@ def take(folder: Path, package: Path = PACKAGE) -> Snapshot:
         return made
     temporary = folder / f".{made.folder.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
     try:
+        folder.mkdir(parents=True, exist_ok=True)
+        temporary.mkdir(mode=0o700)  # what is executed is nobody else's to change
         copy = temporary / package.name
         for path in _sources(package):
             target = copy / path.relative_to(package)

@@ -3,11 +3,8 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
-import numpy.typing as npt
 
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.calibration import Calibrated
@@ -67,54 +64,6 @@ def _left_of(job: LiveJob, left: Left, ended: Mapping[str, float], now: float) -
         begins.append(job.started)
     been_at_it = max(0.0, now - max(begins)) if begins else 0.0
     return sum(lengths) - min(been_at_it, lengths[0])
-
-
-def _counts(
-    plan: Plan, recorded: Recorded
-) -> tuple[Counter[str], npt.NDArray[np.bool_], tuple[int, int]]:
-    """How many runs have each status, `missing` those without a record; which have one, (runs,).
-
-    And the further evaluations that are recorded, and those that the sweep asks for.
-    """
-    counts: Counter[str] = Counter()
-    done = np.empty(len(plan), bool)
-    found = asked = 0
-    columns = (plan.places % len(plan.settings)).tolist()
-    for place, (run_id, column) in enumerate(zip(plan.ids(), columns, strict=True)):
-        status = recorded.runs.get(run_id, "missing")
-        counts[status] += 1
-        done[place] = status != "missing"
-        evaluations = plan.settings[column].evaluations
-        asked += len(evaluations)
-        found += sum((run_id, evaluation) in recorded.evaluations for evaluation in evaluations)
-    return counts, done, (found, asked)
-
-
-def _marks(part: Plan) -> npt.NDArray[np.bool_]:
-    """Of each run of the whole study whether it is of this part, shape (runs,)."""
-    marked = np.zeros(part.table.size, bool)
-    marked[part.places] = True
-    return marked
-
-
-def _by_dataset(plan: Plan, done: npt.NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
-    """Runs that are `done`, shape (runs,), and all runs of each dataset."""
-    columns, size = plan.places % len(plan.settings), len(plan.settings)
-    every = np.bincount(columns, minlength=size).tolist()
-    there = np.bincount(columns[done], minlength=size).tolist()
-    table: dict[str, tuple[int, int]] = {}
-    for setting, recorded, planned in zip(plan.settings, there, every, strict=True):
-        before = table.get(setting.dataset, (0, 0))
-        table[setting.dataset] = (before[0] + recorded, before[1] + planned)
-    return table
-
-
-def _complete_rows(plan: Plan, done: npt.NDArray[np.bool_]) -> tuple[int, int]:
-    """Architectures with all their runs recorded, and all."""
-    architectures = plan.rows[plan.places // len(plan.settings), 0]
-    every = np.bincount(architectures)
-    there = np.bincount(architectures[done], minlength=len(every))
-    return int(((every == there) & (every > 0)).sum()), int((every > 0).sum())
 
 
 @dataclass(frozen=True)
@@ -205,22 +154,27 @@ def study_status(
 
     `calibrated`: the lengths of runs that the ETA is made of.
     """
-    counts, done, (evaluations, evaluations_planned) = _counts(plan, recorded)
+    counts = Counter(recorded.runs.get(run_id, "missing") for run_id in plan.ids())
     todo = recorded.todo(plan, retried_by(jobs.live, recorded))
-    running = todo.among(job.job.runs for job in jobs.live if job.state == "running")
-    assigned = todo.among(job.job.runs for job in jobs.live)
-    unfinished = _marks(todo)
-    lengths = calibrated.plan if calibrated else plan
-
-    def left(run_ids: Sequence[str]) -> list[float]:
-        asked = lengths.find(run_ids)
-        seconds: list[float] = asked.seconds()[unfinished[asked.places]].tolist()
-        return seconds
-
-    when = eta(jobs.live, left, calibrated.ended if calibrated else {}, now)
+    left = todo.by_id
+    assigned = {run_id for job in jobs.live for run_id in job.job.runs if run_id in left}
+    running = {
+        run_id for job in jobs.live if job.state == "running" for run_id in job.job.runs
+    } & assigned
+    seconds = (calibrated.plan if calibrated else plan).by_id
+    when = eta(
+        jobs.live,
+        lambda run_ids: [seconds[run_id].seconds for run_id in run_ids if run_id in left],
+        calibrated.ended if calibrated else {},
+        now,
+    )
     states = Counter(job.state for job in jobs.live)
-    rows_complete, rows = _complete_rows(plan, done)
     reasons = Counter(job.reason for job in jobs.live if job.state == "pending" and job.reason)
+    architectures = Counter(run.place for run in plan)
+    done = [run for run in plan if run.run_id in recorded.runs]
+    complete = Counter(run.place for run in done)
+    by_dataset, planned = Counter(it.dataset for it in done), Counter(it.dataset for it in plan)
+    asked = [(run.run_id, it) for run in plan for it in run.evaluations]
     return Status(
         planned=len(plan),
         completed=counts["completed"],
@@ -230,18 +184,18 @@ def study_status(
         failures=dict(recorded.failed_kinds(plan).most_common()),
         running=len(running),
         queued=len(assigned) - len(running),
-        unassigned=len(todo) - len(assigned),
-        rows_complete=rows_complete,
-        rows=rows,
-        evaluations=evaluations,
-        evaluations_planned=evaluations_planned,
-        datasets=_by_dataset(plan, done),
+        unassigned=len(left) - len(assigned),
+        rows_complete=sum(complete[place] == count for place, count in architectures.items()),
+        rows=len(architectures),
+        evaluations=sum(pair in recorded.evaluations for pair in asked),
+        evaluations_planned=len(asked),
+        datasets={name: (by_dataset[name], count) for name, count in planned.items()},
         jobs=len(jobs.live),
         jobs_running=states["running"],
         jobs_queued=states["pending"],
         queue_reason=reasons.most_common(1)[0][0] if reasons else "",
         jobs_held=[job.job.job_id for job in jobs.live if HELD.search(job.reason)],
-        jobs_lost=0 if jobs.unknown else _lost(todo.without(assigned), recorded, jobs),
+        jobs_lost=0 if jobs.unknown else _lost(left.keys() - assigned, recorded, jobs),
         jobs_unknown=jobs.unknown,
         runs_per_hour=throughput.runs_per_hour,
         eta_seconds=when.seconds if when else None,
@@ -252,11 +206,10 @@ def study_status(
     )
 
 
-def _lost(left: Plan, recorded: Recorded, jobs: Jobs) -> int:
-    """Jobs that ended with runs without a record; `left`: runs that no live job has."""
-    alive, unassigned = {live.job.job_id for live in jobs.live}, _marks(left)
-    lost = 0
-    for job in unfinished_jobs(jobs.submitted, recorded, alive):
-        runs = left.find(run_id for run_id in job.runs if run_id not in recorded.runs)
-        lost += bool(unassigned[runs.places].any())
-    return lost
+def _lost(unassigned: Collection[str], recorded: Recorded, jobs: Jobs) -> int:
+    """Jobs that ended with runs without a record, which no live job has either."""
+    alive = {live.job.job_id for live in jobs.live}
+    return sum(
+        any(run_id in unassigned and run_id not in recorded.runs for run_id in job.runs)
+        for job in unfinished_jobs(jobs.submitted, recorded, alive)
+    )

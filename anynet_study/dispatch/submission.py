@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from anynet_study.dispatch.job import Job, JobArray, array_file, script_file
+from anynet_study.dispatch.job import Job, job_file, script_file
 from anynet_study.dispatch.ledger import intend, settle
 from anynet_study.dispatch.pack import pack_by_length
 from anynet_study.dispatch.plan import PlannedRun
@@ -81,11 +81,11 @@ def submit_to_slurm(
     if not tasks:
         return Submitted(0, 0, 0)
     executor = slurm_executor(study, sweep, code.setup, site, longest, exclude)
-    work = Job.of(study, sweep, retries)
     size, parallel = site.array_size, executor.parameters.get("array_parallelism")
 
     def send(part: Sequence[str], at_once: int | None, after: str | None) -> str:
-        return _submit(study, executor, work, part, at_once, after, is_array=size > 0)
+        job = Job.of(study, sweep, part, retries, most_requeues=executor.max_num_timeout)
+        return _submit(study, executor, job, at_once, after, is_array=size > 0)
 
     return _fill(tasks, size, lanes(len(tasks), size, parallel), send)
 
@@ -121,8 +121,7 @@ def _fill(tasks: Sequence[str], size: int, shares: Sequence[int | None], send: S
 def _submit(
     study: StudyFolder,
     executor: ArrayExecutor,
-    work: Job,
-    tasks: Sequence[str],
+    job: Job,
     parallel: int | None,
     after: str | None,
     is_array: bool,
@@ -132,17 +131,17 @@ def _submit(
     What they do is on disk before they are queued, and the ledger knows by which token Slurm would
     list them.
     """
-    token = intend(study.jobs, tasks, is_array)
-    array, script = array_file(study.logs, token), script_file(study.logs, token)
-    limits = executor.parameters["time"], executor.max_num_timeout
-    JobArray(work, tuple(tasks), *limits).write(array)
-    write_text(script, sbatch_text(executor, token, len(tasks), parallel, after, is_array))
+    token = intend(study.jobs, job.tasks, is_array)
+    file, script = job_file(study.logs, token), script_file(study.logs, token)
+    job.write(file)
+    text = sbatch_text(executor, token, len(job.tasks), parallel, after, is_array)
+    write_text(script, text, mode=0o700)
     try:
         job_id = sbatch(script, executor.parameters, asking_for_huge_pages(os.environ))
     except RefusedError as error:
         if error.is_certain:
             settle(study.jobs, token, "")
-            array.unlink()
+            file.unlink()
             script.unlink()
         raise
     settle(study.jobs, token, job_id)

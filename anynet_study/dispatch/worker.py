@@ -135,10 +135,9 @@ def train_runs(
 
 def _by_memory(todo: Plan, retries: Retries) -> Iterator[tuple[int, Plan]]:
     """The runs by how many steps less memory they are assignment: those that had enough first."""
-    steps = {run_id: retry.smaller for run_id, retry in retries.items()}
-    ids = todo.ids()
-    for smaller in sorted({steps.get(run_id, 0) for run_id in ids}):
-        yield smaller, todo.find(run_id for run_id in ids if steps.get(run_id, 0) == smaller)
+    steps = {run_id: retries[run_id].smaller if run_id in retries else 0 for run_id in todo.ids()}
+    for smaller in sorted(set(steps.values())):
+        yield smaller, todo.find(run_id for run_id, it in steps.items() if it == smaller)
 
 
 class Worker:
@@ -234,7 +233,7 @@ class Worker:
         path = self.assignment.study.weights(spec.run_id)
         weights = load_weights(path, spec.run_id)
         if weights is None:
-            trained = yield from self._trained(self.assignment.plan.find([spec.run_id])[0], None)
+            trained = yield from self._trained(self.assignment.plan.by_id[spec.run_id], None)
             save_weights(path, spec.run_id, trained.network)
             weights = load_weights(path, spec.run_id)
         assert weights is not None, "what was just written can be read"
@@ -293,7 +292,7 @@ class Worker:
         """Whether all that was missing of `run` is now had from its weights on disk."""
         if run.run_id not in self.assignment.recorded.runs:
             return False
-        if not self.assignment.recorded.missing_evaluations(run.run_id, run.evaluations):
+        if not self.assignment.recorded.missing_evaluations(run):
             return False
         weights = load_weights(self.assignment.study.weights(run.run_id), run.run_id)
         if weights is None:
@@ -315,7 +314,7 @@ class Worker:
 
     def _evaluate(self, run: PlannedRun, network: torch.nn.Module) -> None:
         """Raises InterruptedRunError when told to stop, between two evaluations."""
-        missing = set(self.assignment.recorded.missing_evaluations(run.run_id, run.evaluations))
+        missing = self.assignment.recorded.missing_evaluations(run)
         for name, evaluation_set in self.assignment.evaluations.get(run.dataset, {}).items():
             if evaluation_set.evaluation_id in missing:
                 if self.stop():

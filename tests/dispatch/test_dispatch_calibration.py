@@ -19,7 +19,7 @@ from anynet_study.dispatch.calibration import (
 from anynet_study.dispatch.cost.features import FloatArray, evaluation_features
 from anynet_study.dispatch.cost.prices import CPU_CORE, H100, V100
 from anynet_study.dispatch.launch import OpenStudy, open_sweep
-from anynet_study.dispatch.plan import PlannedRun, make_plan
+from anynet_study.dispatch.plan import PlannedRun, Prices, make_plan
 from anynet_study.dispatch.recorded import JournalReader, Recorded
 from anynet_study.store import JournalWriter, RunRecord
 
@@ -98,14 +98,13 @@ def test_planned_lengths_are_training_and_evaluations(study: OpenStudy, tmp_path
 
 def training_seconds(study: OpenStudy) -> FloatArray:
     """Of each run, without its further evaluations, by the built-in prices."""
-    settings = tuple(replace(setting, tests=()) for setting in study.plan.settings)
-    bare = replace(study.plan, settings=settings)
-    return bare.with_lengths(bare.workloads(study.views), CPU_CORE).seconds()
+    prices = Prices(study.plan, CPU_CORE)
+    return np.array([prices.training(run) for run in study.plan])
 
 
 def test_a_study_is_calibrated_by_its_runs(tmp_path: Path, study: OpenStudy):
     """This machine takes 3 times as long as is built in, give or take."""
-    nothing = calibrate(study.plan, study.views, timings(tmp_path), CPU_CORE)
+    nothing = calibrate(study.plan, timings(tmp_path), CPU_CORE)
     assert (nothing.cost, nothing.plan, nothing.ended) == (CPU_CORE, study.plan, {})
     trained = 3 * training_seconds(study)
     noise = np.exp(np.random.default_rng(0).normal(0, 0.05, len(study.plan)))
@@ -116,7 +115,7 @@ def test_a_study_is_calibrated_by_its_runs(tmp_path: Path, study: OpenStudy):
     start = 3 * CPU_CORE.prices.starts
     records[0] = replace(records[0], seconds=records[0].seconds + start)
     write(tmp_path, "one", [*records, took(study.plan[known], 900.0, 2e9, status="diverged")])
-    first = calibrate(study.plan, study.views, timings(tmp_path), V100)
+    first = calibrate(study.plan, timings(tmp_path), V100)
     assert (first.cost.name, first.cost.runs) == ("CPU core", known)
     assert first.cost.factor == pytest.approx(3, rel=0.05)
     assert first.cost.error < 0.1
@@ -124,7 +123,8 @@ def test_a_study_is_calibrated_by_its_runs(tmp_path: Path, study: OpenStudy):
     assert first.cost.basis.startswith(words)
     assert len(first.ended) == known
     truth = make_plan(study.sweep, study.population, study.views, replace(CPU_CORE, factor=3.0))
-    assert first.plan.seconds() == pytest.approx(truth.seconds(), rel=0.05)
+    lengths = [[run.seconds for run in plan] for plan in (first.plan, truth)]
+    assert lengths[0] == pytest.approx(lengths[1], rel=0.05)
 
 
 @pytest.mark.parametrize("odd", [0.02, 50.0])
@@ -135,7 +135,7 @@ def test_a_run_that_does_not_fit_the_others_says_little(
     trained = training_seconds(study)
     records = [took(run, trained[i], 1e9 + i) for i, run in enumerate(study.plan[:5])]
     write(tmp_path, "one", [replace(records[0], seconds=odd * records[0].seconds), *records[1:]])
-    cost = calibrate(study.plan, study.views, timings(tmp_path), CPU_CORE).cost
+    cost = calibrate(study.plan, timings(tmp_path), CPU_CORE).cost
     assert cost.factor == pytest.approx(1)
 
 
@@ -147,12 +147,12 @@ def test_runs_of_the_latest_device_and_engine_count_alone(tmp_path: Path, study:
     runs += [measured("NVIDIA H200", "reference", place) for place in range(5, 8)]
     runs += [measured("NVIDIA H200", "fast", 8)]
     write(tmp_path, "one", runs)
-    cost = calibrate(study.plan, study.views, timings(tmp_path), CPU_CORE).cost
+    cost = calibrate(study.plan, timings(tmp_path), CPU_CORE).cost
     assert (cost.name, cost.runs, cost.prices) == ("NVIDIA H200", 1, H100.prices)
     assert np.isnan(cost.error)
     assert cost.basis.endswith("as 1 finished run took")
     write(tmp_path / "others", "one", [replace(run, run_id="0" * 16) for run in runs])
-    unknown = calibrate(study.plan, study.views, timings(tmp_path / "others"), H100)
+    unknown = calibrate(study.plan, timings(tmp_path / "others"), H100)
     assert unknown.cost is H100
 
 
@@ -166,7 +166,6 @@ def test_of_a_trained_run_only_missing_evaluations_are_left(tmp_path: Path, stud
     recorded = Recorded(statuses | {failed.run_id: "failed"}, done)
     left = with_what_is_left(plan, recorded, kept_weights(tmp_path), CPU_CORE)
     seconds = {run.run_id: run.seconds for run in left}
-    assert [run.seconds for run in left] == pytest.approx(left.seconds())
     tests = plan.settings[0].tests
     for run, missing in ((kept, tests), (partly, tests[2:])):
         groups = study.population.select([run.spec.architecture.id]).groups
@@ -175,7 +174,6 @@ def test_of_a_trained_run_only_missing_evaluations_are_left(tmp_path: Path, stud
     for run in plan:  # without weights it is trained once more
         if run.run_id not in (kept.run_id, partly.run_id):
             assert seconds[run.run_id] == run.seconds
-    assert with_what_is_left(plan, recorded, set(), CPU_CORE) is plan
 
 
 def test_the_dry_run_says_what_predicted_it(

@@ -1,18 +1,15 @@
 """GPUs of this machine, as the driver and the environment tell them; and workers on them."""
 
-import os
 import shutil
 import subprocess
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from tiny_study import TINY
 
 from anynet_study.dispatch import local
 from anynet_study.dispatch.cost.devices import gpu_here, gpus_here
-from anynet_study.dispatch.job import Job
 from anynet_study.dispatch.launch import open_sweep
 from anynet_study.dispatch.local import start_worker
 
@@ -87,40 +84,28 @@ def test_each_worker_gets_a_gpu_whatever_its_name(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-8c9f,MIG-12ab")
     (tmp_path / "sweep.yaml").write_text(TINY)
     prepared = open_sweep(tmp_path / "sweep.yaml", [])
-    given: list[Job] = []
-
-    class Executor:
-        def __init__(self, folder: Path) -> None: ...
-
-        def update_parameters(self, **parameters: object) -> None:
-            assert "visible_gpus" not in parameters  # submitit takes numbers alone
-
-        def submit(self, work: Job) -> object:
-            given.append(work)
-            return type("Started", (), {"job_id": str(len(given))})()
-
-    monkeypatch.setattr(local.submitit, "LocalExecutor", Executor)
-    code = local.take(prepared.folder.code)
+    monkeypatch.setattr(local.sys, "executable", str(tmp_path / "python"))
+    (tmp_path / "python").write_text(
+        "#!/bin/sh\necho $CUDA_VISIBLE_DEVICES; echo $PYTHONPATH >&2\n"
+    )
+    (tmp_path / "python").chmod(0o755)
+    folder, code = prepared.folder, local.take(prepared.folder.code)
+    seen = []
     for number in range(2):
-        start_worker(prepared.folder, prepared.sweep, code, [], number, attached=False)
-    seen: list[str] = []
-
-    def look(*_: object) -> int:
-        seen.append(os.environ["CUDA_VISIBLE_DEVICES"])
-        return 0
-
-    monkeypatch.setattr("anynet_study.dispatch.worker.train_runs", look)
-    for work in given:
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # as submitit leaves it
-        work()
-    assert seen == ["GPU-8c9f", "MIG-12ab"]
+        runs = prepared.plan[number : number + 1]
+        worker = start_worker(folder, prepared.sweep, code, list(runs), number, attached=False)
+        assert worker.process.wait(60) == 0
+        log = folder.logs / f"{worker.process.pid}_0_log.out"
+        assert str(code.folder) in log.with_suffix(".err").read_text()
+        seen.append(log.read_text())
+    assert seen == ["GPU-8c9f\n", "MIG-12ab\n"]
 
 
 def test_the_end_of_a_worker_is_not_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "LOOK_SECONDS", 1e9)
     looks = iter([False, False, True])
-    workers = [SimpleNamespace(job=SimpleNamespace(done=lambda: next(looks)))]
+    worker = type("Worker", (), {"ended": property(lambda _: next(looks))})()
     began = time.monotonic()
-    local._wait(workers)  # type: ignore[arg-type]
+    local._wait([worker])
     assert time.monotonic() - began < 60
     assert next(looks, None) is None

@@ -22,7 +22,7 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 
 def test_a_process_is_alive_until_it_ends(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
     path = tmp_path / "jobs"
-    job = ledger.local_job(str(sleeper.pid), ["a", "b"])
+    job = ledger.local_job(str(sleeper.pid), "a b")
     ledger.append(path, [job])
     (live,) = ledger.live_jobs(path)
     assert (live.job, live.state, live.started) == (job, "running", job.started)
@@ -35,14 +35,14 @@ def test_a_reused_process_id_is_not_the_job(
     tmp_path: Path, sleeper: subprocess.Popen[bytes]
 ) -> None:
     path = tmp_path / "jobs"
-    job = ledger.local_job(str(sleeper.pid), ["a"])
+    job = ledger.local_job(str(sleeper.pid), "a")
     ledger.append(path, [ledger.SubmittedJob(job.job_id, "local", job.host, 1.0, "a")])
     assert ledger.live_jobs(path) == []
 
 
 def test_torn_lines_are_skipped(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
     path = tmp_path / "jobs"
-    job = ledger.local_job(str(sleeper.pid), ["a"])
+    job = ledger.local_job(str(sleeper.pid), "a")
     ledger.append(path, [job])
     (path / "0-elsewhere-7.jsonl").write_text('\n3\n{"job": 3, "runs": 1}\n{"job": "1", "clu')
     assert list(ledger.submitted_jobs(path)) == [job]

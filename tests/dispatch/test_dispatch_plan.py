@@ -1,4 +1,4 @@
-"""A plan held as columns, against runs made one by one."""
+"""A plan: which runs, in which order, and its parts."""
 
 import pytest
 from scripted_study import PACKED
@@ -79,12 +79,12 @@ def test_runs_are_found_by_id_in_order(plan: Plan) -> None:
 
 
 def test_a_part_of_a_plan_is_a_plan(plan: Plan) -> None:
-    part = plan.where(lambda run_id, setting: setting.recipe == "basic")[2:9]
+    part = plan.where(lambda run: run.recipe == "basic")[2:9]
     runs = [run for run in plan if run.recipe == "basic"][2:9]
     assert list(part) == runs
     assert part.ids() == [run.run_id for run in runs]
-    assert part.seconds().tolist() == [run.seconds for run in runs]
-    assert list(part.find([plan[0].run_id])) == [plan[0]]  # of all runs of the study
+    assert part.by_id == {run.run_id: run for run in runs}
+    assert list(part.find([plan[0].run_id, runs[1].run_id])) == [runs[1]]
 
 
 def test_a_run_and_those_that_start_from_it_are_one_piece_of_work(plan: Plan) -> None:
@@ -93,5 +93,5 @@ def test_a_run_and_those_that_start_from_it_are_one_piece_of_work(plan: Plan) ->
     assert packs[0][0] == ("digits", "basic")
     assert set(packs[0][1:]) == {("blobs", "tuned"), ("digits-2", "tuned")}
     assert packs[1:3] == [[("digits-2", "basic")], [("blobs", "basic")]]
-    without = plan.where(lambda _, setting: setting.recipe == "tuned")
+    without = plan.where(lambda run: run.recipe == "tuned")
     assert [len(unit) for unit in units(without)] == [1] * 14

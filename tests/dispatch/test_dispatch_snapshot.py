@@ -36,6 +36,7 @@ def test_it_is_the_package_as_it_is_and_is_taken_once(tmp_path: Path, package: P
     code = tmp_path / "code"
     assert not snapshot(code, package).folder.exists()
     taken = take(code, package)
+    assert taken.folder.stat().st_mode & 0o077 == 0  # for nobody else to change
     assert taken == snapshot(code, package) == take(code, package)
     names = ["VERSION", "__init__.py", "pages/page.html", "provenance.py"]
     assert files(taken.folder / "anynet_study") == names
@@ -91,9 +92,7 @@ def test_workers_import_it_wherever_they_are(
     monkeypatch.setenv("PYTHONPATH", other)
     plain = dict(os.environ)
     assert python_in(package.parent, plain, "\n".join(taken.setup)) == expected
-    with taken.imported():
-        assert python_in(package.parent, dict(os.environ)) == expected
-    assert dict(os.environ) == plain
+    assert python_in(package.parent, plain | taken.variables()) == expected
     # Without the snapshot it is the checkout that is current.
     assert str(package) in python_in(package.parent, plain)
 

@@ -15,7 +15,7 @@ from fake_slurm import FakeSlurm
 from tiny_study import RUNS, TINY, Type, typing_in
 
 from anynet_study.dispatch import ledger
-from anynet_study.dispatch.job import JobArray, array_file
+from anynet_study.dispatch.job import Job, job_file
 from anynet_study.dispatch.ledger import submissions
 from anynet_study.study_folder import StudyFolder
 
@@ -164,7 +164,7 @@ def test_a_launcher_killed_at_sbatch_is_followed_by_another(
     assert sorted(job.job_id for job in jobs) == sorted(slurm.queue)
     assert len(set(runs_of(jobs))) == RUNS
     for entry in submissions(study.jobs):  # what the orphans have to do is there
-        assert JobArray.read(array_file(study.logs, entry.token)).tasks == entry.tasks
+        assert tuple(Job.read(job_file(study.logs, entry.token)).tasks) == entry.tasks
 
 
 @pytest.mark.slow
@@ -186,7 +186,7 @@ def test_two_launches_at_once_where_locks_do_not_work(
     assert sorted(job.job_id for job in jobs) == sorted(slurm.queue)
     assert len(set(runs_of(jobs))) == RUNS
     for entry in submissions(study.jobs):
-        assert JobArray.read(array_file(study.logs, entry.token)).tasks == entry.tasks
+        assert tuple(Job.read(job_file(study.logs, entry.token)).tasks) == entry.tasks
 
 
 def test_an_answer_that_never_came_is_looked_up(slurm: FakeSlurm, typed: Type, launch: Launch):
@@ -216,7 +216,7 @@ def test_litter_is_removed_once_no_job_is_alive(
     launch()
     assert len(list(study.code.iterdir())) == 1
     assert [path.name for path in old if path.exists()] == ["1_0_0_log.out"]
-    assert sorted(path.suffix for path in study.logs.iterdir()) == [".out", ".pkl", ".sh"]
+    assert sorted(path.suffix for path in study.logs.iterdir()) == [".json", ".out", ".sh"]
 
 
 def test_a_shell_inside_a_job_passes_nothing_on(

@@ -119,7 +119,7 @@ def sbatch_text(
 ) -> str:
     """The script of an array of `tasks`, `parallel` at a time, begun when array `after` has ended.
 
-    `token` names the file that says what to do (`job.JobArray`).
+    `token` names the file that says what to do (`job.Job`).
     """
     worker = copy(executor)
     options = worker.parameters = dict(executor.parameters)
