@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -165,7 +165,8 @@ def launched(home: Home) -> Launched:
     with standing_still(home.jobs("launched")):
         statuses = [home.status("launched")]
         for each in (signal.SIGINT, signal.SIGHUP):
-            os.killpg(launcher.pid, each)
+            with suppress(ProcessLookupError):  # no worker is of the launcher's group
+                os.killpg(launcher.pid, each)
         more = [LONGER, "population.count=6", "--cluster", "local"]
         refusal = home.type("launch", "launched", *more, expect=2)
     end = time.monotonic() + LONGEST_WAIT

@@ -51,8 +51,8 @@ def logs(
 ) -> None:
     """Show the log of a job or run, or list the jobs.
 
-    Of a run that several jobs were at, the latest; from where it last began. Without a job or run,
-    the latest jobs are listed (--json: all): where each ran, and how it ended.
+    Of a run its own lines are shown, by the latest job that was at it. Without a job or run, the
+    latest jobs are listed (--json: all): where each ran, and how it ended.
 
     \b
     Examples:
@@ -76,7 +76,7 @@ def logs(
         return
     if not file.exists():
         raise WorkFailedError(f"{file}: nothing was written; job {log.job.job_id} has not begun")
-    text = file.read_text(encoding="utf-8", errors="replace").splitlines() if err else log.text()
+    text = file.read_text(encoding="utf-8", errors="replace").splitlines() if err else log.lines()
     print(*text[-lines:], sep="\n")
     if not err and log.err.exists() and log.err.stat().st_size:
         print(f"there are words on errors, too: --err, or {log.err}", file=sys.stderr)

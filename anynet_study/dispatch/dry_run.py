@@ -24,7 +24,7 @@ from anynet_study.dispatch.plan import (
     resolve,
 )
 from anynet_study.dispatch.recorded import JournalReader
-from anynet_study.dispatch.slurm.script import deal, lanes, sbatch_text, slurm_executor
+from anynet_study.dispatch.slurm.script import sbatch_text, slurm_executor
 from anynet_study.dispatch.slurm.site import Site
 from anynet_study.dispatch.snapshot import snapshot
 from anynet_study.errors import UserError
@@ -170,14 +170,13 @@ def forecast(study: StudyFolder, sweep: Sweep, runs: Iterable[PlannedRun]) -> Sl
     starts = [_starts(seconds, options["time"], options["signal_delay_s"]) for seconds in work]
     jobs = [seconds + start_up * times for seconds, times in zip(work, starts, strict=True)]
     parallel = options.get("array_parallelism")
-    shares = lanes(len(jobs), site.array_size, parallel)
-    arrays = list(deal(range(len(jobs)), len(shares), site.array_size))
+    size = max(1, site.array_size)
     devices = options.get("gpus_per_node", 1) if on_gpu else options["cpus_per_task"]
     at_once = min(parallel or len(jobs), len(jobs))
     is_array = site.array_size > 0
     return SlurmForecast(
         jobs=len(jobs),
-        arrays=len(arrays),
+        arrays=ceil(len(jobs) / size),
         mean_job=sum(jobs) / len(jobs),
         longest_job=max(jobs),
         hours=devices * sum(jobs) / 3600,
@@ -186,7 +185,7 @@ def forecast(study: StudyFolder, sweep: Sweep, runs: Iterable[PlannedRun]) -> Sl
         at_once=at_once,
         done_in=last_end([0.0] * at_once, jobs),
         limit=options["time"],
-        sbatch=sbatch_text(executor, TOKEN, len(arrays[0][1]), shares[0], is_array=is_array),
+        sbatch=sbatch_text(executor, TOKEN, min(size, len(jobs)), is_array=is_array),
     )
 
 

@@ -91,20 +91,12 @@ class JobLog:
         out, err = (study.logs / f"{job.job_id}_0_log.{kind}" for kind in ("out", "err"))
         return cls(job, out, err, run_id)
 
-    def text(self) -> list[str]:
-        """The lines of the worker's log; those from where it last began with the run, if any."""
+    def lines(self) -> list[str]:
+        """What the worker wrote, or of that what tells of the run that was asked for."""
+        if not self.out.exists():
+            return []
         lines = self.out.read_text(encoding="utf-8", errors="replace").splitlines()
-        if not self.run_id:
-            return lines
-        mine = [n for n, line in enumerate(lines) if line.startswith(self.run_id)]
-        begun = [n for n in mine if lines[n].endswith("begins")]
-        return lines[(begun or mine or [0])[-1] :]
-
-    def tells_of_run(self) -> bool:
-        try:
-            return self.run_id in self.out.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return False
+        return [line for line in lines if line.startswith(self.run_id)]
 
 
 def find_log(study: StudyFolder, jobs: Sequence[SubmittedJob], name: str) -> JobLog:
@@ -112,13 +104,13 @@ def find_log(study: StudyFolder, jobs: Sequence[SubmittedJob], name: str) -> Job
 
     Raises UserError if there is no such job or run, or several.
     """
-    by_id = [job for job in jobs if job.job_id == name]
+    latest_first = sorted(jobs, key=lambda job: job.started, reverse=True)
+    by_id = [job for job in latest_first if job.job_id == name]
     if by_id:
-        return JobLog.of(study, max(by_id, key=lambda job: job.started))
+        return JobLog.of(study, by_id[0])
     run_id = _run_called(name, (run_id for job in jobs for run_id in job.runs), study)
-    having = [JobLog.of(study, job, run_id) for job in jobs if run_id in job.runs]
-    having.sort(key=lambda log: log.job.started, reverse=True)
-    return next((log for log in having if log.tells_of_run()), having[0])
+    having = [JobLog.of(study, job, run_id) for job in latest_first if run_id in job.runs]
+    return next((log for log in having if log.lines()), having[0])
 
 
 def _run_called(name: str, run_ids: Iterable[str], study: StudyFolder) -> str:

@@ -189,9 +189,10 @@ class JournalReader:
         table: pd.DataFrame = pa.concat_tables(self._tables).unify_dictionaries().to_pandas()
         return table.assign(ended=table["started"] + table["seconds"])
 
-    def throughput(self, now: float) -> Throughput:
+    def throughput(self, now: float, is_over: bool = False) -> Throughput:
         """How fast runs ended that were read, at `now` (seconds since 1970), and what they took.
 
+        Where all `is_over`, the pace is that at the end: time without workers does not count.
         Records of evaluations name no device: it is that of their worker's runs, or where it has
         none, as with weights that were kept, the study's most used one.
         """
@@ -203,6 +204,7 @@ class JournalReader:
         ended = runs[runs["seconds"] > 0]  # not those of a worker's death, recorded by others
         rate = None
         if len(ended):
+            now = min(now, ended["ended"].max()) if is_over else now
             hours = min(HOUR, max(1.0, now - ended["started"].min())) / HOUR
             rate = float((ended["ended"] > now - HOUR).sum()) / hours
         spent: Counter[str] = Counter()

@@ -42,28 +42,25 @@ def eta(jobs: Sequence[LiveJob], left: Left, ended: Mapping[str, float], now: fl
     """
     if not jobs:
         return None
-    begun = [job for job in jobs if job.state == "running"]
-    free = [_left_of(job, left, ended, now) for job in begun]
+    begun = [_left_of(job, left, ended, now) for job in jobs if job.state == "running"]
     waiting = [sum(left(job.job.runs)) for job in jobs if job.state == "pending"]
-    work = sum(free) + sum(waiting)
+    work = sum(begun) + sum(waiting)
     if not begun:
         return Eta(None, work, "none is running")
     if not waiting:
-        return Eta(max(free), work, "each job does its runs one after the other")
+        return Eta(max(begun), work, "each job does its runs one after the other")
     jobs_now = "the 1 job that runs" if len(begun) == 1 else f"the {len(begun)} jobs that run"
-    return Eta(last_end(free, waiting), work, f"queued jobs follow {jobs_now} now")
+    return Eta(last_end(begun, waiting), work, f"queued jobs follow {jobs_now} now")
 
 
 def _left_of(job: LiveJob, left: Left, ended: Mapping[str, float], now: float) -> float:
     """Predicted seconds of a job's runs that are left, but those that the first has been at it."""
     lengths = left(job.job.runs)
-    if not lengths:
-        return 0.0
     begins = [ended[run_id] for run_id in job.job.runs if run_id in ended]
     if job.started is not None:
         begins.append(job.started)
     been_at_it = max(0.0, now - max(begins)) if begins else 0.0
-    return sum(lengths) - min(been_at_it, lengths[0])
+    return sum(lengths) - min(been_at_it, *lengths[:1]) if lengths else 0.0
 
 
 @dataclass(frozen=True)
@@ -138,8 +135,9 @@ def current_status(study: OpenStudy, reader: JournalReader) -> Status:
     except WorkFailedError as error:
         jobs = Jobs(unknown=str(error))
     calibrated = study.calibrated(reader) if jobs.live else None
-    now = time.time()
-    return study_status(study.plan, recorded, jobs, reader.throughput(now), now, calibrated)
+    now, is_over = time.time(), not jobs.live and not jobs.unknown
+    pace = reader.throughput(now, is_over)
+    return study_status(study.plan, recorded, jobs, pace, now, calibrated)
 
 
 def study_status(

@@ -2,9 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 from anynet_study.dispatch.job import Job, job_file, script_file
 from anynet_study.dispatch.ledger import intend, settle
@@ -13,13 +12,7 @@ from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.dispatch.process import asking_for_huge_pages
 from anynet_study.dispatch.recorded import NO_RETRIES, Retries
 from anynet_study.dispatch.slurm.sbatch import QueueFullError, RefusedError, sbatch
-from anynet_study.dispatch.slurm.script import (
-    ArrayExecutor,
-    deal,
-    lanes,
-    sbatch_text,
-    slurm_executor,
-)
+from anynet_study.dispatch.slurm.script import ArrayExecutor, sbatch_text, slurm_executor
 from anynet_study.dispatch.slurm.site import Site
 from anynet_study.dispatch.snapshot import snapshot, take
 from anynet_study.errors import UserError, WorkFailedError
@@ -34,16 +27,10 @@ class Submitted:
 
     runs: int
     jobs: int
-    arrays: int
     runs_left: int = 0
     jobs_left: int = 0
     #: Why they are left, in Slurm's words.
     reason: str = ""
-
-
-#: Submits an array: its tasks, how many of them run at a time (None: all), and the array after
-#: whose end it begins (None: at once). Returns its id.
-Send = Callable[[Sequence[str], int | None, str | None], str]
 
 
 def slurm_tasks(sweep: Sweep, runs: Iterable[PlannedRun]) -> Iterator[tuple[str, float]]:
@@ -70,7 +57,8 @@ def submit_to_slurm(
 ) -> Submitted:
     """Queue the runs as job arrays and return at once; `exclude`: nodes they must not get.
 
-    Where Slurm has no room for all of them, the first ones are queued. Raises WorkFailedError with
+    Where Slurm has no room for all of them, half as many at a time are tried, down to one, and the
+    first ones are queued. Raises WorkFailedError with
     its words where it takes none for another reason.
     """
     site, code = Site.ask(), take(study.code)
@@ -79,42 +67,29 @@ def submit_to_slurm(
         tasks.append(task)
         longest = max(longest, seconds)
     if not tasks:
-        return Submitted(0, 0, 0)
+        return Submitted(0, 0)
     executor = slurm_executor(study, sweep, code.setup, site, longest, exclude)
-    size, parallel = site.array_size, executor.parameters.get("array_parallelism")
-
-    def send(part: Sequence[str], at_once: int | None, after: str | None) -> str:
-        job = Job.of(study, sweep, part, retries, most_requeues=executor.max_num_timeout)
-        return _submit(study, executor, job, at_once, after, is_array=size > 0)
-
-    return _fill(tasks, size, lanes(len(tasks), size, parallel), send)
-
-
-def _fill(tasks: Sequence[str], size: int, shares: Sequence[int | None], send: Send) -> Submitted:
-    """Submit the tasks in order; from a refusal on, half as many at a time, down to one."""
-    waiting = dict.fromkeys(tasks)
-    last: list[str | None] = [None] * len(shares)
-    arrays, most, refusal = 0, len(tasks), None
+    # Arrays that share a number of jobs at a time run one after the other.
+    parallel = executor.parameters.get("array_parallelism")
+    chained = parallel is not None and parallel < len(tasks)
+    waiting, arrays, most = tasks, list[str](), max(1, site.array_size)
+    refusal: QueueFullError | None = None
     while waiting and most:
-        for lane, part in list(deal(list(islice(waiting, most)), len(shares), size)):
-            share = shares[lane]
-            try:
-                array = send(part, share, last[lane])
-            except QueueFullError as error:
-                refusal, most = error, len(part)
-                break
-            except WorkFailedError as error:
-                before = f" ({len(tasks) - len(waiting)} jobs were queued before)" if arrays else ""
-                raise WorkFailedError(f"{error}{before}") from None
-            arrays += 1
-            last[lane] = None if share is None else array
-            for task in part:
-                del waiting[task]
-        most = most // 2 if refusal else most
+        job = Job.of(study, sweep, waiting[:most], retries, most_requeues=executor.max_num_timeout)
+        after = arrays[-1] if chained and arrays else None
+        try:
+            arrays.append(_submit(study, executor, job, after, is_array=site.array_size > 0))
+        except QueueFullError as error:  # fewer may fit
+            refusal, most = error, len(job.tasks) // 2
+            continue
+        except WorkFailedError as error:
+            before = f" ({len(tasks) - len(waiting)} jobs were queued before)" if arrays else ""
+            raise WorkFailedError(f"{error}{before}") from None
+        waiting = waiting[most:]
     if refusal and not arrays and not refusal.is_counted:
         raise refusal
     left = _runs_in(waiting)
-    sent = _runs_in(tasks) - left, len(tasks) - len(waiting), arrays
+    sent = _runs_in(tasks) - left, len(tasks) - len(waiting)
     return Submitted(*sent, left, len(waiting), refusal.words if refusal else "")
 
 
@@ -122,7 +97,6 @@ def _submit(
     study: StudyFolder,
     executor: ArrayExecutor,
     job: Job,
-    parallel: int | None,
     after: str | None,
     is_array: bool,
 ) -> str:
@@ -134,7 +108,7 @@ def _submit(
     token = intend(study.jobs, job.tasks, is_array)
     file, script = job_file(study.logs, token), script_file(study.logs, token)
     job.write(file)
-    text = sbatch_text(executor, token, len(job.tasks), parallel, after, is_array)
+    text = sbatch_text(executor, token, len(job.tasks), after, is_array)
     write_text(script, text, mode=0o700)
     try:
         job_id = sbatch(script, executor.parameters, asking_for_huge_pages(os.environ))

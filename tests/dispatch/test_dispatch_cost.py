@@ -1,7 +1,6 @@
 """What runs cost: features of their time, prices of devices, memory, and sizes known beforehand."""
 
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -26,13 +25,11 @@ from anynet_study.dispatch.cost.features import (
 from anynet_study.dispatch.cost.memory import (
     CPU_MEMORY,
     GPU_MEMORY,
-    MIB,
     MOST,
     DeviceMemory,
     device_memory,
     gpu_capacity,
     run_bytes,
-    runs_at_once,
     shared_bytes,
 )
 from anynet_study.dispatch.cost.prices import CPU_CORE, H100, V100, built_in_cost, expected_cost
@@ -227,43 +224,6 @@ def test_datasets_are_shared_where_they_are_resident():
     assert shared_bytes(1000, CPU_MEMORY) == CPU_MEMORY.process_bytes
     assert device_memory(CPU_CORE.name) == device_memory("cpu") == CPU_MEMORY
     assert device_memory(V100.name) == device_memory("NVIDIA H200") == GPU_MEMORY
-
-
-@given(st.lists(st.integers(1, 50), min_size=1, max_size=6), st.integers(0, 200), st.integers(1, 7))
-def test_whichever_runs_are_at_it_together_they_fit(each: list[int], free: int, most: int):
-    count = runs_at_once(each, free, most=most, reserve=0.0)
-    assert 1 <= count <= min(most, len(each))
-    if count > 1:
-        assert all(sum(chosen) <= free for chosen in combinations(each, count))
-    if count < min(most, len(each)):
-        assert any(sum(chosen) > free for chosen in combinations(each, count + 1))
-
-
-def test_what_is_shared_or_kept_free_is_not_given_to_runs():
-    each = np.full(20, 10 * MIB)
-    assert runs_at_once(each, 100 * MIB, reserve=0.0) == 10
-    assert runs_at_once(each, 100 * MIB) == 9
-    assert runs_at_once(each, 100 * MIB, shared=55 * MIB) == 3
-    assert runs_at_once(each, 100 * MIB, most=2) == 2
-    assert runs_at_once(each, 5 * MIB) == 1
-    assert runs_at_once([], 5 * MIB) == 1
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ([-1.0], 10),
-        ([[1.0]], 10),
-        ([np.nan], 10),
-        ([1.0], -1),
-        ([1.0], 10, -1),
-        ([1.0], 10, 0, 0),
-        ([1.0], 10, 0, 4, 1.0),
-    ],
-)
-def test_what_is_no_memory_is_refused(arguments: tuple):
-    with pytest.raises(ValueError, match="no memory of runs"):
-        runs_at_once(*arguments)
 
 
 def test_from_one_to_the_most_and_never_fewer_with_more_memory(

@@ -1,13 +1,13 @@
 """What the doctor finds: on this machine, and on sites made of scripts."""
 
 import errno
-import fcntl
 import json
 import os
 import shutil
 import time
 from collections import namedtuple
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,9 +15,7 @@ from scripted_study import command
 from tiny_study import typing_in
 
 from anynet_study.dispatch import doctor
-from anynet_study.dispatch.doctor import ProbeResult, examine, machine
-from anynet_study.dispatch.doctor.machine import mount_of
-from anynet_study.dispatch.doctor.slurm_site import PROBES
+from anynet_study.dispatch.doctor import FILE_PROBES, ProbeResult, examine, mount_of
 from anynet_study.dispatch.slurm.commands import ask
 
 CONFIG = """
@@ -40,7 +38,7 @@ gpu|up|2-00:00:00|4|gpu:a100:4(S:0-1)
 gpu|up|2-00:00:00|1|gpu:h200:8,license:1
 old|drain|infinite|1|gpu:2
 """
-ASSOCIATIONS = "vision|||200|10|normal,two\nspeech|||||\n"
+ASSOCIATIONS = "vision||200|10|normal,two\nspeech||||\n"
 QOS = "normal||||\ntwo|2|1||1-00:00:00\nothers|7|||\n"
 
 
@@ -104,7 +102,6 @@ def test_a_site_that_says_little(site: Path) -> None:
     told = found(site)
     assert told["Slurm"].found == "22.05.8"
     assert told["preemption"].found == "off"
-    assert all(isinstance(probe({}), ProbeResult) for probe in PROBES)
     assert told["MaxArraySize"].found == told["JobRequeue"].found == "not told"
     assert told["partitions"].found == "not told: no such service"
     assert told["sacct"].found == "off (no such service)"
@@ -121,14 +118,14 @@ def test_without_slurm_the_rest_is_probed(site: Path) -> None:
     told = found(site)
     assert told["Slurm"].found == "none here: no such service"
     assert not {"MaxArraySize", "sacct", "partitions"} & set(told)
-    assert {"this machine", "GPUs here", "file system", *machine.FILE_PROBES} <= set(told)
+    assert {"this machine", "GPUs here", "file system", *FILE_PROBES} <= set(told)
 
 
 @pytest.mark.parametrize("kernels", [None, "avx2"])
 def test_the_compiled_kernels_are_told(
     site: Path, monkeypatch: pytest.MonkeyPatch, kernels: str | None
 ) -> None:
-    monkeypatch.setattr(machine, "compiled_kernels", lambda: kernels)
+    monkeypatch.setattr(doctor, "compiled_kernels", lambda: kernels)
     told = found(site)["compiled kernels"]
     assert told.found == ("none" if kernels is None else "for avx2")
     assert ("gcc" in told.advice) == (kernels is None)
@@ -136,7 +133,7 @@ def test_the_compiled_kernels_are_told(
 
 def test_this_machine_has_all_that_studies_rely_on(tmp_path: Path) -> None:
     told = found(tmp_path)
-    for check in ("atomic rename", "fsync", "exclusive creation", "locks", "memory maps", "clock"):
+    for check in ("files", "fsync", "locks", "clock"):
         assert told[check].level != "problem", told[check]
         assert "could not be told" not in told[check].found
     gib = shutil.disk_usage(tmp_path).free / 2**30
@@ -145,10 +142,10 @@ def test_this_machine_has_all_that_studies_rely_on(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_locks_or_room(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(fcntl, "lockf", refuse)
+    monkeypatch.setattr(doctor, "FileLock", refuse)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: namedtuple("Usage", "free")(5 << 20))
     told = found(site)
     assert "No locks available" in told["locks"].found
@@ -157,15 +154,15 @@ def test_a_folder_without_locks_or_room(site: Path, monkeypatch: pytest.MonkeyPa
 
 def test_the_file_system_s_clock_may_be_wrong(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time()
-    monkeypatch.setattr(machine.time, "time", lambda: now + 100)
-    told = machine.clock(site)
+    monkeypatch.setattr(doctor.time, "time", lambda: now + 100)
+    told = doctor.clock(site)
     assert told.level == "problem"
     assert "differs by 9" in told.found
 
 
 def test_a_quota_that_is_exceeded(site: Path) -> None:
     says("quota", "Disk quotas for user me:\n   /home  3 GiB* 2 GiB 2 GiB 6days 10 0 0\n")
-    told = machine.quota(site)
+    told = doctor.quota(site)
     assert (told.level, told.found) == ("problem", "/home 3 GiB* 2 GiB 2 GiB 6days 10 0 0")
 
 
@@ -179,15 +176,14 @@ def test_a_folder_that_cannot_be_written_is_told_and_not_raised(site: Path) -> N
         assert found(site)["fsync"].found == "could not be told: division by zero"
 
 
-def test_the_mount_that_was_made_last_counts(tmp_path: Path) -> None:
-    mounts = tmp_path / "mounts"
-    mounts.write_text(
-        "/dev/sda / ext4 rw 0 0\nserver:/home /home nfs4 rw 0 0\n"
-        "server:/big /home/a\\040b lustre rw 0 0\nnone /home/a\\040b/c tmpfs rw 0 0\n"
-    )
-    assert mount_of(Path("/home/a b/study"), mounts) == ("lustre", Path("/home/a b"))
-    assert mount_of(Path("/home/else"), mounts) == ("nfs4", Path("/home"))
-    assert mount_of(Path("/homeless"), mounts) == ("ext4", Path("/"))
+def test_the_mount_that_was_made_last_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = [("/", "ext4"), ("/home", "nfs4"), ("/home/a b", "lustre"), ("/home/a b/c", "tmpfs")]
+    disks = [SimpleNamespace(mountpoint=point, fstype=kind) for point, kind in mounts]
+    disks.insert(2, SimpleNamespace(mountpoint="/home", fstype="nfs"))
+    monkeypatch.setattr(doctor.psutil, "disk_partitions", lambda all: disks)
+    assert mount_of(Path("/home/a b/study")) == ("lustre", Path("/home/a b"))
+    assert mount_of(Path("/home/else")) == ("nfs", Path("/home"))
+    assert mount_of(Path("/homeless")) == ("ext4", Path("/"))
 
 
 def test_a_command_that_is_slow_or_missing_is_an_answer(

@@ -84,8 +84,12 @@ def test_cancel_waits_for_workers_of_this_machine(
 def test_logs_finds_the_latest_job_that_was_at_a_run(tiny: OpenStudy, type_: Type) -> None:
     submitted(tiny, slice(0, 6), slice(6, 12))
     run = killed_at(tiny, "7_0", 2, err="a warning\n")
+    log = tiny.folder.logs / "7_0_0_log.out"
+    other = tiny.plan[3].run_id
+    mixed = [f"{other} blobs a begins", f"{run} digits a completed", f"{other}: saved on SIGTERM"]
+    log.write_text(log.read_text() + "\n".join(mixed))
     first = type_("logs", "tiny", run[:6])
-    assert first.out == f"{run} digits a begins\n"
+    assert first.out == f"{run} digits a begins\n{run} digits a completed\n"
     assert first.err.endswith("7_0_0_log.err\n")
     ledger.append(tiny.folder.jobs, [slurm_job("9", [run])])
     assert "7_0" in type_("logs", "tiny", run, "--path").out  # 9 has not begun

@@ -157,3 +157,12 @@ def test_the_pace_is_that_of_the_last_hour_or_less(
     reader = JournalReader(tmp_path)
     reader.read()
     assert reader.throughput(10_000.0).runs_per_hour == rate
+
+
+def test_the_pace_does_not_fall_after_the_end(tmp_path: Path, writer: JournalWriter) -> None:
+    for number in range(10):
+        writer.append(row(f"r{number}", started=100.0 * number, seconds=100.0))
+    reader = JournalReader(tmp_path)
+    reader.read()
+    paces = [reader.throughput(now, is_over=True).runs_per_hour for now in (1000.0, 5000.0, 1e6)]
+    assert paces == [36.0] * 3

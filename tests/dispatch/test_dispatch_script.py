@@ -2,18 +2,14 @@
 
 import re
 import sys
-from collections import Counter
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 from tiny_study import TINY
 
-from anynet_study.dispatch.slurm.script import deal, lanes, sbatch_text, slurm_executor
+from anynet_study.dispatch.slurm.script import sbatch_text, slurm_executor
 from anynet_study.dispatch.slurm.site import Site
 from anynet_study.dispatch.snapshot import Snapshot
 from anynet_study.errors import UserError
@@ -82,6 +78,7 @@ def test_golden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")  # there is no Slurm
     options = {
         "account": "physics",
+        "array_parallelism": 5,
         "constraint": "a100|h100",
         "cpus_per_task": 4,
         "exclude": "n1",
@@ -92,7 +89,7 @@ def test_golden(monkeypatch: pytest.MonkeyPatch) -> None:
         "setup": ["module load cuda"],
         "timeout_min": 240,
     }
-    assert text(options, 40, exclude=("n2",), parallel=5, after="17") == GOLDEN
+    assert text(options, 40, exclude=("n2",), after="17") == GOLDEN
 
 
 def test_submitit_s_wckey_is_sent_only_if_the_sweep_says_one() -> None:
@@ -143,40 +140,3 @@ def test_one_job_of_a_site_without_arrays_is_none() -> None:
     assert option(script, "array") is None
     assert option(script, "comment") == "'mine anynet-study:abc'"
     assert option(script, "output") == "/s/studies/tiny/logs/%j_0_log.out"
-
-
-COUNTS = st.integers(1, 200)
-
-
-@given(COUNTS, st.integers(1, 50), st.integers(1, 250))
-def test_chained_arrays_run_no_more_than_allowed(jobs: int, size: int, parallel: int) -> None:
-    shares = lanes(jobs, size, parallel)
-    arrays = list(deal(range(jobs), len(shares), size))
-    assert sorted(job for _, part in arrays for job in part) == list(range(jobs))
-    assert all(0 < len(part) <= size for _, part in arrays)
-    if parallel >= jobs:
-        assert shares == [None]
-        return
-    # Lanes run side by side, the arrays of one after each other.
-    assert sum(share or 0 for share in shares) == parallel
-    assert all(share for share in shares)
-    in_lane = Counter(lane for lane, _ in arrays)
-    assert all(
-        count == 1 or shares[lane] == 1 or len(shares) == 1 for lane, count in in_lane.items()
-    )
-
-
-@given(COUNTS, st.integers(1, 50), st.integers(1, 250))
-def test_early_jobs_are_early_in_their_lanes(jobs: int, size: int, parallel: int) -> None:
-    shares = lanes(jobs, size, parallel)
-    hands: dict[int, list[int]] = {}
-    for lane, part in deal(range(jobs), len(shares), size):
-        hands.setdefault(lane, []).extend(part)
-    turns = [job for turn in zip_longest(*hands.values()) for job in turn if job is not None]
-    assert turns == list(range(jobs))
-
-
-@pytest.mark.parametrize("size", [0, 1])
-def test_where_there_are_no_arrays_each_job_is_alone(size: int) -> None:
-    assert list(deal("abc", len(lanes(3, size, None)), size)) == [(0, "a"), (0, "b"), (0, "c")]
-    assert lanes(3, size, 2) == [1, 1]

@@ -4,7 +4,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from anynet_study.data import DatasetView
 from anynet_study.design_space import (
@@ -31,6 +30,8 @@ MAPS_IN_EVALUATION = 3
 PIXEL_BYTES = 8 + 3 + 2 * 3 * FLOAT_BYTES + 1
 #: More small networks at a time than this leave a GPU nothing to gain.
 MOST = 8
+#: Share of the free memory that stays free.
+RESERVE = 0.1
 
 
 @dataclass(frozen=True)
@@ -82,28 +83,6 @@ def shared_bytes(pixels: int, device: DeviceMemory) -> int:
     return device.process_bytes + (3 * pixels if device.resident else 0)
 
 
-def runs_at_once(
-    memory_per_run: npt.ArrayLike,
-    free_bytes: int,
-    shared: int = 0,
-    most: int = 16,
-    reserve: float = 0.1,
-) -> int:
-    """How many of the runs, whichever, fit into the free memory of a device at the same time.
-
-    `memory_per_run`: bytes of each, (n,); `shared`: bytes that they take once together; `reserve`:
-    share of the free bytes that stays free. At least 1: a run that may not fit is tried. Raises
-    ValueError for negative bytes, `most` below 1 and a reserve outside [0, 1).
-    """
-    each = np.sort(np.asarray(memory_per_run, dtype=np.float64))[::-1]
-    legal = each.ndim == 1 and bool((each >= 0).all()) and min(free_bytes, shared) >= 0
-    if not legal or most < 1 or not 0 <= reserve < 1:
-        raise ValueError(f"no memory of runs: {each}, {free_bytes}, {shared}, {most}, {reserve}")
-    room = free_bytes * (1 - reserve) - shared
-    fitting = int((np.cumsum(each) <= room).sum())
-    return max(1, min(fitting, most, max(1, len(each))))
-
-
 def _evaluation(networks: Networks, work: Workload, images: int) -> Counts:
     """Bytes of evaluating a batch: the weights, and the maps of the layer that has the largest."""
     largest = np.zeros(networks.widths.shape)
@@ -117,9 +96,10 @@ def _evaluation(networks: Networks, work: Workload, images: int) -> Counts:
 def gpu_capacity(
     settings: Collection[tuple[DatasetView, Recipe]], population: Population, free_bytes: int
 ) -> int:
-    """As many runs of any of `settings` as fit by prediction, with the largest dataset; 1 to MOST.
+    """As many runs of any of `settings` as fit by prediction, whichever they are; 1 to MOST.
 
-    `free_bytes`: of the GPU. What does not fit after all is noticed when it happens.
+    With the largest dataset. `free_bytes`: of the GPU. What does not fit after all is noticed when
+    it happens.
     """
     if not settings:
         return 1
@@ -130,7 +110,10 @@ def gpu_capacity(
     shared = shared_bytes(max(_pixels(view) for view, _ in settings), GPU_MEMORY)
     if shared > free_bytes / 2:  # then the dataset is streamed
         shared = shared_bytes(0, GPU_MEMORY)
-    return runs_at_once(np.max(needed, axis=0), free_bytes, shared, MOST)
+    largest_first = np.sort(np.max(needed, axis=0))[::-1]
+    room = free_bytes * (1 - RESERVE) - shared
+    fitting = int((np.cumsum(largest_first) <= room).sum())
+    return max(1, min(fitting, MOST))  # one that may not fit is tried
 
 
 def _pixels(view: DatasetView) -> int:

@@ -1,10 +1,10 @@
-"""The sbatch scripts of job arrays: jobs dealt to arrays, and the sweep's options in text."""
+"""The sbatch scripts of job arrays: the sweep's options in text."""
 
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from copy import copy
 from math import ceil
-from typing import Any, TypeVar
+from typing import Any
 
 import submitit
 
@@ -14,7 +14,6 @@ from anynet_study.errors import UserError
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 
-T = TypeVar("T")
 #: Time limits that a job may hit: it gets on in each, so that it ends before.
 MAX_TIMEOUTS = 1000
 #: The shortest time limit of our own choice, in minutes.
@@ -25,32 +24,6 @@ WARNING = 90
 LOOKS = 30
 #: srun takes the number of CPUs from nowhere else (Slurm 22.05 and later).
 CPUS = 'export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"'
-
-
-def lanes(jobs: int, size: int, parallel: int | None) -> list[int | None]:
-    """How many jobs each lane may run at a time: `parallel` in all; None: any number.
-
-    A lane is a chain of arrays, each of which begins when the one before has ended. There are as
-    many lanes as arrays, so that none waits for another, if `parallel` allows it; otherwise each
-    lane runs one job at a time, and waiting for the last of an array costs nothing, either.
-    """
-    if parallel is None or parallel >= jobs:
-        return [None]
-    count = min(parallel, ceil(jobs / max(size, 1)))
-    return [parallel // count + (lane < parallel % count) for lane in range(count)]
-
-
-def deal(tasks: Sequence[T], lanes: int, size: int) -> Iterator[tuple[int, Sequence[T]]]:
-    """The lane and the tasks of each array, in the order in which they are submitted.
-
-    The lanes take turns, so that earlier tasks run before later ones whatever lane they are in.
-    """
-    size = max(size, 1)
-    hands = [tasks[lane::lanes] for lane in range(lanes)]
-    for begin in range(0, len(hands[0]) if hands else 0, size):
-        for lane, hand in enumerate(hands):
-            if part := hand[begin : begin + size]:
-                yield lane, part
 
 
 class ArrayExecutor(submitit.SlurmExecutor):  # type: ignore[misc]  # untyped
@@ -113,11 +86,10 @@ def sbatch_text(
     executor: ArrayExecutor,
     token: str,
     tasks: int,
-    parallel: int | None = None,
     after: str | None = None,
     is_array: bool = True,
 ) -> str:
-    """The script of an array of `tasks`, `parallel` at a time, begun when array `after` has ended.
+    """The script of an array of `tasks`, begun when the array `after` has ended.
 
     `token` names the file that says what to do (`job.Job`).
     """
@@ -125,7 +97,8 @@ def sbatch_text(
     options = worker.parameters = dict(executor.parameters)
     options["comment"] = " ".join(filter(None, [options.get("comment"), comment_of(token)]))
     if is_array:
-        options |= {"map_count": tasks, "array_parallelism": parallel or tasks}
+        parallel = min(options.get("array_parallelism") or tasks, tasks)
+        options |= {"map_count": tasks, "array_parallelism": parallel}
     if after:
         chain = [options.get("dependency"), f"afterany:{after}"]
         options["dependency"] = ",".join(filter(None, chain))
