@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ImportOptions,
         ImportReport,
         import_results,
+        read_sheet,
         read_sidecar,
         report_of,
         with_roles,
@@ -57,7 +58,7 @@ _HOMES = {
     "errors": ("Reduction",),
     "exporting": ("export", "import_bundle"),
     "importing": (
-        *("Files", "ImportOptions", "ImportReport", "import_results", "read_sidecar"),
+        *("Files", "ImportOptions", "ImportReport", "import_results", "read_sheet", "read_sidecar"),
         *("report_of", "with_roles"),
     ),
     "journal": (
@@ -106,6 +107,7 @@ __all__ = [
     "read_evaluations",
     "read_journal",
     "read_journals",
+    "read_sheet",
     "read_sidecar",
     "report_of",
     "run_sql",

@@ -153,10 +153,10 @@ def test_accuracies_and_fractions_are_converted(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "0 columns; needed"),
-        ("model;one\nx;1\n", "1 columns; needed"),
-        ("model,one\nx,10\ny,1,2\n", "row 'y' has 3 cells, the header has 2"),
-        ("model,one\nx,10\n,12\n", "no architecture name"),
-        ("model,one,one\nx,10,11\n", "dataset one is there more than once"),
+        ("model\nx\n", "1 columns; needed"),
+        ("model,one\nx,10\ny,1,2\n", "row 3: 3 cells, the header has 2"),
+        ("model,one\nx,10\n,12\n", "row 3 has nothing in column model"),
+        ("model,one,one\nx,10,11\n", "column 'one' is there twice"),
         ("model,one\nx,10\nx,11\n", "architecture x is there more than once"),
         ("model,one\nx,ten\n", "'ten' is not a number"),
         ("model,one\nx,inf\n", "infinite error"),
@@ -175,8 +175,8 @@ def test_bad_tables_are_refused_in_one_line(tmp_path: Path, text: str, message: 
 def test_files_that_are_no_tables_are_refused(tmp_path: Path) -> None:
     (tmp_path / "latin.csv").write_bytes("model,é\nx,3\n".encode("latin1"))
     (tmp_path / "bad.parquet").write_bytes(b"nothing")
-    for name in ("latin.csv", "bad.parquet"):
-        with pytest.raises(UserError, match="not a readable"):
+    for name, message in {"latin.csv": "not text in utf-8", "bad.parquet": "not a read"}.items():
+        with pytest.raises(UserError, match=message):
             load(tmp_path / name)
     with pytest.raises(UserError, match="no such file"):
         load(tmp_path / "none.csv")

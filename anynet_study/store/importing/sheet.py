@@ -167,8 +167,8 @@ def _read_csv(path: Path, separator: str, encoding: str) -> Columns:
             rows = list(_rows(file, separator, strict=True))
     except UnicodeError:
         raise UserError(
-            f"{path}: not text in {encoding.removesuffix('-sig')}; say its encoding with "
-            f"--encoding, such as latin-1"
+            f"{path}: not text in {encoding.removesuffix('-sig')}; import it with its "
+            "encoding, such as --encoding latin-1"
         ) from None
     except LookupError:
         raise UserError(f"--encoding: no {encoding!r}; such as utf-8, latin-1, cp1252") from None
@@ -178,7 +178,7 @@ def _read_csv(path: Path, separator: str, encoding: str) -> Columns:
     if len(names) < 2:
         raise UserError(
             f"{path}: {len(names)} columns; needed: a header row, and at least two columns "
-            f"separated by , ; or tab (another separator: --separator)"
+            "separated by , ; or tab (another one: import it with --separator)"
         )
     for line, row in enumerate(rows[1:], 2):
         if len(row) != len(names):
