@@ -63,7 +63,7 @@ def refusal(tmp_path: Path, name: str, content: str | bytes, **options: Any) -> 
         ("model,dataset,error,metric\na,x,2,top1\na,y,3,top5\n", "holds the metrics top1, top5"),
         ("model,dataset,error,metric\na,x,2,mAP\n", "no metric 'mAP' to import"),
         ("model,flops,val\na,big,20\n", "row 2, column flops: 'big' is not a number"),
-        (b"model,val\nGr\xf6\xdfe,20\n", "not text in utf-8; import it with its encoding, such as --encoding"),
+        (b"model,val\nGr\xf6\xdfe,20\n", "not text in utf-8; import it with its encoding"),
         (b"model,val\na,\x00\nb,2\n", "column val: '\\x00' is not a number"),
     ],
 )
