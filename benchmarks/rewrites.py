@@ -1,20 +1,26 @@
-"""What the exact rewrites of a network gain on the CPU, in one thread.
+"""What the exact rewrites and the compiled kernels gain on the CPU, together and each alone.
 
-    python -m benchmarks.rewrites [--networks 8] [--rounds 5]
+    python -m benchmarks.rewrites [--networks 8] [--rounds 12]
 
-A training step (forward, loss, backward) and a forward pass in evaluation, of networks of three
-populations: as they are (NCHW), in channels-last memory, and rewritten. The three are timed in
-turns in one process, by processor time; of each the least of all rounds counts, since other work on
-the machine only adds.
+A training step (forward, loss, backward) and a forward pass in evaluation of networks of three
+populations, in one thread: as they are (NCHW), in channels-last memory, rewritten, with compiled
+kernels, and without one part each. All take turns in one process and are timed by processor time.
+The first table says how many times as fast as the plain network each form is, the second how much
+longer it takes without a part: the median, over networks and rounds, of the ratio within a round.
+The row of no part says how far noise goes.
 """
 
 import argparse
 import copy
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
+from unittest.mock import patch
 
 import torch
 import yaml
@@ -23,14 +29,44 @@ from torch.nn import functional as F
 
 from anynet_study.design_space import Architecture, DesignSpace
 from anynet_study.dispatch import keep_freed_memory
-from anynet_study.models import AnyNet, accelerate, build, resolve_backend
+from anynet_study.models import (
+    AnyNet,
+    BackendKind,
+    accelerate,
+    build,
+    convolutions,
+    resolve_backend,
+    row_layers,
+)
 
+#: Rounds in which caches fill and torch makes its own choices.
+WARM_UP = 3
 SWEEPS = Path(__file__).parents[1] / "sweeps"
-FORMS = ("plain", "channels-last", "rewritten")
+KINDS: dict[str, BackendKind] = {
+    "plain": "plain",
+    "channels-last": "plain",
+    "rewritten": "rewritten",
+    "compiled": "compiled",
+}
+#: Of whichever kind, networks are built and computed without a part in its context.
+PARTS: dict[str, tuple[BackendKind, Callable[[], AbstractContextManager[object]]]] = {
+    "no part": ("compiled", nullcontext),
+    "1x1 convolution and norm in one": (
+        "compiled",
+        partial(patch.object, row_layers, "pointwise_and_norm", lambda *_: None),
+    ),
+    "few pixels by matrices": (
+        "compiled",
+        partial(patch.object, convolutions, "matrix_convolution", lambda *_: None),
+    ),
+    "the same, no kernels": (
+        "rewritten",
+        partial(patch.object, convolutions, "matrix_convolution", lambda *_: None),
+    ),
+}
 
 
-@dataclass(frozen=True)
-class Workload:
+class Workload(NamedTuple):
     """A population, the side of its images in pixels, and the images of a step."""
 
     name: str
@@ -42,7 +78,7 @@ class Workload:
 def workloads(count: int) -> list[Workload]:
     """The paper's band at 32 pixels, and the populations of two sweep files."""
     band = DesignSpace.anynetx().sample(count, flops=(360e6, 400e6), seed=0)
-    found = [Workload("band at 32 px", list(band), 32, 128)]
+    found = [Workload("band at 32 px", list(band), 32, 64)]
     for name in ("cifar10-mini", "quickstart"):
         given = yaml.safe_load((SWEEPS / f"{name}.yaml").read_text())["population"]
         space = DesignSpace.from_spec(given["space"])
@@ -51,13 +87,28 @@ def workloads(count: int) -> list[Workload]:
     return found
 
 
-def forms(a: Architecture, resolution: int) -> list[AnyNet]:
+class Form(NamedTuple):
+    """A network and its images, and the context in which it is computed."""
+
+    network: AnyNet
+    images: Tensor
+    context: Callable[[], AbstractContextManager[object]] = nullcontext
+
+
+def forms(a: Architecture, images: Tensor) -> dict[str, Form]:
     plain = build(a, 10, torch.Generator().manual_seed(0))
-    others = [copy.deepcopy(plain) for _ in range(2)]
-    for network in others:
+    last = images.to(memory_format=torch.channels_last)
+
+    def form(kind: BackendKind, context: Callable[[], AbstractContextManager[object]]) -> Form:
+        network = copy.deepcopy(plain)
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    accelerate(others[1], resolution, resolve_backend())
-    return [plain, *others]
+        with context():
+            accelerate(network, images.shape[-1], resolve_backend(kind))
+        return Form(network, last, context)
+
+    found = {name: form(kind, nullcontext) for name, kind in KINDS.items()}
+    found["plain"] = Form(plain, images)
+    return found | {part: form(*how) for part, how in PARTS.items()}
 
 
 def step(network: AnyNet, images: Tensor, labels: Tensor) -> None:
@@ -70,51 +121,56 @@ def evaluate(network: AnyNet, images: Tensor, _: Tensor) -> None:
     network.eval()(images)
 
 
-def seconds(act: Callable[..., object], calls: int, *arguments: object) -> float:
-    start = time.process_time()
-    for _ in range(calls):
-        act(*arguments)
-    return (time.process_time() - start) / calls
+def seconds(act: Callable[..., object], calls: int, form: Form, labels: Tensor) -> float:
+    with form.context():
+        start = time.process_time()
+        for _ in range(calls):
+            act(form.network, form.images, labels)
+        return (time.process_time() - start) / calls
 
 
-def measure(work: Workload, a: Architecture, rounds: int) -> list[list[float]]:
-    """Images a second of training, then of evaluation, of each form."""
+def measure(work: Workload, a: Architecture, rounds: int) -> list[list[dict[str, float]]]:
+    """Seconds of each form in each round: of a step, then of a forward pass in evaluation."""
     images = torch.randn(work.batch, 3, work.resolution, work.resolution)
     labels = torch.randint(10, (work.batch,))
-    networks = forms(a, work.resolution)
-    inputs = [images, *[images.to(memory_format=torch.channels_last)] * 2]
-    calls = 1 if work.batch * a.flops(work.resolution, 10) > 2e8 else 6
-    for _ in range(3):
-        for network, form in zip(networks, inputs, strict=True):
-            step(network, form, labels)
-    rates = []
+    networks = forms(a, images)
+    calls = 1 if work.batch * a.flops(work.resolution, 10) > 2e8 else 4
+    found = []
     for act in (step, evaluate):
-        least = [float("inf")] * 3
-        for _ in range(rounds):
-            for k, (network, form) in enumerate(zip(networks, inputs, strict=True)):
-                least[k] = min(least[k], seconds(act, calls, network, form, labels))
-        rates.append([work.batch / value for value in least])
-    return rates
+        measured = [
+            {name: seconds(act, calls, form, labels) for name, form in networks.items()}
+            for _ in range(WARM_UP + rounds)
+        ]
+        found.append(measured[WARM_UP:])
+    return found
 
 
 def main(count: int, rounds: int) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    print(f"torch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}, one thread")
-    print(f"{'images/s':28}" + "".join(f"{name:>15}" for name in FORMS) + "   gain   (least)")
+    columns: dict[str, list[dict[str, float]]] = {}
     for work in workloads(count):
         measured = [measure(work, a, rounds) for a in work.architectures]
-        for number, kind in enumerate(("training", "evaluation")):
-            rates = [rate[number] for rate in measured]
-            gains = [rate[2] / rate[0] for rate in rates]
-            cells = "".join(f"{median(column):15.0f}" for column in zip(*rates, strict=True))
-            print(f"{work.name + ', ' + kind:28}{cells}{median(gains):7.2f}{min(gains):10.2f}")
+        for number, act in enumerate(("training", "evaluation")):
+            columns[f"{work.name}, {act}"] = list(chain(*(each[number] for each in measured)))
+
+    def line(title: str, form: str, over: str, style: str) -> None:
+        gains = [median(it[form] / it[over] for it in each) for each in columns.values()]
+        print(f"{title:36}" + "".join(f"{gain:>26{style}}" for gain in gains))
+
+    print(f"torch {torch.__version__}, {resolve_backend()}")
+    print(f"{'times as fast as plain':36}" + "".join(f"{name:>26}" for name in columns))
+    for kind in KINDS:
+        line(kind, "plain", kind, ".2f")
+    print("times as long without")
+    for part, (kind, _) in PARTS.items():
+        line(part, part, kind, ".3f")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="What the exact rewrites gain.")
+    parser = argparse.ArgumentParser(description="What exact rewrites and compiled kernels gain.")
     parser.add_argument("--networks", type=int, default=8)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=12)
     given = parser.parse_args()
     keep_freed_memory()
     main(given.networks, given.rounds)

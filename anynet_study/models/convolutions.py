@@ -4,9 +4,8 @@ Maps (n, channels, height, width) in channels-last memory are the same memory as
 (n * height * width, channels). A convolution here knows the geometry of one layer; it takes the
 layer's weights as they are in the network, so that parameters stay those of the plain network.
 
-Which one is for a layer, and which kernel multiplies matrices, follows from shapes and types alone,
-so that a run is repeatable bit for bit. The limits were measured in one thread of a CPU with
-AVX-512 (`python -m benchmarks.rewrites`).
+Which one is for a layer follows from shapes alone, so that a run is repeatable bit for bit. The
+limits were measured in one thread (`python -m benchmarks.rewrites`).
 """
 
 from dataclasses import dataclass
@@ -15,19 +14,6 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-
-from anynet_study.models import operators
-from anynet_study.models.kernels import Instructions
-from anynet_study.models.operators import GROUP_WIDTHS, MOST_SIDE, REGISTER, TYPES
-
-#: Whether oneDNN's matrix product is there.
-ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-#: Rows or multiplications from which it is quicker than BLAS, more so where columns do not fill
-#: registers; with fewer, its start costs more than it saves.
-MANY_ROWS = 4096
-MANY_PRODUCTS = 1 << 23
-#: Columns from which BLAS is as quick with the narrower matrix on the right.
-MANY_COLUMNS = 32
 
 TAPS = 9
 #: Elements of a layer's matrices up to which they are quick to make.
@@ -49,15 +35,12 @@ class Convolution(Protocol):
         """
 
 
-def convolution_on_rows(layer: nn.Conv2d, side: int, kernels: Instructions | None) -> Convolution:
+def convolution_on_rows(layer: nn.Conv2d, side: int) -> Convolution:
     """Return what does the work of `layer` on maps of `side` pixels."""
     if layer.kernel_size == (1, 1):
         return PointwiseConvolution(side, layer.stride[0])
-    if layer.kernel_size == (3, 3):
-        found = grouped_convolution(layer, side, kernels) or matrix_convolution(layer, side)
-        if found is not None:
-            return found
-    return TorchConvolution(side, layer.stride[0], layer.kernel_size[0] // 2, layer.groups)
+    found = matrix_convolution(layer, side) if layer.kernel_size == (3, 3) else None
+    return found or TorchConvolution(side, layer.stride[0], layer.kernel_size[0] // 2, layer.groups)
 
 
 def as_maps(rows: Tensor, side: int) -> Tensor:
@@ -89,30 +72,6 @@ def seen_rows(rows: Tensor, side: int, stride: int) -> Tensor:
     return strided(rows, side, stride).reshape(-1, rows.shape[1]).contiguous()
 
 
-def multiply(rows: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return `rows` (m, k) times the transpose of `matrix` (n, k), plus `bias` (n,) if any.
-
-    By whichever of torch's kernels is quicker.
-    """
-    onednn = ONEDNN and rows.dtype == torch.float32 and torch.backends.mkldnn.enabled
-    if onednn and (len(rows) >= MANY_ROWS or len(rows) * matrix.numel() >= MANY_PRODUCTS):
-        product: Tensor = torch.ops.mkldnn._linear_pointwise(rows, matrix, bias, "none", [], "")
-        return product
-    return F.linear(rows, matrix, bias)
-
-
-def multiply_back(rows: Tensor, matrix: Tensor, into: Tensor | None = None) -> Tensor:
-    """Return `rows` (m, n) times `matrix` (n, k), or that added to `into` (m, k), in place."""
-    return multiply(rows, matrix.t()) if into is None else into.addmm_(rows, matrix)
-
-
-def outer(left: Tensor, right: Tensor) -> Tensor:
-    """Return the transpose of `left` (m, k) times `right` (m, n): (k, n)."""
-    if left.shape[1] <= right.shape[1] or right.shape[1] >= MANY_COLUMNS:
-        return left.t().mm(right)
-    return right.t().mm(left).t()
-
-
 @dataclass(frozen=True)
 class PointwiseConvolution:
     """A 1x1 convolution is a matrix product with rows."""
@@ -121,20 +80,22 @@ class PointwiseConvolution:
     stride: int
 
     def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        return multiply(seen_rows(rows, self.side, self.stride), weight.flatten(1), bias)
+        return F.linear(seen_rows(rows, self.side, self.stride), weight.flatten(1), bias)
 
     def backward(
         self, gradient: Tensor, rows: Tensor, weight: Tensor, wanted: bool, into: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        to_weight = outer(gradient, seen_rows(rows, self.side, self.stride)).view_as(weight)
+        matrix = weight.flatten(1)
+        to_weight = gradient.t().mm(seen_rows(rows, self.side, self.stride)).view_as(weight)
         if not wanted:
             return gradient.new_empty(0), to_weight
         if self.stride == 1:
-            return multiply_back(gradient, weight.flatten(1), into=into), to_weight
+            to_rows = gradient.mm(matrix) if into is None else into.addmm_(gradient, matrix)
+            return to_rows, to_weight
         if into is None:
             into = torch.zeros_like(rows)
         pixels = strided(into, self.side, self.stride)
-        pixels.add_(multiply_back(gradient, weight.flatten(1)).view(pixels.shape))
+        pixels.add_(gradient.mm(matrix).view(pixels.shape))
         return into, to_weight
 
 
@@ -164,60 +125,6 @@ class TorchConvolution:
         if not wanted:
             return gradient.new_empty(0), to_weight
         to_rows = as_rows(to_maps)
-        return (to_rows if into is None else into.add_(to_rows)), to_weight
-
-
-def grouped_convolution(
-    layer: nn.Conv2d, side: int, kernels: Instructions | None
-) -> "GroupedConvolution | None":
-    """Return the convolution of `layer` on maps of `side` pixels, None if it is not for that."""
-    channels, dtype = layer.in_channels, layer.weight.dtype
-    width = channels // layer.groups
-    fits = (
-        layer.kernel_size == (3, 3)
-        and layer.out_channels == channels
-        and dtype in TYPES
-        and channels * dtype.itemsize >= REGISTER
-        and width in GROUP_WIDTHS
-        and side <= MOST_SIDE
-    )
-    # The way back through a stride multiplies by zeros; with wide groups others are as quick.
-    if kernels is None or not fits or (width == GROUP_WIDTHS[-1] and layer.stride[0] > 1):
-        return None
-    return GroupedConvolution(side, layer.stride[0], width, kernels)
-
-
-@dataclass(frozen=True)
-class GroupedConvolution:
-    """A 3x3 convolution in groups of `width` channels, to as many, by the kernels of grouped.c."""
-
-    side: int
-    stride: int
-    width: int
-    kernels: Instructions
-
-    @property
-    def out_side(self) -> int:
-        return (self.side - 1) // self.stride + 1
-
-    def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        by_tap = weight.permute(2, 3, 1, 0).contiguous()
-        geometry = self.side, 1, self.out_side, self.stride
-        result: Tensor = operators.convolve(rows, by_tap, bias, False, *geometry, self.kernels)
-        return result
-
-    def backward(
-        self, gradient: Tensor, rows: Tensor, weight: Tensor, wanted: bool, into: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        geometry = self.side, self.out_side, self.stride, self.width
-        by_tap: Tensor = operators.correlate(rows, gradient, *geometry, self.kernels)
-        to_weight = by_tap.permute(3, 2, 0, 1)
-        if not wanted:
-            return gradient.new_empty(0), to_weight
-        apart = weight.unflatten(0, (-1, self.width))  # group, output, input, tap, tap
-        back = apart.permute(3, 4, 1, 0, 2).reshape(3, 3, self.width, -1).contiguous()
-        geometry = self.out_side, self.stride, self.side, 1
-        to_rows: Tensor = operators.convolve(gradient, back, None, True, *geometry, self.kernels)
         return (to_rows if into is None else into.add_(to_rows)), to_weight
 
 

@@ -20,13 +20,9 @@ _C_TYPES: dict[str, Any] = {
 }
 #: The arguments of each kernel, a letter of `_C_TYPES` each.
 _ARGUMENTS = {
-    "norm_forward": "ppbzzdd" + 8 * "p",
-    "norm_backward": "pppbzz" + 6 * "p",
     "pointwise_forward": "pppbzzzdd" + 10 * "p",
     "pointwise_backward": "pppppbzzz" + 8 * "p" + "bp",
     "pointwise_workspace": "zz",
-    "convolve": "pppbzzzzzzzp",
-    "correlate": "ppzzzzzzp",
 }
 
 

@@ -1,8 +1,7 @@
 """Batch norm of rows (m, channels) with the sum and the ReLU behind it, forward and backward.
 
-By compiled kernels where `kernels` names some and they are for these numbers; otherwise, and with
-statistics that are not the batch's, by torch's. A 1x1 convolution and its norm are one pass over
-memory by compiled kernels.
+By torch's kernels; but a 1x1 convolution and its norm, with the statistics of the batch, are one
+pass over memory by compiled kernels, where these are there.
 """
 
 from dataclasses import dataclass
@@ -13,13 +12,12 @@ from torch import Tensor, nn
 from anynet_study.models import operators
 from anynet_study.models.convolutions import seen_rows, strided
 from anynet_study.models.kernels import Instructions
-from anynet_study.models.operators import MOST_CHANNELS, kernels_take
+from anynet_study.models.operators import MOST_CHANNELS
 
 
 def norm_forward(
     z: Tensor,
     norm: nn.BatchNorm2d,
-    kernels: Instructions | None,
     relu: bool = False,
     residual: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -28,11 +26,6 @@ def norm_forward(
     Those are the means and 1 / sqrt(variance + eps) of the batch in training, when the running
     statistics are updated, too; in evaluation they are empty.
     """
-    if kernels is not None and norm.training and _compiled(norm, z, residual):
-        found: tuple[Tensor, Tensor, Tensor] = operators.norm_forward(
-            z, residual, relu, *_state(norm), norm.momentum, norm.eps, kernels
-        )
-        return found
     assert norm.momentum is not None
     if norm.training:
         assert norm.num_batches_tracked is not None
@@ -51,35 +44,21 @@ def norm_backward(
     z: Tensor,
     y: Tensor | None,
     norm: nn.BatchNorm2d,
-    affine: tuple[Tensor, Tensor],
+    weight: Tensor,
     mean: Tensor,
     rstd: Tensor,
-    kernels: Instructions | None,
-    residual: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients by `z`, by the norm's weight and by its bias.
 
-    `affine` are the weight and bias of the forward pass. With a `residual`, `gradient` becomes the
-    one by that, in place; `y` is None where there was no ReLU. The memory of `z` may be taken for
-    the first.
+    `weight` is that of the forward pass. `gradient` becomes the one by the sum of norm and
+    residual, in place; `y` is None where there was no ReLU.
     """
-    if kernels is not None and mean.numel() and _compiled(norm, gradient, z, y):
-        sum_of_two, relu = (y if residual else None), y is not None
-        found = operators.norm_backward(gradient, z, sum_of_two, relu, *affine, mean, rstd, kernels)
-        return z, *found
     if y is not None:
         torch.ops.aten.threshold_backward.grad_input(gradient, y, 0, grad_input=gradient)
     statistics = (norm.running_mean, norm.running_var, mean, rstd)
     return torch.ops.aten.native_batch_norm_backward.default(  # type: ignore[no-any-return]
-        gradient, z, affine[0], *statistics, mean.numel() > 0, norm.eps, [True, True, True]
+        gradient, z, weight, *statistics, mean.numel() > 0, norm.eps, [True, True, True]
     )
-
-
-def _compiled(norm: nn.BatchNorm2d, *rows: Tensor | None) -> bool:
-    """Whether kernels are for such numbers: a network's type may have changed."""
-    weight = norm._parameters["weight"]
-    assert weight is not None
-    return norm.num_features <= MOST_CHANNELS and kernels_take(weight.dtype, *rows)
 
 
 def _state(norm: nn.BatchNorm2d) -> tuple[Tensor | None, ...]:

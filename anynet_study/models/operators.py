@@ -15,12 +15,6 @@ from anynet_study.models.kernels import function
 
 #: Of a norm: the kernels keep some numbers of each channel on the stack.
 MOST_CHANNELS = 1 << 14
-#: Of a grouped convolution's maps, in pixels: more than grouped.c has room for.
-MOST_SIDE = 64
-#: Channels of a group that the kernels of grouped.c are made for.
-GROUP_WIDTHS = (1, 2, 4, 8)
-#: Bytes of a register's channels: fewer do not fill it.
-REGISTER = 64
 #: The types that kernels are compiled for.
 TYPES = {torch.float32: "float32", torch.float64: "float64"}
 
@@ -83,41 +77,6 @@ def _call(name: str, instructions: str, like: Tensor, *others: Any) -> None:
     )
 
 
-def _norm_forward(
-    z: Tensor, residual: Tensor | None, relu: bool, *trained: Any
-) -> tuple[Tensor, Tensor, Tensor]:
-    *state, batches, momentum, eps, instructions = trained
-    rows, channels = z.shape
-    _check(
-        "norm_forward",
-        z,
-        ("z and residual", (rows, channels), z, residual),
-        ("weight, bias and statistics", (channels,), *state),
-    )
-    _check_norm("norm_forward", rows, channels, batches)
-    y, mean, rstd = torch.empty_like(z), z.new_empty(channels), z.new_empty(channels)
-    how = relu, rows, channels, momentum, eps
-    _call("norm_forward", instructions, z, residual, *how, *state, batches, mean, rstd, y)
-    return y, mean, rstd
-
-
-def _norm_backward(
-    gradient: Tensor, z: Tensor, y: Tensor | None, relu: bool, *trained: Any
-) -> tuple[Tensor, Tensor]:
-    *norms, instructions = trained
-    rows, channels = z.shape
-    _check(
-        "norm_backward",
-        z,
-        ("gradient, z and y", (rows, channels), gradient, z, y),
-        ("weight, bias, mean and rstd", (channels,), *norms),
-    )
-    _check_norm("norm_backward", rows, channels)
-    found = z.new_empty(channels), z.new_empty(channels)
-    _call("norm_backward", instructions, gradient, z, y, relu, rows, channels, *norms, *found)
-    return found
-
-
 def _workspace(like: Tensor, channels: int, columns: int, instructions: str) -> Tensor:
     """Memory for what the kernels of pointwise.c pack."""
     if like.is_meta:
@@ -170,57 +129,6 @@ def _pointwise_backward(
     return found
 
 
-def _check_groups(name: str, rows: Tensor, width: int, *sides: int) -> None:
-    channels = rows.shape[1]
-    if (
-        width not in GROUP_WIDTHS
-        or channels % width
-        or channels * rows.itemsize < REGISTER
-        or max(sides) > MOST_SIDE
-    ):
-        raise ValueError(
-            f"anynet::{name}: {channels} channels in groups of {width}, maps of {max(sides)} "
-            f"pixels; legal: {REGISTER // rows.itemsize} or more, groups of {GROUP_WIDTHS}, at "
-            f"most {MOST_SIDE}"
-        )
-
-
-def _convolve(
-    rows: Tensor, by_tap: Tensor, bias: Tensor | None, flipped: bool, *geometry: Any
-) -> Tensor:
-    side, apart, out_side, stride, instructions = geometry
-    channels, width, images = rows.shape[1], by_tap.shape[2], len(rows) // side**2
-    _check_groups("convolve", rows, width, side, out_side)
-    _check(
-        "convolve",
-        rows,
-        ("rows", (images * side**2, channels), rows),
-        ("by_tap", (3, 3, width, channels), by_tap),
-        ("bias", (channels,), bias),
-    )
-    result = rows.new_empty(images * out_side**2, channels)
-    sizes = images, side, apart, out_side, stride, channels, width
-    _call("convolve", instructions, rows, by_tap, bias, flipped, *sizes, result)
-    return result
-
-
-def _correlate(
-    rows: Tensor, gradient: Tensor, side: int, out_side: int, stride: int, width: int, kernels: str
-) -> Tensor:
-    channels, images = rows.shape[1], len(rows) // side**2
-    _check_groups("correlate", rows, width, side, out_side)
-    _check(
-        "correlate",
-        rows,
-        ("rows", (images * side**2, channels), rows),
-        ("gradient", (images * out_side**2, channels), gradient),
-    )
-    by_tap = rows.new_zeros(3, 3, width, channels)
-    sizes = images, side, out_side, stride, channels, width
-    _call("correlate", kernels, rows, gradient, *sizes, by_tap)
-    return by_tap
-
-
 def _define(implementation: Any, schema: str) -> Any:
     """Register an operator; what it changes is marked in the schema."""
     name = implementation.__name__.removeprefix("_")
@@ -230,41 +138,18 @@ def _define(implementation: Any, schema: str) -> Any:
     return getattr(torch.ops.anynet, name).default
 
 
-#: y = relu(norm(z) + residual) with the statistics of the batch; y, mean and rstd.
-norm_forward = _define(
-    _norm_forward,
-    f"(Tensor z, Tensor? residual, bool relu, {_TRAINED}) -> (Tensor, Tensor, Tensor)",
-)
-#: The gradients by weight and bias. `z` becomes the one by z; where `y` is given, there was a
-#: residual, and `gradient` becomes the one by that.
-norm_backward = _define(
-    _norm_backward,
-    f"(Tensor(a!) gradient, Tensor(b!) z, Tensor? y, bool relu, {_NORM}, Tensor mean, Tensor rstd, "
-    "str instructions) -> (Tensor, Tensor)",
-)
-#: z = rows times the transpose of `factors` (columns, channels), and what `norm_forward` gives.
+#: z = rows times the transpose of `factors` (columns, channels), y = relu(norm(z) + residual) with
+#: the statistics of the batch; z, y, mean and rstd.
 pointwise_forward = _define(
     _pointwise_forward,
     f"(Tensor rows, Tensor factors, Tensor? residual, bool relu, {_TRAINED}) "
     "-> (Tensor, Tensor, Tensor, Tensor)",
 )
 #: The gradients by factors, weight and bias. `to_rows`, if given, becomes the one by rows, or that
-#: is added to it; `gradient` changes as by `norm_backward`.
+#: is added to it. Where `y` is given, there was a residual, and `gradient` becomes the one by that.
 pointwise_backward = _define(
     _pointwise_backward,
     "(Tensor(a!) gradient, Tensor rows, Tensor factors, Tensor z, Tensor? y, bool relu, "
     f"{_NORM}, Tensor mean, Tensor rstd, Tensor(b!)? to_rows, bool adds, str instructions) "
     "-> (Tensor, Tensor, Tensor)",
-)
-#: A grouped 3x3 convolution; see `convolve` in grouped.c. `by_tap`: (3, 3, width, channels).
-convolve = _define(
-    _convolve,
-    "(Tensor rows, Tensor by_tap, Tensor? bias, bool flipped, int side, int apart, int out_side, "
-    "int stride, str instructions) -> Tensor",
-)
-#: The gradient by its weights, as `by_tap`.
-correlate = _define(
-    _correlate,
-    "(Tensor rows, Tensor gradient, int side, int out_side, int stride, int width, "
-    "str instructions) -> Tensor",
 )

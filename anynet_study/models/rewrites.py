@@ -28,8 +28,7 @@ def accelerate(network: AnyNet, resolution: int, backend: Backend) -> None:
     stay the same tensors under the same names, in the same order. The rewrites follow from shapes
     alone: what is repeatable stays so. For the CPU, maps are kept as rows of channels from the
     stem to the head, so images are best in channels-last memory; this is not for autocast. For
-    CUDA only convolutions of maps of one pixel are rewritten: all taps but one see padding. A
-    rewritten network can be gone back through once: a second backward pass raises RuntimeError.
+    CUDA only convolutions of maps of one pixel are rewritten: all taps but one see padding.
     """
     if backend.kind == "plain":
         return
@@ -73,8 +72,7 @@ class RowModule(nn.Module):
     ) -> Tensor:
         """Return the gradient by the input, which may be left out unless `wanted`.
 
-        Those by parameters go to `gradients`. The memory of `gradient` and of the tape is taken
-        for others, so that autograd goes back through a module once.
+        Those by parameters go to `gradients`. The memory of `gradient` may be taken for others.
         """
         raise NotImplementedError
 
@@ -103,18 +101,12 @@ class _RowStep(torch.autograd.Function):
         tape: Tape = []
         y = module.forward_rows(rows, tape)
         ctx.save_for_backward(*tape)
-        ctx.module, ctx.went_back = module, False
+        ctx.module = module
         return y
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        if ctx.went_back:
-            raise RuntimeError(
-                "a rewritten network can be gone back through once, its memory has been used "
-                "again: repeat the forward pass, or take the plain network"
-            )
-        ctx.went_back = True
         gradients: Gradients = {}
         wanted = ctx.needs_input_grad[0]
         to_rows = ctx.module.backward_rows(

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anynet_study.models.anynet import SqueezeExcitation
-from anynet_study.models.convolutions import convolution_on_rows, outer
+from anynet_study.models.convolutions import convolution_on_rows
 from anynet_study.models.kernels import Instructions
 from anynet_study.models.norms import norm_backward, norm_forward, pointwise_and_norm
 from anynet_study.models.operators import kernels_take
@@ -29,8 +29,7 @@ class RowLayer(nn.Module):
         #: The two children, and their parameters by name, without nn.Module's slow look-ups.
         self.layers = convolution, norm
         self.places = convolution._parameters, norm._parameters
-        self.kernels = kernels
-        self.convolution = convolution_on_rows(convolution, side, kernels)
+        self.convolution = convolution_on_rows(convolution, side)
         self.joined = pointwise_and_norm(convolution, norm, side, kernels)
         self.pixels = side * side
         #: Side of the maps that leave the layer, in pixels.
@@ -55,7 +54,7 @@ class RowLayer(nn.Module):
             z, y, mean, rstd = joined.forward(rows, weight, relu, residual)
         else:
             z = self.convolution.forward(rows, weight)
-            y, mean, rstd = norm_forward(z, norm, self.kernels, relu, residual)
+            y, mean, rstd = norm_forward(z, norm, relu, residual)
         if tape is not None:
             tape += (rows, weight, scale, shift, z, mean, rstd)
             if relu:
@@ -91,9 +90,7 @@ class RowLayer(nn.Module):
                 gradient, z, y, rows, (weight, scale, shift), mean, rstd, residual, wanted, into
             )
         else:
-            to_z, to_scale, to_shift = norm_backward(
-                gradient, z, y, norm, (scale, shift), mean, rstd, self.kernels, residual
-            )
+            to_z, to_scale, to_shift = norm_backward(gradient, z, y, norm, scale, mean, rstd)
             to_rows, to_weight = self.convolution.backward(to_z, rows, weight, wanted, into)
         gradients[convolution, "weight"] = to_weight
         gradients[norm, "weight"], gradients[norm, "bias"] = to_scale, to_shift
@@ -135,11 +132,11 @@ class RowExcitation(nn.Module):
         to_maps = gradient.view(-1, self.pixels, rows.shape[1])
         to_scale = (to_maps * rows.view_as(to_maps)).sum(dim=1)
         to_expand = torch.ops.aten.sigmoid_backward(to_scale, scale)
-        gradients[self.expand, "weight"] = outer(to_expand, inside).view_as(expand)
+        gradients[self.expand, "weight"] = to_expand.t().mm(inside).view_as(expand)
         gradients[self.expand, "bias"] = to_expand.sum(0)
         to_inside = to_expand.mm(expand.flatten(1))
         to_reduce = torch.ops.aten.threshold_backward(to_inside, inside, 0)
-        gradients[self.reduce, "weight"] = outer(to_reduce, means).view_as(reduce)
+        gradients[self.reduce, "weight"] = to_reduce.t().mm(means).view_as(reduce)
         gradients[self.reduce, "bias"] = to_reduce.sum(0)
         to_means = to_reduce.mm(reduce.flatten(1))
         to_rows = torch.addcmul(to_means[:, None] / self.pixels, to_maps, scale[:, None])

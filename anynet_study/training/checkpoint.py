@@ -1,6 +1,6 @@
 """What is kept of a run on disk: its state until it ends, and its final weights.
 
-Files are written whole or not at all, and carry a digest of what they hold.
+Files are written whole or not at all. They are torch's, and end with their SHA-256.
 """
 
 import copy
@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from anynet_study.errors import first_line
 from anynet_study.files import replacing
 from anynet_study.training.options import Engine
 from anynet_study.training.trainer import State, Trainer
 
+#: Of the SHA-256 at the end of a file.
+DIGEST_BYTES = 32
 Curves = dict[str, list[float]]
 #: Final weights by name, as `state_dict` gives them.
 Weights = dict[str, Any]
@@ -131,45 +133,25 @@ def load_weights(path: Path, run_id: str) -> Weights | None:
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
-    """Replace the file atomically; `torch.load` reads it."""
+    """Replace the file atomically; `torch.load` reads it, too."""
     # By way of memory: torch tells a full disk as one of many RuntimeErrors.
     buffer = io.BytesIO()
-    torch.save({**content, "digest": _digest(content)}, buffer)
+    torch.save(content, buffer)
+    buffer.write(hashlib.sha256(buffer.getbuffer()).digest())
     with replacing(path) as temporary:
         temporary.write_bytes(buffer.getbuffer())
 
 
 def _read(path: Path, run_id: str) -> dict[str, Any]:
     """What `_write` wrote for this run; raises nearly anything where that is not there."""
-    content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-    if content.pop("digest") != _digest(content):
+    stored = path.read_bytes()
+    saved, digest = stored[:-DIGEST_BYTES], stored[-DIGEST_BYTES:]
+    if hashlib.sha256(saved).digest() != digest:
         raise ValueError("its content differs from its digest")
+    content: dict[str, Any] = torch.load(io.BytesIO(saved), map_location="cpu", weights_only=True)
     if content["run_id"] != run_id:
         raise ValueError("it is of another run")
     return content
-
-
-def _digest(content: object) -> str:
-    """SHA-256 of nested dicts and lists of tensors and numbers: values, shapes, types and names."""
-    hashed = hashlib.sha256()
-
-    def add(value: object) -> None:
-        if isinstance(value, Tensor):
-            hashed.update(f"{value.dtype} {tuple(value.shape)}".encode())
-            hashed.update(value.detach().cpu().reshape(-1).view(torch.uint8).numpy().data)
-        elif isinstance(value, dict):
-            hashed.update(f"{list(value)}".encode())
-            for each in value.values():
-                add(each)
-        elif isinstance(value, list | tuple):
-            hashed.update(f"{len(value)}".encode())
-            for each in value:
-                add(each)
-        else:
-            hashed.update(repr(value).encode())
-
-    add(content)
-    return hashed.hexdigest()
 
 
 def _say_unusable(path: Path, error: Exception, then: str) -> None:

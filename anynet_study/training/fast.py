@@ -16,11 +16,10 @@ from anynet_study.training.optimizers import Update
 from anynet_study.training.options import Options
 from anynet_study.training.recipe import learning_rate, steps_per_epoch
 from anynet_study.training.spec import RunSpec
-from anynet_study.training.together import Turns
-from anynet_study.training.trainer import PassResult, State, Values, errors_of, even_batches
+from anynet_study.training.trainer import State, Trainer, even_batches
 
 
-class FastTrainer:
+class FastTrainer(Trainer):
     """One run, a step at a time.
 
     A step finds its images, crops, flips and learning rate at a counter that lives on the device
@@ -79,15 +78,15 @@ class FastTrainer:
             )
         )
         self.counter.fill_(steps_done)
-        self._done = steps_done
+        self.done = steps_done
         if steps_done == 0:
             self.tally.sums.zero_()
         training_mode(self.model, self.spec)
 
     def step(self) -> None:
-        self.feed.advance(self._done)
+        self.feed.advance(self.done)
         self.program(self._step, self._changed)
-        self._done += 1
+        self.done += 1
 
     def _step(self) -> None:
         pixels, rows = self.feed.batch(self.counter)
@@ -111,15 +110,7 @@ class FastTrainer:
         logits: Tensor = self.model(batch.contiguous() if self.contiguous else batch)
         return logits.float()
 
-    def trained(self) -> Values:
-        return self.tally.result(self._done * self.batch)
-
-    def test(self) -> Turns[PassResult]:
-        self.model.eval()
-        return errors_of(self._test_logits(), self.view.test_labels, self.recipe.metric)
-
-    def _test_logits(self) -> Iterator[Tensor]:
-        """Of one batch of test images after the other."""
+    def test_logits(self) -> Iterator[Tensor]:
         self.test_feed.begin(self.test_rows)
         left = len(self.view.test_index)
         for number, step in enumerate(torch.arange(len(self.test_rows)).split(1)):

@@ -2,15 +2,13 @@
 
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
 from anynet_study.metrics import Metric, error_of, prediction_error
-
-#: Of the area under the ROC curve: classes whose scores are ranked at a time.
-RANKED_TOGETHER = 64
 
 
 def training_loss(logits: Tensor, labels: Tensor, smoothing: float = 0.0) -> Tensor:
@@ -22,22 +20,6 @@ def training_loss(logits: Tensor, labels: Tensor, smoothing: float = 0.0) -> Ten
     if labels.dim() == 1:
         return F.cross_entropy(logits, labels, label_smoothing=smoothing)
     return F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype))
-
-
-def summed_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """The sum over images of what `training_loss` is the mean of; but for labels below zero."""
-    if labels.dim() == 1:
-        return F.cross_entropy(logits, labels, ignore_index=-1, reduction="sum")
-    real = labels >= 0
-    each = F.binary_cross_entropy_with_logits(
-        logits, labels.clamp(min=0).to(logits.dtype), reduction="none"
-    )
-    return torch.where(real, each, 0.0).sum() / logits.shape[1]
-
-
-def predicted(logits: Tensor, several: bool) -> Tensor:
-    """The predicted class of each image (N,) int64; of `several` (N, C) bool, those above 1/2."""
-    return logits > 0 if several else logits.argmax(1)
 
 
 class Tally:
@@ -52,22 +34,13 @@ class Tally:
 
     @torch.no_grad()
     def add(self, logits: Tensor, labels: Tensor, loss: Tensor | None = None) -> None:
-        """Count a batch: `logits` (N, C), `labels` (N,) or (N, C), and its mean `loss` if at hand.
-
-        Labels below zero are fillers and do not count (without `loss`).
-        """
+        """Count a batch: `logits` (N, C), `labels` (N,) or (N, C); its mean `loss` if at hand."""
+        loss = training_loss(logits, labels) if loss is None else loss
         guesses = logits.topk(min(5, logits.shape[1]), dim=1).indices
-        if labels.dim() == 1:
-            hits, real = guesses == labels[:, None], labels >= 0
-        else:
-            hits, real = labels.gather(1, guesses) > 0, labels[:, 0] >= 0
-        if loss is None:
-            total = summed_loss(logits, labels).double()
-        else:
-            total = loss.detach().double() * len(labels)
-        images = real.sum()
-        errors = images - torch.stack([hits[:, 0].sum(), hits.any(1).sum()])
-        self.sums += torch.cat([total[None], errors.double()])
+        hits = labels.gather(1, guesses) > 0 if labels.dim() == 2 else guesses == labels[:, None]
+        right = torch.stack([hits[:, 0].sum(), hits.any(1).sum()])
+        total = loss.double() * len(labels)
+        self.sums += torch.cat([total[None], (len(labels) - right).double()])
 
     def result(self, images: int) -> tuple[float, float, float]:
         """Mean loss, top-1 error and top-5 error (percent; zero with at most five classes)."""
@@ -94,12 +67,11 @@ def final_error(
         return values[1 if metric == "top1" else 2]
     if metric == "auroc":
         assert logits is not None
-        return error_of(auroc(logits, torch.tensor(truth, device=logits.device)))
+        return error_of(auroc(logits, truth))
     return prediction_error(metric, truth, predictions, classes)
 
 
-@torch.no_grad()
-def auroc(logits: Tensor, labels: Tensor) -> float:
+def auroc(logits: Tensor, labels: NDArray[Any]) -> float:
     """Area under the ROC curve, as `roc_auc_score` of scikit-learn; 0.5 where there is none.
 
     `logits` (N, C), `labels` (N,) in 0..C-1, or (N, C) of zeros and ones where an image can have
@@ -107,33 +79,19 @@ def auroc(logits: Tensor, labels: Tensor) -> float:
     the one by its probability (softmax) against the rest; with several labels the mean over
     classes. Classes that all images have, or none, do not count. Ties count half.
     """
+    from scipy.stats import rankdata
+
     scores = logits.double()
-    if labels.dim() == 2:
-        positive = labels.bool()
+    if labels.ndim == 2:
+        positive = labels > 0
     elif logits.shape[1] == 2:
         scores, positive = scores[:, 1:] - scores[:, :1], labels[:, None] == 1
     else:
-        scores = scores.softmax(1)
-        positive = labels[:, None] == torch.arange(logits.shape[1], device=labels.device)
-    areas = torch.cat(
-        [
-            _areas(some.T.contiguous(), those.T)
-            for some, those in zip(
-                scores.split(RANKED_TOGETHER, 1), positive.split(RANKED_TOGETHER, 1), strict=True
-            )
-        ]
-    )
-    counted = areas[~areas.isnan()]
-    return float(counted.mean()) if len(counted) else 0.5
-
-
-def _areas(scores: Tensor, positive: Tensor) -> Tensor:
-    """(C,) of `scores` (C, N) by the Mann-Whitney statistic, exact up to the quotient."""
-    ordered = scores.sort(dim=1).values
-    below = torch.searchsorted(ordered, scores)
-    up_to = torch.searchsorted(ordered, scores, right=True)
-    twice_rank = below + up_to + 1  # ties share the mean of their ranks
-    ones = positive.sum(1)
-    zeros = positive.shape[1] - ones
-    twice_wins = (twice_rank * positive).sum(1) - ones * (ones + 1)
-    return twice_wins.double() / (2 * ones * zeros).double()
+        scores, positive = scores.softmax(1), labels[:, None] == np.arange(logits.shape[1])
+    areas = []
+    for of_class, has_it in zip(scores.T.cpu().numpy(), positive.T, strict=True):
+        ones = int(has_it.sum())
+        if 0 < ones < len(labels):  # the Mann-Whitney statistic
+            wins = rankdata(of_class)[has_it].sum() - ones * (ones + 1) / 2
+            areas.append(wins / (ones * (len(labels) - ones)))
+    return float(np.mean(areas)) if areas else 0.5

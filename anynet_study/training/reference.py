@@ -19,11 +19,10 @@ from anynet_study.training.network import initial_network, training_mode
 from anynet_study.training.optimizers import make_optimizer
 from anynet_study.training.recipe import learning_rate, steps_per_epoch
 from anynet_study.training.spec import RunSpec
-from anynet_study.training.together import Turns
-from anynet_study.training.trainer import PassResult, State, Values, errors_of, even_batches
+from anynet_study.training.trainer import State, Trainer, even_batches
 
 
-class ReferenceTrainer:
+class ReferenceTrainer(Trainer):
     """One run, a step at a time."""
 
     def __init__(
@@ -35,10 +34,11 @@ class ReferenceTrainer:
         self.mean = torch.tensor(view.mean, dtype=torch.float32)
         self.std = torch.tensor(view.std, dtype=torch.float32)
         self.steps = steps_per_epoch(len(view.train_index), self.recipe.batch_size)
+        self.batch = min(len(view.train_index), self.recipe.batch_size)
         self.tally = Tally(device)
 
     def begin_epoch(self, epoch: int, steps_done: int = 0) -> None:
-        self.epoch, self.number = epoch, steps_done
+        self.epoch, self.done = epoch, steps_done
         images = len(self.view.train_index)
         self.tables = epoch_tables(self.spec, images, self.view.size, epoch)
         if steps_done == 0:
@@ -46,10 +46,10 @@ class ReferenceTrainer:
 
     def step(self) -> None:
         training_mode(self.model, self.spec)
-        rate = learning_rate(self.recipe, self.epoch * self.steps + self.number, self.steps)
+        rate = learning_rate(self.recipe, self.epoch * self.steps + self.done, self.steps)
         for group in self.optimizer.param_groups:
             group["lr"] = torch.tensor(rate)  # in float32, as a device holds it
-        positions, draws = self.tables.order[self.number], self.tables.draws[self.number]
+        positions, draws = self.tables.order[self.done], self.tables.draws[self.done]
         parts = self.recipe.accumulation
         self.optimizer.zero_grad()
         for chosen, chance in zip(positions.chunk(parts), draws.chunk(parts, dim=1), strict=True):
@@ -62,16 +62,9 @@ class ReferenceTrainer:
             (loss / parts).backward()
             self.tally.add(logits, labels, loss)
         self.optimizer.step()
-        self.number += 1
+        self.done += 1
 
-    def trained(self) -> Values:
-        return self.tally.result(self.number * self.tables.order.shape[1])
-
-    def test(self) -> Turns[PassResult]:
-        self.model.eval()
-        return errors_of(self._test_logits(), self.view.test_labels, self.recipe.metric)
-
-    def _test_logits(self) -> Iterator[Tensor]:
+    def test_logits(self) -> Iterator[Tensor]:
         index = self.view.test_index
         _, size = even_batches(len(index))
         for first in range(0, len(index), size):

@@ -1,16 +1,20 @@
 """What the loop over epochs asks of an engine, and the pass over test images that all share."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from anynet_study.data import DatasetView
 from anynet_study.metrics import Metric, to_words
-from anynet_study.training.metrics import Tally, final_error, predicted
+from anynet_study.models import AnyNet
+from anynet_study.training.metrics import Tally, final_error
+from anynet_study.training.recipe import ResolvedRecipe
 from anynet_study.training.together import Turns
 
 #: Loss, top-1 error and top-5 error (percent).
@@ -37,30 +41,46 @@ class PassResult:
     predictions: NDArray[np.uint16]
 
 
-class Trainer(Protocol):
+class Trainer(ABC):
     """One network, its optimiser and its data; a step at a time."""
 
-    @property
-    def model(self) -> torch.nn.Module:
-        """The network, whose weights have the names that they have in every engine."""
+    recipe: ResolvedRecipe
+    view: DatasetView
+    #: The network, whose weights have the names that they have in every engine.
+    model: AnyNet
+    tally: Tally
+    #: Images of a step, and steps done of this epoch.
+    batch: int
+    done: int
 
+    @abstractmethod
     def begin_epoch(self, epoch: int, steps_done: int = 0) -> None:
         """Prepare 0-based `epoch`, of which `steps_done` steps have been trained already."""
 
+    @abstractmethod
     def step(self) -> None:
         """Train one step."""
 
-    def trained(self) -> Values:
-        """Loss and errors over the steps of this epoch, as the weights moved."""
+    @abstractmethod
+    def test_logits(self) -> Iterator[Tensor]:
+        """Of one batch of test images after the other, (B, classes)."""
 
-    def test(self) -> Turns[PassResult]:
-        """Evaluate the weights as they are on the test images; yields between steps."""
-
+    @abstractmethod
     def state(self) -> State:
         """Weights, optimiser and this epoch's sums: with the position, all there is to save."""
 
+    @abstractmethod
     def restore(self, state: State) -> None:
         """Take up a `state` of the same run."""
+
+    def trained(self) -> Values:
+        """Loss and errors over the steps of this epoch, as the weights moved."""
+        return self.tally.result(self.done * self.batch)
+
+    def test(self) -> Turns[PassResult]:
+        """Evaluate the weights as they are on the test images; yields between steps."""
+        self.model.eval()
+        return errors_of(self.test_logits(), self.view.test_labels, self.recipe.metric)
 
 
 def even_batches(images: int, largest: int = LARGEST_BATCH) -> tuple[int, int]:
@@ -83,7 +103,6 @@ def errors_of(
     """
     several, done = labels.ndim == 2, 0
     tally: Tally | None = None
-    mask: Tensor | None = None
     predictions, scores = [], []
     for logits in batches:
         tally = tally or Tally(logits.device)
@@ -93,9 +112,9 @@ def errors_of(
         part = np.asarray(labels[done : done + len(logits)], dtype=np.int64)
         truth = torch.from_numpy(part).to(logits.device)
         done += len(logits)
-        predictions.append(predicted(logits, several))
+        predictions.append(logits > 0 if several else logits.argmax(1))
         classes = logits.shape[1]
-        if several and mask is not None:
+        if several and allowed is not None:
             logits, truth = logits[:, mask], truth[:, mask]
         tally.add(logits, truth)
         if metric == "auroc":

@@ -1,8 +1,9 @@
-"""The compiled kernels against torch's, in double precision and in their own."""
+"""1x1 convolutions joined with their batch norm by the compiled kernels, against torch's."""
 
 import copy
 import os
 import shutil
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -10,7 +11,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from anynet_study.design_space import Architecture
 from anynet_study.models import (
@@ -22,13 +22,11 @@ from anynet_study.models import (
     operators,
     resolve_backend,
 )
-from anynet_study.models.convolutions import (
-    GroupedConvolution,
-    as_rows,
-    grouped_convolution,
-)
+from anynet_study.models.anynet import convolution
+from anynet_study.models.convolutions import as_maps, as_rows
 from anynet_study.models.kernels import Instructions
-from anynet_study.models.norms import norm_backward, norm_forward
+from anynet_study.models.norms import pointwise_and_norm
+from anynet_study.models.row_layers import Gradients, RowLayer
 
 TYPES = [torch.float32, torch.float64]
 BEST = compiled_kernels()
@@ -49,176 +47,167 @@ def test_installing_has_compiled_the_kernels() -> None:
 
 
 def drawn(*size: int, seed: int = 0) -> Tensor:
-    return torch.randn(size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    """Numbers of double precision that single precision has, too."""
+    return torch.randn(size, generator=torch.Generator().manual_seed(seed)).double()
 
 
-def difference(found: Tensor, truth: Tensor) -> float:
-    """The largest, relative to the largest value."""
-    scale = truth.abs().max().clamp(min=1e-30)
-    return ((found.double() - truth.double()).abs().max() / scale).item()
+def drawn_layer(channels: int, columns: int, stride: int = 1) -> nn.Sequential:
+    """A convolution and its norm in double precision, with drawn weights and statistics."""
+    layer = convolution(channels, columns, 1, stride).double()
+    for seed, values in enumerate(layer.state_dict().values()):
+        if values.is_floating_point():
+            values.copy_((drawn(*values.shape, seed=seed).abs() + 0.1).float())
+    layer.state_dict()["0.weight"].copy_(drawn(columns, channels, 1, 1, seed=9))
+    return layer
 
 
-def norm_of(columns: int) -> nn.BatchNorm2d:
-    """In double precision, with drawn weights and statistics."""
-    norm = nn.BatchNorm2d(columns, momentum=0.3).double()
-    for seed, values in enumerate((norm.weight, norm.bias, norm.running_mean, norm.running_var)):
-        assert values is not None
-        values.data.copy_(drawn(columns, seed=seed).abs() + 0.1)
-    return norm
+@dataclass(frozen=True)
+class Case:
+    images: int
+    side: int
+    stride: int
+    channels: int
+    columns: int
+    relu: bool
+    residual: bool
+    into: bool
+    #: Added to the rows, and what the first of them is multiplied by.
+    offset: float = 0.0
+    outlier: float = 1.0
 
+
+cases = st.builds(
+    Case,
+    # Less than a block of rows, several, and one more than that.
+    images=st.sampled_from([2, 5, 16, 17]),
+    side=st.sampled_from([1, 2, 4]),
+    stride=st.sampled_from([1, 1, 2]),
+    # Less than a vector, some of a panel, all of it, and more.
+    channels=st.sampled_from([1, 7, 8, 16, 23, 40, 64, 130]),
+    columns=st.sampled_from([1, 7, 8, 16, 23, 40, 64, 130, 300]),
+    relu=st.booleans(),
+    residual=st.booleans(),
+    into=st.booleans(),
+)
 
 Passed = dict[str, Tensor]
 
 
-def passed_plainly(norm: nn.BatchNorm2d, z: Tensor, by_y: Tensor, relu: bool, r: Tensor) -> Passed:
-    """What torch's batch norm, sum and ReLU give, forward and backward."""
-    z, r = z.clone().requires_grad_(), r.clone().requires_grad_()
-    arguments = norm.running_mean, norm.running_var, norm.weight, norm.bias, True
-    y = F.batch_norm(z, *arguments, norm.momentum or 0.0, norm.eps) + r
-    y = y.relu() if relu else y
-    sources = z, r, norm.weight, norm.bias
-    names = "to_z", "to_residual", "to_weight", "to_bias"
+def inputs(case: Case) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Rows, a residual, the gradient by y, and what the one by rows is added to."""
+    out = (case.side - 1) // case.stride + 1
+    rows = drawn(case.images * case.side**2, case.channels, seed=20) + case.offset
+    rows[0] *= case.outlier
+    by_y, residual = (drawn(case.images * out**2, case.columns, seed=21 + i) for i in range(2))
+    return rows, residual, by_y, drawn(*rows.shape, seed=23)
+
+
+def passed_plainly(case: Case, layer: nn.Sequential) -> Passed:
+    rows, residual, by_y, into = (each.requires_grad_() for each in inputs(case))
+    y = as_rows(layer.train()(as_maps(rows, case.side)))
+    y = y + residual if case.residual else y
+    y = y.relu() if case.relu else y
+    names = ["to_rows", "to_factors", "to_scale", "to_shift"] + ["to_residual"] * case.residual
+    sources = [rows, *layer.parameters()] + [residual] * case.residual
     found = dict(zip(names, torch.autograd.grad(y, sources, by_y), strict=True))
-    return found | {"y": y.detach()}
+    found["to_rows"] = found["to_rows"] + (into if case.into else 0)
+    return {name: values.detach() for name, values in (found | {"y": y}).items()}
 
 
 @torch.no_grad()
-def passed_on_rows(
-    norm: nn.BatchNorm2d,
-    z: Tensor,
-    by_y: Tensor,
-    relu: bool,
-    residual: Tensor | None,
-    kernels: Instructions | None,
-) -> Passed:
-    z, gradient = z.clone(), by_y.clone()
-    y, mean, rstd = norm_forward(z, norm, kernels, relu, residual)
-    has_residual, affine = residual is not None, (norm.weight, norm.bias)
-    to_z, to_weight, to_bias = norm_backward(
-        gradient, z, y if relu else None, norm, affine, mean, rstd, kernels, has_residual
+def passed_on_rows(case: Case, layer: nn.Sequential, dtype: torch.dtype) -> Passed:
+    rows, residual, gradient, into = (each.to(dtype) for each in inputs(case))
+    joined = RowLayer(layer.to(dtype).train(), case.side, BEST)
+    tape: list[Tensor] = []
+    y = joined.forward(rows, tape, case.relu, residual if case.residual else None)
+    gradients: Gradients = {}
+    to_residual, to_rows = joined.backward(
+        gradient,
+        tape,
+        gradients,
+        case.relu,
+        case.residual,
+        into=into if case.into else None,
     )
-    found = {"to_z": to_z, "to_weight": to_weight, "to_bias": to_bias, "y": y}
-    return found | ({"to_residual": gradient} if has_residual else {})
-
-
-@given(
-    rows=st.sampled_from([2, 3, 7, 64, 65, 200]),
-    columns=st.sampled_from([1, 5, 16, 255, 257, 600]),
-    relu=st.booleans(),
-    has_residual=st.booleans(),
-    kernels=st.sampled_from([None, *SETS]),
-)
-@settings(derandomize=True, deadline=None, max_examples=60)
-def test_norms_are_those_of_torch(
-    rows: int, columns: int, relu: bool, has_residual: bool, kernels: Instructions | None
-) -> None:
-    plain, ours = norm_of(columns), norm_of(columns)
-    z = drawn(rows, columns) * drawn(columns, seed=1) + 9 * drawn(columns, seed=2)
-    by_y, residual = drawn(rows, columns, seed=3), drawn(rows, columns, seed=4)
-    residual = residual if has_residual else torch.zeros_like(residual)
-    truth = passed_plainly(plain, z, by_y, relu, residual)
-    found = passed_on_rows(ours, z, by_y, relu, residual if has_residual else None, kernels)
-    assert ("to_residual" in found) == has_residual
-    for name, values in found.items():
-        torch.testing.assert_close(values, truth[name], rtol=1e-10, atol=1e-10, msg=name)
-    for first, second in zip(list(ours.buffers())[:2], list(plain.buffers())[:2], strict=True):
-        torch.testing.assert_close(first, second, rtol=1e-10, atol=1e-10)
-    assert ours.num_batches_tracked == 1
+    assert tape == []
+    if case.into:
+        assert to_rows is into, "added in place"
+    weights, norm = joined.layers
+    places = {"to_factors": (weights, "weight"), "to_scale": (norm, "weight")}
+    places["to_shift"] = norm, "bias"
+    found = {name: gradients[place] for name, place in places.items()}
+    found |= {"y": y, "to_rows": to_rows}
+    return found | ({"to_residual": to_residual} if case.residual else {})
 
 
 @compiled_only
-@pytest.mark.parametrize(("offset", "first_row"), [(0.0, 1.0), (1000.0, 1.0), (0.0, 1e4)])
-def test_norms_round_less_than_those_of_torch(offset: float, first_row: float) -> None:
-    z, by_y = drawn(8192, 24) + offset, drawn(8192, 24, seed=1)
-    z[0] *= first_row  # an outlier where the kernel begins
-    truth = passed_plainly(norm_of(24), z.float().double(), by_y, True, torch.zeros_like(z))
-    single = norm_of(24).float()
-    ours, torchs = (
-        passed_on_rows(copy.deepcopy(single), z.float(), by_y.float(), True, None, kernels)
-        for kernels in (BEST, None)
-    )
-    for name in ("y", "to_z", "to_weight", "to_bias"):
+@given(case=cases)
+@settings(derandomize=True, deadline=None, max_examples=150)
+def test_a_layer_is_that_of_torch(case: Case) -> None:
+    layer = drawn_layer(case.channels, case.columns, case.stride)
+    other = copy.deepcopy(layer)
+    truth = passed_plainly(case, layer)
+    found = passed_on_rows(case, other, torch.float64)
+    assert found.keys() == truth.keys()
+    for name, values in found.items():
+        scale = max(truth[name].abs().max().item(), 1.0)
+        torch.testing.assert_close(values, truth[name], rtol=0, atol=1e-10 * scale, msg=name)
+    for (name, first), second in zip(other.named_buffers(), layer.buffers(), strict=True):
+        torch.testing.assert_close(first, second, rtol=1e-10, atol=1e-10, msg=name)
+
+
+def difference(found: Tensor, truth: Tensor) -> float:
+    """The root of the mean square, relative to the truth's."""
+    apart, scale = found.double() - truth, truth.square().mean()
+    return (apart.square().mean() / scale).sqrt().item()
+
+
+@compiled_only
+@pytest.mark.parametrize(("channels", "columns"), [(56, 224), (368, 40), (24, 96)])
+@pytest.mark.parametrize(("offset", "outlier"), [(0.0, 1.0), (100.0, 1.0), (0.0, 1e3)])
+def test_in_single_precision_it_rounds_no_more_than_torch(
+    channels: int, columns: int, offset: float, outlier: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case(64, 4, 1, channels, columns, True, False, False, offset, outlier)
+    truth = passed_plainly(case, drawn_layer(channels, columns))
+    ours = passed_on_rows(case, drawn_layer(channels, columns), torch.float32)
+    monkeypatch.setattr("anynet_study.models.row_layers.pointwise_and_norm", lambda *layer: None)
+    torchs = passed_on_rows(case, drawn_layer(channels, columns), torch.float32)
+    for name in ("y", "to_rows", "to_factors", "to_scale", "to_shift"):
         assert difference(ours[name], truth[name]) <= 1.5 * difference(torchs[name], truth[name])
 
 
-def test_what_is_no_number_stays_so_in_norms() -> None:
-    z = drawn(64, 16).float()
-    z[3, 5] = torch.nan
-    norm = norm_of(16).float()
+@compiled_only
+def test_what_is_no_number_stays_in_its_row_and_its_columns() -> None:
+    case = Case(16, 4, 1, 40, 56, relu=True, residual=False, into=False)
+    layer = RowLayer(drawn_layer(40, 56).float().train(), 4, BEST)
+    rows, _, gradient, _ = (each.float() for each in inputs(case))
+    layer.layers[0].weight.data[3, 5] = torch.nan
     with torch.no_grad():
-        y, *_ = norm_forward(z, norm, BEST, relu=True)
-    assert y[:, 5].isnan().all()
-    assert not y[:, 6].isnan().any()
-    assert norm.running_mean is not None
-    assert norm.running_mean.isnan().sum() == 1
+        tape: list[Tensor] = []
+        y = layer.forward(rows, tape)
+        found: Gradients = {}
+        layer.backward(gradient, tape, found)
+    gone = torch.arange(56) == 3
+    assert y.isnan().any(0).equal(gone)
+    assert found[layer.layers[0], "weight"].flatten(1).isnan().any(1).equal(gone)
 
 
 @compiled_only
-def test_the_widest_norms_are_left_to_torch() -> None:
-    columns = operators.MOST_CHANNELS + 1
-    z, by_y, residual = (drawn(4, columns, seed=seed) for seed in range(3))
-    truth = passed_plainly(norm_of(columns), z, by_y, True, residual)
-    found = passed_on_rows(norm_of(columns), z, by_y, True, residual, BEST)
-    for name, values in found.items():
-        torch.testing.assert_close(values, truth[name], rtol=1e-10, atol=1e-10, msg=name)
-
-
-@st.composite
-def layers(draw: st.DrawFn) -> tuple[nn.Conv2d, int]:
-    """Layers that `grouped` is for, and the side of their maps."""
-    width = draw(st.sampled_from([1, 2, 4, 8]))
-    groups = draw(st.integers(16 // width, 16 // width + 7))
-    stride = 1 if width == 8 else draw(st.integers(1, 3))
-    side = draw(st.sampled_from([1, 2, 3, 4, 5, 7, 8, 13]))
-    layer = nn.Conv2d(groups * width, groups * width, 3, stride, 1, groups=groups, bias=True)
-    for seed, values in enumerate(layer.parameters()):
-        values.data.copy_(drawn(*values.shape, seed=seed))
-    return layer, side
-
-
-@compiled_only
-@pytest.mark.parametrize("dtype", TYPES)
-@given(layers(), st.sampled_from(SETS))
-@settings(derandomize=True, deadline=None, max_examples=60)
-def test_narrow_groups_are_convolved_as_by_torch(
-    dtype: torch.dtype, drawn_layer: tuple[nn.Conv2d, int], kernels: Instructions
-) -> None:
-    layer, side = drawn_layer
-    operator = grouped_convolution(layer.to(dtype), side, kernels)
-    assert isinstance(operator, GroupedConvolution)
-    plain = copy.deepcopy(layer).double()
-    maps = drawn(3, layer.in_channels, side, side).to(dtype).double().requires_grad_()
-    expected = plain(maps)
-    by_output = drawn(*expected.shape, seed=1).to(dtype)
-    expected.backward(by_output.double())
-    rows, weight = as_rows(maps.detach().to(dtype)), layer.weight.detach()
-    assert layer.bias is not None
-    y = operator.forward(rows, weight, layer.bias.detach())
-    before = torch.ones_like(rows)
-    to_rows, to_weight = operator.backward(as_rows(by_output), rows, weight, True, before)
-    most = 1e-12 if dtype == torch.float64 else 2e-6
-    assert maps.grad is not None
-    assert plain.weight.grad is not None
-    assert difference(y, as_rows(expected.detach())) < most
-    assert difference(to_rows - 1, as_rows(maps.grad)) < most
-    assert difference(to_weight, plain.weight.grad) < most
-    nothing, again = operator.backward(as_rows(by_output), rows, weight, False, None)
-    assert nothing.numel() == 0
-    assert torch.equal(again, to_weight)
-
-
-@pytest.mark.parametrize(
-    ("channels", "groups", "kernel_size", "stride", "side"),
-    [(12, 6, 3, 1, 8), (64, 4, 3, 1, 8), (24, 8, 3, 1, 8), (32, 4, 3, 2, 8), (32, 8, 3, 1, 65)],
-    ids=["few channels", "wide groups", "of three", "wide groups, strided", "large maps"],
-)
-def test_other_layers_are_left_to_others(
-    channels: int, groups: int, kernel_size: int, stride: int, side: int
-) -> None:
-    layer = nn.Conv2d(channels, channels, kernel_size, stride, 1, groups=groups, bias=False)
-    assert grouped_convolution(layer, side, "avx2") is None
-    wider = nn.Conv2d(32, 64, 3, padding=1, groups=8, bias=False)
-    assert grouped_convolution(wider, 8, "avx2") is None
+def test_fixed_statistics_and_other_types_are_left_to_others() -> None:
+    layer = RowLayer(drawn_layer(16, 16).float().train(), 2, BEST)
+    plain = RowLayer(copy.deepcopy(drawn_layer(16, 16)).float().train(), 2, None)
+    convolution, norm = layer.layers
+    assert layer.joined is not None
+    rows = drawn(32, 16).float()
+    strided = rows.t().contiguous().t()
+    layer.joined = None  # not to be asked
+    for change in (lambda it: it, lambda it: it.eval(), lambda it: it.bfloat16()):
+        change(layer), change(plain)
+        given = strided.to(convolution.weight.dtype)
+        torch.testing.assert_close(layer.forward(given, []), plain.forward(given, []))
+    for other in (nn.Conv2d(16, 16, 1, groups=2), nn.Conv2d(16, 16, 3), nn.Conv2d(1, 1 << 15, 1)):
+        assert pointwise_and_norm(other, norm, 2, BEST) is None
 
 
 WIDE = Architecture(
@@ -256,75 +245,50 @@ def test_a_network_is_the_same_by_every_backend() -> None:
     residual=st.booleans(),
 )
 @settings(derandomize=True, deadline=None, max_examples=40)
-def test_norms_and_products_are_the_same_bits_by_every_instruction_set(
+def test_results_are_the_same_bits_by_every_instruction_set(
     dtype: torch.dtype, rows: int, columns: int, channels: int, residual: bool
 ) -> None:
     x, factors = drawn(rows, channels).to(dtype), drawn(columns, channels, seed=1).to(dtype)
     by_y, added = (drawn(rows, columns, seed=seed).to(dtype) for seed in (2, 3))
     results = []
     for kernels in SETS:
-        state = list(norm_of(columns).to(dtype).state_dict().values())
+        state = list(drawn_layer(1, columns)[1].to(dtype).state_dict().values())
         given = added if residual else None
         z, y, mean, rstd = operators.pointwise_forward(
             x, factors, given, True, *state, 0.1, 1e-5, kernels
         )
-        again = operators.norm_forward(z, given, True, *state, 0.1, 1e-5, kernels)
-        found = [z, y, mean, rstd, *again, *state]
-        for back in ("pointwise", "norm"):
-            gradient, here, to_x = by_y.clone(), z.clone(), torch.zeros_like(x)
-            norms = y if residual else None, True, *state[:2], mean, rstd
-            if back == "norm":
-                found += operators.norm_backward(gradient, here, *norms, kernels)
-            else:
-                found += operators.pointwise_backward(
-                    gradient, x, factors, here, *norms, to_x, False, kernels
-                )
-            found += [gradient, here, to_x]
-        results.append(found)
+        gradient, to_x = by_y.clone(), torch.zeros_like(x)
+        norms = y if residual else None, True, *state[:2], mean, rstd
+        back = operators.pointwise_backward(gradient, x, factors, z, *norms, to_x, False, kernels)
+        results.append([z, y, mean, rstd, *state, *back, gradient, to_x])
     assert all(map(torch.equal, *results))
-
-
-@pytest.mark.skipif(len(SETS) < 2, reason="a CPU without AVX-512")
-@pytest.mark.parametrize("width", operators.GROUP_WIDTHS)
-def test_grouped_convolutions_are_the_same_bits_by_every_instruction_set(width: int) -> None:
-    for dtype, channels, side in ((torch.float32, 24, 5), (torch.float64, 40, 8)):
-        rows, by_tap = drawn(3 * side**2, channels), drawn(3, 3, width, channels, seed=1)
-        results = [
-            (
-                operators.convolve(
-                    rows.to(dtype), by_tap.to(dtype), None, False, side, 1, side, 1, it
-                ),
-                operators.correlate(rows.to(dtype), rows.to(dtype) + 1, side, side, 1, width, it),
-            )
-            for it in SETS
-        ]
-        assert all(map(torch.equal, *results))
 
 
 # Operators refuse what they are not for, and change what they say.
 
 
-def norm_arguments(**changes: Any) -> list[Any]:
-    state = [value.float() for value in norm_of(4).state_dict().values()]
-    named = {"z": drawn(6, 4).float(), "residual": drawn(6, 4).float(), "relu": True}
-    named |= dict(zip(("weight", "bias", "mean", "var", "batches"), state, strict=True))
-    named["batches"] = state[-1].long()
-    return [*(named | changes).values(), 0.1, 1e-5, BEST]
+def arguments_with(**changes: Any) -> list[Any]:
+    """Of `pointwise_forward`, right but for `changes`."""
+    named: dict[str, Any] = {"rows": torch.ones(6, 3), "factors": torch.ones(4, 3)}
+    named |= {"residual": torch.ones(6, 4), "relu": True, "weight": torch.ones(4)}
+    named |= {"bias": torch.zeros(4), "mean": torch.zeros(4), "var": torch.ones(4)}
+    named |= {"batches": torch.tensor(0), "momentum": 0.1, "eps": 1e-5, "instructions": BEST}
+    return [*(named | changes).values()]
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "type": (
-        {"weight": torch.ones(4, dtype=torch.float64)},
-        "weight, bias and statistics must be contiguous",
-    ),
-    "half": ({"z": torch.ones(6, 4, dtype=torch.float16)}, "no kernel for torch.float16"),
-    "shape": ({"residual": torch.ones(5, 4)}, r"z and residual must be .* of shape \(6, 4\)"),
-    "strides": ({"z": torch.ones(4, 6).t()}, "z and residual must be contiguous"),
+    "type": ({"weight": torch.ones(4).double()}, "weight, bias and statistics must be contiguous"),
+    "half": ({"rows": torch.ones(6, 3).half()}, "no kernel for torch.float16"),
+    "shape": ({"residual": torch.ones(5, 4)}, r"residual must be .* of shape \(6, 4\)"),
+    "strides": ({"rows": torch.ones(3, 6).t()}, "rows must be contiguous"),
     "device": (
         {"bias": torch.ones(4, device="meta")},
         "bias and statistics must be .* on cpu; .* on meta",
     ),
-    "one row": ({"z": torch.ones(1, 4), "residual": None}, "1 rows .* legal: 2 rows or more"),
+    "one row": (
+        {"rows": torch.ones(1, 3), "residual": None},
+        "1 rows .* legal: 2 rows or more",
+    ),
     "counter": ({"batches": torch.ones(2)}, "batches must be one int64"),
 }
 
@@ -334,11 +298,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 def test_an_operator_refuses_what_its_kernel_would_read_wrongly(
     changes: dict[str, Any], message: str
 ) -> None:
-    arguments = norm_arguments(**changes)
-    before = [each.clone() for each in arguments[5:8]]
+    arguments = arguments_with(**changes)
+    before = [each.clone() for each in arguments[6:9]]
     with pytest.raises(ValueError, match=message):
-        operators.norm_forward(*arguments)
-    assert all(map(torch.equal, before, arguments[5:8]))
+        operators.pointwise_forward(*arguments)
+    assert all(map(torch.equal, before, arguments[6:9]))
 
 
 def test_operators_say_what_they_change() -> None:
@@ -346,11 +310,8 @@ def test_operators_say_what_they_change() -> None:
         arguments = operator._schema.arguments
         return {it.name for it in arguments if it.alias_info and it.alias_info.is_write}
 
-    statistics = {"running_mean", "running_var", "batches"}
-    assert changed(operators.norm_forward) == changed(operators.pointwise_forward) == statistics
-    assert changed(operators.norm_backward) == {"gradient", "z"}
+    assert changed(operators.pointwise_forward) == {"running_mean", "running_var", "batches"}
     assert changed(operators.pointwise_backward) == {"gradient", "to_rows"}
-    assert changed(operators.convolve) == changed(operators.correlate) == set()
 
 
 @compiled_only

@@ -24,6 +24,7 @@ from anynet_study.training import (
     save_weights,
     train,
 )
+from anynet_study.training.checkpoint import _write
 from anynet_study.training.engine import CURVES
 from anynet_study.training.optimizers import Update, make_optimizer
 from anynet_study.training.options import Engine, Options
@@ -205,26 +206,20 @@ def test_a_flipped_bit_is_noticed_and_said(
     train(run, view, CPU, path, checkpoint_seconds=0)
     trainer = make_trainer(run, view, DeviceImages(CPU))
     save_weights(weights, run.run_id, trainer.model)
-    held = {name: value.clone() for name, value in trainer.model.state_dict().items()}
+    assert torch.load(weights)["run_id"] == run.run_id, "others can read it, too"
     for file in (path, weights):
-        good, noticed = file.read_bytes(), 0
-        places = np.random.default_rng(0).integers(8 * len(good), size=60).tolist()
+        good = file.read_bytes()
+        places = np.random.default_rng(0).integers(8 * len(good), size=20).tolist()
         for place in places:
             bad = bytearray(good)
             bad[place // 8] ^= 1 << place % 8
             file.write_bytes(bad)
             if file == path:
                 curves: dict[str, list[float]] = {name: [] for name in CURVES}
-                taken = Checkpoint(path, run.run_id, "fast").load(trainer, curves) != (0, 0)
+                assert Checkpoint(path, run.run_id, "fast").load(trainer, curves) == (0, 0)
             else:
-                found = load_weights(weights, run.run_id)
-                taken = found is not None
-                assert found is None or all(torch.equal(found[name], held[name]) for name in held)
-            said = f"{file.name} cannot be used (" in capsys.readouterr().err
-            assert taken != said, "either it is as good as before, or a message says it is not"
-            noticed += said
-        assert noticed > 10  # the others are padding, or what the file says twice
-        file.write_bytes(good)
+                assert load_weights(weights, run.run_id) is None
+            assert f"{file.name} cannot be used (" in capsys.readouterr().err
 
 
 def test_a_checkpoint_runs_no_code(view: DatasetView, tmp_path: Path) -> None:
@@ -233,9 +228,9 @@ def test_a_checkpoint_runs_no_code(view: DatasetView, tmp_path: Path) -> None:
             return Path.touch, (tmp_path / "harmed",)
 
     path, run = tmp_path / "run.pt", spec(view)
-    torch.save({"run_id": run.run_id, "engine": "fast", "curves": Harm()}, path)
+    _write(path, {"run_id": run.run_id, "engine": "fast", "curves": Harm()})
     assert same(train(run, view, CPU, path), train(run, view, CPU))
-    torch.save({"run_id": run.run_id, "weights": Harm(), "digest": ""}, path)
+    _write(path, {"run_id": run.run_id, "weights": Harm()})
     assert load_weights(path, run.run_id) is None
     assert not (tmp_path / "harmed").exists()
 

@@ -1,5 +1,5 @@
-/* Batch norm of rows (rows, columns) with the sum and the ReLU behind it; models/norms.py
- * calls this. The backward pass is in norm_backward.c.
+/* Batch norm of rows (rows, columns) with the sum and the ReLU behind it, in parts for pointwise.c.
+ * The backward pass is in norm_backward.c.
  *
  * Torch takes a kernel for each of these and for each pass over memory; here a pass does all that
  * it can with what it reads. Compiled for each type and instruction
@@ -129,27 +129,6 @@ void NAMED(scale)(const TYPED(norm) *norm, const REAL *z, const REAL *residual, 
     REAL factor[norm->columns], constant[norm->columns];
     TYPED(line)(norm, factor, constant);
     NAMED(scale_by)(z, residual, relu, rows, norm->columns, factor, constant, y);
-}
-
-/* y = relu(norm(z) + residual) with the rows' mean and variance; `residual` may be NULL, `relu`
- * false. The mean, rstd, the running statistics and the number of batches in them are written. */
-void NAMED(norm_forward)(const REAL *z, const REAL *residual, bool relu, ptrdiff_t rows,
-                         ptrdiff_t columns, double momentum, double eps, const REAL *weight,
-                         const REAL *bias, REAL *running_mean, REAL *running_variance,
-                         int64_t *batches, REAL *mean, REAL *rstd, REAL *y)
-{
-    const TYPED(norm) norm = {columns,      momentum,         eps,     weight, bias,
-                              running_mean, running_variance, batches, mean,   rstd};
-    REAL shift[columns];
-    double sums[columns], squares[columns];
-    memset(sums, 0, sizeof sums);
-    memset(squares, 0, sizeof squares);
-    /* About the mean: where that is far from zero, its square would swallow the variance. */
-    NAMED(average)(z, chunk(0, rows), columns, shift);
-    for (ptrdiff_t i = 0; i < rows; i += CHUNK)
-        NAMED(add_moments)(z + i * columns, chunk(i, rows), columns, shift, sums, squares);
-    TYPED(take_moments)(&norm, rows, shift, sums, squares);
-    NAMED(scale)(&norm, z, residual, relu, rows, y);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* Batch norm of rows, in parts that norm.c, norm_backward.c and pointwise.c put together; included
+/* Batch norm of rows, in parts that pointwise.c puts together; included
  * once as it is, once for each type, and once for each type and instruction set.
  *
  * Rows come in chunks of at most CHUNK: sums of a chunk are of its type, and those are added in

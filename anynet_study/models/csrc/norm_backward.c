@@ -1,5 +1,5 @@
-/* The backward pass through a batch norm of rows (rows, columns), the sum and the ReLU behind it;
- * models/norms.py calls this. Compiled for each type and instruction set by including itself.
+/* The backward pass through a batch norm of rows (rows, columns), the sum and the ReLU behind it, in
+ * parts for pointwise.c. Compiled for each type and instruction set by including itself.
  */
 #ifndef REAL
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
@@ -130,27 +130,6 @@ void NAMED(go_back)(const TYPED(norm) *norm, const TYPED(backward) *back, const 
 {
     NAMED(combine)(back->relu, gradient, z, rows, norm->columns, back->factor, back->constant,
                    back->of_gradient, back->of_z, back->added, to_z);
-}
-
-/* The backward pass: z becomes the gradient by z, from `gradient` by y. Where that is wanted (`y`
- * is not NULL), `gradient` becomes the one by the residual. With x = (z - mean) rstd the gradient
- * by z is weight rstd (gradient - mean(gradient) - x mean(x gradient)), after the ReLU, if any. */
-void NAMED(norm_backward)(REAL *gradient, REAL *z, const REAL *y, bool relu, ptrdiff_t rows,
-                          ptrdiff_t columns, const REAL *weight, const REAL *bias, const REAL *mean,
-                          const REAL *rstd, REAL *to_weight, REAL *to_bias)
-{
-    const TYPED(norm) norm = {.columns = columns, .weight = weight, .bias = bias,
-                              .mean = (REAL *)mean, .rstd = (REAL *)rstd};
-    REAL reals[REALS_BACK * columns];
-    double doubles[DOUBLES_BACK * columns];
-    TYPED(backward) back = TYPED(begin_back)(&norm, relu && y == NULL, reals, doubles);
-    for (ptrdiff_t i = 0; i < rows; i += CHUNK) {
-        const ptrdiff_t at = i * columns;
-        NAMED(add_back)(&norm, &back, gradient + at, z + at, y == NULL ? NULL : y + at,
-                        chunk(i, rows));
-    }
-    TYPED(take_back)(&norm, &back, rows, to_weight, to_bias);
-    NAMED(go_back)(&norm, &back, gradient, z, rows, z);
 }
 
 #undef MASKED

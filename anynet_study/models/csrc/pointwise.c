@@ -40,8 +40,10 @@ INLINED void NAMED(want_next)(wanted *soon, const REAL *all, ptrdiff_t i, ptrdif
     want(soon, all + next * columns, next > i ? chunk(next, rows) * columns * sizeof(REAL) : 0);
 }
 
-/* z = x times the transpose of `factors` (columns, channels), y = relu(norm(z) + residual); the
- * rest is as for `norm_forward` in norm.c. */
+/* z = x times the transpose of `factors` (columns, channels), y = relu(norm(z) + residual) with the
+ * rows' mean and variance; `residual` may be NULL, `relu` false. The mean, rstd, the running
+ * statistics and the number of batches in them are written, too. Moments are taken about the mean of
+ * the first chunk: where that is far from zero, its square would swallow the variance. */
 void NAMED(pointwise_forward)(const REAL *x, const REAL *factors, const REAL *residual,
                                          bool relu, ptrdiff_t rows, ptrdiff_t channels,
                                          ptrdiff_t columns, double momentum, double eps,
@@ -71,8 +73,10 @@ void NAMED(pointwise_forward)(const REAL *x, const REAL *factors, const REAL *re
     NAMED(scale)(&norm, z, residual, relu, rows, y);
 }
 
-/* The backward pass, as for `norm_backward` in norm_backward.c, but z stays. `to_factors` is
- * written; `to_x` too, if it is not NULL, or added to if `adds`. */
+/* The backward pass, from `gradient` by y. Where `y` is not NULL, there was a residual, and `gradient`
+ * becomes the one by that. With x' = (z - mean) rstd the gradient by z is weight rstd (gradient -
+ * mean(gradient) - x' mean(x' gradient)), after the ReLU, if any. `to_factors` is written; `to_x`
+ * too, if it is not NULL, or added to if `adds`. */
 void NAMED(pointwise_backward)(const REAL *x, const REAL *factors, REAL *gradient,
                                           const REAL *z, const REAL *y, bool relu,
                                           ptrdiff_t rows, ptrdiff_t channels,
