@@ -69,7 +69,7 @@ def write_store(file: h5py.File, study: Study, records: Arranged, arrays: RunArr
         write_text(labels, name, texts)
     runs = records.runs.drop_columns("images").rename_columns({"predicted": "images"})
     group = file.create_group("runs")
-    group.create_dataset("run_id", data=np.array(runs["run_id"].to_pylist(), dtype="S"))
+    write_numbers(group, "run_id", np.array(runs["run_id"].to_pylist(), dtype="S"))
     _write_columns(group, records, runs, RUN_COLUMNS[1:])
     group = file.create_group("evaluations")
     _write_columns(group, records, records.evaluations, COLUMNS["evaluations"])
