@@ -9,6 +9,7 @@ import pandas as pd
 from rich.console import Console
 
 from anynet_study.analyses import ANALYSES
+from anynet_study.analyses.building import some_of
 from anynet_study.apr import as_matrix, exclusions
 from anynet_study.cli.tables import number, print_table, short_name, table_text
 from anynet_study.errors import UserError
@@ -18,6 +19,8 @@ from anynet_study.study import NO_POPULATION, NO_ROLES, NO_TEST_SETS, Analysis, 
 SUFFIXES = {"text": ".txt", "csv": ".csv", "json": ".json", "latex": ".tex"}
 #: Rows of a table that all tables together still show.
 MANY_ROWS = 45
+#: Lines of what is left out that people see; JSON has all of them.
+MOST_LEFT_OUT = 12
 REMEDIES = {
     NO_ROLES: "say --source, or --source, --family and --targets",
     NO_TEST_SETS: "say --source and --shifts",
@@ -182,7 +185,7 @@ def _print_left_out(console: Console, study: Study) -> None:
     lines = left_out(study)
     if lines:
         console.print("\nleft out:")
-        for line in lines:
+        for line in some_of(lines, MOST_LEFT_OUT):
             console.print(f"  {line}")
 
 
