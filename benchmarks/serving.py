@@ -38,8 +38,8 @@ from anynet_study.training import (
     Recipe,
     ResolvedRecipe,
     RunSpec,
-    epoch_tables,
 )
+from anynet_study.training.augment import epoch_tables
 
 BATCH = 128
 CPU = torch.device("cpu")

@@ -38,14 +38,16 @@ class FastTrainer(Trainer):
         self.device = device = images.device
         self.steps = steps_per_epoch(len(view.train_index), self.recipe.batch_size)
         self.batch = min(len(view.train_index), self.recipe.batch_size)
-        self.contiguous = not options.keeps_channels_last(device.type)
+        # Batches are made channels last; in float32 on a GPU, grouped convolutions lose by it.
+        on_cpu = device.type == "cpu"
+        self.contiguous = not (options.channels_last if on_cpu else options.bfloat16)
         network = initial_network(spec, len(view.classes), weights)
         self.model = arrange(network, self.recipe, device, options)
         self.lr = torch.zeros((), device=device)
         self.update = Update(self.recipe, self.model.parameters(), self.lr)
         self.preprocess = Preprocessor(self.recipe, view.mean, view.std, device)
         self._make_tables(images, options)
-        self.program = Program(options.records_graphs(device.type))
+        self.program = Program(options.graph and device.type == "cuda")
 
     def _make_tables(self, images: DeviceImages, options: Options) -> None:
         steps, batch, device = self.steps, self.batch, self.device

@@ -22,9 +22,8 @@ class Program:
     and in a cycle of the two the memory of a GPU would wait for Python's garbage collection.
     """
 
-    def __init__(self, graph: bool, record: "Callable[[Body], Paced] | None" = None) -> None:
+    def __init__(self, graph: bool) -> None:
         self._wanted = graph
-        self._record = record or cuda_graph
         self._recording: Paced | None = None
 
     def __call__(self, body: Body, changes: Callable[[], Sequence[Tensor]]) -> None:
@@ -38,7 +37,7 @@ class Program:
             return
         if self._recording is None:
             warm_up(body, changes())
-            self._recording = self._record(body)
+            self._recording = cuda_graph(body)
         self._recording.replay()
 
 

@@ -4,7 +4,6 @@ Never what is trained: results are the same up to rounding.
 """
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,17 +33,6 @@ class Options:
     recompute: bool = False
     #: GPU: runs trained at the same time.
     at_once: int = 1
-
-    def records_graphs(self, device_type: str) -> bool:
-        """Whether steps are CUDA graphs."""
-        return self.graph and device_type == "cuda"
-
-    def keeps_channels_last(self, device_type: str) -> bool:
-        """Whether batches stay in the memory format in which they are made.
-
-        Not in float32 on a GPU, where grouped convolutions lose by it.
-        """
-        return self.channels_last if device_type == "cpu" else self.bfloat16
 
 
 #: How torch says that cuDNN can compute a layer in no way: one that works elsewhere is mostly short
@@ -124,22 +112,18 @@ def is_out_of_memory(error: BaseException) -> bool:
     return False
 
 
-def device_is_lost(
-    device: "torch.device", synchronize: "Callable[[torch.device], None] | None" = None
-) -> bool:
+def device_is_lost(device: "torch.device") -> bool:
     """Whether nothing in this process works any more on a GPU, as after an illegal access.
 
     Such an error is told again and again until the process ends.
     """
     if device.type != "cuda":
         return False
-    if synchronize is None:
-        import torch
+    import torch
 
-        synchronize = torch.cuda.synchronize
     for _ in range(2):  # one that has passed is told once
         try:
-            synchronize(device)
+            torch.cuda.synchronize(device)
         except RuntimeError:
             continue
         return False

@@ -21,14 +21,8 @@ from torch.nn import functional as F
 
 from anynet_study.data import DatasetView
 from anynet_study.dispatch import open_sweep
-from anynet_study.training import (
-    RunSpec,
-    initial_network,
-    learning_rate,
-    steps_per_epoch,
-    total_steps,
-    train,
-)
+from anynet_study.training import RunSpec, learning_rate, steps_per_epoch, total_steps, train
+from anynet_study.training.network import initial_network
 
 from .loaders import LOADERS, Batches, Resident
 from .results import Result

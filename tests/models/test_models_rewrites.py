@@ -1,7 +1,6 @@
 """Accelerated networks are the plain ones: state, logits, gradients and running statistics."""
 
 import copy
-from functools import partial
 
 import pytest
 import torch
@@ -9,7 +8,6 @@ from architecture_strategies import architectures
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from anynet_study.design_space import Architecture
 from anynet_study.models import AnyNet, Backend, accelerate, build, resolve_backend
@@ -113,18 +111,6 @@ def assert_same_convolution(layer: nn.Conv2d, operator: Convolution, side: int) 
     assert layer.weight.grad is not None
     assert_close(found[0], as_rows(maps.grad))
     assert_close(found[1], layer.weight.grad)
-
-
-@pytest.mark.parametrize("a", [SMALL, BASIC])
-def test_stages_can_be_computed_again_in_the_backward_pass(a: Architecture) -> None:
-    _, fast = pair(a, 16)
-    images = images_of(16)
-    expected = gradients(fast, images)
-    for stage in fast.stages:
-        stage.forward = partial(checkpoint, stage.forward, use_reentrant=False)
-    fast.zero_grad()
-    for first, second in zip(gradients(fast, images), expected, strict=True):
-        assert torch.equal(first, second)
 
 
 def test_a_frozen_trunk_gives_the_head_its_gradients() -> None:

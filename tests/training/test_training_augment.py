@@ -7,13 +7,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
 from torch import Tensor
 from torch.nn import functional as F
-from training_runs import CPU
 
 from anynet_study.training import Preprocessor, Recipe
-from anynet_study.training.augment import BoxResizer, with_boxes
+from anynet_study.training.augment import with_boxes
 
 MEAN, STD = torch.tensor([0.4, 0.5, 0.6]), torch.tensor([0.2, 0.25, 0.3])
 
@@ -152,17 +150,6 @@ def test_resized_pixels_are_those_of_an_image_at_a_time(side, resolution, flip):
         cut = F.interpolate(box, (resolution, resolution), mode="bilinear", antialias=True)[0]
         expected.append(cut.flip(2) if flip and draw[2] < 0.5 else cut)
     torch.testing.assert_close(batch.double(), torch.stack(expected), atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize(("side", "resolution"), [(12, 12), (40, 17), (20, 31)])
-def test_resized_pixels_are_pillow_s_but_for_its_rounding(side, resolution):
-    images, (top, left, _, height, width) = pictures(20, side), torch.from_numpy(drawn(20, side))
-    boxes = torch.stack([top, left, height, width])
-    ours = BoxResizer(side, resolution, CPU)(images, torch.arange(20), boxes, None)
-    for image, cut, (y, x, h, w) in zip(images, ours, boxes.T.int().tolist(), strict=True):
-        box = Image.fromarray(image[y : y + h, x : x + w].numpy())
-        theirs = box.resize((resolution, resolution), Image.Resampling.BILINEAR)
-        assert abs(cut.numpy() - np.asarray(theirs, float)).max() <= 1.01  # it rounds twice
 
 
 def test_a_resized_image_does_not_depend_on_the_others(monkeypatch):

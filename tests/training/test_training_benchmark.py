@@ -72,8 +72,8 @@ def test_engines_that_agree_are_told_from_those_that_do_not(
     assert not module.show(np.array([reference, reference + another]), "apart")
     assert not module.show(np.array([reference, reference + 8]), "all worse")
     tau = module.compare(alike, module.tau)
-    assert tau.engines > 0.95 > tau.seeds
-    assert tau.difference[0] == pytest.approx(tau.engines - tau.seeds)
+    assert tau.ways > 0.95 > tau.seeds
+    assert tau.difference[0] == pytest.approx(tau.ways - tau.seeds)
     middle, low, high = module.shift(np.array([reference, reference + 8]))
     assert (middle, low, high) == pytest.approx((8, 8, 8))
     assert "alike: 30 networks" in capsys.readouterr().out

@@ -12,14 +12,13 @@ from cells import cells
 from fake_gpu import GPU, FakeGpu, RecordingError
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
-from training_runs import NETWORK, spec
+from training_runs import NETWORK, spec, turns
 
 from anynet_study.data import DatasetView, Variant, make_view
 from anynet_study.design_space import Architecture
 from anynet_study.models import Backend
 from anynet_study.training import RunSpec, fast, feeds, graphs, metrics, network, together
-from anynet_study.training.checkpoint import Checkpoint
-from anynet_study.training.engine import Outcome, make_trainer, steps
+from anynet_study.training.engine import make_trainer
 from anynet_study.training.evaluation import EvaluationSpec, make_evaluation_set
 from anynet_study.training.evaluation_pass import evaluate
 from anynet_study.training.feeds import DeviceImages
@@ -27,7 +26,7 @@ from anynet_study.training.metrics import training_loss
 from anynet_study.training.network import Weights, initial_network
 from anynet_study.training.optimizers import Update
 from anynet_study.training.options import Options
-from anynet_study.training.together import Turns, train_together
+from anynet_study.training.together import train_together
 
 ON_GPU = Backend("rewritten", "sm_90", 1, "cuda")
 PLAIN = replace(ON_GPU, kind="plain")
@@ -100,11 +99,8 @@ def trained(
     """Bring runs to their end, all at the same time; nobody knows what they have learnt."""
     images = DeviceImages(GPU, BUDGET)
 
-    def start(run: RunSpec) -> Turns[Outcome]:
-        trainer = make_trainer(run, view, images, "fast", options, weights)
-        return (yield from steps(trainer, run, view, Checkpoint(None, run.run_id, "fast")))
-
-    for ended in train_together([partial(start, run) for run in runs], GPU):
+    starts = [partial(turns, run, view, images, options, weights=weights) for run in runs]
+    for ended in train_together(starts, GPU):
         if isinstance(ended.result, Exception):
             raise ended.result
         assert ended.result.status == "completed"

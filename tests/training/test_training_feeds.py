@@ -51,16 +51,6 @@ def images_of(feed: Feed, step: int) -> torch.Tensor:
     return pixels[rows].clone()
 
 
-def test_streamed_is_resident_bit_for_bit(images: np.ndarray) -> None:
-    resident = ResidentFeed(as_tensor(images), 15, BATCH)
-    for seed in (0, 1):
-        resident.begin(orders(seed))
-        (streamed,) = begun(BatchStream(images, False), seed)
-        for step in range(15):
-            assert torch.equal(images_of(resident, step), images_of(streamed, step))
-            assert np.array_equal(images_of(streamed, step), images[orders(seed)[step]])
-
-
 @pytest.mark.parametrize(("seeds", "reads"), [((0, 0, 0, 0), 15), ((0, 1, 2, 3), 4 * 15)])
 def test_each_batch_is_read_once_for_all_that_train_on_it(
     images: np.ndarray, seeds: tuple[int, ...], reads: int

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from training_runs import same, spec
+from training_runs import same, spec, turns
 
 from anynet_study.data import DatasetView
 from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
-from anynet_study.training.engine import Outcome, make_trainer, steps, train
+from anynet_study.training.engine import Outcome, train
 from anynet_study.training.feeds import DeviceImages
 from anynet_study.training.options import Options
-from anynet_study.training.together import Turns, train_together
+from anynet_study.training.together import train_together
 
 pytestmark = [
     pytest.mark.gpu,
@@ -49,15 +49,8 @@ def test_runs_at_the_same_time_are_what_they_are_alone(view: DatasetView, option
     runs = [dataclasses.replace(spec(view), seed=seed) for seed in range(4)]
     source = DeviceImages(GPU)
 
-    def start(number: int) -> Turns[Outcome]:
-        trainer = make_trainer(runs[number], view, source, "fast", options)
-        return (
-            yield from steps(
-                trainer, runs[number], view, Checkpoint(None, runs[number].run_id, "fast")
-            )
-        )
-
-    for ended in train_together([partial(start, number) for number in range(4)], GPU):
+    starts = [partial(turns, run, view, source, options) for run in runs]
+    for ended in train_together(starts, GPU):
         assert isinstance(ended.result, Outcome), ended.result
         assert same(ended.result, train(runs[ended.number], view, GPU, options=options))
 
@@ -77,11 +70,7 @@ def test_a_run_stopped_at_any_step_goes_on_as_if_it_was_not(
     run = spec(view, optimizer="adamw", lr=0.003)
     asked = iter(range(1, 100))
     saved = Checkpoint(tmp_path / "run.pt", run.run_id, "fast", stop=lambda: next(asked) == stop)
-
-    def start() -> Turns[Outcome]:
-        trainer = make_trainer(run, view, DeviceImages(GPU), "fast", FLOAT32)
-        return (yield from steps(trainer, run, view, saved))
-
+    start = partial(turns, run, view, DeviceImages(GPU), FLOAT32, saved)
     (ended,) = train_together([start], GPU)
     assert isinstance(ended.result, InterruptedRunError), ended.result
     resumed = train(run, view, GPU, tmp_path / "run.pt", options=FLOAT32)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as theirs
 from torch import Tensor
-from training_runs import CPU, EXACT, finished, same, spec
+from training_runs import CPU, ENGINES, EXACT, finished, same, spec
 
 from anynet_study.data import DatasetView, Variant, make_view
 from anynet_study.metrics import chance_error, from_words, to_words, words_an_image
@@ -26,8 +26,6 @@ from anynet_study.training import (
 from anynet_study.training.options import Engine
 from anynet_study.training.trainer import Trainer
 
-#: The reference engine takes each image by itself.
-ENGINES = ["fast", pytest.param("reference", marks=pytest.mark.slow)]
 OF_CLASSES = {
     "balanced_accuracy": theirs.balanced_accuracy_score,
     "macro_f1": lambda truth, guesses: theirs.f1_score(truth, guesses, average="macro"),

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from training_runs import CPU, NETWORK, same, spec
+from training_runs import CPU, NETWORK, same, spec, turns
 
 from anynet_study.data import DatasetView
 from anynet_study.models import AnyNet, Backend, accelerate, build
 from anynet_study.training import (
-    Checkpoint,
     DeviceImages,
     Options,
     Outcome,
@@ -25,7 +24,7 @@ from anynet_study.training import (
     train,
     train_together,
 )
-from anynet_study.training.engine import make_trainer, steps
+from anynet_study.training.engine import make_trainer
 from anynet_study.training.graphs import LEAD, WARM_UP, Paced, Program
 from anynet_study.training.network import recompute_stages, use_bfloat16
 from anynet_study.training.together import finish
@@ -48,7 +47,9 @@ class FakeGraph:
         self.body()
 
 
-def test_a_program_warms_up_leaves_no_trace_records_once_and_replays() -> None:
+def test_a_program_warms_up_leaves_no_trace_records_once_and_replays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     said: list[str] = []
     counter, table = torch.zeros(1, dtype=torch.int64), torch.tensor([5.0, 7.0])
     total = torch.zeros(1)
@@ -58,7 +59,8 @@ def test_a_program_warms_up_leaves_no_trace_records_once_and_replays() -> None:
         total.add_(table.index_select(0, counter))  # past its end this fails
         counter.add_(1)
 
-    program = Program(graph=True, record=lambda body: FakeGraph(body, said))
+    monkeypatch.setattr(graphs, "cuda_graph", lambda body: FakeGraph(body, said))
+    program = Program(graph=True)
     program(body, lambda: [counter, total])
     warm = ["body at 0, 0.0"] * WARM_UP
     assert said == [*warm, "record", "replay", "body at 0, 0.0"]
@@ -147,12 +149,7 @@ def test_interleaved_runs_are_what_they_are_alone(view: DatasetView, resident: b
     runs = [spec(view, epochs=epochs, lr=lr) for epochs, lr in ((1, 0.05), (2, 0.02), (1, 1e30))]
     images = DeviceImages(CPU)
 
-    def start(number: int) -> together.Turns[Outcome]:
-        trainer = make_trainer(runs[number], view, images, "fast", options)
-        saved = Checkpoint(None, runs[number].run_id, "fast")
-        return steps(trainer, runs[number], view, saved)
-
-    starts = [partial(start, number) for number in range(3)]
+    starts = [partial(turns, run, view, images, options) for run in runs]
     results = {ended.number: ended.result for ended in train_together(starts, CPU)}
     for number, run in enumerate(runs):
         result = results[number]
@@ -251,26 +248,6 @@ def kept_by(network: nn.Module) -> int:
     total = sum(kept.values())
     loss.backward()
     return total
-
-
-def test_gradients_and_running_statistics_are_the_same_bits(pair: tuple[AnyNet, AnyNet]) -> None:
-    losses = []
-    for network in pair:
-        for _ in range(2):
-            loss = network(batch()).square().sum()
-            loss.backward()
-        losses.append(loss)
-    assert torch.equal(*losses)
-    names, gradients, states = [], [], []
-    for network in pair:
-        names.append([*dict(network.named_parameters()), *network.state_dict()])
-        gradients.append([weights.grad for weights in network.parameters()])
-        states.append(list(network.state_dict().values()))
-    assert names[0] == names[1]
-    assert all(map(torch.equal, *gradients))
-    assert all(map(torch.equal, *states))
-    counted = [value for name, value in pair[1].state_dict().items() if name.endswith("tracked")]
-    assert {int(value) for value in counted} == {2}
 
 
 def test_less_is_kept_between_the_passes(pair: tuple[AnyNet, AnyNet]) -> None:

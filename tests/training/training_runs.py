@@ -4,12 +4,22 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Architecture
 from anynet_study.models import Backend
-from anynet_study.training import Checkpoint, DeviceImages, Options, Outcome, Recipe, RunSpec
+from anynet_study.training import (
+    Checkpoint,
+    DeviceImages,
+    Options,
+    Outcome,
+    Recipe,
+    RunSpec,
+    Turns,
+    Weights,
+)
 from anynet_study.training.engine import make_trainer, steps
 from anynet_study.training.options import Engine
 from anynet_study.training.together import finish
@@ -26,6 +36,8 @@ NETWORK = Architecture(
     stem="cifar",
     stem_width=8,
 )
+#: The reference engine takes each image by itself.
+ENGINES = ["fast", pytest.param("reference", marks=pytest.mark.slow)]
 BASIC = {"epochs": 3, "batch_size": 32, "lr": 0.05, "flip": False, "padding": 1}
 
 
@@ -43,6 +55,20 @@ def same(a: Outcome, b: Outcome) -> bool:
         and np.array_equal(a.predictions, b.predictions)
         and (a.status, a.error) == (b.status, b.error)
     )
+
+
+def turns(
+    run: RunSpec,
+    view: DatasetView,
+    images: DeviceImages,
+    options: Options,
+    checkpoint: Checkpoint | None = None,
+    weights: Weights | None = None,
+) -> Turns[Outcome]:
+    """A run of the fast engine, a step at a time."""
+    trainer = make_trainer(run, view, images, "fast", options, weights)
+    saved = checkpoint or Checkpoint(None, run.run_id, "fast")
+    return (yield from steps(trainer, run, view, saved))
 
 
 def finished(
