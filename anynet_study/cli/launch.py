@@ -71,7 +71,7 @@ def retry(
     kinds = {kind.strip() for kind in only.split(",")} if only else EVERY_KIND
     if unknown := sorted(kinds - EVERY_KIND):
         raise UserError(f"--only: no {unknown[0]!r}; legal: {', '.join(sorted(EVERY_KIND))}")
-    study = open_study(study_name, _changes(overrides, cluster))
+    study = open_study(study_name, _changes(overrides, cluster), whole=True)
     told = launch_missing(study, kinds, limited=False, only_failed=bool(only))
     _print_launched(study.folder.folder, told, as_json)
 

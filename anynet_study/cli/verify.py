@@ -17,8 +17,9 @@ def verify(store: StoreName, as_json: AsJson = False) -> None:
     """Check that results are whole, and true to what they were made from.
 
     Of a store: everything in it is read and compared with the checksums that it was written with.
-    Of a study, its journals as well: the store is built again from them and compared. Nothing is
-    changed. Exit code 1 if anything is wrong.
+    Of a study, its journals as well: the store is built again from them and compared; and the
+    datasets that it trains and tests on, file by file. Nothing is changed. Exit code 1 if anything
+    is wrong.
 
     \b
     Examples:
@@ -31,6 +32,7 @@ def verify(store: StoreName, as_json: AsJson = False) -> None:
     found = [] if results is None else _in_store(results, of_study=study is not None)
     if study is not None:
         found += verify_journals(study.journals, None if found else results)
+        found += _in_datasets(study)
     wrong = [finding for finding in found if not finding.note]
     if as_json:
         rows = [asdict(finding) | {"remedy": _remedy(finding, store, study)} for finding in found]
@@ -56,6 +58,30 @@ def _in_store(results: Path, of_study: bool) -> "list[Finding]":
         return [Finding(results.name, str(error).removeprefix(f"{results}: "))]
 
 
+def _in_datasets(study: "StudyFolder") -> "list[Finding]":
+    """Which of the study's datasets have changed, or are not in this data directory."""
+    from anynet_study.data import BUILT_IN, load_dataset, present
+    from anynet_study.dispatch import datasets_of
+    from anynet_study.store import Finding
+    from anynet_study.sweep import Sweep
+
+    if not study.sweep_file.exists():
+        return []
+    bases, tests = datasets_of(Sweep.load(study.sweep_file))
+    found = []
+    for name in (*bases, *tests):
+        if name not in present():
+            if name in BUILT_IN:
+                continue
+            found.append(Finding(name, "dataset is not here, so it is not checked", "none"))
+            continue
+        try:
+            load_dataset(name, whole=True)
+        except UserError as error:
+            found.append(Finding(name, str(error), "data"))
+    return found
+
+
 def _places(where: str) -> "tuple[Path | None, StudyFolder | None]":
     """The store, if there is one; and the study, where one is named."""
     from anynet_study.study_folder import StudyFolder
@@ -72,6 +98,8 @@ def _remedy(finding: "Finding", name: str, study: "StudyFolder | None") -> str:
     """What can be done, in a word and a command."""
     if finding.repair == "none":
         return "nothing to do"
+    if finding.repair == "data":
+        return "runs already recorded stay as they are; others cannot be trained before"
     if finding.repair == "keep":
         return "only this store has them: do not delete it (a collect keeps it beside the new one)"
     if study is None:

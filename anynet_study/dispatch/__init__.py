@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from anynet_study.dispatch.local import train_all as train_all
     from anynet_study.dispatch.pack import pack_by_length as pack_by_length
     from anynet_study.dispatch.plan import PlannedRun as PlannedRun
+    from anynet_study.dispatch.plan import datasets_of as datasets_of
     from anynet_study.dispatch.plan import evaluations_by_dataset as evaluations_by_dataset
     from anynet_study.dispatch.plan import make_plan as make_plan
     from anynet_study.dispatch.plan import resolve_on as resolve_on
@@ -52,7 +53,7 @@ _HOMES = {
     "ledger": ("live_jobs", "submitted_jobs"),
     "local": ("local_workers", "train_all"),
     "pack": ("pack_by_length",),
-    "plan": ("PlannedRun", "evaluations_by_dataset", "make_plan", "resolve_on"),
+    "plan": ("PlannedRun", "datasets_of", "evaluations_by_dataset", "make_plan", "resolve_on"),
     "process": ("keep_freed_memory",),
     "recorded": ("JournalReader", "Recorded"),
     "status": ("Status", "current_status"),

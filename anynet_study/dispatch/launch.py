@@ -50,22 +50,28 @@ class OpenStudy:
 
 
 def open_sweep(sweep_file: Path, overrides: Sequence[str] = ()) -> OpenStudy:
-    """Open what a sweep file asks for; the study begins, on disk, with `StudyFolder.begin`."""
+    """Open what a sweep file asks for, whose data are read to see whether they have changed.
+
+    The study begins, on disk, with `StudyFolder.begin`.
+    """
     sweep = Sweep.load(sweep_file, overrides)
-    return _opened(StudyFolder.of(sweep), sweep, sample(sweep.population))
+    return _opened(StudyFolder.of(sweep), sweep, sample(sweep.population), whole=True)
 
 
-def open_study(name: str | Path, changes: Sequence[str] = ()) -> OpenStudy:
-    """Open a study that was begun before; only `launch.*` of its sweep can be changed."""
+def open_study(name: str | Path, changes: Sequence[str] = (), whole: bool = False) -> OpenStudy:
+    """Open a study that was begun before; only `launch.*` of its sweep can be changed.
+
+    `whole`: see `load_views`.
+    """
     for change in changes:
         if not change.startswith("launch."):
             raise UserError(f"{change}: a study stays what it is; only launch.* can be changed")
     folder = StudyFolder.open(name)
-    return _opened(folder, Sweep.load(folder.sweep_file, changes), folder.population())
+    return _opened(folder, Sweep.load(folder.sweep_file, changes), folder.population(), whole)
 
 
-def _opened(folder: StudyFolder, sweep: Sweep, population: Population) -> OpenStudy:
-    views = load_views(sweep)
+def _opened(folder: StudyFolder, sweep: Sweep, population: Population, whole: bool) -> OpenStudy:
+    views = load_views(sweep, whole)
     return OpenStudy(folder, sweep, population, views, make_plan(sweep, population, views))
 
 

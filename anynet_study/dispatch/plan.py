@@ -166,15 +166,27 @@ class Prices:
         return self._known[key][run.place]
 
 
-def load_views(sweep: Sweep) -> dict[str, DatasetView]:
-    """Open the datasets of a sweep; UserError names the first that is missing or impossible."""
-    bases = {entry.base for entry in sweep.datasets.values()}
-    opened = {base: load_dataset(base) for base in sorted(bases)}
+def load_views(sweep: Sweep, whole: bool = False) -> dict[str, DatasetView]:
+    """Open the datasets of a sweep; UserError names the first that is missing or impossible.
+
+    `whole`: the data are read, those of further test sets too; UserError names a changed file.
+    """
+    bases, tests = datasets_of(sweep)
+    opened = {base: load_dataset(base, whole) for base in bases}
+    for name in tests if whole else ():
+        load_dataset(name, whole)
     views = {}
     for label, entry in sweep.datasets.items():
         with naming(label):
             views[label] = make_view(opened[entry.base], entry.variant)
     return views
+
+
+def datasets_of(sweep: Sweep) -> tuple[list[str], list[str]]:
+    """The packed datasets that are trained on, and the others that networks are tested on."""
+    bases = {entry.base for entry in sweep.datasets.values()}
+    tests = {spec.test_set for spec in sweep.evaluations.values() if spec.test_set is not None}
+    return sorted(bases), sorted(tests - bases)
 
 
 @contextmanager

@@ -5,10 +5,12 @@ import os
 import secrets
 import shlex
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from anynet_study import provenance
+from anynet_study.errors import UserError
 
 PACKAGE = Path(provenance.__file__).parent
 
@@ -55,8 +57,13 @@ def take(folder: Path, package: Path = PACKAGE) -> Snapshot:
     """
     made = snapshot(folder, package)
     if made.folder.exists():
-        os.utime(made.folder)
-        return made
+        copy = made.folder / package.name
+        told = (copy / provenance.VERSION_FILE).read_text(encoding="utf-8", errors="replace")
+        if told == provenance.code_version() and snapshot(folder, copy) == made:
+            os.utime(made.folder)
+            return made
+        print(f"{made.folder}: the snapshot has changed; it is made again", file=sys.stderr)
+        shutil.rmtree(made.folder)
     temporary = folder / f".{made.folder.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -81,8 +88,17 @@ def take(folder: Path, package: Path = PACKAGE) -> Snapshot:
     return made
 
 
+def check(folder: Path, package: Path = PACKAGE) -> None:
+    """UserError if `package` is imported from a snapshot in `folder` that has changed."""
+    held = package.parent
+    of_study = held.parent.resolve() == folder.resolve()
+    if of_study and snapshot(folder, package).folder.name != held.name:
+        raise UserError(f"{held}: the snapshot of the code has changed; launch the study again")
+
+
 def _sources(package: Path) -> list[Path]:
-    """The files that make the package, in an order of their own."""
+    """The files that make the package, in an order of their own; not which version it is."""
     files = (path for path in package.rglob("*") if path.is_file())
+    files = (path for path in files if path != package / provenance.VERSION_FILE)
     made_from_others = {".pyc", ".tmp"}
     return sorted(path for path in files if path.suffix not in made_from_others)

@@ -30,6 +30,7 @@ from anynet_study.dispatch.run_records import (
     record_of,
     training_steps,
 )
+from anynet_study.dispatch.snapshot import check as check_snapshot
 from anynet_study.models import build, resolve_backend
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Launch, Sweep
@@ -111,6 +112,7 @@ def train_runs(
 
     Returns how many runs had something left to do. Saves and returns when interrupted.
     """
+    check_snapshot(study.code)
     torch.set_num_threads(1)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     reader = JournalReader(study.journals)

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 EXAMPLES = 3
 #: Runs whose specifications are hashed at a time.
 TOGETHER = 1 << 13
-#: How it comes right: by building the store anew, by training what is missing, not at all (and
-#: then the store has to be kept as it is); or there is nothing to repair.
-Repair = Literal["collect", "train", "keep", "none"]
+#: How it comes right: by building the store anew, by training what is missing, by adding a dataset
+#: again, not at all (and then the store has to be kept as it is); or there is nothing to repair.
+Repair = Literal["collect", "train", "keep", "data", "none"]
 
 
 @dataclass(frozen=True)

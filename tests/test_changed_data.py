@@ -1,0 +1,110 @@
+"""Data or code that changed are noticed: by launch and run, by a worker, and by verify."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_study import TINY, Type, typing_in
+
+from anynet_study.dispatch.launch import OpenStudy, open_sweep
+from anynet_study.dispatch.process import Interruption
+from anynet_study.dispatch.snapshot import PACKAGE, check, take
+from anynet_study.dispatch.worker import train_runs
+from anynet_study.errors import UserError
+
+
+@pytest.fixture
+def type_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Type:
+    """Commands in a folder with a sweep whose datasets are there."""
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    return typing_in(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def study(type_: Type, tmp_path: Path) -> OpenStudy:
+    """The study, begun."""
+    opened = open_sweep(tmp_path / "tiny.yaml")
+    opened.folder.begin(opened.sweep, opened.population)
+    opened.folder.journals.mkdir(exist_ok=True)
+    return opened
+
+
+def pixel(folder: Path) -> None:
+    with (folder / "train_images.npy").open("r+b") as file:
+        file.seek(-7, 2)
+        file.write(b"\xaa")
+
+
+def labels(folder: Path) -> None:
+    path = folder / "train_labels.npy"
+    np.save(path, np.random.default_rng(0).permutation(np.load(path)))
+
+
+def sums(folder: Path) -> None:
+    path = folder / "train_moments.npy"
+    np.save(path, np.load(path) + 1)
+
+
+def classes(folder: Path) -> None:
+    path = folder / "meta.json"
+    meta = json.loads(path.read_text())
+    path.write_text(json.dumps(meta | {"classes": meta["classes"][::-1]}))
+
+
+def truncated(folder: Path) -> None:
+    with (folder / "test_images.npy").open("r+b") as file:
+        file.truncate(1000)
+
+
+@pytest.mark.parametrize(
+    ("change", "file"),
+    [
+        (pixel, "train_images.npy"),
+        (labels, "train_labels.npy"),
+        (sums, "train_moments.npy"),
+        (classes, "meta.json"),
+        (truncated, "test_images.npy"),
+    ],
+)
+def test_each_stage_names_the_file(
+    study: OpenStudy, type_: Type, tmp_path: Path, change: Callable[[Path], None], file: str
+) -> None:
+    change(tmp_path / "data/digits")
+    told = (
+        rf"data/digits/{file}: damaged dataset \(it has changed since it was packed\); .*data add"
+    )
+    with pytest.raises(UserError, match=told):
+        train_runs(study.folder, study.sweep, study.plan.ids()[:1], {}, Interruption())
+    for command in (("run", "tiny.yaml"), ("launch", "tiny.yaml"), ("retry", "tiny")):
+        done = type_(*command)
+        assert done.code == 2
+        assert f"digits/{file}: damaged dataset" in done.line
+    done = type_("verify", "tiny")
+    assert done.code == 1
+    assert f"digits: {tmp_path}/data/digits/{file}: damaged dataset" in done.out
+    assert not list(study.folder.journals.iterdir())
+
+
+def test_data_of_another_place_are_not_checked(study: OpenStudy, type_: Type) -> None:
+    assert "all is well" in type_("verify", "tiny").out
+
+
+def test_a_snapshot_that_changed_is_refused_and_made_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    code = tmp_path / "code"
+    taken = take(code)
+    package = taken.folder / PACKAGE.name
+    check(code, package)
+    check(code)  # not from a snapshot
+    for name in ("stages.py", "VERSION"):
+        whole = (package / name).read_bytes()
+        (package / name).write_bytes(whole.replace(b"a", b"b", 1) + b"\n")
+        if name != "VERSION":  # which a process that runs from there reads itself
+            with pytest.raises(UserError, match="the snapshot of the code has changed; launch"):
+                check(code, package)
+        assert take(code) == taken
+        assert "the snapshot has changed; it is made again" in capsys.readouterr().err
+        assert (package / name).read_bytes() == whole
