@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 import torch
-from command import anynet_study
+from command import anynet_study, in_this_process, train
 from tiny_study import TINY
 
 from anynet_study.dispatch import open_sweep
@@ -29,6 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(compiled_kernels() is None, reason="installed without GCC, or an old CPU")
 def test_a_study_by_three_backends_says_so(folder: Path) -> None:
     for number, kind in enumerate(KINDS):
@@ -37,7 +38,7 @@ def test_a_study_by_three_backends_says_so(folder: Path) -> None:
             opened.folder.begin(opened.sweep, opened.population)
         mine = opened.plan.ids()[4 * number : 4 * number + 4]
         train_runs(opened.folder, opened.sweep, mine, {}, Interruption())
-    anynet_study(folder, "collect", "tiny")
+    in_this_process(folder, "collect", "tiny")
     runs = ResultStore(opened.folder.results).runs()
     assert runs["backend"].value_counts().to_dict() == dict.fromkeys(KINDS, 4)
     capability = torch.backends.cpu.get_cpu_capability().lower()
@@ -47,10 +48,10 @@ def test_a_study_by_three_backends_says_so(folder: Path) -> None:
     assert (runs["processor"].str.len() > 0).all()
     says = "results of 3 numeric backends are mixed: "
     for command in ("status", "verify"):
-        said = " ".join(anynet_study(folder, command, "tiny").stdout.split())
+        said = " ".join(in_this_process(folder, command, "tiny").stdout.split())
         assert says in said
         assert all(f"{kind} on {capability} in 1 thread (4 runs)" in said for kind in KINDS)
-    anynet_study(folder, "report", "tiny")
+    in_this_process(folder, "report", "tiny", "--resamples", 100)
     assert says in (opened.folder.folder / "report" / "report.html").read_text()
 
 
@@ -70,13 +71,15 @@ def test_a_run_that_two_backends_trained_says_so(capsys: pytest.CaptureFixture[s
     assert row.message.startswith("trained by several backends: plain on ")
 
 
+@pytest.mark.slow
 def test_a_study_of_one_backend_says_nothing_and_it_is_what_was_asked_for(folder: Path) -> None:
-    anynet_study(folder, "run", "tiny.yaml", "launch.backend=plain", "launch.workers=2")
-    assert "backends" not in anynet_study(folder, "status", "tiny").stdout
-    assert anynet_study(folder, "verify", "tiny").stdout == "tiny: all is well\n"
+    train(folder, "tiny.yaml", "tiny", "launch.backend=plain", "launch.workers=2")
+    assert "backends" not in in_this_process(folder, "status", "tiny").stdout
+    assert in_this_process(folder, "verify", "tiny").stdout == "tiny: all is well\n"
     assert set(ResultStore(Path("studies/tiny/results.h5")).runs()["backend"]) == {"plain"}
 
 
+@pytest.mark.slow
 def test_a_worker_that_cannot_provide_a_backend_refuses_in_one_line(folder: Path) -> None:
     with patch.dict(os.environ, ATEN_CPU_CAPABILITY="default"):
         said = anynet_study(folder, "run", "tiny.yaml", "launch.backend=compiled", expect=1).stderr

@@ -1,5 +1,6 @@
 """Bad input as a new user gives it: one line on stderr, exit code 2, and nothing is changed."""
 
+import json
 import re
 import resource
 import shutil
@@ -203,13 +204,9 @@ def test_an_option_with_a_mistake(typed: Type, arguments: list[str], expected: s
     ("arguments", "expected"),
     [
         (["analyze", "none.csv"], "none.csv: no such file"),
-        (["complexity", "none.yaml"], "none.yaml: no such file"),
-        (["complexity", "{}"], "architecture: missing depths"),
         (["complexity", "{a: 2001-99-99}"], "month must be in 1..12"),
         (["complexity", "{" * 5000], "nested too deeply"),
         (["complexity", "tiny.yaml"], "key 'name' is unknown"),
-        (["complexity", "studies/tiny/population.parquet", "resnet18"], "a population alone"),
-        (["complexity", "resnet81"], "resnet81: neither a file nor a reference network (did you"),
         (["data", "info", "none"], "no dataset 'none'"),
         (["data", "info", "digit"], "did you mean 'digits'?"),
         (["launch", "tiny.yaml", "--cluster", "pbs"], "input should be 'local' or 'slurm'"),
@@ -230,9 +227,11 @@ def test_a_disk_that_is_full_is_named_by_what_could_not_be_written(
 ) -> None:
     """A limit of the size of files stands for it; the largest are those of the package's copy."""
     (tmp_path / "data").symlink_to(finished / "data")
-    most = 10_000
+    left_out = shutil.ignore_patterns("code")
+    shutil.copytree(finished / "studies", tmp_path / "studies", ignore=left_out)
+    most = 20_000
     done = subprocess.run(
-        command_line("launch", finished / "tiny.yaml", "--cluster", "local"),
+        command_line("launch", finished / "tiny.yaml", "population.count=5", "--cluster", "local"),
         cwd=tmp_path,
         env=environment(tmp_path),
         capture_output=True,
@@ -392,10 +391,24 @@ def test_a_damaged_dataset_is_named(typed: Type, finished: Path) -> None:
     whole = pixels.read_bytes()
     try:
         pixels.write_bytes(whole[: len(whole) // 2])
-        for arguments in (["run", "tiny.yaml"], ["status", "tiny"], ["data", "info", "blobs"]):
+        for arguments in (["run", "tiny.yaml"], ["data", "info", "blobs"]):
             assert f"{pixels}: damaged dataset (" in refusal(typed, *arguments)
     finally:
         pixels.write_bytes(whole)
+
+
+def test_looking_at_a_study_needs_no_data_and_writes_none(
+    typed: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "elsewhere"))
+    before = tree(Path())
+    told = typed("status", "tiny", "--json")
+    assert (told.code, json.loads(told.out)["completed"]) == (0, RUNS)
+    for arguments in (["logs"], ["verify"], ["query"], ["analyze", "--resamples", 100]):
+        assert typed(arguments[0], "tiny", *arguments[1:]).code == 0
+    assert tree(Path()) == before
+    assert f"{RUNS} of {RUNS} planned runs" in typed("collect", "tiny").out
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_folders_that_are_files(

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.shared_data]
 SWEEP = SWEEPS / "cifar10-mini.yaml"
 DATASETS = ["cifar10", "cifar10-5", "cifar10-2", "sign-digits", "ants-bees"]
 ARCHITECTURES = 4
-REPEATED = 1
+REPEATED = 2
 PER_CLASS = 10
 #: How much of each dataset is added.
 PART = {
@@ -93,24 +93,6 @@ def test_the_report_is_one_page_with_its_figures(home: Path):
         assert (folder / "figures" / f"{figure}.png").stat().st_size > 5000
 
 
-def test_query_gives_the_rows_of_the_store(home: Path, store: ResultStore, errors_csv: Path):
-    where = ["--where", "dataset = ants-bees and replicate = 0"]
-    columns = ["--columns", "architecture,status,error"]
-    asked = in_this_process(home, "query", "cifar10-mini", *where, *columns, "--json")
-    rows = json.loads(asked.stdout)
-    runs = store.runs().query("dataset == 'ants-bees' and replicate == 0")
-    assert rows == runs[["architecture", "status", "error"]].to_dict("records")
-    shown = in_this_process(home, "query", "cifar10-mini", *where, *columns, "--format", "csv")
-    assert [row["architecture"] for row in csv_rows(shown.stdout)] == [
-        row["architecture"] for row in rows
-    ]
-    table = csv_rows(errors_csv.read_text())
-    expected = store.errors().reset_index().to_dict("records")
-    assert [{name: row[name] for name in DATASETS} for row in table] == [
-        {name: str(row[name]) for name in DATASETS} for row in expected
-    ]
-
-
 def test_analyze_says_the_same_of_the_study_and_of_its_table(home: Path, errors_csv: Path):
     of_study = json.loads(in_this_process(home, "analyze", "cifar10-mini", *FEW, "--json").stdout)
     main = {"correlations", "match", "proxies", "regret", "drivers", "configurations", "noise"}
@@ -127,15 +109,6 @@ def test_analyze_says_the_same_of_the_study_and_of_its_table(home: Path, errors_
         pytest.approx(float("nan") if row["estimate"] is None else row["estimate"], nan_ok=True)
         for row in pairs
     ]
-
-
-def test_plot_writes_the_figures_that_are_asked_for(home: Path):
-    asked = ["--figure", "source", "--format", "png,svg", "-o", "figures"]
-    done = in_this_process(home, "plot", "cifar10-mini", *asked, *FEW)
-    paths = [home / line for line in done.stdout.splitlines()]
-    assert [path.name for path in paths] == ["source.png", "source.svg"]
-    assert paths[0].read_bytes().startswith(b"\x89PNG")
-    assert b"<svg" in paths[1].read_bytes()
 
 
 def csv_rows(text: str) -> list[dict[str, str]]:

@@ -150,4 +150,5 @@ def test_a_dataset_of_other_content_is_other_data(folder: Path) -> None:
     (folder / "data/pets").rename(folder / "pets.away")
     refused = in_this_process(folder, "run", "tiny.yaml", *sweep, expect=2)
     assert refused.stderr.startswith("error: no dataset 'pets' in ")
+    assert "4 of 4 planned runs" in in_this_process(folder, "collect", "tiny").stdout
     assert "digits" in in_this_process(folder, "query", "tiny").stdout

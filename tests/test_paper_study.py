@@ -123,7 +123,7 @@ def test_balanced_variants_cap_the_largest_class(home: Path, store: ResultStore,
 
 @pytest.mark.slow
 def test_the_targets_are_matched_as_in_table_3(home: Path):
-    asked = ["analyze", "paper", "--table", "match", "--resamples", 50]
+    asked = ["analyze", "paper", "--table", "match", "--resamples", 100]
     rows = json.loads(in_this_process(home, *asked, "--json").stdout)["tables"]["match"]
     keys = ("target", "classes", "member", "member_classes")
     assert [tuple(row[key] for key in keys) for row in rows[:-1]] == [

@@ -19,7 +19,6 @@ from command import SWEEPS, Done, anynet_study, command, environment, in_this_pr
 from filelock import FileLock
 
 from anynet_study import ResultStore, Sweep
-from anynet_study.design_space import Population
 from anynet_study.dispatch import Recorded, ledger
 from anynet_study.errors import counted
 from anynet_study.store import JournalWriter, read_journal
@@ -130,9 +129,11 @@ def standing_still(jobs: list[ledger.SubmittedJob]) -> Iterator[None]:
     all_of_them = [one for job in submitted for one in (job, *job.children(recursive=True))]
     for process in all_of_them:
         process.suspend()
-    yield
-    for process in all_of_them:
-        process.resume()
+    try:
+        yield
+    finally:
+        for process in all_of_them:
+            process.resume()
 
 
 @dataclass(frozen=True)
@@ -199,17 +200,6 @@ def test_sample_draws_the_population_of_the_study(home: Home):
     ]
     assert Sweep.load(study.sweep_file).name == "sampled"
     assert len(study.population()) == 4
-
-
-def test_sample_writes_elsewhere_and_begins_no_study(home: Home):
-    told = home.type("sample", "elsewhere", "population.count=6", "-o", "six.parquet", "--json")
-    assert json.loads(told)["sampling"]["count"] == 6
-    six = Population.read(home.folder / "six.parquet")
-    home.type("sample", "elsewhere", "-o", "four.parquet")
-    four = Population.read(home.folder / "four.parquet")
-    assert len(six) == 6
-    assert six.ids[:4] == four.ids
-    assert not home.study("elsewhere").folder.exists()
 
 
 def test_launched_workers_outlive_the_terminal_and_status_follows_them(

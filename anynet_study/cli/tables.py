@@ -24,27 +24,17 @@ def print_table(
     headings: Sequence[str],
     rows: Sequence[Sequence[Any]],
     *,
-    title: str = "",
-    left: Left = 1,
-    wide: Wide = "fold",
     console: "Console | None" = None,
+    **options: Any,
 ) -> None:
-    """Print rows of cells under their headings; the arguments are those of `table_text`.
+    """Print rows of cells under their headings; the options are those of `table_text`.
 
     `console` (default: the terminal, 80 characters where there is none) says where and how wide.
     """
     from rich.console import Console
 
     console = console or Console()
-    text = table_text(
-        headings,
-        rows,
-        title=title,
-        left=left,
-        wide=wide,
-        width=console.width,
-        styled=console.is_terminal,
-    )
+    text = table_text(headings, rows, width=console.width, styled=console.is_terminal, **options)
     # Written at once: rich itself would end the process if the reader of a pipe has left.
     console.file.write(text)
     console.file.flush()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from anynet_study.data.library import inventory, load_dataset, present
     from anynet_study.data.packed.dataset import Labels, PackedDataset
     from anynet_study.data.packed.images import Images
+    from anynet_study.data.packed.kept import keep_labels, reading_kept
     from anynet_study.data.packed.manifest import copy_manifest
     from anynet_study.data.packed.meta import Split
     from anynet_study.data.packed.root import data_root, dataset_folder, publish, workspace
@@ -50,12 +51,14 @@ __all__ = [
     "decode_image",
     "details",
     "inventory",
+    "keep_labels",
     "load_dataset",
     "make_view",
     "of_classes",
     "pack",
     "present",
     "publish",
+    "reading_kept",
     "save_contact_sheet",
     "seeded_order",
     "seeded_uniform",
@@ -75,6 +78,7 @@ _HOMES = {
     "library": "inventory load_dataset present",
     "packed.dataset": "Labels PackedDataset",
     "packed.images": "Images",
+    "packed.kept": "keep_labels reading_kept",
     "packed.manifest": "copy_manifest",
     "packed.meta": "Split",
     "packed.root": "data_root dataset_folder publish workspace",

@@ -6,6 +6,7 @@ from typing import Any
 from anynet_study.data.builtin import BUILT_IN, generate
 from anynet_study.data.catalog import CATALOG
 from anynet_study.data.packed.dataset import PackedDataset
+from anynet_study.data.packed.kept import kept_dataset
 from anynet_study.data.packed.root import data_root, dataset_folder
 from anynet_study.errors import UserError
 
@@ -28,6 +29,8 @@ def load_dataset(name: str, whole: bool = False) -> PackedDataset:
     UserError naming what is there, and how to add what is not; or the file that has changed since
     the dataset was packed (`whole`: see `PackedDataset.checked`).
     """
+    if (kept := kept_dataset(name)) is not None:
+        return kept
     folder = dataset_folder(name)
     if folder.exists():
         return PackedDataset.checked(folder, whole)

@@ -3,12 +3,11 @@
 An `OpenStudy` is a study with all that this needs: its sweep, population, datasets and plan.
 """
 
-import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from anynet_study.data import DatasetView
+from anynet_study.data import DatasetView, keep_labels, load_dataset, reading_kept
 from anynet_study.design_space import Population
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.calibration import (
@@ -21,16 +20,12 @@ from anynet_study.dispatch.cost.prices import expected_cost
 from anynet_study.dispatch.failures import PASSING_KINDS, next_attempts
 from anynet_study.dispatch.ledger import LiveJob
 from anynet_study.dispatch.local import submit_locally
-from anynet_study.dispatch.plan import Plan, load_views, make_plan
+from anynet_study.dispatch.plan import Plan, datasets_of, load_views, make_plan
 from anynet_study.dispatch.recorded import JournalReader, Recorded, Retry
 from anynet_study.dispatch.submission import check_slurm, submit_to_slurm
-from anynet_study.errors import UserError, counted
-from anynet_study.progress import duration
+from anynet_study.errors import UserError
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
-
-#: What Slurm's patterns and lists of folders have a meaning for.
-PATH_MARKS = "%:"
 
 
 @dataclass(frozen=True)
@@ -43,6 +38,16 @@ class OpenStudy:
     #: By the sweep's labels.
     views: dict[str, DatasetView]
     plan: Plan
+
+    def begin(self) -> None:
+        """Begin the study on disk, or go on with it; raises as `StudyFolder.begin`.
+
+        It keeps the labels of its datasets: to look at it and to collect it needs no others.
+        """
+        self.folder.begin(self.sweep, self.population)
+        tests = map(load_dataset, datasets_of(self.sweep)[1])
+        for dataset in (*(view.dataset for view in self.views.values()), *tests):
+            keep_labels(dataset, self.folder.datasets)
 
     def calibrated(self, reader: JournalReader) -> Calibrated:
         """The planned runs with what is left of them, as runs that have finished predict it."""
@@ -66,13 +71,18 @@ def open_sweep(sweep_file: Path, overrides: Sequence[str] = ()) -> OpenStudy:
 def open_study(name: str | Path, changes: Sequence[str] = (), whole: bool = False) -> OpenStudy:
     """Open a study that was begun before; only `launch.*` of its sweep can be changed.
 
-    `whole`: see `load_views`.
+    `whole`: with the packed datasets, which are read (see `load_views`). Otherwise with those of
+    its last launch, of which the study keeps all but the images.
     """
     for change in changes:
         if not change.startswith("launch."):
             raise UserError(f"{change}: a study stays what it is; only launch.* can be changed")
     folder = StudyFolder.open(name)
-    return _opened(folder, Sweep.load(folder.sweep_file, changes), folder.population(), whole)
+    sweep, population = Sweep.load(folder.sweep_file, changes), folder.population()
+    if whole:
+        return _opened(folder, sweep, population, whole)
+    with reading_kept(folder.datasets):
+        return _opened(folder, sweep, population, whole)
 
 
 def _opened(folder: StudyFolder, sweep: Sweep, population: Population, whole: bool) -> OpenStudy:
@@ -104,55 +114,17 @@ def launch_missing(
     kinds: Collection[str] = PASSING_KINDS,
     limited: bool = True,
     only_failed: bool = False,
-    retrain: bool = False,
-    others_ended: bool = False,
 ) -> LaunchReport:
     """Submit what is not recorded, or failed and is tried again, and is in no job; return at once.
 
     Tried again are failures of some `kinds`, if `limited` up to `launch.attempts` times. Raises
-    UserError for what cannot be submitted, and as `check_may_begin`, before anything is written;
-    WorkFailedError where Slurm does not answer or refuses.
+    UserError for what cannot be submitted, before anything is written; WorkFailedError where Slurm
+    does not answer or refuses.
     """
-    if not only_failed and not os.access(study.folder.folder, os.W_OK):
-        recorded, count = Recorded.read(study.folder.journals), len(study.plan)
-        if not recorded.failed() and not recorded.todo(study.plan):
-            return LaunchReport(count, count, 0, 0, 0, 0, 0)  # a reader may ask
     if study.sweep.launch.cluster == "slurm":
         check_slurm(study.folder, study.sweep)
-    check_may_begin(study, retrain or only_failed, others_ended)
     with study.folder.locked():
         return _launch(study, kinds, limited, only_failed)
-
-
-def check_may_begin(study: OpenStudy, retrain: bool, others_ended: bool) -> None:
-    """Raise UserError for what a user must allow: training again, and not to wait for others.
-
-    `retrain`: completed runs may be trained again, for further evaluations that were added and
-    need their weights. `others_ended`: workers on other machines have ended.
-    """
-    folder, recorded = study.folder, Recorded.read(study.folder.journals)
-    if any(mark in str(folder.folder.absolute()) for mark in PATH_MARKS):
-        raise UserError(
-            f"{folder.folder.absolute()}: Slurm and Python read a % or : in a path as something "
-            "else; use a folder without"
-        )
-    kept = kept_weights(folder.weights_folder)
-    again = {run.run_id for run in study.plan if recorded.missing_evaluations(run)} - kept
-    again &= recorded.runs.keys()
-    if again and not retrain:
-        raise UserError(
-            f"{counted(len(again), 'finished run')} would be trained again: evaluations were added "
-            "since, and the weights were not kept (launch.keep); to allow it: --retrain"
-        )
-    ended = recorded.ended(study.plan)
-    for job, seconds in ledger.jobs_elsewhere(folder.jobs, folder.logs, ended).items():
-        if not others_ended:
-            raise UserError(
-                f"a worker of {folder.folder} is on {job.host}, cannot be seen from here, and gave "
-                f"a sign of life {duration(seconds)} ago: wait, or cancel it there; if it has "
-                "ended: --others-ended"
-            )
-        ledger.alive_file(folder.logs, job.job_id).unlink(missing_ok=True)
 
 
 def _launch(
@@ -172,13 +144,11 @@ def _launch(
     new = todo.where(lambda run: run.run_id not in assigned)
     is_local = sweep.launch.cluster == "local"
     if is_local and live and len(new):
-        hang = len(ledger.silent_jobs(folder.logs, live))
-        silent = f" ({hang} gave no sign of life for long: anynet-study cancel)" if hang else ""
         raise UserError(
-            f"{len(live)} jobs are still at study {sweep.name}{silent}; wait for them to end "
+            f"{len(live)} jobs are still at study {sweep.name}; wait for them to end "
             f"(anynet-study status {sweep.name})"
         )
-    folder.begin(sweep, study.population)
+    study.begin()
     if not live:
         folder.remove_litter(ended)
     counts = len(plan), len(plan) - len(todo), len(todo) - len(new)

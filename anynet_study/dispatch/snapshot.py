@@ -11,6 +11,7 @@ from pathlib import Path
 
 from anynet_study import provenance
 from anynet_study.errors import UserError
+from anynet_study.files import naming
 
 PACKAGE = Path(provenance.__file__).parent
 
@@ -72,11 +73,8 @@ def take(folder: Path, package: Path = PACKAGE) -> Snapshot:
         for path in _sources(package):
             target = copy / path.relative_to(package)
             target.parent.mkdir(parents=True, exist_ok=True)
-            content = path.read_bytes()
-            try:
-                target.write_bytes(content)
-            except OSError as error:  # such as a full disk, which does not say where
-                raise OSError(error.errno, error.strerror, str(target)) from None
+            with naming(target):
+                target.write_bytes(path.read_bytes())
         (copy / provenance.VERSION_FILE).write_text(provenance.code_version(), encoding="utf-8")
         try:
             temporary.rename(made.folder)

@@ -7,22 +7,8 @@ from anynet_study.lazy import on_first_use
 if TYPE_CHECKING:
     from anynet_study.sweep.launch import Launch
     from anynet_study.sweep.population import POPULATION_FILE, PopulationSpec
-    from anynet_study.sweep.sweep import (
-        DatasetSpec,
-        RecipeSpec,
-        Replicates,
-        Role,
-        Sweep,
-    )
-    from anynet_study.sweep.text import (
-        Strict,
-        apply_override,
-        describe,
-        dump_yaml,
-        legal_keys,
-        load_yaml,
-        parse_yaml,
-    )
+    from anynet_study.sweep.sweep import DatasetSpec, RecipeSpec, Replicates, Sweep
+    from anynet_study.sweep.text import apply_override, describe, load_yaml, parse_yaml
 
 __all__ = [
     "POPULATION_FILE",
@@ -31,26 +17,19 @@ __all__ = [
     "PopulationSpec",
     "RecipeSpec",
     "Replicates",
-    "Role",
-    "Strict",
     "Sweep",
     "apply_override",
     "describe",
-    "dump_yaml",
-    "legal_keys",
     "load_yaml",
     "parse_yaml",
 ]
 
 _HOMES = {
-    "launch": ["Launch"],
-    "population": ["POPULATION_FILE", "PopulationSpec"],
-    "sweep": ["DatasetSpec", "RecipeSpec", "Replicates", "Role", "Sweep"],
-    "text": [
-        *("Strict", "apply_override", "describe", "dump_yaml", "legal_keys"),
-        *("load_yaml", "parse_yaml"),
-    ],
+    "launch": "Launch",
+    "population": "POPULATION_FILE PopulationSpec",
+    "sweep": "DatasetSpec RecipeSpec Replicates Sweep",
+    "text": "apply_override describe load_yaml parse_yaml",
 }
 __getattr__ = on_first_use(
-    __name__, {name: module for module, names in _HOMES.items() for name in names}
+    __name__, {name: module for module, names in _HOMES.items() for name in names.split()}
 )

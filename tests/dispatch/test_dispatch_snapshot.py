@@ -121,8 +121,9 @@ def test_a_full_disk_leaves_nothing_that_counts(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("anynet_study.dispatch.snapshot.shutil.copyfile", full)
-        with pytest.raises(OSError, match="No space"):
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(OSError, match="No space") as raised:
             take(code, package)
+    assert str(raised.value.filename).startswith(f"{code}/")
     assert list(code.iterdir()) == []
     assert isinstance(take(code, package), Snapshot)

@@ -1,0 +1,50 @@
+"""What a study keeps of its datasets: all but the images, so that looking at it needs no others."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from anynet_study.data.packed.dataset import PackedDataset
+from anynet_study.data.packed.meta import SPLITS, read_meta
+from anynet_study.files import naming
+
+KINDS = ("labels", "moments")
+FILES = ("meta.json", *(f"{split}_{kind}.npy" for split in SPLITS for kind in KINDS))
+
+_FOLDER: ContextVar[Path | None] = ContextVar("kept", default=None)
+
+
+def keep_labels(dataset: PackedDataset, folder: Path) -> None:
+    """Keep all of a dataset but its images in `folder`, under its name, in the place of before."""
+    source, target = dataset.folder, folder / dataset.folder.name
+    described = (source / "meta.json").read_bytes()
+    if (target / "meta.json").exists() and (target / "meta.json").read_bytes() == described:
+        return
+    temporary = folder / f".{target.name}.{os.getpid()}.tmp"
+    temporary.mkdir(parents=True, exist_ok=True)
+    for name in FILES:
+        with naming(temporary / name):
+            (temporary / name).write_bytes((source / name).read_bytes())
+    shutil.rmtree(target, ignore_errors=True)
+    temporary.rename(target)
+
+
+@contextmanager
+def reading_kept(folder: Path) -> Iterator[None]:
+    """Inside, datasets whose labels are kept in `folder` are those; they have no images."""
+    before = _FOLDER.set(folder)
+    try:
+        yield
+    finally:
+        _FOLDER.reset(before)
+
+
+def kept_dataset(name: str) -> PackedDataset | None:
+    """The dataset without its images; None outside `reading_kept`, and for what is not kept."""
+    folder = _FOLDER.get()
+    if folder is None or not (folder / name / "meta.json").is_file():
+        return None
+    return PackedDataset(folder / name, read_meta(folder / name / "meta.json"))
