@@ -4,7 +4,6 @@ import gzip
 import io
 import shutil
 import stat
-import struct
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -15,20 +14,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from miniatures import binary_to_python, write_miniature
-from miniatures_study import add
 from reading import read, read_with_source, refused
 
 from anynet_study.data import add_dataset
 from anynet_study.data.source import source as sources
-from anynet_study.data.source.archives import DEFAULTS, Budget, Limits, unpack
+from anynet_study.data.source.archives import Budget, unpack
 from anynet_study.data.source.member import Member
 from anynet_study.data.source.source import MOST_NESTED
 from anynet_study.errors import UserError
 
 
-def spool(path: Path, target: Path, limits: Limits = DEFAULTS) -> dict[str, bytes]:
+def spool(path: Path, target: Path, **limits: int) -> dict[str, bytes]:
     """The contents of all files in an archive."""
-    members = unpack(Member(str(path)), str(path), target, Budget(path.stat().st_size, limits))
+    members = unpack(Member(str(path)), str(path), target, Budget(path.stat().st_size, **limits))
     return {name: member.read(1 << 20) for name, member in members.items()}
 
 
@@ -186,16 +184,15 @@ def test_other_content_in_folders_of_either_case_is_refused(tmp_path, content, m
 
 def test_a_bomb_stops_at_the_ratio(tmp_path):
     path = zip_of(tmp_path / "x.zip", [("zeros.jpg", bytes(4 << 20))])
-    limits = Limits(ratio=10, free_bytes=1 << 20)
     with pytest.raises(UserError, match=r"'zeros.jpg' makes it too large"):
-        spool(path, tmp_path / "out", limits)
+        spool(path, tmp_path / "out", ratio=10, free_bytes=1 << 20)
     assert (tmp_path / "out").stat().st_size <= 1 << 20
 
 
 def test_too_many_members(tmp_path):
     path = plain_zip(tmp_path / "x.zip")
-    with pytest.raises(UserError, match="more than 2 members"):
-        spool(path, tmp_path / "out", Limits(members=2))
+    with pytest.raises(UserError, match="too many members"):
+        spool(path, tmp_path / "out", members=2)
 
 
 def test_a_header_that_lies_about_its_size_is_not_read(tmp_path):
@@ -249,7 +246,6 @@ def test_an_encrypted_zip_is_refused(tmp_path):
         spool(path, tmp_path / "out")
 
 
-LIMITS = Limits(members=100, total_bytes=1 << 20)
 CONTENTS = {"a/0.png": b"hello" * 9, f"a/{'b/' * 40}{'x' * 90}.png": b"zero" * 9, "c/1.png": b""}
 
 
@@ -297,7 +293,9 @@ def with_checksums(content: bytearray) -> bytes:
 def unpacked(path: Path) -> dict[str, Member]:
     target = path.with_suffix(".out")
     target.unlink(missing_ok=True)
-    return unpack(Member(str(path)), str(path), target, Budget(1 << 20, LIMITS))
+    return unpack(
+        Member(str(path)), str(path), target, Budget(1 << 20, members=100, total_bytes=1 << 20)
+    )
 
 
 @pytest.mark.slow
@@ -348,17 +346,6 @@ def test_sizes_that_lead_backwards_or_nowhere(tmp_path, kind, size):
     path = tmp_path / "x.tar"
     path.write_bytes(tar_with_size(kind, size))
     with pytest.raises(UserError, match=r"x\.tar: not a whole zip or tar archive"):
-        unpacked(path)
-
-
-def test_a_list_of_members_is_not_read_because_it_is_claimed(tmp_path):
-    """A zip's list of members is read whole: here 3 GB of a file with holes."""
-    path, size = tmp_path / "x.zip", 3 << 30
-    with path.open("wb") as file:
-        file.write(b"PK\3\4")
-        file.seek(size)
-        file.write(struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, size - 100, 100, 0))
-    with pytest.raises(UserError, match=r"x\.zip: .*list of members of 3221225372 bytes"):
         unpacked(path)
 
 
@@ -421,40 +408,19 @@ def test_archives_nested_without_end_are_left_closed(tmp_path):
 
 def test_a_bomb_inside_an_archive_stops_early(tmp_path, monkeypatch):
     """Every level inflates a thousandfold; the limit counts from what lies on the disk."""
-    limits = Limits(free_bytes=1 << 20)
-    monkeypatch.setattr(sources, "Budget", lambda archived: Budget(archived, limits))
+    monkeypatch.setattr(sources, "Budget", lambda size: Budget(size, free_bytes=1 << 20))
     (tmp_path / "x.zip").write_bytes(nested(3, bytes(8 << 20), "zeros.jpg"))
     refused(r"zeros.jpg' makes it too large when unpacked", tmp_path / "x.zip")
     sizes = [path.stat().st_size for path in tmp_path.rglob("unpacked*")]
     assert sum(sizes) <= 2 << 20
 
 
-def hostile(name: str, kind: bytes = tarfile.REGTYPE) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        info = tarfile.TarInfo(name)
-        info.type, info.linkname = kind, "/etc/passwd"
-        archive.addfile(info, io.BytesIO())
-    return buffer.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (hostile("../../out.jpg"), "its path leads outside"),
-        (hostile("/out.jpg"), "its path leads outside"),
-        (hostile("out.jpg", tarfile.SYMTYPE), "a link, device or sparse file"),
-        (hostile("out.jpg", tarfile.LNKTYPE), "a link, device or sparse file"),
-        (b"PK\3\4 no zip", "not a whole zip or tar archive"),
-        (hostile("a.jpg")[:700], "not a whole zip or tar archive"),
-    ],
-)
-def test_what_is_refused_outside_is_refused_inside(tmp_path, content, reason):
+def test_what_is_refused_outside_is_refused_inside(tmp_path):
+    inner = tar_of(tmp_path / "set.tar", [(file_info("../../out.jpg"), b"x")])
     with tarfile.open(tmp_path / "x.tar", "w") as archive:
-        add(archive, "inner/set.tar", content)
-    refused(f"inner/set.tar: .*{reason}", tmp_path / "x.tar")
-    assert not (tmp_path / "out.jpg").exists()
-    assert sorted(path.name for path in tmp_path.iterdir() if path.name[0] != ".") == ["x.tar"]
+        archive.add(inner, "inner/set.tar")
+    refused("inner/set.tar: .*its path leads outside", tmp_path / "x.tar")
+    assert not list(tmp_path.rglob("out.jpg"))
 
 
 def test_a_tar_of_tars_is_read_where_it_is(tmp_path):

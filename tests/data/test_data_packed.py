@@ -276,8 +276,8 @@ class TestOfAnOlderVersion:
         ("version", "reason"),
         [
             (3, "schema version 3, but this version reads 2"),
-            (1, "schema version 1, .* remove the dataset's"),
-            ("1", "damaged dataset"),
+            (1, "schema version 1, .* add the dataset again"),
+            ("1", "schema version '1', "),
         ],
     )
     def test_or_of_another_one(self, folder, version, reason):

@@ -121,24 +121,15 @@ def read_meta(path: Path) -> Meta:
         raw = json.loads(path.read_text(encoding="utf-8"))
         version = raw["schema_version"]
         if version != SCHEMA_VERSION:
-            raise UserError(f"{path}: {_of_another_version(version)}")
+            raise UserError(
+                f"{path}: schema version {version!r}, but this version reads {SCHEMA_VERSION}; "
+                "update anynet-study, or add the dataset again with --force"
+            )
         return Meta.model_validate(raw)
     except FileNotFoundError as error:
         raise damaged(path, "the file is missing") from error
     except (ValueError, TypeError, KeyError, ValidationError) as error:
         raise damaged(path, "not the meta data of a packed dataset") from error
-
-
-def _of_another_version(version: int) -> str:
-    if version > SCHEMA_VERSION:
-        return (
-            f"schema version {version}, but this version reads {SCHEMA_VERSION}; update "
-            "anynet-study or add the dataset again with --force"
-        )
-    return (
-        f"schema version {version}, which identified images otherwise than {SCHEMA_VERSION} does; "
-        "remove the dataset's folder, and add it again if it is not built in"
-    )
 
 
 def damaged(path: Path, reason: str) -> UserError:

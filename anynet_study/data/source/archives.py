@@ -6,7 +6,6 @@ their bytes than `Limits` allows, counted as they are written.
 
 import bz2
 import gzip
-import io
 import lzma
 import re
 import stat
@@ -25,8 +24,6 @@ from anynet_study.errors import UserError, first_line
 #: Endings of the names of archives.
 SUFFIXES = (".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".tbz2", ".txz", ".tar", ".zip")
 CHUNK = 1 << 20
-#: Most of a zip's list of members, which is read whole. ImageNet's has 300 MB.
-DIRECTORY_BYTES = 512 << 20
 #: First bytes of a compressed tar, and what reads it.
 COMPRESSED: dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"\x1f\x8b": gzip.open,
@@ -52,10 +49,12 @@ def archive_stem(name: str) -> str:
     return next((name[: -len(end)] for end in SUFFIXES if lower.endswith(end)), name)
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What an archive may contain at most. ImageNet has 1.4 million files, 160 GB."""
+@dataclass
+class Budget:
+    """What archives, and those inside them, may still contain; ImageNet has 1.4 million files."""
 
+    #: Bytes of the archives on the disk.
+    archived: int
     members: int = 3_000_000
     #: Bytes of all files.
     total_bytes: int = 1 << 40
@@ -63,29 +62,20 @@ class Limits:
     ratio: float = 200.0
     free_bytes: int = 256 << 20
 
-
-DEFAULTS = Limits()
-
-
-class Budget:
-    """What may still be unpacked of archives of `archived` bytes, those inside them included."""
-
-    def __init__(self, archived: int, limits: Limits = DEFAULTS) -> None:
-        self._members = limits.members
-        self._limits = limits
-        most = max(limits.free_bytes, int(limits.ratio * archived))
-        self._bytes = min(limits.total_bytes, most)
+    def __post_init__(self) -> None:
+        most = max(self.free_bytes, int(self.ratio * self.archived))
+        self.total_bytes = min(self.total_bytes, most)
 
     def take_member(self, archive: str) -> None:
         """Count one more member; UserError if it is one too many."""
-        self._members -= 1
-        if self._members < 0:
-            raise UserError(f"{archive}: more than {self._limits.members} members")
+        self.members -= 1
+        if self.members < 0:
+            raise UserError(f"{archive}: too many members")
 
     def take_bytes(self, count: int, archive: str, member: str) -> None:
         """Count bytes that will be written; UserError if they are too many."""
-        self._bytes -= count
-        if self._bytes < 0:
+        self.total_bytes -= count
+        if self.total_bytes < 0:
             raise UserError(f"{archive}: {member!r} makes it too large when unpacked")
 
 
@@ -234,18 +224,9 @@ def _folded(path: str) -> str:
     return unicodedata.normalize("NFC", path).casefold()
 
 
-class _BoundedReader(io.BufferedReader):
-    """Refuses to read at once what a zip merely claims that its list of members takes."""
-
-    def read(self, size: int | None = -1) -> bytes:
-        if size is not None and size > DIRECTORY_BYTES:
-            raise zipfile.BadZipFile(f"list of members of {size} bytes")
-        return super().read(size)
-
-
 def _zip_entries(name: str, archive: Member) -> Iterator[Entry]:
     """Members in their order; UserError for links, devices and what is encrypted."""
-    with _BoundedReader(Window(archive)) as file, zipfile.ZipFile(file) as opened:
+    with Window(archive).buffered() as file, zipfile.ZipFile(file) as opened:
         for info in opened.infolist():
             kind = stat.S_IFMT(info.external_attr >> 16)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR) or info.flag_bits & 1:
