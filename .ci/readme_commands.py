@@ -1,6 +1,6 @@
-"""Print the README's commands and Python as one bash script, for CI to run as a reader would.
+"""Print the commands and Python of README and guides as one bash script, for CI to run as a reader.
 
-    python .ci/readme_commands.py README.md > commands.sh && bash -euo pipefail commands.sh
+    python .ci/readme_commands.py README.md docs/*.md >commands.sh && bash -euo pipefail commands.sh
 
 The convention: blocks fenced as ```bash are run by CI, in order, in one shell and one folder, so a
 block may build on those before it. Blocks fenced as ```python are run as one script after them, for
@@ -21,14 +21,14 @@ PYTHON = re.compile(r"^```python *\n(.*?)^``` *$", re.MULTILINE | re.DOTALL)
 PYTEST = re.compile(r"^(python -m )?pytest\b", re.MULTILINE)
 
 
-def script(readme: str) -> str:
+def script(text: str) -> str:
     """All blocks, each announced; SystemExit where there is no block, or not one with pytest."""
     # `set -e` overlooks a failure before `&&`; on lines of their own both commands count.
-    blocks = [block.replace(" && ", "\n") for block in BLOCK.findall(readme)]
+    blocks = [block.replace(" && ", "\n") for block in BLOCK.findall(text)]
     tests = [block for block in blocks if PYTEST.search(block)]
     if len(tests) != 1:
         raise SystemExit(f"{len(blocks)} bash blocks, {len(tests)} of them with pytest: not one")
-    python = "\n".join(PYTHON.findall(readme))
+    python = "\n".join(PYTHON.findall(text))
     snippets = [f"python - <<'END'\n{python}END\n"] if python else []
     ordered = [block for block in blocks if block not in tests] + snippets + tests
     return "\n".join([TELL, *(f"{announcement(block)}\n{block}" for block in ordered)])
@@ -41,4 +41,4 @@ def announcement(block: str) -> str:
 
 
 if __name__ == "__main__":
-    print(script(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    print(script("\n".join(Path(name).read_text(encoding="utf-8") for name in sys.argv[1:])))
