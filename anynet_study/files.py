@@ -26,9 +26,20 @@ def replacing(path: Path) -> Iterator[Path]:
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
             temporary.replace(path)
+            sync_folder(path.parent)
     finally:
         with suppress(OSError):  # a read-only folder refuses this too, whatever is there
             temporary.unlink()
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk, as far as its file system can: a rename is one."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 @contextmanager

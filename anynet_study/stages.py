@@ -19,7 +19,7 @@ from anynet_study.dispatch import (
 from anynet_study.files import write_text
 from anynet_study.metrics import chance_error
 from anynet_study.provenance import code_version
-from anynet_study.store import CollectReport, collect
+from anynet_study.store import CollectReport, collect, find_store
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 from anynet_study.training import epoch_lengths, steps_per_epoch
@@ -139,10 +139,15 @@ def fingerprint(study: OpenStudy, resamples: int) -> str:
 
 
 def _report_is_current(folder: StudyFolder, mark: str) -> bool:
-    """Whether store and report were made from what `mark` is the fingerprint of."""
+    """Whether store and report were made from what `mark` is the fingerprint of.
+
+    Raises UserError where the store cannot be opened, or is of another study.
+    """
     made_from = _mark_file(folder)
-    made = folder.results.exists() and folder.report.exists() and made_from.exists()
-    return made and made_from.read_text(encoding="utf-8") == mark
+    if not all(path.exists() for path in (folder.results, folder.report, made_from)):
+        return False
+    find_store(folder.results)  # what is no store, or another study's, is not claimed to be made
+    return made_from.read_text(encoding="utf-8") == mark
 
 
 def _mark_file(folder: StudyFolder) -> Path:

@@ -1,5 +1,6 @@
 """A published file is the old one or the new one."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -30,3 +31,18 @@ def test_an_interruption_leaves_the_old_file_and_no_litter(
         interrupted_write(path, error)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_folder_is_synced_after_the_rename(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[str, bool]] = []
+
+    def sync(handle: int) -> None:
+        place = Path(os.readlink(f"/proc/self/fd/{handle}"))
+        synced.append((place.name, (tmp_path / "a").exists()))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    write_text(tmp_path / "a", "new")
+    assert synced[-1] == (tmp_path.name, True)
+    assert synced[0][0].startswith(".a.")

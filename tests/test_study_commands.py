@@ -332,6 +332,13 @@ def test_failed_runs_are_told_every_time_until_they_are_trained_again(reported: 
     again = reported.type("run", name, *FOLLOWED, *FEW, expect=1)
     assert "nothing to do" in again
     assert f"failed: 1 of {RUNS} runs failed" in again
+    results = reported.study(name).results
+    whole = results.read_bytes()
+    for content in (b"", whole[: len(whole) // 2], b"no store"):
+        results.write_bytes(content)
+        told = reported.type("run", name, *FOLLOWED, *FEW, expect=2)
+        assert ("results.h5: " in told, "nothing to do" in told) == (True, False)
+    results.write_bytes(whole)
     assert not reported.jobs(name)
 
     assert reported.launch(name, *FOLLOWED) == (RUNS, 0, 0)  # trying again would not help

@@ -1,12 +1,13 @@
 """Rows on the terminal or in a file: as a table, CSV, JSON or Parquet."""
 
+import io
 import json
 import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,16 +81,26 @@ def write_rows(rows: "pa.Table", form: Format, file: Any, width: int | None = No
     from anynet_study.cli.tables import frame_cells, print_table, table_text
     from anynet_study.store import to_pandas
 
-    if form == "csv":
+    if form != "table" and file.isatty():
+        text = io.StringIO()
+        write_rows(rows, form, text)
+        file.write(_harmless(text.getvalue()))
+    elif form == "csv":
         to_pandas(rows, whole=True).to_csv(file, index=False)
     elif form == "json":
         _write_json(rows, file)
     else:
         headings, cells, texts = frame_cells(to_pandas(rows, whole=True))
+        headings, *cells = ([_harmless(cell) for cell in row] for row in (headings, *cells))
         if file.isatty():
             print_table(headings, cells, left=texts, wide="cut")
         else:
             file.write(table_text(headings, cells, left=texts, wide="cut", width=width))
+
+
+def _harmless(text: str) -> str:
+    """The text without what gives a terminal orders: names of models may be anybody's."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def _write_json(rows: "pa.Table", file: Any) -> None:

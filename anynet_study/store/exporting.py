@@ -17,9 +17,10 @@ import pyarrow.parquet as pq
 
 from anynet_study.design_space import METADATA_KEY, Population, schema_of, stages_of
 from anynet_study.errors import UserError
-from anynet_study.files import naming, replacing
+from anynet_study.files import naming, replacing, sync_folder
 from anynet_study.store.compare import stores_equal
 from anynet_study.store.hdf5 import get_text
+from anynet_study.store.integrity import refuse_wrong
 from anynet_study.store.layout import TableName
 from anynet_study.store.release_text import FORMAT, VERSION, readme, schema_json
 from anynet_study.store.results import ResultStore
@@ -38,7 +39,8 @@ class ExportReport:
 def export(store: ResultStore, folder: Path) -> ExportReport:
     """Write the bundle of a store as `folder`, which is new or replaces an older bundle.
 
-    Raises UserError where the folder holds anything else; OSError where it cannot be written, and
+    Raises UserError where the folder holds anything else, or `verify` rejects the store; OSError
+    where it cannot be written, and
     then nothing is changed.
     """
     if folder.exists() and not is_bundle(folder):
@@ -48,6 +50,7 @@ def export(store: ResultStore, folder: Path) -> ExportReport:
     with _publishing(folder) as temporary:
         # All else is made from the copy: a collect may replace the store meanwhile.
         shutil.copyfile(store.path, temporary / "results.h5")
+        refuse_wrong(temporary / "results.h5", store.path)
         with ResultStore(temporary / "results.h5") as copy:
             tables = write_tables(copy, temporary)
             provenance, population = copy.provenance, population_of(copy)
@@ -89,6 +92,7 @@ def _publishing(folder: Path) -> Iterator[Path]:
                 with path.open("rb+") as file:
                     os.fsync(file.fileno())
             # A folder cannot be renamed over one that holds files.
+            sync_folder(temporary)
             if folder.exists():
                 folder.rename(old)
             try:
@@ -97,6 +101,7 @@ def _publishing(folder: Path) -> Iterator[Path]:
                 if old.exists():
                     old.rename(folder)
                 raise
+            sync_folder(folder.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
@@ -151,7 +156,7 @@ def import_bundle(folder: Path, out: Path) -> ResultStore:
         raise UserError(f"{out}: holds other results; give another -o")
     with replacing(out) as temporary:
         shutil.copyfile(source, temporary)
-        ResultStore(temporary)
+        refuse_wrong(temporary, source)
     return ResultStore(out)
 
 

@@ -217,13 +217,26 @@ def written_checksums(file: h5py.File) -> dict[str, int]:
     return found
 
 
-def oversized(file: h5py.File) -> Iterator[tuple[str, str]]:
-    """Arrays that claim more than what is stored can be: reading them takes all memory."""
+def unfit(file: h5py.File) -> Iterator[tuple[str, str]]:
+    """What is not in the file itself, and arrays that claim more than what is stored can be.
+
+    Reading those would take other files' bytes for ours, or all memory.
+    """
+    links: list[tuple[str, str]] = []
+
+    def note(path: str, link: object) -> None:
+        if not isinstance(link, h5py.HardLink):
+            links.append((path, "is a link, which may lead elsewhere"))
+
+    file.visititems_links(note)
+    yield from links
     for path, item in _objects(file):
         if isinstance(item, h5py.Dataset):
             stored = item.id.get_storage_size()
             chunk = int(np.prod(item.chunks or (1,))) * item.dtype.itemsize
-            if item.nbytes > MOST_COMPRESSED * stored + BLOCK_BYTES or chunk > LONGEST_CHUNK:
+            if item.is_virtual or item.external:
+                yield path, "has its values in other files"
+            elif item.nbytes > MOST_COMPRESSED * stored + BLOCK_BYTES or chunk > LONGEST_CHUNK:
                 yield path, f"claims {item.nbytes} bytes, of which {stored} are there"
 
 

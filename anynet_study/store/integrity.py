@@ -5,10 +5,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import h5py
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,17 +20,15 @@ from anynet_study.store.compare import differences
 from anynet_study.store.hdf5 import (
     checksums,
     creating,
-    oversized,
+    unfit,
     written_checksums,
 )
 from anynet_study.store.opening import DAMAGE, open_store, opened
 from anynet_study.store.predictions import truths_in
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
+from anynet_study.store.tables import runs_table
 from anynet_study.store.write import write_store
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: So many names are given of what is wrong in the same way.
 EXAMPLES = 3
@@ -55,7 +54,7 @@ class Finding:
         return self.repair == "none"
 
 
-def mixed_backends(runs: "pd.DataFrame") -> str:
+def mixed_backends(runs: pd.DataFrame) -> str:
     """What to say of runs that were computed by different kernels; "" where all are alike.
 
     `runs` has the columns status, backend, instruction_set and threads.
@@ -86,8 +85,8 @@ def verify(path: Path) -> list[Finding]:
         pass
     try:
         with opened(path) as file:
-            found = [Finding(f"/{place}", what) for place, what in oversized(file)]
-            found = found or list(_changed(file))
+            found = [Finding(f"/{place}", what) for place, what in unfit(file)]
+            found = found or list(_changed(file)) or list(_impossible(file))
         if not found:
             mixed = mixed_backends(ResultStore(path).runs())
             found = [Finding("/runs/backend", mixed, "none")] if mixed else []
@@ -97,6 +96,26 @@ def verify(path: Path) -> list[Finding]:
         if place.startswith("/"):
             return [Finding(place, reason)]
         return [Finding("/", f"cannot be read: {error}")]
+
+
+def refuse_wrong(path: Path, called: Path) -> None:
+    """Raises UserError, calling the store by a name, where `verify` finds something wrong."""
+    for finding in verify(path):
+        if not finding.note:
+            raise UserError(f"{called}: {finding.where} {finding.what}; see anynet-study verify")
+
+
+def _impossible(file: h5py.File) -> Iterator[Finding]:
+    """Errors that no run or evaluation can have given, whatever the checksums say."""
+    runs = runs_table(file, ["status", "error"]).to_pandas()
+    error = runs["error"].where(runs["status"] != "failed", runs["error"].fillna(0.0))
+    columns = {"runs/error": error}
+    for name in ("top1", "top5"):
+        columns[f"evaluations/{name}"] = pd.Series(file["evaluations"][name][()])
+    for where, values in columns.items():
+        wrong = values[~values.between(0, 100)]
+        if len(wrong):
+            yield Finding(f"/{where}", f"has values that are no percentages: {some(list(wrong))}")
 
 
 def _changed(file: h5py.File) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from anynet_study.errors import first_line
+from anynet_study.files import sync_folder
 from anynet_study.metrics import CURVES
 from anynet_study.store.frames import END_OF_STREAM, Frame, Journal, decode, encode
 from anynet_study.store.records import (
@@ -53,6 +54,7 @@ class _Writer(Generic[Record]):
         self._file = path.open("xb", buffering=0)
         self._end = 0
         self._write(self._kind.schema.serialize().to_pybytes())
+        sync_folder(path.parent)
 
     def append(self, record: Record) -> None:
         """Write one record and fsync. On OSError (a full disk) the journal is as it was before."""

@@ -104,7 +104,7 @@ def select(
         rows = grouped(rows, group_by, aggregates)
         shown = rows.column_names
         check_columns(keys, shown)
-    return _ordered(rows, sort).select(shown).slice(0, limit)
+    return _ordered(rows, sort).select(shown).slice(0, min(limit or len(rows), len(rows)))
 
 
 def _shown(

@@ -22,7 +22,7 @@ from anynet_study.store.errors import (
     in_order,
     on_metric,
 )
-from anynet_study.store.hdf5 import get_text, read_column
+from anynet_study.store.hdf5 import get_text, read_column, unfit
 from anynet_study.store.layout import TableName
 from anynet_study.store.opening import StoreFile
 from anynet_study.store.predictions import evaluation_predictions_in, predictions_in
@@ -325,8 +325,9 @@ class ResultStore(Results):
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.file = StoreFile(self.path)
-        with self.file.open():
-            pass
+        with self.file.open() as file:
+            for place, what in unfit(file):
+                raise UserError(f"{self.path}: /{place} {what}; no store of anynet-study does")
 
     def _hold(self) -> None:
         self.file.hold()

@@ -1,5 +1,6 @@
 """Several results stores read as one, and which store or stores a user means."""
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -295,14 +296,29 @@ def find_stores(where: Sequence[str | Path]) -> ResultStore | ResultStores:
 
 
 def find_store(where: str | Path) -> ResultStore:
-    """The store named by a results file, a study folder, or a study's bare name in `studies/`."""
+    """The store named by a results file, a study folder, or a study's bare name in `studies/`.
+
+    Raises UserError where there is none, or the one in a study's folder is another study's.
+    """
     places = [Path(where), Path(where) / "results.h5", Path("studies") / where / "results.h5"]
     for place in places:
         if place.is_file():
-            return ResultStore(place)
+            store = ResultStore(place)
+            made, said = _study_name(store.provenance.get("sweep", "")), ""
+            if (sweep := place.parent / "sweep.yaml").is_file():
+                said = _study_name(sweep.read_text(encoding="utf-8", errors="replace"))
+            if made and said and made != said:
+                raise UserError(f"{place}: holds the results of the study {made}, not of {said}")
+            return store
     folder = next((p.parent for p in places[1:] if (p.parent / "sweep.yaml").is_file()), None)
     if folder is not None:
         raise UserError(f"{folder}: holds no results.h5 yet; make it: anynet-study collect {where}")
     there = sorted(path.parent.name for path in Path("studies").glob("*/results.h5"))
     listed = f"; in studies/ there are: {', '.join(there)}" if there else ""
     raise UserError(f"{where}: no such results store or study{listed}")
+
+
+def _study_name(sweep: str) -> str:
+    """The name in the text of a sweep; "" where there is none."""
+    found = re.search(r"^name: *(.+?) *$", sweep, re.MULTILINE)
+    return found[1] if found else ""

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Event, Timer
 from typing import TYPE_CHECKING, get_args
 
 import pyarrow as pa
@@ -21,6 +22,8 @@ if TYPE_CHECKING:  # importing it takes 0.1 s, which those who group nothing nee
 
 #: What DuckDB may hold, results included.
 MEMORY = "1GiB"
+#: How long a SELECT may take.
+SECONDS = 300.0
 #: One thread: the last bits of a sum do not depend on the machine. Nothing outside can be read,
 #: written or loaded, Python's variables included, and no statement can change that.
 _SETTINGS = {
@@ -52,22 +55,32 @@ def fetch(connection: "duckdb.DuckDBPyConnection", statement: str) -> pa.Table:
     """The rows of a SELECT; whole decimals are int64. Raises UserError for what DuckDB refuses."""
     import duckdb
 
+    late = Event()
+    timer = Timer(SECONDS, lambda: (late.set(), connection.interrupt()))
+    timer.daemon = True
+    timer.start()
     try:
         # A table in memory is bounded, and made with an ear for Ctrl-C; rows that stream are not.
         connection.execute(f"create temp table answer as {statement}")
         return _plain(pa.table(connection.sql("from answer")))
-    except RuntimeError as error:
-        if "interrupted" in str(error):
-            raise KeyboardInterrupt from None
-        raise
+    except (duckdb.InterruptException, RuntimeError) as error:
+        if late.is_set():
+            raise UserError(f"sql: takes longer than {SECONDS} s: select less") from None
+        raise KeyboardInterrupt from error
     except duckdb.OutOfMemoryException:
         raise UserError(f"sql: more than {MEMORY} needed: select less, or use LIMIT") from None
     except (duckdb.Error, OSError, pa.ArrowException) as error:
         raise UserError(f"sql: {_one_line(error)}") from None
+    finally:
+        timer.cancel()
 
 
 def run_sql(results: Results, statement: str) -> pa.Table:
     """What one SELECT gives. Raises UserError in one line for anything else."""
+    try:
+        statement.encode()
+    except UnicodeError:
+        raise UserError("sql: not text in UTF-8") from None
     with engine() as connection:
         tree = _parsed(connection, statement)
         with results:

@@ -1,6 +1,7 @@
 """Fixtures of the store's tests."""
 
 import os
+from stat import S_ISREG
 
 import pytest
 
@@ -9,5 +10,10 @@ import pytest
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Nothing waits for the disk; the file sizes at which a file would have been fsynced."""
     sizes: list[int] = []
-    monkeypatch.setattr(os, "fsync", lambda handle: sizes.append(os.fstat(handle).st_size))
+
+    def sync(handle: int) -> None:
+        if S_ISREG(os.fstat(handle).st_mode):
+            sizes.append(os.fstat(handle).st_size)
+
+    monkeypatch.setattr(os, "fsync", sync)
     return sizes

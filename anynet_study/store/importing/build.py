@@ -21,6 +21,7 @@ from anynet_study.store.importing.files import ImportedFile, stored_file
 from anynet_study.store.importing.predictions import predictions_file
 from anynet_study.store.importing.sheet import first_repeat
 from anynet_study.store.importing.table import table_file
+from anynet_study.store.integrity import refuse_wrong
 from anynet_study.store.opening import open_store
 from anynet_study.store.predictions import Truth
 from anynet_study.store.records import joined
@@ -102,6 +103,7 @@ def _read(
     for path in files.tables:
         place = checked_bundle(path) if path.is_dir() else path
         if place.suffix.lower() in STORES:
+            refuse_wrong(place, place)
             with open_store(place) as file:
                 yield stored_file(place, file, arrays)
         else:

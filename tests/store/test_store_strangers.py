@@ -1,0 +1,161 @@
+"""Stores that somebody else made, by accident or on purpose: refused in one line."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pytest
+from import_factory import imported, written
+from store_factory import make_store, record
+from tiny_study import Type, tree, typing_in
+
+from anynet_study.cli.rows import write_rows
+from anynet_study.errors import UserError
+from anynet_study.store import ResultStore, run_sql
+from anynet_study.store import sql as module
+from anynet_study.store.hdf5 import checksums, fixed_texts
+
+Change = Callable[[h5py.File], None]
+
+
+@pytest.fixture
+def typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Type:
+    return typing_in(tmp_path, monkeypatch, capsys)
+
+
+def changed(path: Path, *changes: Change) -> Path:
+    """The store at `path`, made new and changed, and its checksums made to fit again."""
+    make_store(path.parent / "made", [record(number) for number in range(3)])[0].rename(path)
+    with h5py.File(path, "r+") as file:
+        for change in changes:
+            change(file)
+        del file["checksums"]
+        file["checksums"] = fixed_texts(json.dumps(checksums(file)))
+    return path
+
+
+def moved_out(file: h5py.File, make: Change) -> None:
+    """What `make` puts in the place of /runs/seconds, whose checksum was made before."""
+    file.move("runs/seconds", "runs/threads_of")
+    del file["runs/threads_of"]
+    make(file)
+
+
+def set_external(file: h5py.File) -> None:
+    outside = [("outside.bin", 0, 24)]
+    file.create_dataset("runs/seconds", (3,), "f8", external=outside)
+
+
+def set_virtual(file: h5py.File) -> None:
+    layout = h5py.VirtualLayout((3,), "f8")
+    layout[:] = h5py.VirtualSource("outside.h5", "x", (3,))
+    file.create_virtual_dataset("runs/seconds", layout)
+
+
+def set_endless(file: h5py.File) -> None:
+    file.create_dataset("runs/seconds", (10**12,), "f8", chunks=(1 << 14,))
+
+
+OUTSIDE: dict[str, tuple[Change, str]] = {
+    "external": (set_external, "has its values in other files"),
+    "virtual": (set_virtual, "has its values in other files"),
+    "endless": (set_endless, "claims 8000000000000 bytes"),
+    "soft link": (
+        lambda file: file["runs"].__setitem__("seconds", h5py.SoftLink("/runs/error")),
+        "is a link",
+    ),
+    "external link": (
+        lambda file: file["runs"].__setitem__("seconds", h5py.ExternalLink("outside.h5", "x")),
+        "is a link",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", OUTSIDE)
+def test_what_leads_out_of_a_store_is_never_followed(typed: Type, kind: str) -> None:
+    with h5py.File("outside.h5", "w") as file:
+        file["x"] = np.arange(3.0)
+    Path("outside.bin").write_bytes(bytes(24))
+    path, (make, reason) = changed(Path("s.h5").absolute()), OUTSIDE[kind]
+    with h5py.File(path, "r+") as file:
+        moved_out(file, make)
+    before = tree(Path())
+    for command in (
+        ("query", "s.h5"),
+        ("analyze", "s.h5"),
+        ("import", "s.h5", "-o", "new.h5"),
+        ("export", "s.h5", "-o", "release"),
+    ):
+        told = typed(*command)
+        assert (told.code, reason in told.line) == (2, True), told
+    assert f"/runs/seconds: {reason}" in typed("verify", "s.h5").out
+    assert tree(Path()) == before
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0, 150.0])
+def test_errors_that_no_run_can_have_are_neither_exported_nor_imported(
+    typed: Type, value: float
+) -> None:
+    path = changed(Path("s.h5").absolute(), lambda file: file["runs/error"].__setitem__(1, value))
+    before = tree(Path())
+    for command in (("import", path, "-o", "new.h5"), ("export", path, "-o", "release")):
+        told = typed(*command)
+        assert (told.code, "/runs/error has values that are no percentages" in told.line) == (
+            2,
+            True,
+        )
+    assert typed("verify", path).code == 1
+    assert tree(Path()) == before
+
+
+def test_the_store_of_another_study_is_refused(typed: Type) -> None:
+    for name in ("one", "two"):
+        out, _ = make_store(Path("studies") / name, [record(0)])
+        written(out.with_name("sweep.yaml"), f"name: {name}\n")
+        with h5py.File(out, "r+") as file:
+            del file["provenance"]
+            file["provenance"] = fixed_texts(json.dumps({"sweep": f"name: {name}\n"}))
+    assert typed("query", "one").code == 0
+    Path("studies/two/results.h5").replace("studies/one/results.h5")
+    for command in (("query", "one"), ("analyze", "one"), ("export", "one", "-o", "release")):
+        told = typed(*command)
+        said = "holds the results of the study two, not of one"
+        assert (told.code, said in told.line) == (2, True), told
+
+
+def test_sql_ends_in_bounded_time_and_is_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ResultStore(make_store(tmp_path, [record(0)])[0])
+    monkeypatch.setattr(module, "SECONDS", 0.3)
+    with pytest.raises(UserError, match=r"sql: takes longer than 0\.3 s"):
+        run_sql(store, "select count(*) from range(100000000000) a where a.range % 7 = 3")
+    with pytest.raises(UserError, match="sql: not text in UTF-8"):
+        run_sql(store, "select '\udcff'")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_names_give_the_terminal_no_orders(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = pa.table({"model": ["\x1b[31mred", "\x9b2Jgone"], "\x1b]0;title\x07": ["a", "b"]})
+    shown = Terminal()
+    write_rows(rows, form, shown)  # type: ignore[arg-type]
+    text = shown.getvalue() + capsys.readouterr().out  # a table is printed by rich
+    assert not {"\x1b", "\x9b", "\x07"} & set(text)
+    assert "31mred" in text
+
+
+def test_json_that_is_nested_without_end_is_one_line(tmp_path: Path) -> None:
+    for text in ('{"a":' * 100_000, '[{"model": "a", "x": ' + "[" * 900 + "]" * 900 + "}]"):
+        with pytest.raises(UserError):
+            imported(tmp_path / "s.h5", written(tmp_path / "t.json", text))
