@@ -12,7 +12,7 @@ rows, `sql` runs a SELECT; `compare` two stores; `exporting` makes a folder for 
 
 from typing import TYPE_CHECKING
 
-from anynet_study.lazy import on_first_use
+from anynet_study.lazy import on_first_use, stated_homes
 
 if TYPE_CHECKING:
     from anynet_study.store.collecting import CollectReport, collect
@@ -51,30 +51,6 @@ if TYPE_CHECKING:
     from anynet_study.store.several import ResultStores, find_store, find_stores
     from anynet_study.store.sql import run_sql
     from anynet_study.store.tables import to_pandas
-
-_HOMES = {
-    "collecting": ("CollectReport", "collect"),
-    "compare": ("stores_equal",),
-    "errors": ("Reduction",),
-    "exporting": ("export", "import_bundle"),
-    "importing": (
-        *("Files", "ImportOptions", "ImportReport", "import_results", "read_sheet", "read_sidecar"),
-        *("report_of", "with_roles"),
-    ),
-    "journal": (
-        *("EvaluationWriter", "JournalRead", "JournalWriter"),
-        *("read_evaluations", "read_journal", "read_journals"),
-    ),
-    "layout": ("TableName",),
-    "opening": ("NewerStoreError",),
-    "querying": ("query", "select"),
-    "records": ("EVALUATIONS_SUFFIX", "EvaluationRecord", "FailureKind", "RunRecord"),
-    "results": ("ResultStore", "Results", "label_matrices"),
-    "several": ("ResultStores", "find_store", "find_stores"),
-    "sql": ("run_sql",),
-    "tables": ("to_pandas",),
-    "integrity": ("Finding", "mixed_backends", "verify", "verify_journals"),
-}
 
 __all__ = [
     "EVALUATIONS_SUFFIX",
@@ -119,6 +95,4 @@ __all__ = [
     "with_roles",
 ]
 
-__getattr__ = on_first_use(
-    __name__, {name: home for home, names in _HOMES.items() for name in names}
-)
+__getattr__ = on_first_use(__name__, stated_homes(__file__))

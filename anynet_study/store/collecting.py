@@ -4,6 +4,7 @@ import fcntl
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -236,12 +237,8 @@ class Collected:
 
 def _counted(columns: Sequence[pa.ChunkedArray], names: Sequence[str]) -> NDArray[np.int64]:
     """How often each of these names is in the columns."""
-    found = np.zeros(len(names), np.int64)
-    for column in columns:
-        counts = column.cast(pa.string()).value_counts()
-        for name, often in zip(*(field.to_pylist() for field in counts.flatten()), strict=True):
-            found[names.index(name)] += often
-    return found
+    counts = Counter(name for column in columns for name in column.to_pylist())
+    return np.array([counts[name] for name in names], np.int64)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Whether two stores hold the same results."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -63,48 +64,40 @@ def differences(
 
 def _runs(store: ResultStore, ignored: Collection[str]) -> pd.DataFrame:
     """One row per run: its scalars, and digests of its curves and predictions."""
-    columns = [name for name in RUN_COLUMNS if name not in ignored]
-    runs = store.runs([*columns, "spec"])
-    with store.file.open() as file:
-        return runs.assign(curves=_curve_digests(file), predictions=_prediction_digests(file))
+    runs = store.runs([*(name for name in RUN_COLUMNS if name not in ignored), "spec"])
+    with store.opened() as file:
+        ends = file["curves/offsets"][()].tolist()
+        every = [file["curves"][name][()] for name in CURVES]
+        curves = [
+            _digest(b"".join(curve[begin:end].tobytes() for curve in every))
+            for begin, end in pairwise(ends)
+        ]
+        predicted = _digests(prediction_groups(file), "run", len(runs))
+    return runs.assign(curves=curves, predictions=predicted)
 
 
 def _evaluations(store: ResultStore, ignored: Collection[str]) -> pd.DataFrame:
     """One row per evaluation: its scalars, and a digest of its predictions."""
     of_run = ("architecture", "dataset", "recipe", "replicate")
-    names = [name for name in EVALUATION_TABLE if name not in (*ignored, *of_run)]
-    found = store.evaluations(names)
-    digests = np.full(len(found), "", object)
-    if len(found):
-        with store.file.open() as file:
-            for group in evaluation_prediction_groups(file):
-                for line, row in enumerate(group["row"][()]):
-                    digests[row] = _digest(group["classes"][line].tobytes())
+    found = store.evaluations([n for n in EVALUATION_TABLE if n not in (*ignored, *of_run)])
+    with store.opened() as file:
+        predicted = _digests(evaluation_prediction_groups(file), "row", len(found))
     key = found["run_id"] + " " + found["evaluation_id"]
-    return found.assign(predictions=digests).assign(**{"evaluation of": key})
+    return found.assign(predictions=predicted).assign(**{"evaluation of": key})
+
+
+def _digests(groups: Iterable[h5py.Group], index: str, count: int) -> NDArray[np.object_]:
+    """Of the predictions of every row, with the true labels; "" where it has none."""
+    digests = np.full(count, "", object)
+    for group in groups:
+        labels = group["labels"][()].tobytes() if "labels" in group else b""
+        for row, classes in zip(group[index][()], group["classes"][()], strict=True):
+            digests[row] = _digest(classes.tobytes() + labels)
+    return digests
 
 
 def _digest(data: bytes) -> str:
     return blake2b(data, digest_size=8).hexdigest()
-
-
-def _curve_digests(file: h5py.File) -> list[str]:
-    offsets = file["curves/offsets"][()]
-    digests = [blake2b(digest_size=8) for _ in offsets[1:]]
-    for name in CURVES:
-        curve = file["curves"][name][()]
-        for digest, start, stop in zip(digests, offsets[:-1], offsets[1:], strict=True):
-            digest.update(curve[start:stop].tobytes())
-    return [digest.hexdigest() for digest in digests]
-
-
-def _prediction_digests(file: h5py.File) -> NDArray[np.object_]:
-    digests = np.full(len(file["runs/run_id"]), "", object)
-    for group in prediction_groups(file):
-        labels = group["labels"][()].tobytes() if "labels" in group else b""
-        for row, run in enumerate(group["run"][()]):
-            digests[run] = _digest(group["classes"][row].tobytes() + labels)
-    return digests
 
 
 def _differences(key: str, first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Difference]:

@@ -199,7 +199,7 @@ def plain(table: pa.Table) -> pa.Table:
 
 def population_of(store: ResultStore) -> Population | None:
     """The population that was drawn for a study; None where its columns are not all there."""
-    with store.file.open() as file:
+    with store.opened() as file:
         sampling = get_text(file["architectures"], "sampling", "")
     table = store.table("architectures")
     schema = schema_of(stages_of(table), "weight" in table.column_names)

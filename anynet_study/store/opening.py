@@ -1,7 +1,7 @@
 """Opening a results store for reading: what is not one is refused in one line."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import h5py
@@ -30,7 +30,7 @@ def open_store(path: Path) -> Iterator[h5py.File]:
         raise UserError(f"{path}: no such results store")
     with path.open("rb"):
         pass  # a file that may not be read is an OSError that names it, unlike HDF5's
-    with _naming_damage(path), opened(path) as file:
+    with naming_damage(path), opened(path) as file:
         _check(path, file)
         yield file
 
@@ -45,40 +45,9 @@ def opened(path: Path) -> h5py.File:
         return h5py.File(path, "r")  # as it is open elsewhere in this process
 
 
-class StoreFile:
-    """A results file that is opened for every reading anew, or held open inside `with`."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._held: h5py.File | None = None
-        self._holders = 0
-        self._stack = ExitStack()
-
-    def hold(self) -> None:
-        """Keep the file open, so that what is read is one state; as often as `release`."""
-        if self._held is None:
-            self._held = self._stack.enter_context(open_store(self.path))
-        self._holders += 1
-
-    def release(self) -> None:
-        self._holders -= 1
-        if self._holders == 0:
-            self._held = None
-            self._stack.close()
-
-    @contextmanager
-    def open(self) -> Iterator[h5py.File]:
-        """The file, whether held or not. Raises UserError as `open_store`."""
-        if self._held is None:
-            with open_store(self.path) as file:
-                yield file
-        else:
-            with _naming_damage(self.path):
-                yield self._held
-
-
 @contextmanager
-def _naming_damage(path: Path) -> Iterator[None]:
+def naming_damage(path: Path) -> Iterator[None]:
+    """Let what reading a damaged file comes to be a UserError that names it."""
     try:
         yield
     except DAMAGE as error:

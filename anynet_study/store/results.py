@@ -2,10 +2,12 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self, get_args
 
+import h5py
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -24,7 +26,7 @@ from anynet_study.store.errors import (
 )
 from anynet_study.store.hdf5 import get_text, read_column, unfit
 from anynet_study.store.layout import TableName
-from anynet_study.store.opening import StoreFile
+from anynet_study.store.opening import naming_damage, open_store
 from anynet_study.store.predictions import evaluation_predictions_in, predictions_in
 from anynet_study.store.records import OWN_TEST_SET, RUN_COLUMNS
 from anynet_study.store.tables import (
@@ -56,19 +58,24 @@ class Results(ABC):
     #: And of `evaluations()`.
     _evaluation_columns: tuple[str, ...] = EVALUATIONS_SHOWN
 
+    _holders = 0
+
     def __enter__(self) -> Self:
-        self._hold()
+        if not self._holders:
+            with ExitStack() as stack:
+                self._open(stack)
+                self._stack = stack.pop_all()
+        self._holders += 1
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._release()
+        self._holders -= 1
+        if not self._holders:
+            self._stack.close()
 
     @abstractmethod
-    def _hold(self) -> None:
-        """Keep the files open until `_release` was called as often."""
-
-    @abstractmethod
-    def _release(self) -> None: ...
+    def _open(self, stack: ExitStack) -> None:
+        """Open the files, until the stack is closed."""
 
     @property
     @abstractmethod
@@ -324,39 +331,41 @@ class ResultStore(Results):
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.file = StoreFile(self.path)
-        with self.file.open() as file:
+        with self.opened() as file:
             for place, what in unfit(file):
                 raise UserError(f"{self.path}: /{place} {what}; no store of anynet-study does")
 
-    def _hold(self) -> None:
-        self.file.hold()
+    def _open(self, stack: ExitStack) -> None:
+        self._file = stack.enter_context(open_store(self.path))
 
-    def _release(self) -> None:
-        self.file.release()
+    @contextmanager
+    def opened(self) -> Iterator[h5py.File]:
+        """The file, opened or held open. Raises UserError as `open_store`."""
+        with self, naming_damage(self.path):
+            yield self._file
 
     def columns(self, table: TableName) -> list[str]:
         if table == "errors":
             return ["architecture", *map(str, self.errors().columns)]
         if table in FIXED_COLUMNS:
             return FIXED_COLUMNS[table]
-        with self.file.open() as file:
+        with self.opened() as file:
             return runs_columns(file) if table == "runs" else table_columns(file[table])
 
     def predictions(self, dataset: str) -> Predicted:
-        with self.file.open() as file:
+        with self.opened() as file:
             group = predictions_in(file, dataset)
             runs = runs_table(file, self._run_columns).take(group["run"][()])
             return to_pandas(runs), group["classes"][()]
 
     def evaluation_predictions(self, dataset: str, evaluation: str) -> Predicted:
-        with self.file.open() as file:
+        with self.opened() as file:
             group = evaluation_predictions_in(file, dataset, evaluation)
             found = evaluations_table(file, self._evaluation_columns).take(group["row"][()])
             return to_pandas(found), group["classes"][()]
 
     def labels(self, dataset: str) -> NDArray[np.uint16] | None:
-        with self.file.open() as file:
+        with self.opened() as file:
             group = predictions_in(file, dataset)
             if get_text(group, "kind") == "labels":
                 raise UserError(f"{dataset}: its images have several classes: see label_matrices")
@@ -364,20 +373,20 @@ class ResultStore(Results):
 
     @property
     def recipes(self) -> list[str]:
-        with self.file.open() as file:
+        with self.opened() as file:
             return list(read_column(file["labels"], "recipe"))
 
     @property
     def provenance(self) -> dict[str, str]:
         """What made the store, as given to `collect`; and when, as `created`."""
-        with self.file.open() as file:
+        with self.opened() as file:
             made: dict[str, str] = json.loads(file["provenance"].asstr()[()])
             return made | {"created": get_text(file, "created")}
 
     @property
     def planned_runs(self) -> int | None:
         """How many runs the sweep asks for; None if that was not said."""
-        with self.file.open() as file:
+        with self.opened() as file:
             count = int(file.attrs["planned_runs"])
         return None if count < 0 else count
 
@@ -388,7 +397,7 @@ class ResultStore(Results):
             return pa.table({"name": names, "value": [str(value) for value in values]}).select(
                 columns
             )
-        with self.file.open() as file:
+        with self.opened() as file:
             if table == "runs":
                 return runs_table(file, columns)
             if table == "evaluations":
@@ -397,7 +406,7 @@ class ResultStore(Results):
             return read_table(file[table], columns)
 
     def _curves(self, columns: Sequence[str], wanted: Mapping[str, str | None]) -> pa.Table:
-        with self.file.open() as file:
+        with self.opened() as file:
             return curves_table(file, columns, wanted)
 
     def _recipe(self, recipe: str | None) -> str:
@@ -416,7 +425,7 @@ def label_matrices(
     image has the class; the last is None where it is not stored. Raises UserError for datasets of
     one class an image.
     """
-    with store.file.open() as file:
+    with store.opened() as file:
         group = predictions_in(file, dataset)
         if get_text(group, "kind") != "labels":
             raise UserError(f"{dataset}: its images have one class each; see predictions")

@@ -64,24 +64,13 @@ class ResultStores(Results):
             raise UserError("no results store is named")
         self.stores = list({store.path.resolve(): store for store in opened}.values())
         self.names = _names([store.path.resolve() for store in self.stores])
-        self._holders = 0
-        self._stack = ExitStack()
         #: Of "runs" and "evaluations", while the files are held open.
         self._homes: dict[str, _Homes] = {}
 
-    def _hold(self) -> None:
-        if self._holders == 0:
-            with ExitStack() as holding:
-                for store in self.stores:
-                    holding.enter_context(store)
-                self._homes = {"runs": self._find("runs"), "evaluations": self._find("evaluations")}
-                self._stack = holding.pop_all()
-        self._holders += 1
-
-    def _release(self) -> None:
-        self._holders -= 1
-        if self._holders == 0:
-            self._stack.close()
+    def _open(self, stack: ExitStack) -> None:
+        for store in self.stores:
+            stack.enter_context(store)
+        self._homes = {"runs": self._find("runs"), "evaluations": self._find("evaluations")}
 
     def _find(self, table: Literal["runs", "evaluations"]) -> _Homes:
         """Where each run, or evaluation of a run, counts."""

@@ -56,7 +56,12 @@ def fetch(connection: "duckdb.DuckDBPyConnection", statement: str) -> pa.Table:
     import duckdb
 
     late = Event()
-    timer = Timer(SECONDS, lambda: (late.set(), connection.interrupt()))
+
+    def stop() -> None:
+        late.set()
+        connection.interrupt()
+
+    timer = Timer(SECONDS, stop)
     timer.daemon = True
     timer.start()
     try:

@@ -1,7 +1,7 @@
-"""Damaged journals and stores: prints, as JSON, what came of each.
+"""Damaged stores: prints, as JSON, what came of each.
 
 A script, so that a crash, a hang or unbounded memory is that of its process:
-`fuzz.py FOLDER journals|stores COUNT SEED`.
+`fuzz.py FOLDER COUNT`.
 """
 
 import json
@@ -10,16 +10,15 @@ import random
 import resource
 import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from evaluation_factory import evaluation, write_evaluations
-from honest import collect_honest, honest, honest_study
+from honest import honest, honest_study
 
 from anynet_study.errors import UserError
-from anynet_study.store import ResultStore, read_journal
-from anynet_study.store.integrity import verify, verify_journals
+from anynet_study.store import ResultStore
+from anynet_study.store.integrity import verify
 
 #: Bytes of address space that reading a file of a few hundred kB may take.
 MEMORY = 6 << 30
@@ -84,50 +83,14 @@ def fuzz_stores(folder: Path, data: bytes, count: int, moments: random.Random) -
     return outcomes
 
 
-def fuzz_journals(folder: Path, count: int, moments: random.Random) -> Counter[str]:
-    """Of a damaged journal the runs that are whole are collected, and no other."""
-    runs = [honest(number) for number in range(RUNS)]
-    honest_study(folder, runs)
-    (path,) = (folder / "journals").iterdir()
-    data, outcomes = path.read_bytes(), Counter[str]()
-    truth = ResultStore(folder / "results.h5")
-    errors = truth.runs(["run_id", "error", "dataset", "started"]).set_index("run_id")
-    curves = truth.curves().set_index("run_id")
-    for number in range(count):
-        path.write_bytes(damaged(data, moments))
-        report = collect_honest(folder, anew=number % 2 == 0)
-        store = ResultStore(folder / "results.h5")
-        mine = store.runs(["run_id", "error", "dataset", "started"]).set_index("run_id")
-        lines = store.curves().set_index("run_id")
-        same = mine.equals(errors[errors.index.isin(mine.index)])
-        same &= lines.equals(curves[curves.index.isin(mine.index)])
-        outcomes["other numbers"] += not same
-        outcomes["whole"] += report.runs == RUNS
-        lost = report.runs < RUNS
-        outcomes["lost, not reported"] += lost and not report.problems
-        if number % 2 == 0:
-            read = read_journal(path)
-            outcomes["read apart"] += {run.run_id for run in read.records} != set(mine.index)
-            verify_journals(folder / "journals", folder / "results.h5")
-    return outcomes
-
-
 def new_store(folder: Path) -> bytes:
     some = [evaluation(number, run_id=honest(number).run_id) for number in range(RUNS)]
     write_evaluations(folder / "journals" / "x.evaluations.arrow", some)
     return honest_study(folder, [honest(number) for number in range(RUNS)]).read_bytes()
 
 
-def main(folder: Path, what: str, count: int, seed: int) -> None:
+if __name__ == "__main__":
     os.fsync = lambda handle: None  # nothing here is worth waiting for the disk
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    moments = random.Random(seed)
-    work: dict[str, Callable[[], Counter[str]]] = {
-        "journals": lambda: fuzz_journals(folder, count, moments),
-        "stores": lambda: fuzz_stores(folder, new_store(folder), count, moments),
-    }
-    print(json.dumps(work[what]()))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    place = Path(sys.argv[1])
+    print(json.dumps(fuzz_stores(place, new_store(place), int(sys.argv[2]), random.Random(1))))

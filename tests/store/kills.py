@@ -1,6 +1,6 @@
-"""Writers and collects killed with SIGKILL at random points; prints what it found as JSON.
+"""Collects killed with SIGKILL at random points; prints what it found as JSON.
 
-A script, so that it forks a process without threads: `kills.py FOLDER journal|collect KILLS SEED`.
+A script, so that it forks a process without threads: `kills.py FOLDER KILLS SEED`.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import Any
 
 from store_factory import gather, record, write_journal
 
-from anynet_study.store import JournalWriter, ResultStore, read_journal
+from anynet_study.store import ResultStore
 from anynet_study.store.hdf5 import _Disk
 
 RUNS = 30
@@ -44,19 +44,6 @@ class Countdown:
         setattr(owner, name, tick)
 
 
-class InPieces:
-    """A journal's file that takes a few bytes a call, as a slow disk might."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-
-    def write(self, data: memoryview) -> int:
-        return int(self._file.write(data[:97]))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
-
-
 def killed(work: Callable[[], None], begun: int, after: float) -> None:
     """Do `work` in a child that is killed so long after it first wrote to the pipe `begun`."""
     child = os.fork()
@@ -73,35 +60,6 @@ def killed(work: Callable[[], None], begun: int, after: float) -> None:
         time.sleep(0.0005)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-
-
-def write_runs(path: Path, pieces: bool, pipe: int) -> None:
-    with JournalWriter(path) as journal:
-        if pieces:
-            journal._file = InPieces(journal._file)  # type: ignore[assignment]
-        for number in range(100):
-            journal.append(record(number))
-            os.write(pipe, record(number).run_id.encode())
-
-
-def kill_writers(folder: Path, kills: int, moments: random.Random) -> dict[str, int]:
-    """Every run whose append had returned is read, and nothing that was not appended."""
-    counts = dict.fromkeys(("lost", "unknown", "torn", "written"), 0)
-    ids = [record(number).run_id for number in range(100)]
-    for number in range(kills):
-        path, (reader, writer) = folder / f"{number}.arrow", os.pipe()
-        work = partial(write_runs, path, number % 2 == 0, writer)
-        killed(work, reader, moments.uniform(0, 0.006))
-        os.close(writer)
-        acknowledged = os.read(reader, 1 << 16).decode()
-        os.close(reader)
-        read = read_journal(path)
-        found = [one.run_id for one in read.records]
-        counts["lost"] += len(found) < len(acknowledged) // 16
-        counts["unknown"] += found != ids[: len(found)]
-        counts["torn"] += read.problem is not None
-        counts["written"] += len(found)
-    return counts
 
 
 def collect_until_killed(folder: Path, countdown: Countdown, left: int, pipe: int) -> None:
@@ -147,6 +105,5 @@ def no_fsync(handle: int) -> None:
 
 if __name__ == "__main__":
     os.fsync = no_fsync
-    place, what, count, seed = sys.argv[1:]
-    kill = {"journal": kill_writers, "collect": kill_collects}[what]
-    print(json.dumps(kill(Path(place), int(count), random.Random(int(seed)))))
+    place, count, seed = sys.argv[1:]
+    print(json.dumps(kill_collects(Path(place), int(count), random.Random(int(seed)))))

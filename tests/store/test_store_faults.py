@@ -16,18 +16,19 @@ from store_factory import as_ordinary_user, gather, make_store, record, write_jo
 from anynet_study.store import JournalWriter, ResultStore, collect, collecting, stores_equal
 
 TESTS = Path(__file__).parents[1]
-#: SIGKILLs of journal writers and of collects.
-KILLS = (80, 30)
+#: SIGKILLs of collects.
+KILLS = 30
 
 
 def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS / "store"), str(TESTS.parent)])}
 
 
-def kill(folder: Path, what: str, kills: int) -> dict[str, int]:
+@pytest.mark.slow
+def test_killed_collects_leave_a_whole_store(tmp_path: Path) -> None:
     script = [sys.executable, str(Path(__file__).with_name("kills.py"))]
     done = subprocess.run(
-        [*script, str(folder), what, str(kills), "0"],
+        [*script, str(tmp_path), str(KILLS), "0"],
         capture_output=True,
         text=True,
         timeout=240,
@@ -35,20 +36,6 @@ def kill(folder: Path, what: str, kills: int) -> dict[str, int]:
     )
     assert done.returncode == 0, done.stderr
     counts: dict[str, int] = json.loads(done.stdout)
-    return counts
-
-
-@pytest.mark.slow
-def test_killed_writers_lose_no_finished_run(tmp_path: Path) -> None:
-    counts = kill(tmp_path, "journal", KILLS[0])
-    assert (counts["lost"], counts["unknown"]) == (0, 0)
-    assert counts["written"] > 0
-    assert counts["torn"] > 0  # some were killed in the middle of a record
-
-
-@pytest.mark.slow
-def test_killed_collects_leave_a_whole_store(tmp_path: Path) -> None:
-    counts = kill(tmp_path, "collect", KILLS[1])
     assert (counts["broken"], counts["fewer"]) == (0, 0)
     assert counts["replaced"] > 0
     for name in ("results.h5", "plain.h5"):

@@ -1,4 +1,4 @@
-"""Files with flipped bits, other bytes, pieces cut out, doubled or overwritten."""
+"""Stores with flipped bits, other bytes, pieces cut out, doubled or overwritten."""
 
 import json
 import os
@@ -13,12 +13,12 @@ TESTS = Path(__file__).parent
 SECONDS = 300
 
 
-def fuzz(folder: Path, what: str, count: int) -> dict[str, int]:
+@pytest.mark.slow
+def test_damaged_stores_are_refused_or_give_the_same_numbers(tmp_path: Path) -> None:
     """In a process of its own, of which no memory without bound, and no crash, is heard of."""
     paths = os.pathsep.join([str(TESTS), str(TESTS.parents[1])])
-    script = [sys.executable, "-X", "faulthandler", str(TESTS / "fuzz.py")]
     done = subprocess.run(
-        [*script, str(folder), what, str(count), "1"],
+        [sys.executable, "-X", "faulthandler", str(TESTS / "fuzz.py"), str(tmp_path), "150"],
         capture_output=True,
         text=True,
         timeout=SECONDS,
@@ -26,20 +26,6 @@ def fuzz(folder: Path, what: str, count: int) -> dict[str, int]:
     )
     assert done.returncode == 0, done.stderr
     outcomes: dict[str, int] = json.loads(done.stdout)
-    return outcomes
-
-
-@pytest.mark.slow
-def test_damaged_stores_are_refused_or_give_the_same_numbers(tmp_path: Path) -> None:
-    outcomes = fuzz(tmp_path, "stores", 150)
     assert outcomes.get("other numbers", 0) == 0
     assert outcomes["not found, other numbers"] == 0
     assert outcomes["refused"] > 60
-
-
-@pytest.mark.slow
-def test_of_damaged_journals_the_whole_runs_are_collected(tmp_path: Path) -> None:
-    outcomes = fuzz(tmp_path, "journals", 36)
-    for wrong in ("other numbers", "lost, not reported", "read apart"):
-        assert outcomes[wrong] == 0
-    assert outcomes["whole"] < 18

@@ -5,8 +5,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from store_factory import failed, make_store, record
 
 from anynet_study.errors import UserError
@@ -81,19 +79,6 @@ def test_bad_groups_are_one_line(
     with pytest.raises(UserError, match=complaint) as raised:
         query(store, **options)  # type: ignore[arg-type]
     assert "\n" not in str(raised.value)
-
-
-@given(name=st.text(min_size=1, max_size=12), values=st.lists(st.floats(0, 100), min_size=1))
-@settings(max_examples=50, deadline=None, derandomize=True)
-@pytest.mark.slow
-def test_no_name_of_a_column_is_code(name: str, values: list[float]) -> None:
-    import pyarrow as pa
-
-    from anynet_study.store.querying import Aggregate, grouped
-
-    rows = pa.table([pa.array(values), pa.array(["k"] * len(values))], names=[name, f"{name}2"])
-    found = grouped(rows, [f"{name}2"], [Aggregate("max", name)])
-    assert found.to_pylist() == [{f"{name}2": "k", f"max({name})": max(values)}]
 
 
 def test_missing_keys_are_a_group(tmp_path: Path) -> None:

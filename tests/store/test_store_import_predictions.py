@@ -173,7 +173,7 @@ def test_a_trained_study_is_a_part_too(tmp_path: Path) -> None:
         ({"a": [0, -1], "labels": [0, 1]}, "a: -1 (example 1) is not a class"),
         ({"a": [0, 70000], "labels": [0, 1]}, "a: 70000 (example 1) is not a class"),
         ({"a": [0, None], "labels": [0, 1]}, "a: nothing for example 1"),
-        ({"a": ["cat", "dog"], "labels": [0, 1]}, "a: 'cat' is not a class number"),
+        ({"a": ["cat", "dog"], "labels": [0, 1]}, "a: cat (example 0) is not a class"),
         ({"a": [[0, 1], [1, 1]], "labels": [0, 1]}, "a: shape (2, 2); needed: one value"),
         ({"a": [], "labels": []}, "a: shape (0,); needed: one value per example"),
         ({"a": [True, False], "b": [0, 1]}, "classes of some models, only correctness of others"),

@@ -6,10 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from import_factory import imported, same_errors, written
-from scipy.stats import spearmanr
 
 from anynet_study import apr
 from anynet_study.design_space import DesignSpace
@@ -25,21 +22,6 @@ WIDE = pd.DataFrame(
 def long_of(wide: pd.DataFrame) -> pd.DataFrame:
     named = wide.rename_axis(index="model", columns="dataset")
     return named.stack().rename("error").reset_index()
-
-
-def test_the_testbed_is_the_csv_and_so_are_its_correlations(
-    tmp_path: Path, shared_data: Path
-) -> None:
-    store = imported(tmp_path / "testbed.h5", shared_data / TESTBED, quantity="accuracy")
-    table = pd.read_csv(shared_data / TESTBED, index_col="model")
-    same_errors(store.errors(), 100 - table)
-    assert store.errors().shape == (338, 213)
-    pair = ["val", "imagenetv2-matched-frequency"]
-    both = table[pair].dropna()
-    found = apr.correlations(store.errors()[pair], resamples=100).iloc[0]
-    assert found["n"] == len(both) > 300
-    assert found["estimate"] == pytest.approx(spearmanr(both[pair[0]], both[pair[1]]).statistic)
-    assert len(store.runs()) == table.notna().sum().sum()
 
 
 def test_nats_bench_strings_are_names(tmp_path: Path) -> None:
@@ -108,56 +90,6 @@ def test_importing_again_gives_an_equal_store(tmp_path: Path, name: str) -> None
     imported(tmp_path / "b.h5", tmp_path / name)
     imported(tmp_path / "b.h5", tmp_path / name)
     assert stores_equal(tmp_path / "a.h5", tmp_path / "b.h5") == []
-
-
-names = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=8).filter(
-    lambda name: name.strip() == name and name.casefold() not in RESERVED
-)
-RESERVED = {
-    *("architecture", "model", "network", "arch", "arch_str", "model_name", "name", "replicate"),
-    *("seed", "recipe", "dataset", "test_set", "testset", "task", "dataset_name"),
-    *("n/a", "na", "nan", "null", "none"),
-}
-
-
-@settings(
-    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(data=st.data())
-@pytest.mark.parametrize("ending", ["csv", "json", "parquet", "jsonl"])
-@pytest.mark.slow
-def test_any_table_comes_back(tmp_path: Path, ending: str, data: st.DataObject) -> None:
-    models = data.draw(st.lists(names, min_size=1, max_size=5, unique=True))
-    datasets = data.draw(st.lists(names, min_size=1, max_size=4, unique=True))
-    cell = st.one_of(st.none(), st.floats(0, 100))
-    rows = data.draw(
-        st.lists(
-            st.lists(cell, min_size=len(datasets), max_size=len(datasets)),
-            min_size=len(models),
-            max_size=len(models),
-        )
-    )
-    table = pd.DataFrame(rows, index=models, columns=datasets, dtype=float)
-    path = tmp_path / f"table.{ending}"
-    if data.draw(st.booleans()):
-        flat, expected = table.rename_axis(index="model").reset_index(), table
-    else:
-        flat = long_of(table)
-        seen = flat["model"].unique(), flat["dataset"].unique()
-        expected = table.reindex(index=seen[0], columns=seen[1])
-    if flat.empty:
-        return
-    if ending == "csv":
-        flat.to_csv(path, index=False)
-    elif ending == "parquet":
-        flat.to_parquet(path)
-    else:
-        records = flat.astype(object).where(flat.notna(), None).to_dict("records")
-        lines = [json.dumps(record) for record in records]
-        path.write_text("\n".join(lines) if ending == "jsonl" else f"[{','.join(lines)}]")
-    told = {"describe": (), "quantity": "error", "unit": "percent"}
-    store = imported(tmp_path / "store.h5", path, **told, separator="comma")
-    same_errors(store.errors(), expected)
 
 
 def test_accuracies_and_fractions(tmp_path: Path) -> None:

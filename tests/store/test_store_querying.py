@@ -12,8 +12,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import typer
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from store_factory import ARCHITECTURES, datasets, failed, make_store, record
 from typer.testing import CliRunner
 
@@ -317,28 +315,6 @@ def test_rows_beyond_a_batch_are_all_written(
         back = pd.DataFrame(json.loads((tmp_path / "x.json").read_text()))
     assert back["run_id"].tolist() == whole["run_id"].tolist()
     np.testing.assert_array_equal(back["error"], whole["error"])
-
-
-HOSTILE = st.one_of(
-    st.text(max_size=30),
-    st.lists(
-        st.sampled_from(["error", "dataset", "d1", "=", "<", "(", ")", "in", ",", "'", "and", "1"]),
-        max_size=10,
-    ).map(" ".join),
-)
-
-
-@given(where=HOSTILE, columns=HOSTILE, sort=HOSTILE, group_by=HOSTILE, aggregate=HOSTILE)
-@settings(max_examples=20, deadline=None, derandomize=True)
-@pytest.mark.slow
-def test_any_text_is_rows_or_one_line(path: Path, **texts: str) -> None:
-    before = path.read_bytes()
-    for name, text in texts.items():
-        arguments = [str(path), f"--{name.replace('_', '-')}={text}"]
-        result = CliRunner().invoke(APP, arguments)
-        assert result.exit_code == 0 or isinstance(result.exception, UserError)
-        assert "\n" not in str(result.exception or "")
-    assert path.read_bytes() == before
 
 
 def test_where_no_count_of_images_is_known_there_is_no_interval(tmp_path: Path) -> None:

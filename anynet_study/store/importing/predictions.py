@@ -1,6 +1,6 @@
 """Predictions on one dataset, example by example: classes, or whether they are correct."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anynet_study.errors import UserError
 from anynet_study.store.importing.described import Known
 from anynet_study.store.importing.files import ImportedFile, entry, journal_row, named_records
-from anynet_study.store.importing.sheet import Sheet, first_repeat, load_json, read_sheet
+from anynet_study.store.importing.sheet import Sheet, first_repeat, load_json, number, read_sheet
 from anynet_study.store.predictions import Truth
 from anynet_study.store.records import NO_PREDICTION
 from anynet_study.store.run_arrays import RunArrays
@@ -23,7 +23,7 @@ from anynet_study.store.run_arrays import RunArrays
 LABELS = ("label", "labels", "target", "targets", "true", "truth")
 #: Names of a column that numbers the examples.
 EXAMPLES = ("example", "image", "index", "id", "example_id", "image_id")
-ENDINGS = (".npy", ".npz", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+ENDINGS = (".npy", ".npz", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".parquet")
 
 Classes = NDArray[np.uint16]
 
@@ -135,110 +135,10 @@ def read_predictions(path: Path) -> Predicted:
     Booleans, and a column `correct`, say whether a prediction is correct. Raises UserError for
     others.
     """
-    if not path.is_file():
-        raise UserError(f"{path}: no such file")
-    ending = path.suffix.lower()
-    if ending in (".npy", ".npz"):
-        return _of_arrays(path, load_arrays(path))
-    if ending not in ENDINGS:
-        raise UserError(f"{path}: ending {ending or '(none)'}; legal: {', '.join(ENDINGS)}")
-    if ending == ".json" and isinstance(content := load_json(path), Mapping):
-        return _of_arrays(path, _flat(path, content))
-    sheet = read_sheet(path)
-    if not len(sheet):
-        raise UserError(f"{path}: the table has no rows")
-    long = "model" in sheet.columns and bool({"prediction", "correct"} & set(sheet.columns))
-    return _of_arrays(path, _of_long(sheet) if long else _columns(sheet, sheet.columns))
-
-
-def read_labels(path: Path) -> Classes:
-    """True classes from an NPY, a JSON list, a text of one a line, or a table's column label."""
-    if not path.is_file():
-        raise UserError(f"{path}: no such file")
-    ending = path.suffix.lower()
-    if ending in (".npy", ".npz"):
-        arrays = load_arrays(path)
-    elif ending == ".json" and isinstance(content := load_json(path), list):
-        arrays = {"labels": content}
-    elif ending == ".txt":
-        arrays = {"labels": path.read_text(encoding="utf-8-sig", errors="replace").split()}
-    else:
-        sheet = read_sheet(path)
-        arrays = _columns(sheet, sheet.columns)
-    name = next((name for name in arrays if name in LABELS), None)
-    name = next(iter(arrays)) if name is None and len(arrays) == 1 else name
-    if name is None:
-        raise UserError(f"{path}: no column or array named label; there: {', '.join(arrays)}")
-    return as_classes(f"{path}: {name}", arrays[name])[0]
-
-
-def as_classes(where: str, values: Any) -> tuple[Classes, bool]:
-    """(examples,) uint16 of values that are classes or booleans, and whether they are booleans."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        array = np.empty((0, 0))
-    if array.ndim != 1 or not array.size:
-        raise UserError(f"{where}: shape {array.shape}; needed: one value per example")
-    if array.dtype == bool:
-        return array.astype(np.uint16), True
-    numbers = np.asarray(pd.to_numeric(pd.Series(array), errors="coerce"), np.float64)
-    missing = pd.isna(array)
-    odd = array[np.isnan(numbers) & ~missing]
-    if odd.size:
-        raise UserError(f"{where}: {odd.tolist()[0]!r} is not a class number")
-    bad = ~missing & ((numbers % 1 != 0) | (numbers < 0) | (numbers >= NO_PREDICTION))
-    if bad.any():
-        raise UserError(
-            f"{where}: {numbers[bad][0]:g} (example {int(np.flatnonzero(bad)[0])}) is not a class; "
-            f"legal: whole numbers from 0 to {NO_PREDICTION - 1}"
-        )
-    return np.where(missing, NO_PREDICTION, numbers).astype(np.uint16), False
-
-
-def load_arrays(path: Path) -> dict[str, Any]:
-    """The arrays of an NPY (named after the file) or NPZ; nothing in them is ever run."""
-    try:
-        held = np.load(path, mmap_mode="r", allow_pickle=False)
-        if isinstance(held, np.ndarray):
-            return {path.stem: held}
-        with held:
-            return {name: held[name] for name in held.files}
-    except (ValueError, OSError, EOFError, BadZipFile) as error:
-        raise UserError(f"{path}: not a readable array file ({error})") from None
-
-
-def _flat(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
-    """The lists of a JSON mapping, those in `predictions` brought to the top."""
-    inner = content.get("predictions")
-    flat = {name: value for name, value in content.items() if name != "predictions"}
-    if isinstance(inner, Mapping):
-        flat.update(inner)
-    elif inner is not None:
-        flat["predictions"] = inner
-    for name, value in flat.items():
-        if not isinstance(value, list):
-            raise UserError(f"{path}: {name}: not a list of classes, one an example")
-    return flat
-
-
-def _columns(sheet: Sheet, names: Iterable[str]) -> dict[str, Any]:
-    """These columns as arrays; a column that numbers the examples is left out."""
-    arrays: dict[str, Any] = {}
-    for name in names:
-        words = {str(cell).lower() for cell in sheet.columns[name]}
-        if words <= {"true", "false"}:
-            arrays[name] = np.array([str(c).lower() == "true" for c in sheet.columns[name]])
-        elif name and name not in EXAMPLES:
-            arrays[name] = sheet.numbers(name)
-    return arrays
-
-
-def _of_arrays(path: Path, arrays: Mapping[str, Any]) -> Predicted:
     labels = None
     models: dict[str, Classes] = {}
     kinds: dict[str, bool] = {}
-    for name, values in arrays.items():
+    for name, values in _arrays(path).items():
         classes, correctness = as_classes(f"{path}: {name}", values)
         if name in LABELS:
             labels = classes
@@ -258,6 +158,63 @@ def _of_arrays(path: Path, arrays: Mapping[str, Any]) -> Predicted:
     return Predicted(list(models), np.stack(list(models.values())), labels, any(kinds.values()))
 
 
+def read_labels(path: Path) -> Classes:
+    """True classes from an NPY, a JSON list, a text of one a line, or a table's column label."""
+    arrays = _arrays(path)
+    name = next((name for name in arrays if name in LABELS), None)
+    name = next(iter(arrays)) if name is None and len(arrays) == 1 else name
+    if name is None:
+        raise UserError(f"{path}: no column or array named label; there: {', '.join(arrays)}")
+    return as_classes(f"{path}: {name}", arrays[name])[0]
+
+
+def _arrays(path: Path) -> dict[str, Any]:
+    """What a file holds for each example, by name; nothing in it is ever run."""
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise UserError(f"{path}: ending {ending or '(none)'}; legal: {', '.join(ENDINGS)}")
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    if ending in (".npy", ".npz"):
+        return _of_numpy(path)
+    if ending == ".txt":
+        return {"labels": path.read_text(encoding="utf-8-sig", errors="replace").split()}
+    content = load_json(path) if ending == ".json" else None
+    if isinstance(content, list) and not any(isinstance(each, Mapping) for each in content):
+        return {"labels": content}
+    if isinstance(content, Mapping):
+        return _flat(path, content)
+    sheet = read_sheet(path)
+    if not len(sheet):
+        raise UserError(f"{path}: the table has no rows")
+    if "model" in sheet.columns and {"prediction", "correct"} & set(sheet.columns):
+        return _of_long(sheet)
+    return {name: column for name, column in sheet.columns.items() if name and name not in EXAMPLES}
+
+
+def _of_numpy(path: Path) -> dict[str, Any]:
+    try:
+        held = np.load(path, mmap_mode="r", allow_pickle=False)
+        if isinstance(held, np.ndarray):
+            return {path.stem: held}
+        with held:
+            return {name: held[name] for name in held.files}
+    except (ValueError, OSError, EOFError, BadZipFile) as error:
+        raise UserError(f"{path}: not a readable array file ({error})") from None
+
+
+def _flat(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
+    """The lists of a JSON mapping, those in `predictions` brought to the top."""
+    inner = content.get("predictions")
+    flat = dict(content)
+    if isinstance(inner, Mapping):
+        flat.update(flat.pop("predictions"))
+    for name, value in flat.items():
+        if not isinstance(value, list):
+            raise UserError(f"{path}: {name}: not a list of classes, one an example")
+    return flat
+
+
 def _of_long(sheet: Sheet) -> dict[str, Any]:
     """An array for each model, and the labels; one that a model lacks has no prediction.
 
@@ -267,25 +224,52 @@ def _of_long(sheet: Sheet) -> dict[str, Any]:
     example = next((name for name in EXAMPLES if name in sheet.columns), None)
     if example is None:
         raise UserError(f"{path}: needs a column example that says which prediction is of which")
-    name = "prediction" if "prediction" in sheet.columns else "correct"
-    label = next((name for name in LABELS if name in sheet.columns), None)
-    columns = _columns(sheet, filter(None, (name, label)))
-    if name == "correct":
-        if set(columns[name]) - {0, 1}:
-            raise UserError(f"{path}: correct: legal are true and false, or 1 and 0")
-        columns[name] = columns[name].astype(bool)
     models, examples = sheet.names("model"), sheet.names(example)
     rows = pd.DataFrame({"model": models, "example": examples})
     if pair := first_repeat(rows):
         row = sheet.first_row + pair[1]
         raise UserError(f"{path}: row {row}: a second prediction of one model on one example")
-    cells = rows.assign(value=columns[name]).pivot(index="example", columns="model", values="value")
-    arrays = {str(model): cells[model].to_numpy() for model in models.categories}
-    if label is not None:
-        given = rows.assign(label=columns[label]).groupby("example", observed=True)["label"]
-        differs = given.transform("first") != columns[label]
-        if differs.any():
+    name = "prediction" if "prediction" in sheet.columns else "correct"
+    values: Any = sheet.columns[name]
+    if name == "correct":
+        values, stated = as_classes(f"{path}: correct", values)
+        if not stated and values.max() > 1:
+            raise UserError(f"{path}: correct: legal are true and false, or 1 and 0")
+        values = values.astype(bool)
+    table = np.full((len(models.categories), len(examples.categories)), None, object)
+    table[models.codes, examples.codes] = values
+    arrays: dict[str, Any] = dict(zip(models.categories, table, strict=True))
+    if label := next((name for name in LABELS if name in sheet.columns), None):
+        given = pd.Series(sheet.columns[label], dtype=object)
+        first = given.groupby(examples.codes).transform("first")
+        if (differs := first != given).any():
             row = sheet.first_row + int(differs.argmax())
             raise UserError(f"{path}: row {row}: another label than elsewhere of the same example")
-        arrays[label] = given.first().to_numpy()
+        arrays[label] = given.groupby(examples.codes).first().to_numpy()
     return arrays
+
+
+def as_classes(where: str, values: Any) -> tuple[Classes, bool]:
+    """(examples,) uint16 of values that are classes or booleans, and whether they are booleans."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        array = np.empty((0, 0))
+    if array.ndim != 1 or not array.size:
+        raise UserError(f"{where}: shape {array.shape}; needed: one value per example")
+    if array.dtype.kind in "bOU":
+        words = [str(value).lower() for value in array.tolist()]
+        if set(words) <= {"true", "false"}:
+            return np.array([word == "true" for word in words], np.uint16), True
+        numbers = np.array([number(value) for value in array.tolist()], np.float64)
+    else:
+        numbers = array.astype(np.float64)
+    missing = np.isnan(numbers)
+    legal = (np.floor(numbers) == numbers) & (numbers >= 0) & (numbers < NO_PREDICTION)
+    bad = np.flatnonzero(~legal & ~missing)
+    if bad.size:
+        raise UserError(
+            f"{where}: {array[bad[0]]} (example {bad[0]}) is not a class; "
+            f"legal: whole numbers from 0 to {NO_PREDICTION - 1}"
+        )
+    return np.where(missing, NO_PREDICTION, numbers).astype(np.uint16), False
