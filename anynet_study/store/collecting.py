@@ -60,12 +60,8 @@ class CollectReport:
     failed: int
     #: One line for each journal or file that is not as it should be, beginning with its name.
     problems: list[str]
-    #: Evaluations of runs on further test sets: in the store, new, and records set aside.
+    #: Evaluations of runs on further test sets that are in the store.
     evaluations: int = 0
-    new_evaluations: int = 0
-    duplicate_evaluations: int = 0
-    #: Evaluations in the journals of runs without a record: in the store as soon as they have one.
-    waiting_evaluations: int = 0
 
 
 @dataclass(frozen=True)
@@ -219,9 +215,6 @@ class Collected:
             failed=pc.sum(pc.equal(runs["status"].cast(pa.string()), "failed")).as_py() or 0,
             problems=[*self._problems(), *notes],
             evaluations=len(evaluations),
-            new_evaluations=int((~among(evaluation_keys(evaluations), known.evaluations)).sum()),
-            duplicate_evaluations=len(self.records) - count - len(evaluations) - self.waiting,
-            waiting_evaluations=self.waiting,
         )
 
     def _problems(self) -> list[str]:

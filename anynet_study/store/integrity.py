@@ -32,8 +32,6 @@ from anynet_study.store.write import write_store
 
 #: So many names are given of what is wrong in the same way.
 EXAMPLES = 3
-#: Runs whose specifications are hashed at a time.
-TOGETHER = 1 << 13
 #: How it comes right: by building the store anew, by training what is missing, by adding a dataset
 #: again, not at all (and then the store has to be kept as it is); or there is nothing to repair.
 Repair = Literal["collect", "train", "keep", "data", "none"]
@@ -204,15 +202,11 @@ _DONE = pa.array(["completed", "diverged"])
 
 def _specifications(found: Collected, arrays: RunArrays) -> Iterator[Finding]:
     """Records whose run_id is not the hash of their specification."""
-    runs, wrong = found.arranged.runs, []
-    ids, rows = runs["run_id"].to_pylist(), runs["row"].to_numpy()
-    for first in range(0, len(ids), TOGETHER):
-        some_rows = rows[first : first + TOGETHER]
-        text, ends = arrays.read("spec", some_rows), np.cumsum(arrays.lengths("spec", some_rows))
-        specs = np.split(text, ends[:-1])
-        for run_id, spec in zip(ids[first : first + TOGETHER], specs, strict=True):
-            if run_id not in _run_ids_of(spec.tobytes()):
-                wrong.append(run_id)
+    runs = found.arranged.runs
+    rows = runs["row"].to_numpy()
+    ends = np.cumsum(arrays.lengths("spec", rows))[:-1]
+    specs = zip(runs["run_id"].to_pylist(), np.split(arrays.read("spec", rows), ends), strict=False)
+    wrong = [run_id for run_id, spec in specs if run_id not in _run_ids_of(spec.tobytes())]
     if wrong:
         what = f"the run_id is not the hash of the spec of runs {some(sorted(wrong))}"
         yield Finding("journals", what, "train")

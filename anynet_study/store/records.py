@@ -6,11 +6,11 @@ A further column of runs is a field of RunRecord and a line of `layout.COLUMNS`,
 means: journals, the store, its tables and its comparison follow.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Any,
     Generic,
     Literal,
@@ -27,17 +27,12 @@ from numpy.typing import ArrayLike, NDArray
 from anynet_study.metrics import CURVES, Metric
 from anynet_study.store.layout import COLUMNS
 
-if TYPE_CHECKING:  # which takes as long to import as all else, and few who know records need it
-    import pandas as pd
-
 Status = Literal["completed", "diverged", "failed"]
 FailureKind = Literal["", "oom", "data", "timeout", "node", "code"]
 #: The training engine; "": not known, as for all runs before there were two.
 Engine = Literal["", "reference", "fast"]
 #: By which kernels networks were computed (`models.Backend`); "": not known.
 BackendKind = Literal["", "plain", "rewritten", "compiled"]
-#: The roles that a dataset can have in a study.
-ROLES = ("source", "family", "target", "extra")
 #: The value of a prediction that is not there; class indices are below it.
 NO_PREDICTION = 65535
 #: What tables call the test set of the run itself.
@@ -49,29 +44,28 @@ ARRAYS = (*CURVES, "spec", "predictions")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RunRecord:
-    """The result of one run. Raises ValueError on a row that contradicts itself."""
+    """The result of one run; what each field means is in `layout.COLUMNS`.
 
-    #: Hash of the canonical spec: two records of one id are the same run.
+    Raises ValueError on a row that contradicts itself.
+    """
+
+    #: Two records of one id are the same run.
     run_id: str
     #: Canonical JSON of the run's spec.
     spec: str
-    #: Id of the architecture, label of the dataset and name of the recipe in the sweep.
     architecture: str
     dataset: str
     recipe: str
     replicate: int
     status: Status
-    #: "" unless the run failed.
     failure_kind: FailureKind = ""
     message: str = ""
     metric: Metric
-    #: Test error after the final epoch on `metric`, in percent; diverged: chance; failed: NaN.
     error: float
     #: Keys of CURVES; arrays of shape (epochs,), all of one length; a missing key reads as NaN.
     curves: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     #: Predicted class of every test image in test order, shape (n_test,); empty if there is none.
     predictions: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
-    #: Duration, and when it began in seconds since 1970 (UTC).
     seconds: float
     started: float
     host: str
@@ -79,8 +73,7 @@ class RunRecord:
     torch_version: str
     code_version: str
     engine: Engine = ""
-    #: What its numbers depend on beside its spec, up to rounding: see `models.Backend`. Threads of
-    #: the CPU (0: not known), model of the CPU or GPU, versions of the libraries that compute.
+    #: What its numbers depend on beside its spec, up to rounding: see `models.Backend`.
     backend: BackendKind = ""
     instruction_set: str = ""
     threads: int = 0
@@ -101,29 +94,25 @@ class RunRecord:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EvaluationRecord:
-    """The result of one evaluation. Raises ValueError on a row that contradicts itself."""
+    """The result of one evaluation; what each field means is in `layout.COLUMNS`.
+
+    Raises ValueError on a row that contradicts itself.
+    """
 
     #: The run whose final weights were evaluated.
     run_id: str
     #: What the sweep calls the evaluation; not "test", the run's own test set.
     evaluation: str
-    #: First 16 hex digits of the SHA-256 of `identity`: with the run, what is evaluated.
     evaluation_id: str
-    #: Canonical JSON of everything that determines the evaluation of given weights.
     identity: str
-    #: Number of test images, 1 or more.
     images: int
-    #: Mean cross-entropy in nats.
     loss: float
-    #: Errors in percent.
     top1: float
     top5: float
-    #: Error in percent on the metric of the run; NaN: not known.
     error: float = float("nan")
     #: Predicted class of every test image in test order, shape (images,); where an image has
-    #: several classes, its words (`metrics.label_words`); empty if not kept.
+    #: several classes, its words (`metrics.to_words`); empty if not kept.
     predictions: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
-    #: Duration, and when it began in seconds since 1970 (UTC).
     seconds: float
     started: float
     host: str
@@ -151,7 +140,7 @@ class RecordKind(Generic[Record]):
     schema: pa.Schema
     record: type[Record]
     #: Reasons for which rows are refused, and which rows these are.
-    faults: Callable[[pa.RecordBatch, "pd.DataFrame"], Faults]
+    faults: Callable[[pa.RecordBatch], Faults]
 
     def to_batch(self, record: Record) -> pa.RecordBatch:
         """The record as an Arrow batch of one row."""
@@ -166,10 +155,8 @@ class RecordKind(Generic[Record]):
 
     def refusals(self, batch: pa.RecordBatch) -> NDArray[np.object_]:
         """Why each row is no such record; "": it is one."""
-        plain = [field.name for field in self.schema if field.name not in ARRAYS]
-        rows = pa.Table.from_batches([batch]).select(plain).to_pandas()
-        reasons = np.full(len(rows), "", object)
-        for reason, bad in self.faults(batch, rows):
+        reasons = np.full(len(batch), "", object)
+        for reason, bad in self.faults(batch):
             reasons[np.asarray(bad, bool) & (reasons == "")] = reason
         return reasons
 
@@ -230,38 +217,52 @@ def lengths_of(column: pa.Array) -> NDArray[np.int64]:
     return np.asarray(lengths, np.int64)
 
 
+_RUN_ID, _EVALUATION_ID = re.compile("[0-9A-Za-z]+"), re.compile("[0-9a-f]{16}")
+_LEGAL = {"status": get_args(Status), "metric": get_args(Metric)} | {
+    "failure_kind": get_args(FailureKind),
+    "engine": get_args(Engine),
+    "backend": get_args(BackendKind),
+}
 _NO_CLASSES = f"predictions must be class indices in 0..{NO_PREDICTION - 1}, one per image"
 
 
-def _faults_of_runs(batch: pa.RecordBatch, rows: "pd.DataFrame") -> Faults:
-    failed = rows["status"] == "failed"
-    yield "illegal run_id", ~rows["run_id"].str.fullmatch("[0-9A-Za-z]+")
-    for name in ("run_id", "architecture", "dataset"):
-        yield "a run needs a run_id, an architecture and a dataset", rows[name] == ""
-    hints = get_type_hints(RunRecord)
-    for name in ("status", "metric", "failure_kind", "engine", "backend"):
-        legal = get_args(hints[name])
-        yield f"illegal {name}; legal: {', '.join(legal)}", ~rows[name].isin(legal)
-    yield "failure_kind: of failed runs, and of these only", (rows["failure_kind"] == "") == failed
-    yield "illegal error", ~np.where(failed, rows["error"].isna(), rows["error"].between(0, 100))
+def _faults_of_runs(batch: pa.RecordBatch) -> Faults:
+    yield "illegal run_id", _unlike(batch["run_id"], _RUN_ID)
+    for name in ("architecture", "dataset"):
+        yield "a run needs a run_id, an architecture and a dataset", _among(batch[name], ("",))
+    for name, legal in _LEGAL.items():
+        yield f"illegal {name}; legal: {', '.join(legal)}", ~_among(batch[name], legal)
+    failed, error = _among(batch["status"], ("failed",)), batch["error"].to_numpy()
+    no_kind = _among(batch["failure_kind"], ("",))
+    yield "failure_kind: of failed runs, and of these only", no_kind == failed
+    yield "illegal error", ~np.where(failed, np.isnan(error), (error >= 0) & (error <= 100))
     epochs = lengths_of(batch[CURVES[0]])
     for name in CURVES:
         yield "the curves of one run must have one length", lengths_of(batch[name]) != epochs
     yield _NO_CLASSES, _has_no_class(batch["predictions"])
 
 
-def _faults_of_evaluations(batch: pa.RecordBatch, rows: "pd.DataFrame") -> Faults:
-    yield "illegal run_id", ~rows["run_id"].str.fullmatch("[0-9A-Za-z]+")
-    yield "illegal name of an evaluation", rows["evaluation"].isin(["", OWN_TEST_SET])
-    yield "an evaluation needs an identity", rows["identity"] == ""
-    yield "illegal evaluation_id", ~rows["evaluation_id"].str.fullmatch("[0-9a-f]{16}")
-    yield "illegal number of images", rows["images"] < 1
-    predicted = lengths_of(batch["predictions"])
-    yield "predictions of other images", predicted % rows["images"].clip(lower=1) != 0
+def _faults_of_evaluations(batch: pa.RecordBatch) -> Faults:
+    yield "illegal run_id", _unlike(batch["run_id"], _RUN_ID)
+    yield "illegal name of an evaluation", _among(batch["evaluation"], ("", OWN_TEST_SET))
+    yield "an evaluation needs an identity", _among(batch["identity"], ("",))
+    yield "illegal evaluation_id", _unlike(batch["evaluation_id"], _EVALUATION_ID)
+    images, predicted = batch["images"].to_numpy(), lengths_of(batch["predictions"])
+    yield "illegal number of images", images < 1
+    yield "predictions of other images", predicted % np.maximum(images, 1) != 0
     for name in ("top1", "top5", "error"):
-        legal = rows[name].between(0, 100) | (rows[name].isna() & (name == "error"))
-        yield f"illegal {name}", ~legal
+        error = batch[name].to_numpy()
+        unknown = np.isnan(error) & (name == "error")
+        yield f"illegal {name}", ~((error >= 0) & (error <= 100) | unknown)
     yield _NO_CLASSES, _has_no_class(batch["predictions"])
+
+
+def _unlike(texts: pa.Array, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+    return np.array([not pattern.fullmatch(text) for text in texts.to_pylist()], np.bool_)
+
+
+def _among(texts: pa.Array, some: Collection[str]) -> NDArray[np.bool_]:
+    return np.array([text in some for text in texts.to_pylist()], np.bool_)
 
 
 def _has_no_class(predictions: pa.ListArray) -> NDArray[np.bool_]:

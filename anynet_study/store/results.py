@@ -30,9 +30,9 @@ from anynet_study.store.opening import naming_damage, open_store
 from anynet_study.store.predictions import evaluation_predictions_in, predictions_in
 from anynet_study.store.records import OWN_TEST_SET, RUN_COLUMNS
 from anynet_study.store.tables import (
-    CURVE_KEYS,
     EVALUATION_TABLE,
     EVALUATIONS_SHOWN,
+    RUN_KEYS,
     check_columns,
     curves_table,
     evaluations_table,
@@ -316,7 +316,7 @@ class Results(ABC):
 
 
 FIXED_COLUMNS: Mapping[str, list[str]] = {
-    "curves": [*CURVE_KEYS, "epoch", *CURVES],
+    "curves": [*RUN_KEYS, "epoch", *CURVES],
     "evaluations": list(EVALUATION_TABLE),
     "provenance": ["name", "value"],
 }

@@ -21,8 +21,8 @@ from anynet_study.store.layout import COLUMNS, EVALUATION_CODED
 from anynet_study.store.records import CODED, RUN_COLUMNS
 
 Rows = NDArray[np.int64]
-#: Columns of a run that its curves are shown with.
-CURVE_KEYS = ("run_id", "architecture", "dataset", "recipe", "replicate")
+#: Columns of a run that its curves and its evaluations are shown with.
+RUN_KEYS = ("run_id", "architecture", "dataset", "recipe", "replicate")
 #: Exact 95% interval of the error of a completed run on so many test images, in percent: of those
 #: metrics that count images.
 INTERVAL = ("error_low", "error_high")
@@ -32,20 +32,11 @@ ON_REQUEST = ("spec", *INTERVAL)
 ABOUT = {"architecture": "architectures", "dataset": "datasets"}
 
 
-#: Columns that an evaluation has of its run.
-OF_RUN = ("run_id", "architecture", "dataset", "recipe", "replicate")
 #: What is shown of evaluations where nothing else is said.
 EVALUATIONS_SHOWN = (
-    *OF_RUN,
-    "evaluation",
-    "evaluation_id",
-    "images",
-    "loss",
-    "top1",
-    "top5",
-    "error",
-    "seconds",
-    "planned",
+    *RUN_KEYS,
+    *("evaluation", "evaluation_id", "images", "loss", "top1", "top5", "error"),
+    *("seconds", "planned"),
 )
 #: And all columns that there are.
 EVALUATION_TABLE = (
@@ -121,9 +112,9 @@ def curves_table(
 ) -> pa.Table:
     """One row per epoch of the runs that have these texts in these columns of /runs (None: any).
 
-    `columns`: of CURVE_KEYS, "epoch" and CURVES.
+    `columns`: of RUN_KEYS, "epoch" and CURVES.
     """
-    check_columns(columns, [*CURVE_KEYS, "epoch", *CURVES])
+    check_columns(columns, [*RUN_KEYS, "epoch", *CURVES])
     rows = _rows_with(file, wanted)
     offsets = file["curves/offsets"][()]
     epochs = np.diff(offsets)[rows]
@@ -216,8 +207,8 @@ def evaluations_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
 
 
 def _evaluation_column(file: h5py.File, name: str) -> pa.Array:
-    values = file["evaluations"]["run" if name in OF_RUN else name][()]
-    if name in OF_RUN:
+    values = file["evaluations"]["run" if name in RUN_KEYS else name][()]
+    if name in RUN_KEYS:
         return run_column(file, name).take(pa.array(values))
     if name in _TEXTS:
         return _coded(file, name, values)

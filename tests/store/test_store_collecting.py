@@ -117,12 +117,6 @@ def test_of_a_run_s_failures_the_last_is_the_row(tmp_path: Path) -> None:
     assert kinds == ["node", "oom", "oom"]
 
 
-def test_a_run_that_only_failed_is_a_row(tmp_path: Path) -> None:
-    out, report = make_store(tmp_path, [failed(0, "oom"), failed(1, "node"), record(2)])
-    assert (report.runs, report.failed) == (3, 2)
-    assert ResultStore(out).errors().notna().sum().sum() == 1
-
-
 def test_unplanned_runs_are_kept_but_not_analysed(tmp_path: Path) -> None:
     stranger = record(77, architecture="ffff", dataset="of/another.sweep", recipe="other")
     out, report = make_store(tmp_path, [*RUNS[:3], stranger], planned=[RUNS[0].run_id, "x"])

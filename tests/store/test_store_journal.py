@@ -116,13 +116,6 @@ def test_what_is_no_journal_is_said_to_be_none(tmp_path: Path, data: bytes) -> N
     assert "not a journal of runs" in read.problem
 
 
-def test_a_foreign_arrow_stream_is_no_journal(tmp_path: Path) -> None:
-    batch = pa.record_batch({"a": [1, 2]})
-    with pa.ipc.new_stream(tmp_path / "x.arrow", batch.schema) as stream:
-        stream.write_batch(batch)
-    assert "not a journal of runs" in str(read_journal(tmp_path / "x.arrow").problem)
-
-
 def test_an_empty_file_is_a_journal_that_was_just_begun(tmp_path: Path) -> None:
     (tmp_path / "x.arrow").touch()
     assert read_journal(tmp_path / "x.arrow").problem is None
@@ -167,15 +160,6 @@ def test_records_of_a_newer_version_are_refused_not_lost(tmp_path: Path) -> None
         read_journal(tmp_path / "new.arrow")
     with pytest.raises(UserError):
         read_journals(tmp_path)
-
-
-def test_a_checked_record_that_is_no_run_is_reported(tmp_path: Path) -> None:
-    foreign = encode(pa.record_batch({"a": [1]}), RUN.version)
-    good = encode(RUN.to_batch(record(5)), RUN.version)
-    (tmp_path / "x.arrow").write_bytes(RUN.schema.serialize().to_pybytes() + foreign + good)
-    read = read_journal(tmp_path / "x.arrow")
-    assert [one.run_id for one in read.records] == [record(5).run_id]
-    assert "is not a run" in str(read.problem)
 
 
 def test_an_unreadable_journal_is_not_taken_for_missing_runs(

@@ -61,12 +61,6 @@ def test_runs_are_selected_by_their_architecture_and_dataset_too(path: Path) -> 
     assert set(rows["stem"]) == {"cifar"}
 
 
-def test_a_run_of_an_unknown_architecture_can_be_selected(tmp_path: Path) -> None:
-    out, _ = make_store(tmp_path, [record(1, architecture="ffff"), record(2)])
-    assert query(ResultStore(out), where="stem = ''")["architecture"].tolist() == ["ffff"]
-    assert query(ResultStore(out), where="d1 = nan")["architecture"].tolist() == ["ffff"]
-
-
 def test_missing_values_sort_last_and_limit_counts_rows(path: Path) -> None:
     rows = query(ResultStore(path), sort=["-error"], columns=["error"])["error"]
     assert rows.iloc[-1] != rows.iloc[-1]
@@ -290,15 +284,6 @@ def test_several_studies_are_read_as_one(path: Path, tmp_path: Path) -> None:
         for row in json.loads(run(path, other, "--table", "errors", "--json"))
     }
     assert shape == {(4, name) for name in ARCHITECTURES}
-
-
-def test_errors_have_a_metric_a_recipe_and_replicates(path: Path, tmp_path: Path) -> None:
-    store = ResultStore(path)
-    for options in ({"metric": "top5"}, {"replicates": "each"}, {"recipe": "basic"}):
-        arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
-        rows = json.loads(run(path, "--table", "errors", "--json", *arguments))
-        expected = store.errors(**options).reset_index()  # type: ignore[arg-type]
-        assert rows == expected.astype(object).where(expected.notna(), None).to_dict("records")
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "parquet"])

@@ -21,13 +21,6 @@ def test_a_record_survives_arrow_bit_for_bit() -> None:
     assert (back.predictions == original.predictions).all()
 
 
-def test_a_failed_record_has_no_arrays() -> None:
-    back = RUN.from_batch(RUN.to_batch(failed(3, "node")))
-    assert (back.status, back.failure_kind, back.epochs) == ("failed", "node", 0)
-    assert np.isnan(back.error)
-    assert back.predictions.shape == (0,)
-
-
 def test_a_curve_that_was_not_recorded_reads_as_nan() -> None:
     back = RUN.from_batch(
         RUN.to_batch(record(curves={"test_top1": np.array([3.0, 2.0], np.float32)}))

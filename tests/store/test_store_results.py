@@ -17,7 +17,6 @@ from store_factory import (
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, RunRecord, find_store, stores_equal
 from anynet_study.store.layout import SCHEMA_VERSION
-from anynet_study.store.records import RUN_COLUMNS
 
 # Every architecture on every dataset twice, but: one failed, one diverged, one never begun.
 RUNS: list[RunRecord] = [record(number) for number in range(17)]
@@ -111,12 +110,6 @@ def test_provenance(store: ResultStore) -> None:
     assert store.provenance["sweep"] == "x: 1"
     assert store.provenance["created"].startswith("20")
     assert store.planned_runs is None
-
-
-def test_columns_of_runs(store: ResultStore) -> None:
-    assert store.runs().columns.tolist() == list(RUN_COLUMNS)
-    assert store.runs(["spec", "run_id"]).columns.tolist() == ["spec", "run_id"]
-    assert store.runs()["planned"].dtype == bool
 
 
 @pytest.mark.parametrize(
