@@ -175,11 +175,6 @@ def test_impossible_levels_are_refused(level: float, resamples: int) -> None:
         check_level(level, resamples)
 
 
-def test_a_negative_seed_is_refused(gappy: np.ndarray) -> None:
-    with pytest.raises(UserError, match="seed: -1"):
-        check_level(0.95, 100, seed=-1)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [16, 40])
 def test_intervals_of_a_correlation_cover(n: int) -> None:
