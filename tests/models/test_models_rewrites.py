@@ -182,6 +182,7 @@ def test_other_parameters_can_stand_in_for_a_while(a: Architecture) -> None:
             name: (value + 0.1 * torch.ones_like(value)).requires_grad_()
             for name, value in network.named_parameters()
         }
+        network(images_of(8))  # with its own, which are not to be remembered
         logits = torch.func.functional_call(network, others, images_of(8))
         found = torch.autograd.grad(logits.sigmoid().square().sum(), list(others.values()))
         results.append((logits, *found))
