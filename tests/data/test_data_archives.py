@@ -170,14 +170,11 @@ def test_the_same_file_in_folders_of_either_case_is_read_once(tmp_path, kind):
     assert spool(path, tmp_path / "out") == {"Part/1.jpg": b"one" * 99, "Part/2.jpg": b"two"}
 
 
-@pytest.mark.parametrize("content", [b"one", b"on", b"onex", b""])
+@pytest.mark.parametrize("content", [b"two", b"on", b"onex", b""])
 @pytest.mark.parametrize("mode", ["w", "w:gz"])
 def test_other_content_in_folders_of_either_case_is_refused(tmp_path, content, mode):
     members = [(file_info("Part/1.jpg"), b"one"), (file_info("part/1.jpg"), content)]
     path = tar_of(tmp_path / "x", members, mode)
-    if content == b"one":
-        assert spool(path, tmp_path / "out") == {"Part/1.jpg": b"one"}
-        return
     with pytest.raises(UserError, match=r"collides with 'Part/1.jpg' but for case"):
         spool(path, tmp_path / "out")
 

@@ -180,13 +180,6 @@ def test_class_names_are_not_markup(data_home, tmp_path):
     assert "[red]Positive" in data("add", "x", "--from", source, "--size", 8) + data("info", "x")
 
 
-def test_bad_input_is_an_error_in_one_line(data_home, tmp_path):
-    with pytest.raises(UserError, match=r"nothing: no such file or folder"):
-        RUNNER.invoke(
-            data_app, ["add", "x", "--from", str(tmp_path / "nothing")], catch_exceptions=False
-        )
-
-
 def rows_of(sheet: Image.Image, classes: int) -> list[np.ndarray]:
     """The pictures of each row, without the room of the names."""
     pixels = np.asarray(sheet)

@@ -136,14 +136,6 @@ def test_a_failed_replacement_leaves_the_old_one(data_home, natural, tmp_path):
     assert load_dataset("natural").content_hash == first.content_hash
 
 
-def test_archives_are_read_and_leave_nothing(data_home, natural, tmp_path):
-    folder = add_dataset("folder", natural, size=16)
-    for kind in ("zip", "gztar"):
-        archive = shutil.make_archive(str(tmp_path / kind), kind, natural.parent, natural.name)
-        assert add_dataset(kind, Path(archive), size=16).content_hash == folder.content_hash
-    assert sorted(path.name for path in data_home.iterdir()) == ["folder", "gztar", "zip"]
-
-
 def test_parts_of_a_dataset(data_home, natural):
     part = add_dataset("part", natural, size=16, limit_per_class=3)
     assert set(part.counts("train").per_class) == set(part.counts("test").per_class) == {3}

@@ -1,7 +1,6 @@
 """CCT-20, camera traps: COCO annotations of five official parts, train and two pairs of tests."""
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import Any
 
 from anynet_study.data.readers.image_tables import ImageFinder
@@ -20,23 +19,13 @@ TESTS = ("cis_test", "trans_test", "cis_val", "trans_val")
 EMPTY = 30
 
 
-@dataclass(frozen=True)
-class CocoPart:
-    """What one annotation file says."""
+def read_coco(source: Source, name: str, dropped: int) -> dict[str, str | None]:
+    """By file name the class of each photo in the file `name`; None where it is not of exactly one.
 
-    #: What messages call the file.
-    where: str
-    #: By file name the class of each photo; None where it is not of exactly one.
-    labels: dict[str, str | None]
-
-
-def read_coco(source: Source, name: str, dropped: int) -> CocoPart:
-    """The classes of the photos in the file `name`; annotations of category `dropped` are none.
-
-    UserError if the file is not of this format, or a photo's name could lead to another folder.
+    Annotations of category `dropped` are none. UserError if the file is not of this format, or a
+    photo's name could lead to another folder.
     """
-    where = source.where(name)
-    content = read_json(source, name)
+    where, content = source.where(name), read_json(source, name)
     try:
         categories = {_id(row): str(row["name"]) for row in content["categories"]}
         files = {row["id"]: str(row["file_name"]) for row in content["images"]}
@@ -46,11 +35,10 @@ def read_coco(source: Source, name: str, dropped: int) -> CocoPart:
                 found[row["image_id"]].add(categories[row["category_id"]])
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{where}: not annotations in COCO's format ({error})") from error
-    labels: dict[str, str | None] = {}
-    for number, file in files.items():
-        classes = found[number]
-        labels[checked_id(where, file)] = classes.pop() if len(classes) == 1 else None
-    return CocoPart(where, labels)
+    return {
+        checked_id(where, file): next(iter(found[number])) if len(found[number]) == 1 else None
+        for number, file in files.items()
+    }
 
 
 def _id(row: dict[str, Any]) -> int:
@@ -78,29 +66,32 @@ def _read(source: Source, root: Folder) -> Listing:
     part = source.choices.test_part or TESTS[0]
     if part not in TESTS:
         raise UserError(f"--test-part {part!r}: legal: {', '.join(TESTS)}")
-    train, test = (_part(source, root, name) for name in (TRAIN, part))
-    classes = tuple(sorted({label for label in train.labels.values() if label is not None}))
-    images = ImageFinder(source, root, by_id=True)
-    training, testing = (_examples(part, classes, images) for part in (train, test))
-    left_out = len(train.labels) + len(test.labels) - len(training) - len(testing)
+    train, test = (_labels(source, root, name) for name in (TRAIN, part))
+    classes = tuple(sorted({label for label in train.values() if label is not None}))
+    images, where = ImageFinder(source, root, by_id=True), source.where(root.path)
+    training, testing = (_examples(labels, classes, images, where) for labels in (train, test))
+    left_out = len(train) + len(test) - len(training) - len(testing)
     notes = [f"test images are of the part {part}; --test-part takes {', '.join(TESTS)}"]
     notes += [f"left out: {left_out} photos that are empty or not of one trained class"]
     return Listing.found(LAYOUT, root, classes, training, testing, notes=tuple(notes))
 
 
-def _part(source: Source, root: Folder, name: str) -> CocoPart:
+def _labels(source: Source, root: Folder, name: str) -> dict[str, str | None]:
     path = _annotations(root, name)
     if path is None:
         raise UserError(f"{source.where(root.path)}: no {name}{ANNOTATIONS}")
     return read_coco(source, path, dropped=EMPTY)
 
 
-def _examples(part: CocoPart, classes: tuple[str, ...], images: ImageFinder) -> list[Example]:
-    number = {name: label for label, name in enumerate(classes)}
-    named = [name for name, label in part.labels.items() if label in number]
-    paths = images.require(named, part.where)
-    labels = [number[part.labels[name] or ""] for name in named]
-    return [Example(path, label) for path, label in zip(paths, labels, strict=True)]
+def _examples(
+    labels: dict[str, str | None], classes: tuple[str, ...], images: ImageFinder, where: str
+) -> list[Example]:
+    number = {name: label for name, label in labels.items() if label in classes}
+    paths = images.require([*number], where)
+    return [
+        Example(path, classes.index(label or ""))
+        for path, label in zip(paths, number.values(), strict=True)
+    ]
 
 
 CCT20 = Reader("cct20", LAYOUT, _recognises, _read, ("test_part",))
