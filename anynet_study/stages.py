@@ -12,6 +12,7 @@ from anynet_study.data import DatasetView, reading_kept
 from anynet_study.dispatch import (
     JournalReader,
     OpenStudy,
+    check_may_begin,
     evaluations_by_dataset,
     resolve_on,
     train_all,
@@ -54,18 +55,24 @@ def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
 
 
 def run_study(
-    study: OpenStudy, resamples: int, retry_failed: bool, tell: Callable[[str], None]
+    study: OpenStudy,
+    resamples: int,
+    retry_failed: bool,
+    allowed: tuple[bool, bool],
+    tell: Callable[[str], None],
 ) -> bool:
     """Train here what is missing of a study, collect it and write its report; False if all is done.
 
-    `resamples`: of the report's bootstrap. `tell` gets lines for people. Raises UserError where
-    another process is at the study, and as `dispatch.local.train_all`.
+    `resamples`: of the report's bootstrap. `allowed`: `retrain` and `others_ended` of
+    `dispatch.check_may_begin`. `tell` gets lines for people. Raises UserError where another process
+    is at the study, as `check_may_begin`, and as `dispatch.local.train_all`.
     """
     folder = study.folder
+    if not retry_failed and _report_is_current(folder, fingerprint(study, resamples)):
+        return False  # also for those who may not write here
+    check_may_begin(study, *allowed)
     with folder.locked():
         study.begin()
-        if not retry_failed and _report_is_current(folder, fingerprint(study, resamples)):
-            return False
         left = study.calibrated(JournalReader(folder.journals)).plan
         train_all(folder, study.sweep, left, retry_failed)
         for line in collect_warnings(collect_study(study)):

@@ -119,13 +119,38 @@ class StudyFolder:
         a study of another population, before anything is written.
         """
         if self.population_file.exists():
-            _check_extends(self, population)
+            self.check_extends(population)
         text = sweep.to_yaml()
         same = self.population_file.exists() and self.population().equals(population)
         if not same:
             population.write(self.population_file)
         if not self.sweep_file.exists() or self.sweep_file.read_text(encoding="utf-8") != text:
             write_text(self.sweep_file, text)
+
+    def check_extends(self, population: Population) -> None:
+        """Raise UserError where this folder holds a study that `population` does not extend."""
+        there = self.population()
+        laws = [one.sampling.get("space", {}).get("quantization") for one in (there, population)]
+        if None not in laws and laws[0] != laws[1]:
+            raise UserError(
+                f"{self.folder} holds architectures drawn with quantization: {laws[0]}, this sweep "
+                f"draws with {laws[1]}; write it into population.space, such as {{base: anynetx, "
+                f"quantization: {laws[0]}}}, or give the sweep another `name`"
+            )
+        before, now = list(there.ids), list(population.ids)
+        if now[: len(before)] == before:
+            return
+        if before[: len(now)] == now:
+            raise UserError(
+                f"{self.folder} holds {len(before)} architectures, population.count = {len(now)} "
+                "is fewer: a study is only ever extended; give the sweep another `name` for a part "
+                "of it"
+            )
+        raise UserError(
+            f"{self.folder} holds a study of another population ({len(before)} architectures, "
+            f"this sweep has {len(now)} others); give the sweep another `name`, "
+            f"or remove that folder if its runs are not wanted"
+        )
 
     def remove_litter(self, finished: Collection[str]) -> None:
         """Remove what is of no use any more: what a kill left half-written, checkpoints of finished
@@ -135,7 +160,7 @@ class StudyFolder:
         on a file system without locks.
         """
         snapshots = sorted(self.code.glob("[!.]*"), key=lambda path: path.stat().st_mtime)
-        jobs = (self.logs.glob(pattern) for pattern in ("*.json", "*.pkl", "*.sh"))
+        jobs = (self.logs.glob(pattern) for pattern in ("*.json", "*_alive", "*.pkl", "*.sh"))
         for path in chain(_half_written(self.folder), *jobs, snapshots[:-1]):
             with suppress(FileNotFoundError):  # another command was faster
                 if path.lstat().st_mtime < time.time() - FRESH:
@@ -162,27 +187,3 @@ def sample(spec: PopulationSpec) -> Population:
     """Draw or read the population of a sweep, with a sign of progress where that takes long."""
     with progress_if_long("sampling", spec.count or 0) as on_found:
         return spec.population(on_found)
-
-
-def _check_extends(study: StudyFolder, population: Population) -> None:
-    there = study.population()
-    laws = [one.sampling.get("space", {}).get("quantization") for one in (there, population)]
-    if None not in laws and laws[0] != laws[1]:
-        raise UserError(
-            f"{study.folder} holds architectures drawn with quantization: {laws[0]}, this sweep "
-            f"draws with {laws[1]}; write it into population.space, such as {{base: anynetx, "
-            f"quantization: {laws[0]}}}, or give the sweep another `name`"
-        )
-    before, now = list(there.ids), list(population.ids)
-    if now[: len(before)] == before:
-        return
-    if before[: len(now)] == now:
-        raise UserError(
-            f"{study.folder} holds {len(before)} architectures, population.count = {len(now)} is "
-            f"fewer: a study is only ever extended; give the sweep another `name` for a part of it"
-        )
-    raise UserError(
-        f"{study.folder} holds a study of another population ({len(before)} architectures, "
-        f"this sweep has {len(now)} others); give the sweep another `name`, "
-        f"or remove that folder if its runs are not wanted"
-    )

@@ -1,14 +1,13 @@
 """A Slurm of a few shell scripts, for what is told apart by its commands' answers alone."""
 
 import re
-import socket
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from anynet_study.dispatch.ledger import SubmittedJob
+from anynet_study.dispatch.ledger import intend, settle
+from anynet_study.dispatch.slurm.commands import comment_of
 
 SBATCH = r"""#!/bin/sh
 script=$(realpath "$1")
@@ -102,9 +101,11 @@ class FakeSlurm:
         (self.folder / "queue").write_text("")
 
 
-def slurm_job(job_id: str, runs: Iterable[str]) -> SubmittedJob:
-    """The entry of a single job just queued."""
-    return SubmittedJob(job_id, "slurm", socket.gethostname(), time.time(), " ".join(runs))
+def slurm_job(folder: Path, job_id: str, runs: Iterable[str]) -> str:
+    """Write the entry of a single job just queued to a ledger; what it bears as its comment."""
+    token = intend(folder, [" ".join(runs)], is_array=False)
+    settle(folder, token, job_id)
+    return comment_of(token)
 
 
 def _number(path: Path) -> int:

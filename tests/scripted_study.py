@@ -2,6 +2,7 @@
 
 import atexit
 import os
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -31,12 +32,18 @@ def begun(folder: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStudy:
     monkeypatch.setenv("COLUMNS", "80")
     (folder / "tiny.yaml").write_text(TINY)
     (folder / "bin").mkdir()
-    prepared = open_sweep(folder / "tiny.yaml", ["launch.cluster=slurm"])
+    prepared = _opened()
     prepared.folder.begin(prepared.sweep, prepared.population)
     prepared.folder.logs.mkdir()
     command("squeue", "true")
     command("sacct", "exit 1")
     return prepared
+
+
+@cache
+def _opened() -> OpenStudy:
+    """Opened once for all tests of a process: its folder is one below the current folder."""
+    return open_sweep(Path("tiny.yaml"), ["launch.cluster=slurm"])
 
 
 def command(name: str, script: str) -> None:

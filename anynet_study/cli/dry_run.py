@@ -10,7 +10,7 @@ from anynet_study.dispatch import (
     CostModel,
     SettingCost,
     SlurmForecast,
-    cost_of_study,
+    begun_study,
     forecast,
     local_workers,
     sweep_cost,
@@ -32,15 +32,19 @@ def print_dry_run(sweep_file: Path, overrides: list[str], as_json: bool) -> None
 
 def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> None:
     """Print runs, predicted device time and memory by dataset; and jobs, or workers, for them."""
-    cost = cost_of_study(sweep, population)
+    begun = begun_study(sweep, population)
+    cost = begun.cost
     priced = sweep_cost(sweep, population, cost)
     items, runs = priced.items, len(priced.plan)
     seconds = sum(item.seconds for item in items)
+    left = priced.plan.runs if begun.left is None else [priced.plan[n] for n in begun.left]
+    seconds_left = sum(run.seconds for run in left)
     slurm = None
-    if sweep.launch.cluster == "slurm":
-        slurm = forecast(StudyFolder.of(sweep), sweep, priced.plan)
+    if sweep.launch.cluster == "slurm" and left:
+        slurm = forecast(StudyFolder.of(sweep), sweep, left)
     if as_json:
         told = {"runs": runs, "seconds": seconds, "device": cost.name, "predicted_by": cost.basis}
+        told |= {"runs_left": len(left), "seconds_left": seconds_left, "refusal": begun.refusal}
         parts = [asdict(item) for item in items]
         print(json.dumps({**told, "items": parts, "slurm": slurm and asdict(slurm)}, indent=2))
         return
@@ -49,12 +53,16 @@ def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> N
     if count := sum(item.evaluations for item in items):
         spent = duration(sum(item.evaluation_seconds for item in items))
         print(f"of which {counted(count, 'further evaluation')}: {spent}")
+    if len(left) < runs:
+        print(f"done: {runs - len(left):,}; left: {len(left):,}, {duration(seconds_left)}")
     if slurm:
         print(*slurm_lines(slurm, sweep), sep="\n")
-    else:
+    elif left:
         workers = local_workers(sweep)
-        print(f"about {duration(seconds / workers)} with {workers} workers on this machine")
+        print(f"about {duration(seconds_left / workers)} with {workers} workers on this machine")
     print(f"predicted by: {cost.basis}")
+    if begun.refusal:
+        print(f"this would be refused: {begun.refusal}")
     if not all(item.size.known for item in items):
         print("* not added yet: image counts by the catalog (anynet-study data list)")
     if slurm:

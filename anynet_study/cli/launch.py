@@ -2,7 +2,16 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from anynet_study.cli.options import AsJson, DryRun, Overrides, StudyName, SweepFile, opt
+from anynet_study.cli.options import (
+    AsJson,
+    DryRun,
+    OthersEnded,
+    Overrides,
+    Retrain,
+    StudyName,
+    SweepFile,
+    opt,
+)
 from anynet_study.errors import UserError, counted
 
 if TYPE_CHECKING:
@@ -19,6 +28,8 @@ def launch(
     overrides: Overrides = None,
     cluster: Cluster = "",
     dry_run: DryRun = False,
+    retrain: Retrain = False,
+    others_ended: OthersEnded = False,
     as_json: AsJson = False,
 ) -> None:
     """Submit the runs that are missing, and return at once.
@@ -43,7 +54,8 @@ def launch(
     from anynet_study.dispatch import launch_missing, open_sweep
 
     study = open_sweep(sweep_file, changes)
-    _print_launched(study.folder.folder, launch_missing(study), as_json)
+    told = launch_missing(study, retrain=retrain, others_ended=others_ended)
+    _print_launched(study.folder.folder, told, as_json)
 
 
 def retry(
@@ -51,6 +63,8 @@ def retry(
     overrides: Overrides = None,
     only: Only = "",
     cluster: Annotated[str, opt("local or slurm; default: as launched.")] = "",
+    retrain: Retrain = False,
+    others_ended: OthersEnded = False,
     as_json: AsJson = False,
 ) -> None:
     """Submit failed runs of a study once more, and return at once.
@@ -72,7 +86,7 @@ def retry(
     if unknown := sorted(kinds - EVERY_KIND):
         raise UserError(f"--only: no {unknown[0]!r}; legal: {', '.join(sorted(EVERY_KIND))}")
     study = open_study(study_name, _changes(overrides, cluster), whole=True)
-    told = launch_missing(study, kinds, limited=False, only_failed=bool(only))
+    told = launch_missing(study, kinds, False, bool(only), retrain, others_ended)
     _print_launched(study.folder.folder, told, as_json)
 
 

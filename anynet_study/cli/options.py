@@ -20,6 +20,8 @@ Overrides = Annotated[
     typer.Argument(help="Changes to the sweep file: key.path=value ...", metavar="KEY=VALUE"),
 ]
 DryRun = Annotated[bool, opt("Only say what would be done, and cost.", "--dry-run")]
+Retrain = Annotated[bool, opt("Train runs again for evaluations added since.", "--retrain")]
+OthersEnded = Annotated[bool, opt("Workers on other machines have ended.", "--others-ended")]
 StudyName = Annotated[
     str, typer.Argument(metavar="STUDY", help="Study folder, or its bare name under studies/.")
 ]

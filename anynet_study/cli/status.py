@@ -119,6 +119,7 @@ def _lines(status: "Status") -> list[str]:
         f"architectures with all their runs: {status.rows_complete} of {status.rows}",
         _jobs(status),
         _held(status),
+        *_silent(status),
         _left(status),
         _throughput(status),
         _eta(status),
@@ -146,6 +147,19 @@ def _held(status: "Status") -> str:
     first, more = " ".join(status.jobs_held[:3]), " ..." if len(status.jobs_held) > 3 else ""
     held = counted(len(status.jobs_held), "job")
     return f"held by Slurm: {held}; to let them go on: scontrol release {first}{more}"
+
+
+def _silent(status: "Status") -> list[str]:
+    """Jobs that may hang, and workers that cannot be seen from here."""
+    hanging = [
+        f"no sign of life for {duration(seconds)}: job {job}; to end it: anynet-study cancel"
+        for job, seconds in status.jobs_silent.items()
+    ]
+    return hanging + [
+        f"on {host}, cannot be seen from here: workers whose last sign of life is "
+        f"{duration(seconds)} old"
+        for host, seconds in status.jobs_elsewhere.items()
+    ]
 
 
 def _left(status: "Status") -> str:

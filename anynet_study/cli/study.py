@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anynet_study.analyses.arguments import Resamples
-from anynet_study.cli.options import DryRun, Overrides, StudyName, SweepFile, opt
+from anynet_study.cli.options import (
+    DryRun,
+    OthersEnded,
+    Overrides,
+    Retrain,
+    StudyName,
+    SweepFile,
+    opt,
+)
 from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
@@ -23,6 +31,8 @@ def run(
     overrides: Overrides = None,
     dry_run: DryRun = False,
     retry_failed: RetryFailed = False,
+    retrain: Retrain = False,
+    others_ended: OthersEnded = False,
     resamples: Resamples = 10_000,
     as_json: DryRunAsJson = False,
 ) -> None:
@@ -45,7 +55,8 @@ def run(
     from anynet_study.stages import run_study
 
     study = open_sweep(sweep_file, overrides or [])
-    if run_study(study, resamples, retry_failed, lambda line: typer.echo(line, err=True)):
+    allowed = retrain, others_ended
+    if run_study(study, resamples, retry_failed, allowed, lambda line: typer.echo(line, err=True)):
         _print_summary(study.folder, resamples)
     else:
         runs, report = len(study.plan), study.folder.report

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from anynet_study.dispatch.doctor import examine as examine
     from anynet_study.dispatch.dry_run import SettingCost as SettingCost
     from anynet_study.dispatch.dry_run import SlurmForecast as SlurmForecast
-    from anynet_study.dispatch.dry_run import cost_of_study as cost_of_study
+    from anynet_study.dispatch.dry_run import begun_study as begun_study
     from anynet_study.dispatch.dry_run import forecast as forecast
     from anynet_study.dispatch.dry_run import sweep_cost as sweep_cost
     from anynet_study.dispatch.failures import EVERY_KIND as EVERY_KIND
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from anynet_study.dispatch.jobs import list_jobs as list_jobs
     from anynet_study.dispatch.launch import LaunchReport as LaunchReport
     from anynet_study.dispatch.launch import OpenStudy as OpenStudy
+    from anynet_study.dispatch.launch import check_may_begin as check_may_begin
     from anynet_study.dispatch.launch import launch_missing as launch_missing
     from anynet_study.dispatch.launch import open_study as open_study
     from anynet_study.dispatch.launch import open_sweep as open_sweep
@@ -46,10 +47,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "cost.prices": ("CostModel", "built_in_cost"),
     "doctor": ("examine",),
-    "dry_run": ("SettingCost", "SlurmForecast", "cost_of_study", "forecast", "sweep_cost"),
+    "dry_run": ("SettingCost", "SlurmForecast", "begun_study", "forecast", "sweep_cost"),
     "failures": ("EVERY_KIND", "retries"),
     "jobs": ("cancel_jobs", "find_log", "list_jobs"),
-    "launch": ("LaunchReport", "OpenStudy", "launch_missing", "open_study", "open_sweep"),
+    "launch": (
+        *("LaunchReport", "OpenStudy"),
+        *("check_may_begin", "launch_missing", "open_study", "open_sweep"),
+    ),
     "ledger": ("live_jobs", "submitted_jobs"),
     "local": ("local_workers", "train_all"),
     "pack": ("pack_by_length",),

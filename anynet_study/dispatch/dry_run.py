@@ -1,6 +1,6 @@
 """What a sweep costs and what a launch would submit; neither data nor Slurm needs to be there."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -10,6 +10,7 @@ from anynet_study.dispatch.cost.features import FurtherEvaluation
 from anynet_study.dispatch.cost.memory import device_memory, run_bytes, shared_bytes
 from anynet_study.dispatch.cost.prices import GPU_OPTIONS, CostModel, expected_cost
 from anynet_study.dispatch.cost.sizes import DatasetSize, dataset_size, expected_evaluations
+from anynet_study.dispatch.failures import retries
 from anynet_study.dispatch.pack import last_end, pack_by_length
 from anynet_study.dispatch.plan import (
     Plan,
@@ -91,19 +92,38 @@ class SlurmForecast:
     sbatch: str
 
 
-def cost_of_study(sweep: Sweep, population: Population) -> CostModel:
-    """Built-in prices, scaled to the runs that this study has finished, if it has."""
-    expected = expected_cost(sweep.launch.cluster, sweep.launch.slurm)
-    reader = JournalReader(StudyFolder.of(sweep).journals)
-    reader.read()
+@dataclass(frozen=True)
+class Begun:
+    """What is there of a study already."""
+
+    #: Built-in prices, scaled to the runs that it has finished, if it has.
+    cost: CostModel
+    #: The places in the plan of the runs of which something is left to do; None: all of them.
+    left: Sequence[int] | None = None
+    #: Why the study's folder does not take this sweep; "" if it does.
+    refusal: str = ""
+
+
+def begun_study(sweep: Sweep, population: Population) -> Begun:
+    """What the study of a sweep has finished; runs and their order are those of `sweep_cost`."""
+    cost, study = expected_cost(sweep.launch.cluster, sweep.launch.slurm), StudyFolder.of(sweep)
+    reader = JournalReader(study.journals)
+    recorded = reader.read()
+    try:
+        if study.population_file.exists():
+            study.check_extends(population)
+    except UserError as error:
+        return Begun(cost, refusal=str(error))
     if not reader.records:
-        return expected
+        return Begun(cost)
     try:
         views = load_views(sweep)
     except UserError:  # some data is not there (any more)
-        return expected
+        return Begun(cost)
     plan = make_plan(sweep, population, views)
-    return calibrate(plan, reader.timings(), expected).cost
+    todo = recorded.todo(plan, retries(recorded, sweep.launch.attempts)).by_id
+    left = [place for place, run in enumerate(plan) if run.run_id in todo]
+    return Begun(calibrate(plan, reader.timings(), cost).cost, left)
 
 
 def sweep_cost(sweep: Sweep, population: Population, cost: CostModel) -> SweepCost:

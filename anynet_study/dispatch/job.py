@@ -21,6 +21,7 @@ import yaml
 
 from anynet_study.data import data_root
 from anynet_study.dispatch.endings import ATTACHED, BEGAN, EXCEPTION
+from anynet_study.dispatch.ledger import alive_file
 from anynet_study.dispatch.process import Interruption, end_with, keep_freed_memory
 from anynet_study.dispatch.recorded import Retries, Retry
 from anynet_study.errors import WorkFailedError
@@ -105,9 +106,11 @@ def script_file(logs: Path, token: str) -> Path:
 def run_task(logs: Path, name: str) -> None:
     """Do this process's part of a job; one of Slurm that is warned of its end comes back."""
     print(f"{BEGAN} ({time.strftime('%F %T')}) hostname={socket.gethostname()}", flush=True)
-    interruption = Interruption()
+    interruption, job_id = Interruption(), this_job()
+    alive = interruption.alive_file = alive_file(logs, job_id)
     try:
         with interruption.listening():
+            interruption.requested()
             job, task = Job.read(job_file(logs, name)), os.environ.get("SLURM_ARRAY_TASK_ID", "0")
             job.work(int(task), interruption)
             if "SLURM_JOB_ID" in os.environ:
@@ -115,6 +118,14 @@ def run_task(logs: Path, name: str) -> None:
     except Exception:
         print(EXCEPTION, flush=True)
         raise
+    finally:
+        alive.unlink(missing_ok=True)
+
+
+def this_job() -> str:
+    """The id of the job that this process is."""
+    array, place = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
+    return f"{array}_{place}" if array else os.environ.get("SLURM_JOB_ID", str(os.getpid()))
 
 
 def requeue_if_warned(job: Job, task: int, logs: Path, interruption: Interruption) -> None:
@@ -122,8 +133,7 @@ def requeue_if_warned(job: Job, task: int, logs: Path, interruption: Interruptio
 
     Raises WorkFailedError where that would lead nowhere.
     """
-    array, place = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
-    job_id = f"{array}_{place}" if array else os.environ["SLURM_JOB_ID"]
+    job_id = this_job()
     file = logs / f"{job_id}_requeued.json"  # how often it was, and how often without progress
     if interruption.signal not in WARNINGS:
         file.unlink(missing_ok=True)

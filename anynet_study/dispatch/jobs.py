@@ -12,7 +12,6 @@ from anynet_study.dispatch import ledger
 from anynet_study.dispatch.endings import ending
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.recorded import Recorded
-from anynet_study.dispatch.slurm.commands import WAITING, QueuedJob, queued_jobs
 from anynet_study.errors import UserError, WorkFailedError
 from anynet_study.study_folder import StudyFolder
 
@@ -138,24 +137,13 @@ class CancelReport:
 def cancel_jobs(study: StudyFolder) -> CancelReport:
     """End all jobs of a study that run or wait; their runs are saved and go on another time.
 
-    Jobs in Slurm are those with the study's mark; one whose id is known but which bears another
-    mark is another's. Raises WorkFailedError with Slurm's words where squeue or scancel fail.
+    Raises WorkFailedError with Slurm's words where squeue or scancel fail.
     """
     live = ledger.live_jobs(study.jobs)
-    local = [live_job.job for live_job in live if live_job.job.cluster != "slurm"]
-    known = {live_job.job.job_id for live_job in live} - {job.job_id for job in local}
-    tokens = {entry.token for entry in ledger.submissions(study.jobs) if entry.token}
-    mine: dict[str, QueuedJob] = {}
-    if tokens or known:
-        mine = {
-            job_id: line
-            for job_id, line in queued_jobs().items()
-            if line.token in tokens or (not line.token and job_id in known)
-        }
-    _scancel(mine)
-    _terminate(local)
-    running = sum(line.state not in WAITING for line in mine.values())
-    return CancelReport(running + len(local), len(mine) - running)
+    _scancel(it.job.job_id for it in live if it.job.cluster == "slurm")
+    _terminate(it.job for it in live if it.job.cluster != "slurm")
+    running = sum(it.state == "running" for it in live)
+    return CancelReport(running, len(live) - running)
 
 
 def _scancel(jobs: Iterable[str]) -> None:

@@ -3,6 +3,7 @@
 An `OpenStudy` is a study with all that this needs: its sweep, population, datasets and plan.
 """
 
+import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +24,13 @@ from anynet_study.dispatch.local import submit_locally
 from anynet_study.dispatch.plan import Plan, datasets_of, load_views, make_plan
 from anynet_study.dispatch.recorded import JournalReader, Recorded, Retry
 from anynet_study.dispatch.submission import check_slurm, submit_to_slurm
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, counted
+from anynet_study.progress import duration
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
+
+#: What Slurm's patterns and lists of folders have a meaning for.
+PATH_MARKS = "%:"
 
 
 @dataclass(frozen=True)
@@ -114,17 +119,55 @@ def launch_missing(
     kinds: Collection[str] = PASSING_KINDS,
     limited: bool = True,
     only_failed: bool = False,
+    retrain: bool = False,
+    others_ended: bool = False,
 ) -> LaunchReport:
     """Submit what is not recorded, or failed and is tried again, and is in no job; return at once.
 
     Tried again are failures of some `kinds`, if `limited` up to `launch.attempts` times. Raises
-    UserError for what cannot be submitted, before anything is written; WorkFailedError where Slurm
-    does not answer or refuses.
+    UserError for what cannot be submitted, and as `check_may_begin`, before anything is written;
+    WorkFailedError where Slurm does not answer or refuses.
     """
+    if not only_failed and not os.access(study.folder.folder, os.W_OK):
+        recorded, count = Recorded.read(study.folder.journals), len(study.plan)
+        if not recorded.failed() and not recorded.todo(study.plan):
+            return LaunchReport(count, count, 0, 0, 0, 0, 0)  # a reader may ask
     if study.sweep.launch.cluster == "slurm":
         check_slurm(study.folder, study.sweep)
+    check_may_begin(study, retrain or only_failed, others_ended)
     with study.folder.locked():
         return _launch(study, kinds, limited, only_failed)
+
+
+def check_may_begin(study: OpenStudy, retrain: bool, others_ended: bool) -> None:
+    """Raise UserError for what a user must allow: training again, and not to wait for others.
+
+    `retrain`: completed runs may be trained again, for further evaluations that were added and
+    need their weights. `others_ended`: workers on other machines have ended.
+    """
+    folder, recorded = study.folder, Recorded.read(study.folder.journals)
+    if any(mark in str(folder.folder.absolute()) for mark in PATH_MARKS):
+        raise UserError(
+            f"{folder.folder.absolute()}: Slurm and Python read a % or : in a path as something "
+            "else; use a folder without"
+        )
+    kept = kept_weights(folder.weights_folder)
+    again = {run.run_id for run in study.plan if recorded.missing_evaluations(run)} - kept
+    again &= recorded.runs.keys()
+    if again and not retrain:
+        raise UserError(
+            f"{counted(len(again), 'finished run')} would be trained again: evaluations were added "
+            "since, and the weights were not kept (launch.keep); to allow it: --retrain"
+        )
+    ended = recorded.ended(study.plan)
+    for job, seconds in ledger.jobs_elsewhere(folder.jobs, folder.logs, ended).items():
+        if not others_ended:
+            raise UserError(
+                f"a worker of {folder.folder} is on {job.host}, cannot be seen from here, and gave "
+                f"a sign of life {duration(seconds)} ago: wait, or cancel it there; if it has "
+                "ended: --others-ended"
+            )
+        ledger.alive_file(folder.logs, job.job_id).unlink(missing_ok=True)
 
 
 def _launch(
@@ -144,8 +187,10 @@ def _launch(
     new = todo.where(lambda run: run.run_id not in assigned)
     is_local = sweep.launch.cluster == "local"
     if is_local and live and len(new):
+        hang = len(ledger.silent_jobs(folder.logs, live))
+        silent = f" ({hang} gave no sign of life for long: anynet-study cancel)" if hang else ""
         raise UserError(
-            f"{len(live)} jobs are still at study {sweep.name}; wait for them to end "
+            f"{len(live)} jobs are still at study {sweep.name}{silent}; wait for them to end "
             f"(anynet-study status {sweep.name})"
         )
     study.begin()

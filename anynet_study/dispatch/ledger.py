@@ -15,12 +15,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 import psutil
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from anynet_study.dispatch.slurm.commands import WAITING, QueuedJob, queued_jobs
+from anynet_study.errors import UserError
 from anynet_study.files import naming
 
 #: Slack when comparing a process's start time with the recorded one, in seconds.
 CLOCK_SLACK = 1.0
+
+
+#: A worker that gave no sign of life for so long, in seconds, hangs perhaps.
+SILENT = 1800.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +38,11 @@ class SubmittedJob:
     cluster: str
     host: str
     #: When the local process started, or the job was queued (seconds since 1970).
-    #: For a local job part of its identity: process ids are used again.
     started: float
     #: The ids of its runs, separated by spaces: as text of their own a million take 70 MB more.
     run_ids: str
+    #: `process_mark` of a local worker; "" of one launched before there were such marks.
+    mark: str = ""
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -49,7 +56,10 @@ class SubmittedJob:
             return None
         try:
             process = psutil.Process(int(self.job_id))
-            same = abs(process.create_time() - self.started) < CLOCK_SLACK
+            if self.mark:
+                same = process_mark(process.pid) == self.mark
+            else:
+                same = abs(process.create_time() - self.started) < CLOCK_SLACK
             return process if same and process.status() != psutil.STATUS_ZOMBIE else None
         except psutil.NoSuchProcess:
             return None
@@ -84,24 +94,78 @@ class Submission:
     #: The id of a job, Slurm's id of an array; "" while it is not known.
     job_id: str
     is_array: bool
+    mark: str = ""
 
     def jobs(self) -> Iterator[SubmittedJob]:
         """A job for each task."""
         for number, run_ids in enumerate(self.tasks):
             job_id = f"{self.job_id}_{number}" if self.is_array else self.job_id
-            yield SubmittedJob(job_id, self.cluster, self.host, self.at, run_ids)
+            yield SubmittedJob(job_id, self.cluster, self.host, self.at, run_ids, self.mark)
 
 
 def local_job(job_id: str, run_ids: str) -> SubmittedJob:
     """The entry of a job just started on this machine."""
-    started = psutil.Process(int(job_id)).create_time()
-    return SubmittedJob(job_id, "local", socket.gethostname(), started, run_ids)
+    process = psutil.Process(int(job_id))
+    host, mark = socket.gethostname(), process_mark(process.pid)
+    return SubmittedJob(job_id, "local", host, process.create_time(), run_ids, mark)
+
+
+def process_mark(pid: int) -> str:
+    """What tells a process of this machine from all others: the boot, and the clock ticks since.
+
+    Process ids are used again, and times of day change with the clock. "" where the system does
+    not say.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return f"{boot} {fields[19]}"
+
+
+def alive_file(logs: Path, job_id: str) -> Path:
+    """What a worker touches now and then, and removes when it leaves."""
+    return logs / f"{job_id}_0_alive"
+
+
+def silence(logs: Path, job_id: str) -> float | None:
+    """For how many seconds a job's worker gave no sign of life; None where none is expected."""
+    try:
+        return max(0.0, time.time() - alive_file(logs, job_id).stat().st_mtime)
+    except OSError:
+        return None
+
+
+def silent_jobs(logs: Path, live: Iterable[LiveJob]) -> dict[str, float]:
+    """Seconds since the last sign of life of running jobs that gave none for SILENT, by id."""
+    ids = [it.job.job_id for it in live if it.state == "running"]
+    quiet = {job_id: silence(logs, job_id) for job_id in ids}
+    return {job_id: it for job_id, it in quiet.items() if it is not None and it > SILENT}
+
+
+def jobs_elsewhere(
+    folder: Path, logs: Path, recorded: Collection[str]
+) -> dict[SubmittedJob, float]:
+    """Local workers of other machines that may live and have runs without a record.
+
+    They cannot be seen from here. With the seconds since their last sign of life; those that left
+    are not among them.
+    """
+    ended, found = frozenset(recorded), dict[SubmittedJob, float]()
+    for job in submitted_jobs(folder):
+        is_elsewhere = job.cluster != "slurm" and job.host != socket.gethostname()
+        if is_elsewhere and not ended.issuperset(job.runs):
+            quiet = silence(logs, job.job_id)
+            if quiet is not None:
+                found[job] = quiet
+    return found
 
 
 def append(folder: Path, jobs: Iterable[SubmittedJob]) -> None:
     """Record durably jobs whose ids are known."""
     for job in jobs:
-        where = {"cluster": job.cluster, "host": job.host, "at": job.started}
+        where = {"cluster": job.cluster, "host": job.host, "at": job.started, "mark": job.mark}
         _write(folder, {"job": job.job_id, **where, "runs": job.run_ids})
 
 
@@ -118,29 +182,38 @@ def settle(folder: Path, token: str, job_id: str) -> None:
     _write(folder, {"token": token, "job": job_id})
 
 
+class _Line(BaseModel):
+    """A line of a launcher's file: a job, or an array and later what came of it."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+    token: str = ""
+    cluster: str = "slurm"
+    host: str = ""
+    at: float = 0.0
+    runs: str | None = None
+    tasks: tuple[str, ...] | None = None
+    job: str = ""
+    array: bool = False
+    mark: str = ""
+
+
 def submissions(folder: Path) -> Iterator[Submission]:
     """All that was submitted, and what was intended without a word on what came of it (no id).
 
-    A line torn by a kill is skipped.
+    Raises UserError for what no launch writes. A line torn by a kill is skipped.
     """
     intended: dict[str, Submission] = {}
     settled: dict[str, str] = {}
-    for fields in _lines(folder):
-        try:
-            if "runs" in fields:
-                where = fields["cluster"], fields["host"], fields["at"], (fields["runs"],)
-                yield Submission("", *where, fields["job"], is_array=False)
-                continue
-            token = fields["token"]
-            if "tasks" in fields:
-                where = "slurm", fields["host"], fields["at"], tuple(fields["tasks"])
-                intended[token] = Submission(token, *where, "", is_array=fields["array"])
-            else:
-                settled[token] = fields["job"]
-        except (TypeError, KeyError):
-            continue
-        if token in intended and token in settled:
-            entry, job_id = intended.pop(token), settled.pop(token)
+    for line in _lines(folder):
+        where = line.cluster, line.host, line.at
+        if line.runs is not None:
+            yield Submission("", *where, (line.runs,), line.job, False, line.mark)
+        elif line.tasks is not None:
+            intended[line.token] = Submission(line.token, *where, line.tasks, "", line.array)
+        else:
+            settled[line.token] = line.job
+        if line.token in intended and line.token in settled:
+            entry, job_id = intended.pop(line.token), settled.pop(line.token)
             if job_id:
                 yield replace(entry, job_id=job_id)
     yield from intended.values()
@@ -156,8 +229,9 @@ def submitted_jobs(folder: Path) -> Iterator[SubmittedJob]:
 def live_jobs(folder: Path, recorded: Collection[str] = ()) -> list[LiveJob]:
     """The jobs that are queued or running now, in Slurm's order; one call of squeue for all.
 
+    A job in Slurm is the study's if it bears the mark of one of its submissions.
     Jobs whose runs are all among `recorded` are not asked after: a finished study needs no Slurm.
-    Local jobs of another machine cannot be seen from here and count as ended.
+    Local jobs of another machine cannot be seen from here: see `jobs_elsewhere`.
     """
     ended = frozenset(recorded)
     live, in_slurm = [], []
@@ -170,25 +244,24 @@ def live_jobs(folder: Path, recorded: Collection[str] = ()) -> list[LiveJob]:
         live += [
             LiveJob(job, "running", job.started, job.host) for job in entry.jobs() if job.process
         ]
-    if not in_slurm:
-        return live
-    queued = queued_jobs()
-    tokens = _ids_by_token(queued)
-    jobs: dict[str, SubmittedJob] = {}
-    for entry in in_slurm:
-        known = replace(entry, job_id=entry.job_id or tokens.get(entry.token, ""))
-        jobs |= {job.job_id: job for job in known.jobs()}
-    listed = ((jobs[job_id], line) for job_id, line in queued.items() if job_id in jobs)
-    return live + [_live(job, line) for job, line in listed if not ended.issuperset(job.runs)]
+    tasks = {entry.token: entry for entry in in_slurm if entry.token}
+    for job_id, line in queued_jobs().items() if tasks else ():
+        if of := tasks.get(line.token):  # ids are used again: they prove nothing
+            run_ids = of.tasks[int(job_id.partition("_")[2] or 0)]
+            job = SubmittedJob(job_id, "slurm", of.host, of.at, run_ids)
+            if not ended.issuperset(job.runs):
+                live.append(_live(job, line))
+    return live
 
 
 def adopt(folder: Path) -> None:
     """Record the ids of jobs that Slurm has, though their launcher was killed before it knew."""
     unknown = {entry.token for entry in submissions(folder) if not entry.job_id}
     if unknown:
-        for token, job_id in _ids_by_token(queued_jobs()).items():
-            if token in unknown:
-                settle(folder, token, job_id)
+        lines = queued_jobs().items()
+        found = {line.token: job_id.partition("_")[0] for job_id, line in lines}
+        for token in unknown & found.keys():
+            settle(folder, token, found[token])
 
 
 def _live(job: SubmittedJob, line: QueuedJob) -> LiveJob:
@@ -197,22 +270,21 @@ def _live(job: SubmittedJob, line: QueuedJob) -> LiveJob:
     return LiveJob(job, "running", line.started, line.host)
 
 
-def _ids_by_token(queued: dict[str, QueuedJob]) -> dict[str, str]:
-    """The ids of the arrays and jobs that carry a token, by it."""
-    return {line.token: job_id.split("_")[0] for job_id, line in queued.items() if line.token}
-
-
-def _lines(folder: Path) -> Iterator[dict[str, Any]]:
+def _lines(folder: Path) -> Iterator[_Line]:
     """The lines of all launchers' files, by the times when these began."""
     for path in sorted(folder.glob("*.jsonl")):
-        with path.open(encoding="utf-8", errors="replace") as file:
-            for line in file:
+        if not path.is_file():
+            raise UserError(f"{path}: no regular file, as launch writes them; remove it")
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    continue  # torn
                 try:
-                    fields = json.loads(line)
-                except ValueError:
-                    continue
-                if isinstance(fields, dict):
-                    yield fields
+                    yield _Line.model_validate_json(line)
+                except ValidationError:
+                    raise UserError(
+                        f"{path}: line {number} is none that launch writes; remove that line"
+                    ) from None
 
 
 def _write(folder: Path, fields: dict[str, Any]) -> None:

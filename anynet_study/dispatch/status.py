@@ -71,6 +71,10 @@ class Jobs:
     submitted: Iterable[SubmittedJob] = ()
     #: Why it is not known which jobs live; "" if it is.
     unknown: str = ""
+    #: Seconds since the last sign of life, of live jobs that gave none for long, by id.
+    silent: Mapping[str, float] = field(default_factory=dict)
+    #: The same of workers on other machines, which cannot be seen from here, by host.
+    elsewhere: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,10 @@ class Status:
     jobs_lost: int
     #: Why it is not known which jobs live; "" if it is.
     jobs_unknown: str
+    #: Seconds since the last sign of life: of running jobs that gave none for long, by id; and of
+    #: workers on other machines, which cannot be seen from here, by host.
+    jobs_silent: Mapping[str, float]
+    jobs_elsewhere: Mapping[str, float]
     #: Recorded runs an hour, over the last hour (or since the first began, if that is less).
     runs_per_hour: float | None
     #: Until the live jobs are done; None where that cannot be told.
@@ -129,11 +137,14 @@ class Status:
 def current_status(study: OpenStudy, reader: JournalReader) -> Status:
     """A study's status now. That squeue does not answer is part of it."""
     recorded, folder = reader.read(), study.folder
-    submitted = ledger.submitted_jobs(folder.jobs)
+    submitted, ended = ledger.submitted_jobs(folder.jobs), recorded.ended(study.plan)
+    hidden = ledger.jobs_elsewhere(folder.jobs, folder.logs, ended)
+    elsewhere = {job.host: hidden[job] for job in sorted(hidden, key=lambda job: -hidden[job])}
     try:
-        jobs = Jobs(ledger.live_jobs(folder.jobs, recorded.ended(study.plan)), submitted)
+        live = ledger.live_jobs(folder.jobs, ended)
+        jobs = Jobs(live, submitted, "", ledger.silent_jobs(folder.logs, live), elsewhere)
     except WorkFailedError as error:
-        jobs = Jobs(unknown=str(error))
+        jobs = Jobs(unknown=str(error), elsewhere=elsewhere)
     calibrated = study.calibrated(reader) if jobs.live else None
     now, is_over = time.time(), not jobs.live and not jobs.unknown
     pace = reader.throughput(now, is_over)
@@ -195,6 +206,8 @@ def study_status(
         jobs_held=[job.job.job_id for job in jobs.live if HELD.search(job.reason)],
         jobs_lost=0 if jobs.unknown else _lost(left.keys() - assigned, recorded, jobs),
         jobs_unknown=jobs.unknown,
+        jobs_silent=jobs.silent,
+        jobs_elsewhere=jobs.elsewhere,
         runs_per_hour=throughput.runs_per_hour,
         eta_seconds=when.seconds if when else None,
         eta_assumes=when.assumes if when else "",

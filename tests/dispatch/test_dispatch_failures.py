@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_slurm import slurm_job
 from scripted_study import LIMIT, begun, command, killed_at, submitted
 from test_dispatch_recorded import row
 from tiny_study import Type, typing_in
@@ -25,6 +24,7 @@ from anynet_study.dispatch.failures import (
     unfinished_jobs,
 )
 from anynet_study.dispatch.launch import OpenStudy
+from anynet_study.dispatch.ledger import SubmittedJob
 from anynet_study.dispatch.recorded import Failure, JournalReader, Recorded, Retry
 from anynet_study.dispatch.slurm.commands import end_reasons
 from anynet_study.dispatch.slurm.site import nodes_to_exclude
@@ -102,7 +102,10 @@ def test_nodes_to_exclude_are_those_of_timeouts_and_lost_nodes() -> None:
 
 
 def test_jobs_with_runs_left_are_those_that_failed_or_never_ended() -> None:
-    done, left, retried = (slurm_job(str(n), runs) for n, runs in enumerate(["b", "bc", "ab"]))
+    done, left, retried = (
+        SubmittedJob(str(n), "slurm", "n1", 0.0, " ".join(runs))
+        for n, runs in enumerate(["b", "bc", "ab"])
+    )
     jobs = [done, left, retried]
     assert unfinished_jobs(jobs, failed("node"), set()) == [left, retried]
     assert unfinished_jobs(jobs, failed("node"), {left.job_id}) == [retried]

@@ -1,8 +1,10 @@
 """The ledger of submitted jobs: who is alive, whatever else is in the file."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -10,7 +12,7 @@ import pytest
 from fake_slurm import slurm_job
 
 from anynet_study.dispatch import ledger
-from anynet_study.errors import WorkFailedError
+from anynet_study.errors import UserError, WorkFailedError
 
 
 @pytest.fixture
@@ -31,21 +33,37 @@ def test_a_process_is_alive_until_it_ends(tmp_path: Path, sleeper: subprocess.Po
     assert ledger.live_jobs(path) == []
 
 
-def test_a_reused_process_id_is_not_the_job(
+def test_a_worker_is_known_whatever_the_clock_does_and_whoever_has_its_id_later(
     tmp_path: Path, sleeper: subprocess.Popen[bytes]
 ) -> None:
-    path = tmp_path / "jobs"
     job = ledger.local_job(str(sleeper.pid), "a")
-    ledger.append(path, [ledger.SubmittedJob(job.job_id, "local", job.host, 1.0, "a")])
-    assert ledger.live_jobs(path) == []
+    assert replace(job, started=job.started - 3600.0).process  # the clock was set
+    assert not replace(job, mark=f"{job.mark}0").process  # another one, or after another boot
+    before_marks = replace(job, mark="")
+    assert before_marks.process
+    ledger.append(tmp_path, [replace(before_marks, started=1.0)])
+    assert ledger.live_jobs(tmp_path) == []
 
 
-def test_torn_lines_are_skipped(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
-    path = tmp_path / "jobs"
+def test_a_torn_line_is_skipped(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
     job = ledger.local_job(str(sleeper.pid), "a")
-    ledger.append(path, [job])
-    (path / "0-elsewhere-7.jsonl").write_text('\n3\n{"job": 3, "runs": 1}\n{"job": "1", "clu')
-    assert list(ledger.submitted_jobs(path)) == [job]
+    ledger.append(tmp_path, [job])
+    (tmp_path / "0-elsewhere-7.jsonl").write_text('{"job": "1", "clu')
+    assert list(ledger.submitted_jobs(tmp_path)) == [job]
+
+
+@pytest.mark.parametrize(
+    "line", ["", "3", '{"job": 3, "runs": 1}', '{"token": "a", "at": "x", "tasks": ["a"]}', "\xff"]
+)
+def test_what_launch_does_not_write_is_one_clear_line(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "1-host-7.jsonl"
+    path.write_bytes(line.encode("latin-1") + b"\n")
+    with pytest.raises(UserError, match=r"1-host-7.jsonl: line 1 is none that launch writes"):
+        list(ledger.submissions(tmp_path))
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(UserError, match="no regular file"):
+        list(ledger.submissions(tmp_path))
 
 
 def test_no_ledger_no_jobs(tmp_path: Path) -> None:
@@ -74,18 +92,18 @@ def ids(live: Sequence[ledger.LiveJob]) -> list[tuple[str, tuple[str, ...]]]:
     return [(each.job.job_id, each.job.runs) for each in live]
 
 
-def test_slurm_jobs_are_those_squeue_lists(tmp_path: Path, squeue: Squeue) -> None:
+def test_slurm_jobs_are_those_that_bear_a_mark_of_the_study(tmp_path: Path, squeue: Squeue) -> None:
     path = tmp_path / "jobs"
-    ledger.append(path, [slurm_job(f"7_{n}", [str(n)]) for n in range(3)])
+    mark = slurm_job(path, "7", ["0", "1"])
     squeue(
-        "7_1|PENDING|N/A||Resources|a|b",
-        "7_2|RUNNING|1795317349|node7|None|",
-        "99|RUNNING|1795317349|node8|None|",
+        "7|RUNNING|1795317349|node8|None|",  # an id is used again
+        f"8|PENDING|N/A||Resources|a|{mark}",
+        f"9|RUNNING|1795317349|node7|None|{mark}",
     )
     waits, runs = ledger.live_jobs(path)
-    assert (waits.job.job_id, waits.state, waits.started) == ("7_1", "pending", None)
-    assert waits.reason == "Resources"
-    assert (runs.job.job_id, runs.state, runs.started) == ("7_2", "running", 1795317349.0)
+    assert (waits.job.job_id, waits.state, waits.started) == ("8", "pending", None)
+    assert (waits.reason, waits.job.runs) == ("Resources", ("0", "1"))
+    assert (runs.job.job_id, runs.state, runs.started) == ("9", "running", 1795317349.0)
     assert runs.host == "node7"
 
 
@@ -94,7 +112,10 @@ def test_tasks_of_an_array_have_its_id(tmp_path: Path, squeue: Squeue) -> None:
     token = ledger.intend(path, ["a b", "c", "d e f"])
     ledger.settle(path, token, "12")
     assert [job.job_id for job in ledger.submitted_jobs(path)] == ["12_0", "12_1", "12_2"]
-    squeue("12_2|PENDING|N/A||Priority|", "12_0|RUNNING|7|n1|None|", "13_1|RUNNING|7|n1|None|")
+    mark = f"anynet-study:{token}"
+    squeue(
+        f"12_2|PENDING|N/A||Priority|{mark}", f"12_0|RUNNING|7|n1|None|{mark}", "13_1|RUNNING|7|||"
+    )
     assert ids(ledger.live_jobs(path)) == [("12_2", ("d", "e", "f")), ("12_0", ("a", "b"))]
     assert ids(ledger.live_jobs(path, recorded=["a", "b", "e"])) == [("12_2", ("d", "e", "f"))]
 
@@ -142,7 +163,7 @@ def test_jobs_whose_runs_are_recorded_are_not_asked_after(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "jobs"
-    ledger.append(path, [slurm_job("7_0", ["0", "1"])])
+    slurm_job(path, "7", ["0", "1"])
     monkeypatch.setenv("PATH", "")  # no squeue
     assert ledger.live_jobs(path, recorded={"0", "1", "2"}) == []
     with pytest.raises(WorkFailedError, match="squeue"):
@@ -153,7 +174,7 @@ def test_a_silent_squeue_is_not_taken_for_an_empty_queue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "jobs"
-    ledger.append(path, [slurm_job("7_0", ["0"])])
+    slurm_job(path, "7", ["0"])
     squeue = tmp_path / "squeue"
     squeue.write_text("#!/bin/sh\nexit 1\n")
     squeue.chmod(0o755)

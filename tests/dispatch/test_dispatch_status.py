@@ -15,7 +15,6 @@ from scripted_study import begun, command
 from test_dispatch_recorded import row
 from tiny_study import Type, typing_in
 
-from anynet_study.dispatch import ledger
 from anynet_study.dispatch.launch import OpenStudy
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.recorded import JournalReader
@@ -104,8 +103,8 @@ def test_status_shows_all_within_80_columns(tiny: OpenStudy, type_: Type) -> Non
     journal(tiny, [0, 1], seconds=1800.0, started=time.time() - 2000)
     journal(tiny, [2], "failed", failure_kind="oom", started=time.time() - 1000)
     ids = [[run.run_id for run in tiny.plan[a:b]] for a, b in ((3, 6), (6, 9))]
-    ledger.append(tiny.folder.jobs, [slurm_job(f"{n}", runs) for n, runs in enumerate(ids)])
-    command("squeue", "echo '1|PENDING|N/A||Priority|'")
+    marks = [slurm_job(tiny.folder.jobs, f"{n}", runs) for n, runs in enumerate(ids)]
+    command("squeue", f"echo '1|PENDING|N/A||Priority|{marks[1]}'")
     told = type_("status", "tiny")
     assert told.code == 0
     lines = told.out.splitlines()
@@ -122,15 +121,15 @@ def test_status_shows_all_within_80_columns(tiny: OpenStudy, type_: Type) -> Non
 @pytest.mark.parametrize("reason", ["JobHeldUser", "launch failed requeued held"])
 def test_jobs_that_nobody_will_start_are_named(tiny: OpenStudy, type_: Type, reason: str) -> None:
     runs = [run.run_id for run in tiny.plan]
-    ledger.append(tiny.folder.jobs, [slurm_job(f"{n}", [runs[n]]) for n in range(2)])
-    command("squeue", f"echo '0|PENDING|N/A||Priority|'; echo '1|PENDING|N/A||{reason}|'")
+    a, b = (slurm_job(tiny.folder.jobs, f"{n}", [runs[n]]) for n in range(2))
+    command("squeue", f"echo '0|PENDING|N/A||Priority|{a}'; echo '1|PENDING|N/A||{reason}|{b}'")
     lines = type_("status", "tiny").out.splitlines()
     assert "held by Slurm: 1 job; to let them go on: scontrol release 1" in lines
 
 
 def test_a_silent_squeue_hides_nothing_else(tiny: OpenStudy, type_: Type) -> None:
     journal(tiny, [0, 1])
-    ledger.append(tiny.folder.jobs, [slurm_job("1", [tiny.plan[3].run_id])])
+    slurm_job(tiny.folder.jobs, "1", [tiny.plan[3].run_id])
     command("squeue", "echo slurmctld is away >&2; exit 1")
     told = type_("status", "tiny", "--json")
     assert told.code == 0
@@ -141,8 +140,8 @@ def test_a_silent_squeue_hides_nothing_else(tiny: OpenStudy, type_: Type) -> Non
 
 
 def test_watching_ends_when_no_job_is_left(tiny: OpenStudy, type_: Type) -> None:
-    ledger.append(tiny.folder.jobs, [slurm_job("1", [tiny.plan[3].run_id])])
-    command("squeue", "test -e ran || { touch ran; echo '1|RUNNING|100|n1|None|'; }")
+    mark = slurm_job(tiny.folder.jobs, "1", [tiny.plan[3].run_id])
+    command("squeue", f"test -e ran || {{ touch ran; echo '1|RUNNING|100|n1|None|{mark}'; }}")
     looks = [
         json.loads(line)
         for line in type_("status", "tiny", "--watch", "--every", 1, "--json").out.splitlines()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from disaster_study import HELD, LONGEST_WAIT, DisasterStudy, slurm, submitted, waited_for
+from disaster_study import LONGEST_WAIT, DisasterStudy, slurm, submitted, waited_for
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 
@@ -19,11 +19,6 @@ def killed(source, target, **options):
         os.kill(os.getpid(), 9)
     replace(source, target, **options)
 os.replace = killed
-"""
-#: An `sbatch` that submits, and ends the process that called it before that hears of it.
-KILLING_SBATCH = """#!/bin/sh
-{sbatch} "$@" >/dev/null
-kill -9 $PPID
 """
 SIGKILLED = -9
 
@@ -87,23 +82,6 @@ def test_of_slurmstepd_whose_worker_lives_on(
     worker.resume()
     study.finish()
     waited_for(lambda: not study.workers(), "the forgotten worker to end")
-    study.check(undisturbed)
-
-
-def test_of_a_launcher_before_it_hears_from_sbatch(
-    study: DisasterStudy, undisturbed: DisasterStudy, tmp_path: Path
-) -> None:
-    sbatch = slurm("sh", "-c", "command -v sbatch").strip()
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/sbatch").write_text(KILLING_SBATCH.format(sbatch=sbatch))
-    (tmp_path / "bin/sbatch").chmod(0o755)
-    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
-    assert study.begin("launch", "sweep.yaml", HELD, PATH=path).wait(LONGEST_WAIT) == SIGKILLED
-    (job,) = study.jobs()
-    assert study.launch() == 0  # the job is known, though nobody was told its id
-    assert study.jobs() == [job]
-    slurm("scontrol", "release", job)
-    study.finish()
     study.check(undisturbed)
 
 

@@ -1,0 +1,130 @@
+"""What a launch, run and dry run say before they begin: what is left, and what is to be allowed."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_study import begun
+from test_dispatch_recorded import row
+from tiny_study import Type, tree, typing_in
+
+from anynet_study.dispatch import ledger
+from anynet_study.dispatch.launch import OpenStudy
+from anynet_study.store import JournalWriter
+
+LOCAL = ["--cluster", "local", "--json"]
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStudy:
+    return begun(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def type_(tiny: OpenStudy, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Type:
+    monkeypatch.setattr("anynet_study.dispatch.launch.submit_locally", lambda *_, **__: [])
+    return typing_in(Path.cwd(), monkeypatch, capsys)
+
+
+def record(tiny: OpenStudy, runs: slice) -> None:
+    with JournalWriter(tiny.folder.new_journal()) as writer:
+        for run in tiny.plan[runs]:
+            writer.append(row(**run.named()))
+
+
+def test_evaluations_added_later_train_again_only_if_that_is_allowed(
+    tiny: OpenStudy, type_: Type
+) -> None:
+    record(tiny, slice(0, 2))
+    tiny.folder.weights_folder.mkdir()
+    tiny.folder.weights(tiny.plan[1].run_id).touch()
+    more = ["tiny.yaml", "evaluations={turned: {transform: rotation}}"]
+    for command in ("launch", "run"):
+        told = type_(command, *more)
+        assert (told.code, "1 finished run would be trained again" in told.line) == (2, True)
+        assert told.line.endswith("to allow it: --retrain")
+    assert not tiny.sweep.evaluations  # nothing was written
+    assert json.loads(type_("launch", *more, *LOCAL, "--retrain").out)["submitted"] == 12
+
+
+def test_workers_on_another_machine_are_for_the_user_to_judge(tiny: OpenStudy, type_: Type) -> None:
+    job = replace(ledger.local_job(str(os.getpid()), " ".join(tiny.plan.ids())), host="elsewhere")
+    ledger.append(tiny.folder.jobs, [job])
+    alive = ledger.alive_file(tiny.folder.logs, job.job_id)
+    alive.touch()
+    os.utime(alive, (alive.stat().st_mtime - 7200.0,) * 2)
+    told = type_("launch", "tiny.yaml", *LOCAL)
+    assert told.code == 2
+    assert "is on elsewhere, cannot be seen from here, and gave a sign of life 2 h" in told.line
+    lines = type_("status", "tiny").out.splitlines()
+    assert any(line.startswith("on elsewhere, cannot be seen from here: ") for line in lines)
+    assert json.loads(type_("launch", "tiny.yaml", *LOCAL, "--others-ended").out)["submitted"] == 12
+    assert json.loads(type_("launch", "tiny.yaml", *LOCAL).out)["submitted"] == 12
+    assert json.loads(type_("status", "tiny", "--json").out)["jobs_elsewhere"] == {}
+
+
+def test_a_worker_that_hangs_is_named(tiny: OpenStudy, type_: Type) -> None:
+    job = ledger.local_job(str(os.getpid()), " ".join(tiny.plan.ids()[:3]))
+    ledger.append(tiny.folder.jobs, [job])
+    alive = ledger.alive_file(tiny.folder.logs, job.job_id)
+    alive.touch()
+    assert json.loads(type_("status", "tiny", "--json").out)["jobs_silent"] == {}
+    os.utime(alive, (1.0, 1.0))
+    assert job.job_id in json.loads(type_("status", "tiny", "--json").out)["jobs_silent"]
+    assert "no sign of life for" in type_("status", "tiny").out
+    refused = type_("launch", "tiny.yaml", *LOCAL)
+    assert (refused.code, "1 gave no sign of life for long" in refused.line) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["50%", "a:b"])
+def test_a_path_that_slurm_reads_as_something_else_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, name: str
+) -> None:
+    (tmp_path / name).mkdir()
+    begun(tmp_path / name, monkeypatch)
+    type_ = typing_in(tmp_path / name, monkeypatch, capsys)
+    for command in ("launch", "run"):
+        told = type_(command, "tiny.yaml")
+        assert (told.code, "in a path as something else" in told.line) == (2, True)
+
+
+@pytest.mark.parametrize("change", ["recipes.basic.epochs=1e9", "launch.job_minutes=1e308"])
+def test_absurd_sizes_are_refused_in_a_line(type_: Type, change: str) -> None:
+    told = type_("launch", "tiny.yaml", "--dry-run", change)
+    assert (told.code, change.partition("=")[0] in told.line) == (2, True)
+
+
+def test_a_dry_run_says_what_is_left(tiny: OpenStudy, type_: Type) -> None:
+    assert "left:" not in type_("run", "tiny.yaml", "--dry-run").out
+    record(tiny, slice(0, 9))
+    told = type_("launch", "tiny.yaml", "--dry-run")
+    assert "done: 9; left: 3, " in told.out
+    told = json.loads(type_("launch", "tiny.yaml", *LOCAL, "--dry-run").out)
+    assert (told["runs"], told["runs_left"]) == (12, 3)
+    assert told["seconds_left"] < told["seconds"]
+    record(tiny, slice(9, 12))
+    told = type_("launch", "tiny.yaml", "--cluster", "slurm", "--dry-run")
+    assert (told.code, "done: 12; left: 0" in told.out) == (0, True)
+
+
+def test_a_dry_run_says_that_the_folder_holds_another_population(type_: Type) -> None:
+    told = type_("run", "tiny.yaml", "--dry-run", "population.seed=3")
+    assert told.code == 0
+    assert "this would be refused: studies/tiny holds a study of another population" in told.out
+
+
+def test_who_may_not_write_hears_that_nothing_is_left(
+    tiny: OpenStudy, type_: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tiny, slice(0, 12))
+    before = tree(tiny.folder.folder)
+    monkeypatch.setattr("os.access", lambda _, mode: mode != os.W_OK)
+    told = type_("launch", "tiny.yaml", *LOCAL)
+    assert told.code == 0, told
+    counts = json.loads(told.out)
+    assert (counts["recorded"], counts["submitted"]) == (12, 0)
+    assert tree(tiny.folder.folder) == before
+    assert not (tiny.folder.folder / ".lock").exists()
