@@ -157,10 +157,11 @@ def why_workers_ended(study: StudyFolder, since: float) -> str:
     """Why workers ended, in a line; `since` (unix time) tells this launch's logs."""
     if disk_is_full(study):
         return f"the disk that holds {study.folder} is full"
-    logs = [path for path in study.logs.glob("*_log.err") if path.stat().st_mtime >= since]
-    said = (line for path in sorted(logs, key=_age) if (line := _last_line(path)))
-    reason = next(said, "the workers were ended").removeprefix("anynet_study.errors.UserError: ")
-    return f"{reason} (logs: {study.logs})"
+    changed = [(path.stat().st_mtime, path) for path in study.logs.glob("*_log.err")]
+    logs = [path for when, path in sorted(changed, reverse=True) if when >= since]  # latest first
+    said = (line for path in logs for line in reversed(_tail(path).split("\n")) if line.strip())
+    reason = next(said, "the workers were ended").strip()
+    return f"{reason.removeprefix('anynet_study.errors.UserError: ')} (logs: {study.logs})"
 
 
 def say_begins(run: PlannedRun) -> None:
@@ -179,15 +180,3 @@ def end_worker_at(run: PlannedRun, error: Exception) -> NoReturn:
 def disk_is_full(study: StudyFolder) -> bool:
     """Whether the disk that holds a study has no room left."""
     return shutil.disk_usage(study.folder).free < FULL
-
-
-def _age(path: Path) -> float:
-    return -path.stat().st_mtime
-
-
-def _last_line(path: Path) -> str:
-    """The last line that is not blank; empty if there is none."""
-    if not path.exists():
-        return ""
-    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -1,6 +1,5 @@
 """The jobs of a study: a list of them, the log of one of them, and their cancellation."""
 
-import subprocess
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from anynet_study.dispatch import ledger
 from anynet_study.dispatch.endings import ending
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.recorded import Recorded
+from anynet_study.dispatch.slurm.commands import ask
 from anynet_study.errors import UserError, WorkFailedError
 from anynet_study.study_folder import StudyFolder
 
@@ -150,13 +150,9 @@ def _scancel(jobs: Iterable[str]) -> None:
     """Cancel jobs by id; an array as a whole, for all of its tasks are the study's."""
     ids = sorted({job_id.split("_")[0] for job_id in jobs})
     for first in range(0, len(ids), AT_ONCE):
-        command = ["scancel", *ids[first : first + AT_ONCE]]
-        try:
-            subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-        except (OSError, subprocess.SubprocessError) as error:
-            words = " ".join((getattr(error, "stderr", "") or str(error)).split())
-            if "Invalid job id" not in words:  # it has ended in the meantime
-                raise WorkFailedError(f"scancel: {words}; cancel again") from None
+        told = ask("scancel", *ids[first : first + AT_ONCE])
+        if not told.works and "Invalid job id" not in told.error:  # it has ended in the meantime
+            raise WorkFailedError(f"scancel: {told.error or 'it fails'}; cancel again")
 
 
 def _terminate(jobs: Iterable[SubmittedJob]) -> None:

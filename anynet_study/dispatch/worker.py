@@ -136,7 +136,7 @@ def train_runs(
 
 
 def _by_memory(todo: Plan, retries: Retries) -> Iterator[tuple[int, Plan]]:
-    """The runs by how many steps less memory they are assignment: those that had enough first."""
+    """The runs by how many steps less memory they are given: those that had enough first."""
     steps = {run_id: retries[run_id].smaller if run_id in retries else 0 for run_id in todo.ids()}
     for smaller in sorted(set(steps.values())):
         yield smaller, todo.find(run_id for run_id, it in steps.items() if it == smaller)
@@ -156,13 +156,8 @@ class Worker:
         journals: WorkerJournals,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.assignment, self.options, self.journals, self.stop = (
-            assignment,
-            options,
-            journals,
-            stop,
-        )
-        self._begin = options
+        self.assignment, self.journals, self.stop = assignment, journals, stop
+        self.options = self._begin = options
         self._worked: dict[tuple[str, str, Options], Options] = {}
         self.source = DeviceImages(assignment.device)
 
@@ -263,7 +258,7 @@ class Worker:
     def _failed(self, run: PlannedRun, error: Exception, seconds: float, tried: Options) -> bool:
         """Whether the run is to be trained again, in a slower way; otherwise it is failed.
 
-        Options are assignment up once for all runs that were tried together.
+        Options are given up once for all runs that were tried together.
         """
         self._leave_if_broken(run, error)
         device = self.assignment.device

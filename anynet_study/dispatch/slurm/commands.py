@@ -5,12 +5,13 @@ import re
 import subprocess
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from anynet_study.errors import WorkFailedError
 from anynet_study.store import FailureKind
 
 #: How long a command may take to answer, in seconds.
-PATIENCE = 30.0
+PATIENCE = 60.0
 #: States of a job that has no node.
 WAITING = frozenset(
     {"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
@@ -48,12 +49,14 @@ class Answer:
         return [line for line in self.text.splitlines() if line.strip()]
 
 
-def ask(*command: str) -> Answer:
-    """Run a command; that it fails, is slow or is not there is an answer, too."""
+def ask(*command: str, **variables: str) -> Answer:
+    """Run a command; that it fails, is slow or is not there is an answer, too.
+
+    `variables` are added to its environment.
+    """
+    how: Any = {"capture_output": True, "text": True, "errors": "replace", "timeout": PATIENCE}
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=PATIENCE
-        )
+        done = subprocess.run(command, env={**os.environ, **variables}, **how)
     except FileNotFoundError:
         return Answer("", f"there is no {command[0]}", works=False)
     except subprocess.TimeoutExpired:
@@ -92,18 +95,14 @@ def queued_jobs() -> dict[str, QueuedJob]:
 
     Raises WorkFailedError where squeue does not answer: silence is no empty queue.
     """
-    command = ["squeue", "--noheader", "--array", f"--format={FORMAT}", "--user", str(os.getuid())]
-    times = {**os.environ, "SLURM_TIME_FORMAT": "%s"}
-    try:
-        answer = subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=60, env=times
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        words = " ".join((getattr(error, "stderr", "") or str(error)).split())
+    options = ("--noheader", "--array", f"--format={FORMAT}", "--user", str(os.getuid()))
+    told = ask("squeue", *options, SLURM_TIME_FORMAT="%s")
+    if not told.works:
+        words = told.error or "it fails"
         raise WorkFailedError(
             f"squeue does not answer, so queued jobs cannot be told from lost ones: {words}"
-        ) from None
-    return dict(_parsed(line) for line in answer.stdout.splitlines() if line.count("|") >= 5)
+        )
+    return dict(_parsed(line) for line in told.lines if line.count("|") >= 5)
 
 
 def _parsed(line: str) -> tuple[str, QueuedJob]:
