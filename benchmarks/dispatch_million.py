@@ -11,8 +11,7 @@ Each worker appends what it finished to a journal of its own. Launches are repea
 left to do; then every run must have come to its end exactly once.
 
 Each launch is a process, as on a login node. Printed of it: its jobs, its processor time and peak
-memory (the goal: below 500 MB), and the share of the workers' time that start-up and waiting for
-the last job cost.
+memory, and the share of the workers' time that start-up and waiting for the last job cost.
 """
 
 import contextlib

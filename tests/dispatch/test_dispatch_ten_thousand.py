@@ -1,4 +1,4 @@
-"""20,000 jobs in one launch: in seconds, with few files, and known to the next launch."""
+"""10,000 jobs in one launch: in seconds, with few files, and known to the next launch."""
 
 import json
 import os
@@ -12,12 +12,12 @@ from fake_slurm import FakeSlurm
 
 from anynet_study.study_folder import StudyFolder
 
-JOBS = 20_000
+JOBS = 10_000
 SWEEP = """
 name: many
 population:
   space: {base: anynetx, depths: [1, 4], widths: [8, 128], stem: cifar, stem_width: 8}
-  count: 5000
+  count: 2500
   resolution: 8
   classes: 10
 source: digits
@@ -48,7 +48,7 @@ main()
 
 
 @pytest.mark.slow
-def test_twenty_thousand_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ten_thousand_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     FakeSlurm(tmp_path / "slurm", monkeypatch)
     (tmp_path / "many.yaml").write_text(SWEEP)
 
