@@ -63,22 +63,21 @@ class JpegImages:
         """`threads`: by default one per core. ValueError or OSError where a file is damaged."""
         self._folder, self._split, self._form = folder, split, form
         self._threads = threads or cores()
-        self._batches: list[pa.BinaryArray] = []
+        batches: list[pa.BinaryArray] = []
         for path in sorted(folder.glob(f"{split}_images-*.arrow")):
             try:
                 reader = pa.ipc.open_file(pa.memory_map(str(path)))
                 if reader.schema != SCHEMA:
                     raise ValueError("other columns than images")
-                for number in range(reader.num_record_batches):
-                    self._batches.append(reader.get_batch(number).column(0))
+                numbers = range(reader.num_record_batches)
+                batches += [reader.get_batch(number).column(0) for number in numbers]
             except (pa.ArrowException, ValueError) as error:
                 raise ValueError(f"{path.name}: {error}") from error
-        self._ends = np.cumsum([len(batch) for batch in self._batches], dtype=np.int64)
+        self._files = pa.chunked_array(batches, pa.binary())
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        rows = int(self._ends[-1]) if len(self._ends) else 0
-        return rows, self._form.size, self._form.size, 3
+        return len(self._files), self._form.size, self._form.size, 3
 
     @property
     def nbytes(self) -> int:
@@ -93,9 +92,7 @@ class JpegImages:
 
     def file(self, row: int) -> pa.Buffer:
         """The JPEG file of a row."""
-        batch = int(np.searchsorted(self._ends, row, side="right"))
-        first = int(self._ends[batch - 1]) if batch else 0
-        return self._batches[batch][row - first].as_buffer()
+        return self._files[row].as_buffer()
 
     def __getitem__(self, index: Any, /) -> NDArray[np.uint8]:
         rows = np.arange(len(self))[index]
@@ -120,7 +117,7 @@ class JpegImages:
 
     def files(self) -> Iterator[memoryview]:
         """All files as they are stored, in order."""
-        return (memoryview(file.as_buffer()) for batch in self._batches for file in batch)
+        return (memoryview(file.as_buffer()) for file in self._files)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JpegImages, (self._folder, self._split, self._form, self._threads)
