@@ -12,7 +12,7 @@ import pytest
 from evaluation_factory import evaluation, write_evaluations
 from honest import collect_honest, honest, honest_study
 from store_factory import failed, record, write_journal
-from tiny_study import typing_in
+from tiny_study import TINY, typing_in
 
 from anynet_study.errors import UserError
 from anynet_study.store import JournalWriter
@@ -241,6 +241,7 @@ def test_the_command_says_what_and_what_to_do(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = store.parent
+    (folder / "sweep.yaml").write_text(TINY)
     verify = partial(typing_in(folder, monkeypatch, capsys), "verify")
     done = verify(".")
     assert ("all is well" in done.out, done.code) == (True, 0)
