@@ -20,18 +20,27 @@ from anynet_study.study import Analysis, Study, StudyFigure, check_room
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Random parts of a study, of each size, whose intervals are measured; and their resamples.
+#: Random parts of a study, of each size, whose intervals are measured.
 SUBSAMPLES = 20
+#: Most resamples of the intervals of those parts, and of each of more than so many pairs.
 MOST_RESAMPLES = 1_000
+MANY_PAIRS = 1_000
 
 
 def correlations(study: Study) -> pd.DataFrame:
     """Of every pair of datasets."""
     datasets = study.errors.shape[1]
     pairs = max(1, datasets * (datasets - 1) // 2)
-    return apr.correlations(
-        study.errors, **study.weighted, on_pairs=lambda done: study.progress(done / pairs)
-    )
+    how, fewer = study.weighted, pairs > MANY_PAIRS and study.options.resamples > MOST_RESAMPLES
+    how |= {"resamples": MOST_RESAMPLES} if fewer else {}
+    told = {"on_pairs": lambda done: study.progress(done / pairs)}
+    table = apr.correlations(study.errors, **how, **told)
+    if fewer:
+        table.attrs["resamples"] = MOST_RESAMPLES
+        table.attrs["used"] = [
+            f"Intervals of {pairs:,} pairs rest on {MOST_RESAMPLES:,} resamples."
+        ]
+    return table
 
 
 def all_pairs(study: Study) -> pd.DataFrame:

@@ -44,6 +44,8 @@ Item = TypeVar("Item")
 PARTITIONED = 1_000_000
 #: Resamples that share one random stream: fixed, so that the draws depend on the seed alone.
 BLOCK = 256
+#: Rows drawn at a time: of a million architectures, four resamples.
+DRAWN = 2**22
 #: Fewer architectures give too few different resamples for an interval of a correlation.
 FEWEST_TO_RESAMPLE = 10
 #: Most values of a jackknife. Beyond it leaves out groups of rows, not each row: the skewness that
@@ -229,11 +231,19 @@ def _percentiles(draws: Floats, defined: Ints, shares: Floats) -> Floats:
 
 def draw(n: int, size: int, seed: int, block: int) -> Multiplicities:
     """Multiplicities (size, n): how often each of a block's resamples drew each of n rows."""
+    return np.concatenate([*_drawn(n, size, seed, block)])
+
+
+def _drawn(n: int, size: int, seed: int, block: int) -> Iterator[Multiplicities]:
+    """The resamples of a block, so many at a time that memory is bounded whatever n is."""
     generator = np.random.default_rng([seed, block])
-    drawn = generator.integers(0, n, size=(size, n))
-    drawn += n * np.arange(size)[:, None]
-    counts: Ints = np.bincount(drawn.ravel(), minlength=size * n)
-    return counts.reshape(size, n).astype(np.int32)
+    at_once = max(1, DRAWN // max(n, 1))
+    for start in range(0, size, at_once):
+        part = min(at_once, size - start)
+        drawn = generator.integers(0, n, size=(part, n))
+        drawn += n * np.arange(part)[:, None]
+        counts: Ints = np.bincount(drawn.ravel(), minlength=part * n)
+        yield counts.reshape(part, n).astype(np.int32)
 
 
 def draws(
@@ -248,15 +258,17 @@ def draws(
         yield draw(n, min(size, left), seed, (stream << 32) + block)
 
 
-def leave_one_out(n: int, block: int) -> Multiplicities:
+def leave_one_out(n: int, block: int) -> Iterator[Multiplicities]:
     """Multiplicities (b, n) of a block of the jackknife: all rows but one, or but one group.
 
     Groups are of every 2,000th row, whatever the order of the rows is about.
     """
     groups = min(n, MOST_LEFT_OUT)
-    left_out = np.arange(block * BLOCK, min((block + 1) * BLOCK, groups))
-    others: Multiplicities = (left_out[:, None] != np.arange(n) % max(groups, 1)).astype(np.int32)
-    return others
+    group, at_once = np.arange(n) % max(groups, 1), max(1, DRAWN // max(n, 1))
+    last = min((block + 1) * BLOCK, groups)
+    for start in range(block * BLOCK, last, at_once):
+        left_out = np.arange(start, min(start + at_once, last))
+        yield (left_out[:, None] != group).astype(np.int32)
 
 
 def resample(
@@ -268,12 +280,14 @@ def resample(
     resampled with the same n and seed can be combined, resample by resample.
     """
 
-    def collect(total: int, multiplicities: Callable[[int], Multiplicities]) -> Floats:
+    def collect(total: int, parts: Callable[[int], Iterator[Multiplicities]]) -> Floats:
         result = np.empty((len(estimate), total))
 
         def fill(block: int) -> None:
-            values = function(multiplicities(block))
-            result[:, block * BLOCK : block * BLOCK + len(values)] = values.T
+            start = block * BLOCK
+            for counts in parts(block):
+                result[:, start : start + len(counts)] = function(counts).T
+                start += len(counts)
 
         in_threads(fill, range(-(-total // BLOCK)))
         return result
@@ -281,7 +295,7 @@ def resample(
     once: Multiplicities = np.ones((1, n), dtype=np.int32)
     estimate = function(once).ravel()
     drawn = collect(
-        resamples, lambda block: draw(n, min(BLOCK, resamples - block * BLOCK), seed, block)
+        resamples, lambda block: _drawn(n, min(BLOCK, resamples - block * BLOCK), seed, block)
     )
     left_out = collect(min(n, MOST_LEFT_OUT), lambda block: leave_one_out(n, block))
     return Resampled(estimate, drawn, left_out)

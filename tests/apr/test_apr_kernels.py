@@ -79,6 +79,20 @@ def test_chunks_do_not_change_a_bit(method: str, monkeypatch: pytest.MonkeyPatch
     assert np.array_equal(whole, parts)
 
 
+def test_kendall_of_many_is_that_of_all_pairs_but_for_its_second_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    generator = np.random.default_rng(0)
+    values = (generator.normal(size=(800, 1)) + generator.normal(size=(800, 3))).round(1)
+    counts = np.vstack([np.ones((1, 800), np.int32), draw(800, 400, 0, 0)])
+    exact = make_kernel("kendall", values, PAIRS)(counts)
+    monkeypatch.setattr(kernels, "MOST_PAIRED", 700)
+    found = make_kernel("kendall", values, PAIRS)(counts)
+    np.testing.assert_allclose(found[0], exact[0], rtol=1e-12)
+    np.testing.assert_allclose(found.std(axis=0), exact.std(axis=0), rtol=0.005)
+    assert np.abs(found - exact).max() < 0.4 * exact[1:].std(axis=0).min()
+
+
 def test_many_columns_with_one_are_those_of_all_pairs() -> None:
     values = np.random.default_rng(0).normal(size=(30, 9)).round(1)
     pairs = np.array([[column, 8] for column in range(9)])
