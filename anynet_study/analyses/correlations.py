@@ -33,8 +33,9 @@ def correlations(study: Study) -> pd.DataFrame:
     pairs = max(1, datasets * (datasets - 1) // 2)
     how, fewer = study.weighted, pairs > MANY_PAIRS and study.options.resamples > MOST_RESAMPLES
     how |= {"resamples": MOST_RESAMPLES} if fewer else {}
-    told = {"on_pairs": lambda done: study.progress(done / pairs)}
-    table = apr.correlations(study.errors, **how, **told)
+    table = apr.correlations(
+        study.errors, **how, on_pairs=lambda done: study.progress(done / pairs)
+    )
     if fewer:
         table.attrs["resamples"] = MOST_RESAMPLES
         table.attrs["used"] = [

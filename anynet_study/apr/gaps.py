@@ -6,12 +6,12 @@ share of a random sample of images; intervals are of that sampling error. Salaud
 ranking is from one transform to the next.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from anynet_study.apr.bootstrap import draws, pairwise
@@ -22,10 +22,6 @@ from anynet_study.apr.options import Floats, Ints, check_level, with_attrs
 from anynet_study.apr.verdicts import NOT_ASKED, carries_over
 from anynet_study.errors import UserError
 
-#: Resamples of all models' accuracies that are ranked at once.
-BLOCK = 256
-#: Models whose percentiles are taken at a time.
-COLUMNS = 512
 LONG = ["architecture", "evaluation", "error"]
 
 
@@ -146,12 +142,10 @@ def _with_intervals(
         ends[name] = 100 - high, 100 - low
     accuracies = result[["original", "new"]].to_numpy().T
     ends["gap"] = difference_interval(accuracies[0], accuracies[1], (sizes[0], sizes[1]), level)
-    generator, drawn = np.random.default_rng(seed), []
-    for start in range(0, resamples, BLOCK):
-        block = (min(BLOCK, resamples - start), len(result))
-        for size, shares in zip(sizes, accuracies / 100, strict=True):
-            drawn.append(generator.binomial(size, shares, block))
-    changes = drawn_ranks(drawn[::2]) - drawn_ranks(drawn[1::2])
+    generator, shape = np.random.default_rng(seed), (resamples, len(result))
+    shares = zip(sizes, accuracies / 100, strict=True)
+    before, after = (ranks_of(generator.binomial(size, share, shape)) for size, share in shares)
+    changes = before - after
     ends["rank_change"] = whole_percentiles(changes, result["rank_change"].to_numpy(), level)
     for name, (low, high) in ends.items():
         place = int(result.columns.get_loc(name)) + 1
@@ -160,29 +154,17 @@ def _with_intervals(
     return result
 
 
-def whole_percentiles(draws: NDArray[Any], estimate: Ints, level: float) -> tuple[Ints, Ints]:
+def whole_percentiles(draws: Ints, estimate: Ints, level: float) -> tuple[Ints, Ints]:
     """Percentiles (m,) of whole numbers (b, m), rounded outwards; they hold the estimate."""
     tail = (1 - level) / 2
-    ends = []
-    for start in range(0, draws.shape[1], COLUMNS):  # quantiles copy what they sort
-        part = draws[:, start : start + COLUMNS]
-        low = np.quantile(part, tail, axis=0, method="lower")
-        ends.append([low, np.quantile(part, 1 - tail, axis=0, method="higher")])
-    low, high = np.concatenate(ends, axis=1).astype(np.int64)
+    low = np.quantile(draws, tail, axis=0, method="lower").astype(np.int64)
+    high = np.quantile(draws, 1 - tail, axis=0, method="higher").astype(np.int64)
     return np.minimum(low, estimate), np.maximum(high, estimate)
-
-
-def drawn_ranks(blocks: Iterable[ArrayLike]) -> NDArray[Any]:
-    """(resamples, m) `ranks_of` blocks of resampled accuracies, in as few bytes as they need."""
-    ranks = map(ranks_of, blocks)
-    return np.concatenate(
-        [block.astype(np.int16 if block.shape[1] < 2**15 else np.int32) for block in ranks]
-    )
 
 
 def ranks_of(accuracies: ArrayLike) -> Ints:
     """(b, m) ranks from 1, the best first; equal ones share the better rank."""
-    ranks: Ints = stats.rankdata(-np.asarray(accuracies), method="min", axis=1).astype(np.int64)
+    ranks: Ints = stats.rankdata(-np.asarray(accuracies), method="min", axis=1).astype(np.int32)
     return ranks
 
 
@@ -206,7 +188,7 @@ def shift_ranks(
     rank = ranks_of(-values.mean(axis=1)[None])[0]
     count = values.shape[1]
     means = (block @ values.T / count for block in draws(count, resamples, seed))
-    drawn = drawn_ranks(-np.round(mean, 9) for mean in means)
+    drawn = np.concatenate([ranks_of(-np.round(mean, 9)) for mean in means])
     low, high = whole_percentiles(drawn, rank, level)
     result = pd.DataFrame(
         {

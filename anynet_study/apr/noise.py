@@ -64,18 +64,13 @@ def noise_ceiling(replicates: pd.DataFrame, level: float = 0.95) -> pd.DataFrame
 def _one_way(groups: pd.DataFrame, level: float) -> dict[str, float]:
     """Analysis of variance of groups given by count, mean and var (NaN for a single run)."""
     sizes, means = groups["count"].to_numpy(), groups["mean"].to_numpy()
-    total, count = sizes.sum(), len(sizes)
-    within = ((sizes - 1) * groups["var"].fillna(0.0)).sum() / (total - count)
-    grand = np.average(means, weights=sizes)
-    between_square = (sizes * (means - grand) ** 2).sum() / (count - 1)
-    usual_size = (total - (sizes**2).sum() / total) / (count - 1)
-    between = (between_square - within) / usual_size
+    within, between = (part.item() for part in _components(np.ones((1, len(sizes))), groups))
     spread = between + within
     icc = between / spread if spread > 0 else np.nan
     low, high = _icc_interval(sizes, means, within, level)
     return {
-        "architectures": count,
-        "replicates": int(total),
+        "architectures": len(sizes),
+        "replicates": int(sizes.sum()),
         "within_std": float(np.sqrt(within)),
         "between_std": float(np.sqrt(max(between, 0.0))),
         "icc": icc,
@@ -83,6 +78,20 @@ def _one_way(groups: pd.DataFrame, level: float) -> dict[str, float]:
         "icc_high": max(high, icc),
         "ceiling": float(np.sqrt(np.clip(icc, 0.0, 1.0))),
     }
+
+
+def _components(counts: Multiplicities, groups: pd.DataFrame) -> tuple[Floats, Floats]:
+    """Variances (b,) within and between groups in resamples (b, n) of them."""
+    sizes = groups["count"].fillna(0).to_numpy(dtype=float)
+    means = (groups["mean"] - groups["mean"].mean()).fillna(0.0).to_numpy()
+    squares = groups["var"].fillna(0.0).to_numpy() * np.maximum(sizes - 1, 0)
+    sums = np.column_stack([sizes > 0, sizes, sizes**2, sizes * means, sizes * means**2, squares])
+    held, runs, squared_sizes, totals, squared_means, within_squares = (counts @ sums).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        within = within_squares / (runs - held)
+        between_square = (squared_means - totals**2 / runs) / (held - 1)
+        usual_size = (runs - squared_sizes / runs) / (held - 1)
+        return within, (between_square - within) / usual_size
 
 
 def _icc_interval(
@@ -169,18 +178,10 @@ def _icc(runs: pd.DataFrame, architectures: pd.Index, resamples: int, seed: int)
     """One dataset's intraclass correlation by analysis of variance, resampled."""
     table = runs.groupby("architecture")["error"].agg(["count", "mean", "var"])
     table = table.reindex(architectures)
-    sizes = table["count"].fillna(0.0).to_numpy()
-    means = (table["mean"] - table["mean"].mean()).fillna(0.0).to_numpy()
-    squares = (table["var"].fillna(0.0) * (table["count"] - 1).fillna(0.0)).to_numpy()
-    sums = np.column_stack([sizes > 0, sizes, sizes**2, sizes * means, sizes * means**2, squares])
 
     def icc(counts: Multiplicities) -> Floats:
-        groups, runs, squared_sizes, totals, squared_means, within_squares = (counts @ sums).T
+        within, between = _components(counts, table)
         with np.errstate(divide="ignore", invalid="ignore"):
-            within = within_squares / (runs - groups)
-            between_square = (squared_means - totals**2 / runs) / (groups - 1)
-            usual_size = (runs - squared_sizes / runs) / (groups - 1)
-            between = (between_square - within) / usual_size
             share: Floats = between / (between + within)
         return np.where(np.isfinite(share), share, np.nan)
 

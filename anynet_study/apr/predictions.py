@@ -18,7 +18,7 @@ from scipy import stats
 
 from anynet_study.apr.bootstrap import draws
 from anynet_study.apr.correlations import adjust
-from anynet_study.apr.gaps import drawn_ranks, ranks_of, whole_percentiles
+from anynet_study.apr.gaps import ranks_of, whole_percentiles
 from anynet_study.apr.interval_formulas import binomial_interval
 from anynet_study.apr.options import check_level, with_attrs
 from anynet_study.errors import UserError
@@ -182,7 +182,7 @@ def _resampled(right: NDArray[np.bool_], resamples: int, seed: int) -> NDArray[A
     # Sums of whole numbers below 2**24: exact, so that equal models stay equal.
     counts = right.T.astype(np.float32)
     blocks = draws(right.shape[1], resamples, seed, BLOCK)
-    return drawn_ranks(block.astype(np.float32) @ counts for block in blocks)
+    return np.concatenate([ranks_of(block.astype(np.float32) @ counts) for block in blocks])
 
 
 def label_set_accuracy(

@@ -4,7 +4,8 @@ import pytest
 from synthetic_study import ROLES, noisy, population, true_errors
 
 import anynet_study
-from anynet_study.analyses import ANALYSES, FIGURES, SECTIONS, TABLES, TOPICS
+from anynet_study import apr
+from anynet_study.analyses import ANALYSES, FIGURES, SECTIONS, TABLES, TOPICS, correlations
 from anynet_study.errors import UserError
 from anynet_study.study import Study
 
@@ -48,6 +49,18 @@ def test_a_table_is_computed_once_and_says_how(
     how = {"method": "pearson", "level": 0.9, "resamples": 100, "seed": 0, "weighted": False}
     assert how.items() <= table.attrs.items()
     assert study.make(["correlations", "drivers", "match"]).keys() == {"correlations", "match"}
+
+
+def test_many_pairs_rest_on_fewer_resamples_and_say_so(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(correlations, "MANY_PAIRS", 3)
+    monkeypatch.setattr(correlations, "MOST_RESAMPLES", 60)
+    table = study.table("correlations")
+    assert table.attrs["resamples"] == 60
+    assert "6 pairs rest on 60 resamples" in study.caption("heatmap")
+    again = apr.correlations(study.errors, "pearson", 60, level=0.9)
+    assert table["low"].equals(again["low"])
 
 
 def test_older_names_are_understood(study: Study) -> None:
