@@ -60,16 +60,24 @@ def as_rows(maps: Tensor) -> Tensor:
     return maps.permute(0, 2, 3, 1).reshape(-1, channels).contiguous()
 
 
-def strided(rows: Tensor, side: int, stride: int) -> Tensor:
-    """View every `stride`-th pixel, both ways, of maps of `side` pixels: (n, ..., channels)."""
-    return rows.view(-1, side, side, rows.shape[1])[:, ::stride, ::stride]
-
-
 def seen_rows(rows: Tensor, side: int, stride: int) -> Tensor:
     """Return the rows that a 1x1 convolution with this stride sees; a copy if not all."""
     if stride == 1:
         return rows
-    return strided(rows, side, stride).reshape(-1, rows.shape[1]).contiguous()
+    return _strided(rows, side, stride).reshape(-1, rows.shape[1]).contiguous()
+
+
+def add_to_seen(part: Tensor, rows: Tensor, side: int, stride: int, into: Tensor | None) -> Tensor:
+    """Add `part` to those of `into`, by default zeros like `rows`, that `seen_rows` gives."""
+    into = torch.zeros_like(rows) if into is None else into
+    pixels = _strided(into, side, stride)
+    pixels.add_(part.view(pixels.shape))
+    return into
+
+
+def _strided(rows: Tensor, side: int, stride: int) -> Tensor:
+    """View every `stride`-th pixel, both ways, of maps of `side` pixels: (n, ..., channels)."""
+    return rows.view(-1, side, side, rows.shape[1])[:, ::stride, ::stride]
 
 
 @dataclass(frozen=True)
@@ -92,11 +100,7 @@ class PointwiseConvolution:
         if self.stride == 1:
             to_rows = gradient.mm(matrix) if into is None else into.addmm_(gradient, matrix)
             return to_rows, to_weight
-        if into is None:
-            into = torch.zeros_like(rows)
-        pixels = strided(into, self.side, self.stride)
-        pixels.add_(gradient.mm(matrix).view(pixels.shape))
-        return into, to_weight
+        return add_to_seen(gradient.mm(matrix), rows, self.side, self.stride, into), to_weight
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from anynet_study.models import operators
-from anynet_study.models.convolutions import seen_rows, strided
+from anynet_study.models.convolutions import add_to_seen, seen_rows
 from anynet_study.models.kernels import Instructions
 from anynet_study.models.operators import MOST_CHANNELS
 
@@ -142,8 +142,5 @@ class PointwiseAndNorm:
         if to_x is None:
             return gradient.new_empty(0), to_weight, to_scale, to_shift
         if self.stride > 1:
-            into = torch.zeros_like(rows) if into is None else into
-            pixels = strided(into, self.side, self.stride)
-            pixels.add_(to_x.view(pixels.shape))
-            to_x = into
+            to_x = add_to_seen(to_x, rows, self.side, self.stride, into)
         return to_x, to_weight, to_scale, to_shift
