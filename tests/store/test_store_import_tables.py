@@ -213,3 +213,13 @@ def test_a_file_of_the_same_name_elsewhere(tmp_path: Path) -> None:
     store = imported(tmp_path / "s.h5", first, second)
     assert store.journals()["journal"].tolist() == [str(first), str(second)]
     assert isinstance(store, ResultStore)
+
+
+def test_numbers_as_names_and_whole_numbers_of_any_length_are_exact(tmp_path: Path) -> None:
+    cells = '[{"model": 18.0, "val": 2, "hash": 9007199254740993}, {"model": 0.1, "val": 3}]'
+    store = imported(tmp_path / "s.h5", written(tmp_path / "t.json", cells), describe=("hash",))
+    assert store.errors().index.tolist() == ["18", "0.1"]
+    assert store.architectures()["hash"].tolist() == ["9007199254740993", ""]
+    text = "model,val,hash\na,2,9007199254740993\n"
+    store = imported(tmp_path / "c.h5", written(tmp_path / "t.csv", text), describe=("hash",))
+    assert store.architectures()["hash"].tolist() == [9007199254740993]

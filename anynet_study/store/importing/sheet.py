@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
@@ -72,7 +73,7 @@ class Sheet:
         if None in cells:
             row = self.first_row + cells.index(None)
             raise UserError(f"{self.path}: row {row} has nothing in column {name or '1'}")
-        texts = [f"{cell:.17g}" if isinstance(cell, float) else str(cell) for cell in cells]
+        texts = [str(cell).removesuffix(".0" * isinstance(cell, float)) for cell in cells]
         return pd.Categorical(texts, list(dict.fromkeys(texts)))
 
 
@@ -93,12 +94,21 @@ def is_text(cells: list[Cell]) -> bool:
 
 
 def typed(values: list[Cell]) -> pa.Array:
-    """Whole numbers, also those written as floats, numbers or text: the first that all are."""
+    """Whole numbers, also those written as floats, numbers or text: the first that all are.
+
+    Long whole numbers of which some are missing are text: a store has missing numbers as floats.
+    """
+    texts = pa.array([None if value is None else str(value) for value in values], pa.string())
     numbers = np.array([number(value) for value in values], np.float64)
     if np.isinf(numbers).any():
-        return pa.array([None if value is None else str(value) for value in values], pa.string())
+        return texts
     known = numbers[~np.isnan(numbers)]
-    whole = bool((known % 1 == 0).all() and (np.abs(known) < 2.0**53).all())
+    short = bool((np.abs(known) < 2.0**53).all())
+    if not any(isinstance(value, float) for value in values):
+        with suppress(ValueError, OverflowError, pa.ArrowInvalid):
+            whole = pa.array([None if v is None else int(v) for v in values], pa.int64())
+            return whole if short or not whole.null_count else texts
+    whole = short and bool((known % 1 == 0).all())
     return pa.array(numbers, from_pandas=True).cast(pa.int64() if whole else pa.float64())
 
 
