@@ -159,7 +159,11 @@ def test_roles_that_cannot_be_are_refused(errors: pd.DataFrame) -> None:
     with pytest.raises(UserError, match="at least one dataset outside"):
         Roles("big", {"big": 1000}, {})
     with pytest.raises(UserError, match="classes of pets: 0"):
-        Roles("big", {"big": 1000}, {"pets": 0})
+        Roles("big", {"big": 1000, "ten": 10}, {"pets": 0})
+    with pytest.raises(UserError, match="classes of pets: -1"):
+        Roles("big", {"big": 1000}, {"pets": -1})
+    # A family of one asks for no nearest member: its counts may be unknown, which is 0.
+    assert Roles("big", {"big": 0}, {"pets": 0}).closest_member(0) == "big"
     with pytest.raises(UserError, match="no column cats; the datasets are big, ten"):
         match_family(errors, Roles("big", {"big": 1000}, {"cats": 2}))
 
