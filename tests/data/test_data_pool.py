@@ -17,6 +17,7 @@ import pytest
 from miniatures import save, write_miniature
 
 from anynet_study.data import add_dataset, workspace
+from anynet_study.data.packed import digests
 from anynet_study.data.packed.form import Form
 from anynet_study.data.packing import decoding, writers
 from anynet_study.data.packing.decoding import AHEAD, CHUNK_BYTES, IMAGES_PER_WORKER, decoder
@@ -129,6 +130,7 @@ def test_a_process_loads_little_before_it_decodes():
 def test_memory_is_flat_in_the_number_of_images(data_home, tmp_path, store, monkeypatch):
     monkeypatch.setattr(decoding, "CHUNK_BYTES", 1 << 19)
     monkeypatch.setattr(writers, "BATCH_BYTES", 1 << 19)
+    monkeypatch.setattr(digests, "BLOCK", 1 << 19)
     save(tmp_path / "one.jpg", np.random.default_rng(0), 0, 80, 80)
     most = {}
     for images in (300, 2400):
