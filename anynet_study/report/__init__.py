@@ -4,23 +4,6 @@
 out for people; `summary` has the facts that are no statistics; `brushing` the linked panels.
 """
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from anynet_study.lazy import on_first_use
-
-if TYPE_CHECKING:
-    from anynet_study.report.drawing import DrawnFigure, draw_figures
-    from anynet_study.report.grid import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats
-    from anynet_study.report.page import write_report
-
-__all__ = ["WHY_NO_INTERVAL", "DrawnFigure", "Grid", "draw_figures", "grid_of"]
-__all__ += ["merge_repeats", "write_report"]
-
-_HOMES = {
-    "drawing": "DrawnFigure draw_figures",
-    "grid": "WHY_NO_INTERVAL Grid grid_of merge_repeats",
-    "page": "write_report",
-}
-__getattr__ = on_first_use(
-    __name__, {name: module for module, names in _HOMES.items() for name in names.split()}
-)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
