@@ -1,4 +1,4 @@
-"""The map of the code, docs/map.md, names files that are there, and every room."""
+"""What the pages of docs/ name is there: files and rooms of the map, tests of the promises."""
 
 import re
 
@@ -18,3 +18,11 @@ def test_files_that_the_map_names_are_there() -> None:
 def test_every_room_is_on_the_map() -> None:
     rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert [room for room in rooms if f"`{room}/`" not in MAP] == []
+
+
+def test_every_promise_names_a_test_that_is_there() -> None:
+    promises = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/]+\.py)::(\w+)`", promises)
+    assert len(named) > 20
+    for file, name in named:
+        assert f"def {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8")
