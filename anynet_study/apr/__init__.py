@@ -35,7 +35,7 @@ from anynet_study.apr.interval_formulas import (
     fisher_interval,
     wilson_interval,
 )
-from anynet_study.apr.noise import corrected_correlations, disattenuate, noise_ceiling
+from anynet_study.apr.noise import corrected_correlations, noise_ceiling
 from anynet_study.apr.options import Floats, Method, check_level, with_attrs
 from anynet_study.apr.population import (
     PARAMETERS,
@@ -114,7 +114,6 @@ __all__ = [
     "correctness",
     "correlations",
     "cumulative",
-    "disattenuate",
     "draw",
     "drivers",
     "duration",

@@ -5,7 +5,6 @@ the run. The intraclass correlation (ICC) is the share of the architectures in t
 single run's error.
 """
 
-from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
@@ -107,18 +106,6 @@ def _icc_interval(
     ends = (ratio / stats.f.ppf(tail, *freedom) for tail in ((1 + level) / 2, (1 - level) / 2))
     low, high = ((end - 1) / (end + size - 1) for end in ends)
     return float(low), float(high)
-
-
-def disattenuate(correlations: pd.DataFrame, icc: Mapping[str, float]) -> pd.DataFrame:
-    """Correlations freed from training noise: estimate / sqrt(icc of source * icc of target).
-
-    Adds `corrected` to a table of `correlations` (Spearman's attenuation formula). NaN where the
-    ICC of either dataset is unknown or not above 0; values beyond 1 in magnitude, which the
-    uncertainty of the ICC allows, are kept.
-    """
-    factors = pd.Series({name: value for name, value in icc.items() if value > 0}, dtype=float)
-    products = correlations["source"].map(factors) * correlations["target"].map(factors)
-    return correlations.assign(corrected=correlations["estimate"] / np.sqrt(products))
 
 
 def corrected_correlations(

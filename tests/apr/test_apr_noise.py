@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 from synthetic_study import noisy, population, true_errors
 
-from anynet_study.apr import corrected_correlations, correlations, disattenuate, noise_ceiling
+from anynet_study.apr import corrected_correlations, correlations, noise_ceiling
 from anynet_study.errors import UserError
 
 COUNT = 500
@@ -91,19 +91,6 @@ def test_bad_replicate_tables_are_refused() -> None:
         noise_ceiling(pd.concat([long, long.iloc[:1]]))
     with pytest.raises(UserError, match="infinite error"):
         noise_ceiling(long.replace({"error": {long["error"].iloc[0]: np.inf}}))
-
-
-def test_disattenuation_recovers_the_noiseless_correlation() -> None:
-    generator = np.random.default_rng(0)
-    truth = generator.normal(size=(2000, 2)) @ [[1.0, 0.8], [0.0, 0.6]]
-    noisy = pd.DataFrame(
-        truth + generator.normal(size=truth.shape) * [0.5, 1.0], columns=["a", "b"]
-    )
-    table = correlations(noisy, method="pearson", resamples=40)
-    corrected = disattenuate(table, {"a": 1 / 1.25, "b": 1 / 2}).iloc[0]
-    assert abs(corrected["estimate"] - 0.8) > 0.2
-    assert abs(corrected["corrected"] - 0.8) < 0.05
-    assert np.isnan(disattenuate(table, {"a": 0.9, "b": -0.1})["corrected"].iloc[0])
 
 
 def runs(truth: pd.DataFrame, sizes: list[int]) -> pd.DataFrame:
