@@ -140,9 +140,14 @@ def _evaluation_names(sweep: Sweep, views: Mapping[str, DatasetView]) -> dict[st
 def fingerprint(study: OpenStudy, resamples: int) -> str:
     """Changes whenever the report of a study would; `resamples`: of its bootstrap."""
     paths = sorted(study.folder.journals.glob("*.arrow"))
-    journals = [(path.name, path.stat().st_size) for path in paths]
+    journals = [(path.name, _digest(path)) for path in paths]
     parts = [code_version(), study.sweep.to_yaml(), study.plan.ids(), journals, resamples]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _report_is_current(folder: StudyFolder, mark: str) -> bool:

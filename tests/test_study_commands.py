@@ -19,8 +19,9 @@ from command import SWEEPS, Done, anynet_study, command, environment, in_this_pr
 from filelock import FileLock
 
 from anynet_study import ResultStore, Sweep
-from anynet_study.dispatch import Recorded, ledger
+from anynet_study.dispatch import Recorded, ledger, open_study
 from anynet_study.errors import counted
+from anynet_study.stages import fingerprint
 from anynet_study.store import JournalWriter, read_journal
 from anynet_study.study_folder import StudyFolder
 
@@ -253,6 +254,19 @@ def test_local_never_starts_more_workers_than_it_may_use_cores(home: Home):
         os.sched_setaffinity(0, usable)
     assert "with 1 workers on this machine" in told
     assert not home.study("counted").folder.exists()
+
+
+def test_bytes_in_place_of_a_journal_are_not_what_was_reported(reported: Home):
+    study = reported.study("followed")
+    opened = open_study(str(study.folder))
+    (journal,) = study.journals.iterdir()
+    records, reported_from = journal.read_bytes(), fingerprint(opened, 100)
+    journal.write_bytes(bytes(len(records)))
+    try:
+        assert fingerprint(opened, 100) != reported_from
+    finally:
+        journal.write_bytes(records)
+    assert fingerprint(opened, 100) == reported_from
 
 
 def test_run_follows_workers_instead_of_starting_more(reported: Home):

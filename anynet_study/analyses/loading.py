@@ -115,7 +115,8 @@ class Asked:
         shifts = {name: of for name, of in stored_of if of} | dict.fromkeys(self.shifts, source)
         if isinstance(roles, str):
             having = zip(names, known["role"], strict=True)
-            free = [name for name, role in having if role not in ("family", "extra")]
+            taken = ("family", "extra") if stored is not None else ()
+            free = [name for name, role in having if role not in taken]
             free = [name for name in free if name not in shifts]
             counts = zip(names, known["classes"], strict=True)
             classes = {name: int(count) for name, count in counts if count and count == count}

@@ -41,7 +41,8 @@ def arrange_match(table: pd.DataFrame) -> pd.DataFrame:
     count = int(table.loc[~averaged, "difference"].notna().sum())
 
     def named(name: str, classes: str) -> pd.Series:
-        counts = table[classes].map("{:.0f}".format, na_action="ignore")
+        known = table[classes].where(table[classes] > 0)
+        counts = known.map("{:.0f}".format, na_action="ignore")
         return table[name].where(counts.isna(), table[name] + " (" + counts.astype(str) + ")")
 
     shown = table.assign(

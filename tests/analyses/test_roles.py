@@ -167,3 +167,10 @@ def test_what_is_left_out_of_many_datasets_fits_a_screen(tmp_path: Path) -> None
     lines = told[told.index("left out:") :].splitlines()
     assert len(lines) == 13
     assert lines[-1].strip() == "19 more"
+
+
+def test_a_source_is_named_of_a_store_that_says_none(errors: pd.DataFrame, tmp_path: Path) -> None:
+    errors.to_csv(tmp_path / "t.csv", index_label="model")
+    in_this_process(tmp_path, "import", "t.csv", "--error", "-o", "s.h5")
+    study = anynet_study.load(tmp_path / "s.h5", "val", shifts=["v2"], resamples=100)
+    assert list(study.roles.targets) == ["a", "signs", "cars"]
