@@ -32,7 +32,10 @@ def match(study: Study) -> pd.DataFrame:
     if replicates is not None:
         noise = apr.noise_ceiling(replicates, study.options.level)
         icc = dict(zip(noise["dataset"], noise["icc"], strict=True))
-    return apr.match_family(study.errors, study.roles, **study.weighted, icc=icc)
+    table = apr.match_family(study.errors, study.roles, **study.weighted, icc=icc)
+    for counts in ("classes", "member_classes"):
+        table[counts] = table[counts].where(table[counts] > 0)  # those that are known
+    return table
 
 
 def arrange_match(table: pd.DataFrame) -> pd.DataFrame:
@@ -41,8 +44,7 @@ def arrange_match(table: pd.DataFrame) -> pd.DataFrame:
     count = int(table.loc[~averaged, "difference"].notna().sum())
 
     def named(name: str, classes: str) -> pd.Series:
-        known = table[classes].where(table[classes] > 0)
-        counts = known.map("{:.0f}".format, na_action="ignore")
+        counts = table[classes].map("{:.0f}".format, na_action="ignore")
         return table[name].where(counts.isna(), table[name] + " (" + counts.astype(str) + ")")
 
     shown = table.assign(
