@@ -105,6 +105,14 @@ def other_table() -> bytes:
     return buffer.getvalue()
 
 
+def huge_table() -> bytes:
+    """A table of 300 bytes that says it has 40 billion rows."""
+    buffer = io.BytesIO()
+    scipy.io.savemat(buffer, {"synsets": np.zeros((4, 4))})
+    side = (200_000).to_bytes(4, "little")
+    return buffer.getvalue().replace((4).to_bytes(4, "little") * 2, side * 2, 1)
+
+
 @pytest.mark.parametrize(
     "meta",
     [
@@ -112,8 +120,9 @@ def other_table() -> bytes:
         b"hello" * 100,
         meta_mat({"n00000001": 1})[:-20],
         other_table(),
+        huge_table(),
     ],
-    ids=["empty", "text", "truncated", "another table"],
+    ids=["empty", "text", "truncated", "another table", "huge"],
 )
 def test_a_kit_that_lies(tars, meta):
     folder, _ = tars

@@ -5,6 +5,7 @@ are not in the order of the wnids; its `meta.mat` says which is which. Kaggle ha
 """
 
 import io
+import math
 import re
 from pathlib import PurePosixPath
 
@@ -81,10 +82,13 @@ def leaf_wnids(source: Source, name: str) -> dict[str, str]:
 
     UserError if the file `name` is not the `meta.mat` that the kit has.
     """
-    from scipy.io import loadmat
+    from scipy.io import loadmat, whosmat
 
     try:
         content = source.member(name).read(META_BYTES)
+        for array, shape, _ in whosmat(io.BytesIO(content)):
+            if math.prod(shape) > META_BYTES:  # memory that the file cannot fill
+                raise ValueError(f"{array} claims the shape {shape}")
         synsets = loadmat(io.BytesIO(content), squeeze_me=True)["synsets"]
         columns = (synsets[key].ravel() for key in ("ILSVRC2012_ID", "WNID", "num_children"))
         rows = zip(*columns, strict=True)
