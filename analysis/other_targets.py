@@ -9,9 +9,8 @@ F-tests of nested regressions, and correlations with the source and with the oth
 from typing import Any
 
 from anynet_study import apr, plots
-from anynet_study.analyses import transfer
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FOLDER, save, script, show
+from anynet_study.analyses.script import FOLDER, save, script, show, source_or_first
 from anynet_study.apr.transfer import Average
 from anynet_study.study import Study
 
@@ -22,7 +21,8 @@ def other_targets(
     output: Output = FOLDER,
 ) -> None:
     """Draw other_targets.png and other_targets.pdf, and print both tables."""
-    scores, name, targets = transfer.scores(study)
+    scores, name = 100 - study.errors, source_or_first(study)
+    targets = list(study.roles.targets) if study.known("roles") else None
     how: dict[str, Any] = {"average": average, "images": study.image_counts}
     tests = apr.explained_beyond(scores, name, targets, **how)
     show("What each explains beyond the other", tests)

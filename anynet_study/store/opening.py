@@ -11,8 +11,8 @@ from anynet_study.errors import UserError
 from anynet_study.store.hdf5 import get_text
 from anynet_study.store.layout import FORMAT, SCHEMA_VERSION
 
-#: What reading a damaged file comes to, but for a UserError.
-DAMAGE = (OSError, LookupError, RuntimeError, ValueError, ArrowException)
+#: What reading a damaged file comes to, but for a UserError; SystemError: h5py, leaving its lock.
+DAMAGE = (OSError, LookupError, RuntimeError, ValueError, SystemError, ArrowException)
 
 
 class NewerStoreError(UserError):

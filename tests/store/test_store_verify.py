@@ -139,7 +139,8 @@ def test_whatever_a_store_is_made_to_say_it_is_not_what_the_journals_say(
         change(file)
         del file["checksums"]
         file["checksums"] = fixed_texts(json.dumps(checksums(file)))
-    assert verify(store) == []
+    # What cannot be, such as a status without a name, is found though the checksums fit it.
+    assert [found for found in verify(store) if not found.where.startswith(where)] == []
     assert verify_journals(store.parent / "journals", store)
 
 
