@@ -66,6 +66,7 @@ def test_a_change_with_a_mistake(typed: Type, verb: list[str], change: str, expe
     assert expected in refusal(typed, *verb, "tiny.yaml", change)
 
 
+@pytest.mark.slow
 def test_a_band_that_is_never_hit_says_what_was_seen_and_what_can_be(typed: Type) -> None:
     for command in (["run"], ["sample", "-o", "p.parquet"], ["launch"], ["run", "--dry-run"]):
         line = refusal(typed, *command, "tiny.yaml", "population.flops=[1, 2]")

@@ -29,6 +29,7 @@ def type_(tmp_path, monkeypatch, capsys) -> Type:
     return type_
 
 
+@pytest.mark.slow
 def test_from_labels_to_the_store(type_, tmp_path):
     told = type_("run", "tiny.yaml", "population.count=2", "launch.workers=1")
     assert told.code == 0, told.err

@@ -10,6 +10,7 @@ from anynet_study.data import Variant, add_dataset, make_view
 pytestmark = pytest.mark.shared_data
 
 
+@pytest.mark.slow
 def test_cifar10_in_part(data_home: Path, shared_data: Path):
     dataset = add_dataset("cifar10", shared_data / "cifar10-images.tar.gz", limit_per_class=40)
     assert dataset.size == 32

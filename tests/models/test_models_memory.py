@@ -114,6 +114,7 @@ def recorded_peak(a: Architecture, resolution: int, classes: int, batch: int) ->
         return alive.peak
 
 
+@pytest.mark.slow
 @given(
     architectures(most_stages=5),
     st.sampled_from([24, 33, 64]),

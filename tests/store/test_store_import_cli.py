@@ -23,6 +23,7 @@ def typed(
     return typing_in(tmp_path, monkeypatch, capsys)
 
 
+@pytest.mark.slow
 def test_the_testbed_from_csv_to_tables_and_back(typed: Type, shared_data: Path) -> None:
     targets = "imagenetv2-matched-frequency=1000,imagenet-a=200"
     roles = ["--source", "val", "--family", "val=1000", "--targets", targets]
