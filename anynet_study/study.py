@@ -291,7 +291,7 @@ def remarks(table: pd.DataFrame) -> list[str]:
     """Sentences on what a table rests on: its scale, and the test sets that it used or left out."""
     scale = table.attrs.get("scale")
     said = [f"Accuracies are compared on the {scale} scale."] if scale else []
-    return [*said, *table.attrs.get("used", [])]
+    return [*said, *table.attrs.get("remarks", [])]
 
 
 def check_room(count: int, most: int = MOST_PANELS, what: str = "datasets") -> None:

@@ -38,7 +38,7 @@ def correlations(study: Study) -> pd.DataFrame:
     )
     if fewer:
         table.attrs["resamples"] = MOST_RESAMPLES
-        table.attrs["used"] = [
+        table.attrs["remarks"] = [
             f"Intervals of {pairs:,} pairs rest on {MOST_RESAMPLES:,} resamples."
         ]
     return table

@@ -1,6 +1,5 @@
 """Tables of errors in files, in percent or as accuracies or fractions."""
 
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -8,15 +7,11 @@ import pandas as pd
 from anynet_study.apr import check_errors, in_percent
 from anynet_study.apr.population import stages_of
 from anynet_study.errors import UserError
-from anynet_study.store import read_sheet
+from anynet_study.store import read_sheet, stage_columns
 
 #: Columns of a table that describe the architecture, and no errors on a dataset.
 NUMBERS = ("stem_width", "se_ratio", "weight", "flops", "parameters", "activations")
 TEXTS = ("stem", "block")
-#: Where d1 and w1 are there, so are columns of stages: depth, width, bottleneck ratio, group
-#: width and stride. One such name alone may well be a dataset's.
-STAGES_TOLD_BY = {"d1", "w1"}
-STAGE = re.compile(r"[dwbgs][0-9]{1,2}")
 
 
 def read_table(path: Path, accuracy: bool, fraction: bool | None) -> dict[str, pd.DataFrame]:
@@ -43,8 +38,8 @@ def described(
 
 def _described(columns: list[str]) -> list[str]:
     """Which columns describe the architecture: numbers first, then texts."""
-    staged = set(columns) >= STAGES_TOLD_BY
-    numbers = [name for name in columns if name in NUMBERS or (staged and STAGE.fullmatch(name))]
+    known = {*NUMBERS, *stage_columns(columns)}
+    numbers = [name for name in columns if name in known]
     return numbers + [name for name in columns if name in TEXTS]
 
 
@@ -52,7 +47,7 @@ def _population(described: pd.DataFrame) -> pd.DataFrame:
     """Raises UserError for a cell that is no number where it should be, and stages with gaps."""
     texts = [name for name in described.columns if name in TEXTS]
     numbers = described.drop(columns=texts)
-    if set(numbers.columns) >= STAGES_TOLD_BY:
+    if stage_columns(numbers.columns):
         stages_of(numbers.columns)
     checked = check_errors(numbers, fewest=0) if len(numbers.columns) else numbers
     return checked.join(described[texts]).reset_index()

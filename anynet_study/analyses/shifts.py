@@ -52,8 +52,8 @@ def of_datasets(
 
 
 def _told(study: Study, table: pd.DataFrame) -> pd.DataFrame:
-    """The table, with `attrs["used"]`: sentences on what counts as test sets, and what does not."""
-    used = [
+    """The table, with remarks on what counts as test sets, and on what does not."""
+    said = [
         f"Further test sets of {dataset}: {listed(some_of(errors.columns[1:]))}."
         for dataset, errors in study.test_sets.items()
     ]
@@ -65,8 +65,8 @@ def _told(study: Study, table: pd.DataFrame) -> pd.DataFrame:
     }
     idle = [name for name in study.errors if name not in known]
     if study.shifts and idle:
-        used.append(f"Left out, as nothing says what they are: {listed(some_of(idle))}.")
-    table.attrs["used"] = used
+        said.append(f"Left out, as nothing says what they are: {listed(some_of(idle))}.")
+    table.attrs["remarks"] = said
     return table
 
 

@@ -3,21 +3,11 @@ from .catalog import CATALOG as CATALOG
 from .catalog import STUDY as STUDY
 from .catalog import CatalogEntry as CatalogEntry
 from .contact_sheet import save_contact_sheet as save_contact_sheet
-from .describe import (
-    details as details,
-)
-from .describe import (
-    summary as summary,
-)
-from .describe import (
-    view_details as view_details,
-)
-from .describe import (
-    view_rows as view_rows,
-)
-from .describe import (
-    view_summary as view_summary,
-)
+from .describe import details as details
+from .describe import summary as summary
+from .describe import view_details as view_details
+from .describe import view_rows as view_rows
+from .describe import view_summary as view_summary
 from .ingest import add_dataset as add_dataset
 from .library import inventory as inventory
 from .library import load_dataset as load_dataset
@@ -29,18 +19,10 @@ from .packed.kept import keep_labels as keep_labels
 from .packed.kept import reading_kept as reading_kept
 from .packed.manifest import copy_manifest as copy_manifest
 from .packed.meta import Split as Split
-from .packed.root import (
-    data_root as data_root,
-)
-from .packed.root import (
-    dataset_folder as dataset_folder,
-)
-from .packed.root import (
-    publish as publish,
-)
-from .packed.root import (
-    workspace as workspace,
-)
+from .packed.root import data_root as data_root
+from .packed.root import dataset_folder as dataset_folder
+from .packed.root import publish as publish
+from .packed.root import workspace as workspace
 from .packing.packing import Origin as Origin
 from .packing.packing import pack as pack
 from .readers.listing import Example as Example

@@ -6,7 +6,7 @@ stores are `files` of one form, which `build` puts together.
 """
 
 from anynet_study.store.importing.build import Files, ImportReport, import_results, report_of
-from anynet_study.store.importing.columns import ImportOptions
+from anynet_study.store.importing.columns import ImportOptions, stage_columns
 from anynet_study.store.importing.described import read_sidecar, with_roles
 from anynet_study.store.importing.sheet import read_sheet
 
@@ -18,5 +18,6 @@ __all__ = [
     "read_sheet",
     "read_sidecar",
     "report_of",
+    "stage_columns",
     "with_roles",
 ]

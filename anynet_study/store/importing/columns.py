@@ -61,6 +61,12 @@ STAGES_TOLD_BY = {"d1", "w1"}
 STAGE = re.compile(r"[dwbgs][0-9]{1,2}")
 
 
+def stage_columns(columns: Collection[str]) -> list[str]:
+    """Those that describe the stages of networks; none where d1 and w1 do not say that they do."""
+    staged = set(columns) >= STAGES_TOLD_BY
+    return [name for name in columns if staged and STAGE.fullmatch(name)]
+
+
 @dataclass(frozen=True)
 class Roles:
     """The role of each column of a table."""
@@ -107,8 +113,7 @@ def roles_of(path: Path, columns: Collection[str], options: ImportOptions) -> Ro
         {roles["dataset"], roles[quantity]} if quantity else set()
     )
     rest = [name for name in free if name not in core and name]
-    staged = set(rest) >= STAGES_TOLD_BY
-    numbers = tuple(n for n in rest if n in NUMBERS or (staged and STAGE.fullmatch(n)))
+    numbers = tuple(name for name in rest if name in {*NUMBERS, *stage_columns(rest)})
     texts = tuple(name for name in rest if name in TEXTS)
     return Roles(
         model=roles["model"],
