@@ -49,7 +49,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("paper")
     for name, classes in CLASSES.items():
         source = write_miniature(name, folder / "downloads", classes=classes)
-        in_this_process(folder, "data", "add", name, "--from", source, "--size", 16)
+        in_this_process(
+            folder, "data", "add", name, "--from", source, "--size", 16, "--test-share", 0.1
+        )
     train(folder, SWEEP, "paper", *TOY)
     return folder
 
@@ -115,10 +117,13 @@ def test_balanced_variants_cap_the_largest_class(home: Path, store: ResultStore,
     counts = info(home, name)["train"]["per_class"]
     *_, second, largest = sorted(counts)
     assert largest > second
-    images = store.datasets().set_index("dataset")["train_images"]
-    assert images[name] == sum(counts)
-    assert images[f"{name}-balanced"] == sum(counts) - largest + second
-    assert data_of_runs(store)[f"{name}-balanced"]["balanced"] is True
+    images = store.datasets().set_index("dataset")
+    assert images["train_images"][name] == sum(counts)
+    assert images["train_images"][f"{name}-balanced"] == sum(counts) - largest + second
+    *_, second, largest = sorted(info(home, name)["test"]["per_class"])
+    fewer = images["test_images"][name] - images["test_images"][f"{name}-balanced"]
+    assert fewer == largest - second
+    assert data_of_runs(store)[f"{name}-balanced"]["balanced"] == "both"
 
 
 @pytest.mark.slow

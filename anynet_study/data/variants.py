@@ -72,21 +72,26 @@ class Variant(BaseModel):
 
     In this order: `groups` make the classes, `classes` chooses among them, both in both splits;
     `balanced`, `per_class` and `fraction` choose training images; `label_noise` changes labels of
-    those that are left. Test images keep their labels.
+    those that are left. Test images are all tested, but where both splits are balanced, and keep
+    their labels.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     #: Name of the packed dataset.
     base: str
+    #: What `data add` must have held out of each class for tests (its --test-share): a dataset that
+    #: was packed otherwise, or has a test split of its own, is refused. None: as it was packed.
+    test_share: Annotated[Share, Field(gt=0, lt=1)] | None = None
     #: Classes that become one, by its name; those of no group are left out.
     groups: ClassGroups = None
     #: How many classes, drawn with `class_seed`, or which. None: all.
     classes: ClassChoice | None = None
     #: Of two draws with one seed, the smaller is part of the larger.
     class_seed: int = Field(default=0, ge=0)
-    #: Cap every class at the size of the second largest.
-    balanced: bool = False
+    #: Cap every class at the size of the second largest: of training images (true), or in both
+    #: splits, each by its own sizes (paper 1, section 6.1.6, makes new datasets).
+    balanced: bool | Literal["both"] = False
     #: Training images of every class.
     per_class: int | None = Field(default=None, ge=1)
     #: Share of every class's training images, at least one.

@@ -79,11 +79,16 @@ def make_view(dataset: PackedDataset, variant: Variant) -> DatasetView:
             f"dataset {dataset.name!r} is a test set only, nothing can be trained on it; name it "
             "as test_set of an evaluation"
         )
+    if variant.test_share is not None:
+        _check_held_out(dataset, variant.test_share)
     members = _view_classes(dataset, variant)
     classes = tuple(members)
     numbers = _numbers(dataset, members)
     train_index, all_labels = of_classes(dataset.labels("train"), numbers)
     test_index, test_labels = of_classes(dataset.labels("test"), numbers)
+    tested = np.arange(len(test_index))
+    if variant.balanced == "both":
+        tested = _selected(test_labels, classes, Variant(base=variant.base, balanced=True))
     keep = _selected(all_labels, classes, variant)
     train_labels = all_labels[keep]
     if variant.label_noise:
@@ -91,7 +96,7 @@ def make_view(dataset: PackedDataset, variant: Variant) -> DatasetView:
     mean, std = dataset.statistics("train", train_index[keep])
     identity: dict[str, Any] = {"content_hash": dataset.content_hash}
     identity |= _classes_identity(dataset, members)
-    if len(keep) < len(train_index):
+    if len(keep) < len(train_index) or len(tested) < len(test_index):
         selection = variant.model_dump(include={"balanced", "per_class", "fraction"})
         identity |= {key: value for key, value in selection.items() if value}
     if not np.array_equal(train_labels, all_labels[keep]):
@@ -102,12 +107,26 @@ def make_view(dataset: PackedDataset, variant: Variant) -> DatasetView:
         numbers,
         train_index[keep],
         train_labels,
-        test_index,
-        test_labels,
+        test_index[tested],
+        test_labels[tested],
         mean,
         std,
         identity,
     )
+
+
+def _check_held_out(dataset: PackedDataset, share: float) -> None:
+    holdout = dataset.meta.holdout
+    if holdout is None:
+        raise UserError(
+            f"test_share: {dataset.name!r} has a test split of its own; leave test_share out"
+        )
+    if holdout.share != share:
+        raise UserError(
+            f"test_share: {share:g}, but {dataset.name!r} was packed with {holdout.share:g}; pack "
+            f"it again: anynet-study data add {dataset.name} --from SOURCE --test-share {share:g} "
+            "--force"
+        )
 
 
 def _numbers(dataset: PackedDataset, members: Members) -> Indices:

@@ -50,7 +50,7 @@ class DatasetSpec(Variant):
     @property
     def is_whole(self) -> bool:
         """Whether this is the packed dataset as it is."""
-        return self.variant == Variant(base=self.base)
+        return self.variant == Variant(base=self.base, test_share=self.test_share)
 
     def is_class_subset_of(self, other: "DatasetSpec") -> bool:
         """Whether the two differ in the choice of classes only."""

@@ -116,6 +116,7 @@ class Preprocessor:
         self.padding = recipe.padding
         self.crop = recipe.crop
         self.flip = recipe.flip
+        self.test_crop = recipe.test_crop
         #: Of the pixels of a line, (R * 3,): three by three they would be slow to multiply.
         centre = torch.tensor(mean, dtype=torch.float32, device=device)
         spread = torch.tensor(std, dtype=torch.float32, device=device)
@@ -135,7 +136,8 @@ class Preprocessor:
         if self.crop == "none":
             return self.test(pixels, rows, flip)
         if self.crop == "resized":
-            return self._resized(pixels, rows, draws, flip)
+            top, left, _, height, width = draws
+            return self._resized(pixels, rows, torch.stack([top, left, height, width]), flip)
         margin = self._margin(pixels)
         top = (draws[0] * (margin + 1)).long().clamp_(max=margin)
         left = (draws[1] * (margin + 1)).long().clamp_(max=margin)
@@ -147,17 +149,19 @@ class Preprocessor:
         """The central crop of the images at `rows` (B,), by default all; `flip` (B,) bool."""
         if rows is None:
             rows = torch.arange(len(pixels), device=pixels.device)
+        if self.test_crop is not None:
+            box = torch.tensor(central_box(pixels.shape[1], self.test_crop), device=rows.device)
+            return self._resized(pixels, rows, box[:, None].expand(-1, len(rows)), flip)
         middle = torch.full_like(rows, self._margin(pixels) // 2)
         return self._cut(pixels, rows, middle, middle, flip)
 
     def _margin(self, pixels: Tensor) -> int:
         return pixels.shape[1] + 2 * self.padding - self.resolution
 
-    def _resized(self, pixels: Tensor, rows: Tensor, draws: Tensor, flip: Tensor | None) -> Tensor:
+    def _resized(self, pixels: Tensor, rows: Tensor, boxes: Tensor, flip: Tensor | None) -> Tensor:
         if self._resize is None or self._resize.size != pixels.shape[1]:
             self._resize = BoxResizer(pixels.shape[1], self.resolution, pixels.device)
-        top, left, _, height, width = draws
-        cut = self._resize(pixels, rows, torch.stack([top, left, height, width]), flip)
+        cut = self._resize(pixels, rows, boxes, flip)
         lines = cut.flatten(2).mul_(self.scale).add_(self.shift)
         return lines.view_as(cut).permute(0, 3, 1, 2)
 
@@ -180,6 +184,13 @@ class Preprocessor:
             beside = _within(x, width)[:, :, None].expand(-1, -1, 3)
             lines.mul_(beside.flatten(1)[:, None, :])
         return lines.view_as(cut).permute(0, 3, 1, 2)
+
+
+def central_box(side: int, share: float) -> tuple[int, int, int, int]:
+    """Top, left, height and width, in pixels, of the central square of `share` of a side."""
+    length = max(1, round(share * side))
+    first = (side - length) // 2
+    return first, first, length, length
 
 
 def _within(place: Tensor, side: int) -> Tensor:

@@ -74,6 +74,7 @@ def steps(
             checkpoint.reached(trainer, outcome.curves, epoch, number + 1)
             yield
         done = 0
+        yield from trainer.settle_norms()
         # Both wait for the device, so they come after the host has said all that is to be done.
         tested = yield from trainer.test()
         trained = trainer.trained()

@@ -91,22 +91,34 @@ class FastTrainer(Trainer):
         self.done += 1
 
     def _step(self) -> None:
-        pixels, rows = self.feed.batch(self.counter)
         labels = self.labels.index_select(0, self.counter)[0]
-        draws = self.draws.index_select(0, self.counter)[0]
         self.lr.copy_(self.rates.index_select(0, self.counter)[0])
         self.update.zero_grad()
-        parts = self.recipe.accumulation
-        for part in zip(rows.chunk(parts), draws.chunk(parts, 1), labels.chunk(parts), strict=True):
-            self._gradients(pixels, *part)
+        parts = labels.chunk(self.recipe.accumulation)
+        for batch, part in zip(self._batches(self.counter), parts, strict=True):
+            self._gradients(batch, part)
         self.update.step()
         self.counter += 1
 
-    def _gradients(self, pixels: Tensor, rows: Tensor, draws: Tensor, labels: Tensor) -> None:
-        logits = self._logits(self.preprocess.train(pixels, rows, draws))
+    def _batches(self, step: Tensor) -> Iterator[Tensor]:
+        """The parts of the batch of `step` (1,), augmented."""
+        pixels, rows = self.feed.batch(step)
+        draws = self.draws.index_select(0, step)[0]
+        parts = self.recipe.accumulation
+        for part in zip(rows.chunk(parts), draws.chunk(parts, 1), strict=True):
+            yield self.preprocess.train(pixels, *part)
+
+    def _gradients(self, batch: Tensor, labels: Tensor) -> None:
+        logits = self._logits(batch)
         loss = training_loss(logits, labels, self.recipe.label_smoothing)
         (loss / self.recipe.accumulation).backward()
         self.tally.add(logits, labels, loss)
+
+    def training_batches(self, steps: int) -> Iterator[Tensor]:
+        for number in range(steps):
+            self.feed.advance(number)
+            for batch in self._batches(torch.tensor([number], device=self.device)):
+                yield batch.contiguous() if self.contiguous else batch
 
     def _logits(self, batch: Tensor) -> Tensor:
         logits: Tensor = self.model(batch.contiguous() if self.contiguous else batch)

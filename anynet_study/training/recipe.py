@@ -31,8 +31,10 @@ def _ascending(milestones: tuple[float, ...]) -> tuple[float, ...]:
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Ratio = Annotated[float, Field(gt=0)]
-#: Keys that were added after the first runs; they mean something for resized crops alone.
+#: Keys that were added after the first runs, and are no part of an id where they mean nothing:
+#: those of resized crops, and those that have their defaults.
 OF_RESIZED_CROPS = ("crop_area", "crop_ratio")
+LATER = ("test_crop", "precise_bn")
 #: Metrics that make no sense where images have several classes.
 OF_ONE_CLASS = ("balanced_accuracy", "quadratic_kappa")
 
@@ -79,6 +81,9 @@ class Recipe(BaseModel):
     gamma: float = Field(0.1, gt=0, le=1)
     #: Epochs of linear rise from a tenth of `lr`; fractions are allowed.
     warmup_epochs: float = Field(0.0, ge=0)
+    #: Before each test, the statistics of batch norms are set to their means over batches of about
+    #: so many training images, augmented as in training; 0: tests use the running averages.
+    precise_bn: int = Field(0, ge=0)
     #: Share of the target spread evenly over all classes, in training only.
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     #: Mirror half of the training images left to right.
@@ -92,6 +97,9 @@ class Recipe(BaseModel):
     crop_area: tuple[Share, Share] = (0.08, 1.0)
     #: Of resized crops: the box's width over its height, drawn evenly in logarithms.
     crop_ratio: tuple[Ratio, Ratio] = (3 / 4, 4 / 3)
+    #: Tests see the central square of this share of the image's side, resized to the network's
+    #: input; None: as many pixels as the input has, not resized.
+    test_crop: Share | None = None
     #: Side of the network's input in pixels; None: the size at which the dataset is packed.
     resolution: int | None = Field(None, ge=4)
     #: The metric of *the* error of a run, such as top1 or auroc. None: the dataset's usual one, if
@@ -129,6 +137,8 @@ class Recipe(BaseModel):
                 raise ValueError(f"{name} [{low:g}, {high:g}]: the lowest comes first")
         if self.nesterov and not (self.optimizer == "sgd" and self.momentum > 0):
             raise ValueError("nesterov: only with optimizer sgd and a momentum above 0")
+        if self.precise_bn and self.trained == "head":
+            raise ValueError("precise_bn: with trained: head, statistics stay as pretrained")
         return self
 
     def resolved(
@@ -179,7 +189,9 @@ class ResolvedRecipe(Recipe):
     def _of_effect(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out later keys where they mean nothing, so that earlier runs keep their ids."""
         content: dict[str, Any] = dump(self)
-        unused = () if self.crop == "resized" else OF_RESIZED_CROPS
+        unused = [key for key in LATER if getattr(self, key) == Recipe.model_fields[key].default]
+        if self.crop != "resized":
+            unused += OF_RESIZED_CROPS
         return {key: value for key, value in content.items() if key not in unused}
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from anynet_study.data import DatasetView
-from anynet_study.training.augment import epoch_tables
+from anynet_study.training.augment import central_box, epoch_tables
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.metrics import Tally, training_loss
 from anynet_study.training.network import initial_network, training_mode
@@ -49,13 +49,9 @@ class ReferenceTrainer(Trainer):
         rate = learning_rate(self.recipe, self.epoch * self.steps + self.done, self.steps)
         for group in self.optimizer.param_groups:
             group["lr"] = torch.tensor(rate)  # in float32, as a device holds it
-        positions, draws = self.tables.order[self.done], self.tables.draws[self.done]
         parts = self.recipe.accumulation
         self.optimizer.zero_grad()
-        for chosen, chance in zip(positions.chunk(parts), draws.chunk(parts, dim=1), strict=True):
-            batch = torch.stack(
-                [self._augmented(int(p), draw) for p, draw in zip(chosen, chance.T, strict=True)]
-            ).to(self.device)
+        for chosen, batch in self._batches(self.done):
             labels = torch.tensor(self.view.train_labels[chosen.numpy()]).to(self.device)
             logits = self.model(batch)
             loss = training_loss(logits, labels, self.recipe.label_smoothing)
@@ -63,6 +59,21 @@ class ReferenceTrainer(Trainer):
             self.tally.add(logits, labels, loss)
         self.optimizer.step()
         self.done += 1
+
+    def training_batches(self, steps: int) -> Iterator[Tensor]:
+        for step in range(steps):
+            for _, batch in self._batches(step):
+                yield batch
+
+    def _batches(self, step: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """The parts of a step's batch: positions in the training split, and augmented images."""
+        positions, draws = self.tables.order[step], self.tables.draws[step]
+        parts = self.recipe.accumulation
+        for chosen, chance in zip(positions.chunk(parts), draws.chunk(parts, dim=1), strict=True):
+            images = [
+                self._augmented(int(p), draw) for p, draw in zip(chosen, chance.T, strict=True)
+            ]
+            yield chosen, torch.stack(images).to(self.device)
 
     def test_logits(self) -> Iterator[Tensor]:
         index = self.view.test_index
@@ -97,9 +108,7 @@ class ReferenceTrainer(Trainer):
         cut = self._centre(image)
         if self.recipe.crop == "resized":
             top, left, _, height, width = (int(number) for number in draw)
-            box = image[None, :, top : top + height, left : left + width].double()
-            # Bilinear, and averaging where it is made smaller: of no pixel outside the box.
-            cut = F.interpolate(box, (side, side), mode="bilinear", antialias=True)[0].float()
+            cut = self._resized(image, top, left, height, width)
         elif self.recipe.crop != "none":
             places = image.shape[1] - side + 1
             top = min(int(draw[0] * places), places - 1)
@@ -107,7 +116,20 @@ class ReferenceTrainer(Trainer):
             cut = image[:, top : top + side, left : left + side]
         return cut.flip(2) if self.recipe.flip and draw[2] < 0.5 else cut
 
+    def _resized(self, image: Tensor, top: int, left: int, height: int, width: int) -> Tensor:
+        """A box made as large as the network's input: bilinear, of no pixel outside the box.
+
+        Where it is made smaller, pixels are averaged.
+        """
+        side = self.recipe.resolution
+        box = image[None, :, top : top + height, left : left + width].double()
+        return F.interpolate(box, (side, side), mode="bilinear", antialias=True)[0].float()
+
     def _centre(self, image: Tensor) -> Tensor:
         side = self.recipe.resolution
+        if self.recipe.test_crop is not None:
+            top, left, *size = central_box(self.view.size, self.recipe.test_crop)
+            padding = self.recipe.padding
+            return self._resized(image, top + padding, left + padding, *size)
         first = (image.shape[1] - side) // 2
         return image[:, first : first + side, first : first + side]

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from anynet_study.data import DatasetView
 from anynet_study.metrics import Metric, to_words
 from anynet_study.models import AnyNet
 from anynet_study.training.metrics import Tally, final_error
-from anynet_study.training.recipe import ResolvedRecipe
+from anynet_study.training.recipe import ResolvedRecipe, steps_per_epoch
 from anynet_study.training.together import Turns
 
 #: Loss, top-1 error and top-5 error (percent).
@@ -62,6 +62,10 @@ class Trainer(ABC):
         """Train one step."""
 
     @abstractmethod
+    def training_batches(self, steps: int) -> Iterator[Tensor]:
+        """Images of the first `steps` steps of this epoch, as the network sees them in training."""
+
+    @abstractmethod
     def test_logits(self) -> Iterator[Tensor]:
         """Of one batch of test images after the other, (B, classes)."""
 
@@ -77,10 +81,44 @@ class Trainer(ABC):
         """Loss and errors over the steps of this epoch, as the weights moved."""
         return self.tally.result(self.done * self.batch)
 
+    def settle_norms(self) -> Turns[None]:
+        """Set the statistics of batch norms as `precise_bn` says, if it does; yields as it goes.
+
+        Those of training are the batch's own: what is trained afterwards does not depend on these.
+        """
+        if self.recipe.precise_bn:
+            wanted = -(-self.recipe.precise_bn // self.batch)
+            steps = min(wanted, steps_per_epoch(len(self.view.train_index), self.batch))
+            yield from precise_statistics(self.model, self.training_batches(steps))
+
     def test(self) -> Turns[PassResult]:
         """Evaluate the weights as they are on the test images; yields between steps."""
         self.model.eval()
         return errors_of(self.test_logits(), self.view.test_labels, self.recipe.metric)
+
+
+@torch.no_grad()
+def precise_statistics(network: nn.Module, batches: Iterator[Tensor]) -> Turns[None]:
+    """Set the statistics of batch norms to their means over `batches`; yields after each.
+
+    Of variances, those without bias of each batch: as the code base of the study has it, and the
+    paper that introduced batch norm. What else changes in a forward pass is left as it is then.
+    """
+    norms = [module for module in network.modules() if isinstance(module, nn.BatchNorm2d)]
+    buffers = [buffer for norm in norms for buffer in (norm.running_mean, norm.running_var)]
+    statistics = [buffer for buffer in buffers if buffer is not None]
+    momenta = [norm.momentum for norm in norms]
+    means = [torch.zeros_like(buffer) for buffer in statistics]
+    network.train()
+    for number, batch in enumerate(batches):
+        for norm in norms:
+            norm.momentum = 1.0  # the buffers become those of this batch alone
+        network(batch)
+        for norm, momentum in zip(norms, momenta, strict=True):
+            norm.momentum = momentum
+        torch._foreach_lerp_(means, statistics, 1.0 / (number + 1))
+        yield
+    torch._foreach_copy_(statistics, means)
 
 
 def even_batches(images: int, largest: int = LARGEST_BATCH) -> tuple[int, int]:

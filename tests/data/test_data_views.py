@@ -95,6 +95,21 @@ def test_balanced_caps_the_largest_class_at_the_second(mlc):
     np.testing.assert_array_equal(counts, np.minimum(full, sorted(full)[-2]))
     assert len(view.test_index) == mlc.counts("test").images
     assert view.identity == {"content_hash": mlc.content_hash, "balanced": True}
+    both = make_view(mlc, variant(balanced="both"))
+    np.testing.assert_array_equal(both.train_index, view.train_index)
+    tested = np.array(mlc.counts("test").per_class)
+    assert sorted(tested)[-1] > sorted(tested)[-2]
+    kept = np.bincount(both.test_labels)
+    np.testing.assert_array_equal(kept, np.minimum(tested, sorted(tested)[-2]))
+    np.testing.assert_array_equal(
+        mlc.labels("test")[both.test_index],
+        [mlc.classes.index(both.classes[n]) for n in both.test_labels],
+    )
+    assert both.identity == {"content_hash": mlc.content_hash, "balanced": "both"}
+
+
+def test_the_share_that_was_held_out_is_checked_and_no_part_of_the_identity(mlc):
+    assert make_view(mlc, variant(test_share=0.2)).identity == make_view(mlc, variant()).identity
 
 
 @given(few=st.integers(1, 4), more=st.integers(1, 4))
@@ -162,6 +177,7 @@ def test_views_are_deterministic_and_equal_identities_are_equal_data(mlc, chosen
         ({"classes": 10}, "classes: 10, but 'mlc2008' has 9"),
         ({"classes": ["CCA", "Porite"]}, "no class 'Porite', did you mean 'Porites'"),
         ({"classes": ["CCA", "zebra"]}, "no class 'zebra'"),
+        ({"test_share": 0.1}, "0.1, but 'mlc2008' was packed with 0.2; pack it again: .* --force"),
         ({"per_class": 5}, "per_class: 5, but class 'Acropora' has 4 training images"),
     ],
 )
@@ -181,6 +197,8 @@ def test_more_than_there_is(mlc, fields, reason):
         {"classes": True},
         {"per_class": 0},
         {"fraction": 0},
+        {"test_share": 1},
+        {"balanced": "test"},
         {"fraction": 1.1},
         {"class_seed": -1},
         {"clases": 2},

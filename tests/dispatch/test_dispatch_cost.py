@@ -140,6 +140,9 @@ def test_steps_parts_and_a_trained_head_are_counted():
     assert in_parts.batches == 3 * 37 * 4 + 3 * 2
     head = Workload.of(Recipe(steps=37, batch_size=64, trained="head"), 1000, 300, 32, 10)
     assert head.passes == 37 * 64 + 3 * 300
+    settled = Workload.of(Recipe(steps=37, batch_size=64, precise_bn=130), 1000, 300, 32, 10)
+    assert settled.passes == by_steps.passes + 3 * 130
+    assert settled.batches == by_steps.batches + 3 * 3
     few = Workload.of(Recipe(epochs=2, batch_size=64), 10, 300, 32, 10)
     assert (few.steps, few.trained) == (2, 20)
 
@@ -262,6 +265,11 @@ def test_all_that_can_be_trained_on(data_home, name):
 def test_variants_of_cifar100(data_home, variant, classes, train):
     size = dataset_size("cifar100", Variant.model_validate({"base": "cifar100", **variant}))
     assert (size.classes, size.train_images) == (classes, train)
+
+
+def test_the_share_that_is_to_be_held_out(data_home):
+    size = dataset_size("concrete", Variant(base="concrete", test_share=0.1))
+    assert (size.train_images, size.test_images) == (36_000, 4_000)
 
 
 @pytest.mark.parametrize(

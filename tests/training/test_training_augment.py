@@ -70,6 +70,17 @@ def test_tests_see_the_centre(crop: str) -> None:
     torch.testing.assert_close(seen.double(), expected, atol=2e-6, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("share", "first", "length"), [(0.875, 1, 14), (0.5, 4, 8), (1.0, 0, 16)])
+def test_tests_see_the_middle_of_the_resized_image(share: float, first: int, length: int) -> None:
+    """As torch resizes the central square, whatever the crop in training."""
+    images = pictures(3, side=16)
+    square = normalised(images)[:, :, first : first + length, first : first + length]
+    expected = F.interpolate(square, (10, 10), mode="bilinear", antialias=True)
+    for crop in ("resized", "pad", "random"):
+        seen = preprocess(16, crop=crop, resolution=10, test_crop=share).test(images)
+        torch.testing.assert_close(seen.double(), expected, atol=1e-5, rtol=1e-5)
+
+
 def test_no_crop_is_the_identity_but_for_flips() -> None:
     whole = preprocess(crop="none", flip=False)
     trained = whole.train(pictures(40), torch.arange(40), torch.rand(3, 40))

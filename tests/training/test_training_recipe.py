@@ -66,6 +66,10 @@ def test_the_id_is_the_same_in_every_process_and_version() -> None:
     assert spec().run_id == printed(code) == GOLDEN
 
 
+#: Options that came after the first runs: each makes another run.
+LATER_KEYS: list[dict[str, object]] = [{}, {"test_crop": 0.875}, {"precise_bn": 8}]
+
+
 @pytest.mark.parametrize(
     ("recipe", "run_id"),
     [
@@ -81,6 +85,8 @@ def test_recipes_of_before_keep_their_ids(recipe: dict[str, object], run_id: str
     """Keys that came later are no part of runs on which they have no effect."""
     assert spec(**recipe).run_id == run_id
     assert spec(**recipe, crop_area=(0.5, 1.0)).run_id == run_id
+    assert spec(**recipe, test_crop=None, precise_bn=0).run_id == run_id
+    assert len({spec(**recipe, **more).run_id for more in LATER_KEYS}) == len(LATER_KEYS)
     assert json.loads(spec(crop="resized").canonical())["recipe"]["crop_area"] == [0.08, 1.0]
 
 

@@ -82,6 +82,8 @@ class Workload:
     classes: int
     #: Pixels that further evaluations transform, times the transform's share of the costliest's.
     transformed: float = 0.0
+    #: Images that pass before each evaluation, in batches of training, to settle batch norms.
+    settling: int = 0
 
     @classmethod
     def of(
@@ -100,6 +102,7 @@ class Workload:
             TRAINING_PASSES[recipe.trained],
             recipe.resolution or side,
             classes,
+            settling=min(recipe.precise_bn, train_images),
         )
 
     @classmethod
@@ -116,7 +119,7 @@ class Workload:
     @property
     def evaluated(self) -> int:
         """Images of all evaluations."""
-        return self.evaluations * self.test_images
+        return self.evaluations * (self.test_images + self.settling)
 
     @property
     def passes(self) -> int:
@@ -126,8 +129,10 @@ class Workload:
     @property
     def batches(self) -> int:
         """Batches that pass forward through the network, or as long as that."""
-        evaluated = self.evaluations * -(-self.test_images // EVALUATION_BATCH)
-        return self.training_passes * self.steps * self.parts + evaluated
+        each = -(-self.test_images // EVALUATION_BATCH)
+        if self.settling:
+            each += -(-self.settling // self.batch_size) * self.parts
+        return self.training_passes * self.steps * self.parts + self.evaluations * each
 
 
 class Features(NamedTuple):

@@ -52,13 +52,14 @@ def dataset_size(base: str, variant: Variant) -> DatasetSize:
     if classes > whole:
         raise UserError(f"{base} has {whole} classes, not {classes}")
     share = classes / whole
-    train = (entry.images - entry.test_images) * share
+    test_images = entry.test_images
+    if variant.test_share is not None:
+        test_images = round(entry.images * variant.test_share)
+    train = (entry.images - test_images) * share
     if variant.per_class is not None:
         train = min(train, variant.per_class * classes)
     train *= variant.fraction or 1.0
-    return DatasetSize(
-        classes, round(train), round(entry.test_images * share), entry.size, known=False
-    )
+    return DatasetSize(classes, round(train), round(test_images * share), entry.size, known=False)
 
 
 def _classes_of(entry: CatalogEntry, variant: Variant) -> int:
