@@ -7,6 +7,7 @@ import typer
 from anynet_study.cli.analyze import ListsTables, analyze
 from anynet_study.cli.compare import compare
 from anynet_study.cli.complexity import complexity
+from anynet_study.cli.curation import duplicates, sample_images
 from anynet_study.cli.data import data_app
 from anynet_study.cli.doctor import doctor
 from anynet_study.cli.exporting import export
@@ -61,4 +62,6 @@ app.command("import")(import_)
 app.command()(export)
 app.command()(verify)
 app.command()(doctor)
+data_app.command()(duplicates)
+data_app.command("sample")(sample_images)
 app.add_typer(data_app, name="data")

@@ -3,12 +3,14 @@ from .catalog import CATALOG as CATALOG
 from .catalog import STUDY as STUDY
 from .catalog import CatalogEntry as CatalogEntry
 from .contact_sheet import save_contact_sheet as save_contact_sheet
+from .contact_sheet import save_pair_sheet as save_pair_sheet
 from .describe import details as details
 from .describe import summary as summary
 from .describe import view_details as view_details
 from .describe import view_rows as view_rows
 from .describe import view_summary as view_summary
 from .ingest import add_dataset as add_dataset
+from .ingest import add_images as add_images
 from .library import inventory as inventory
 from .library import load_dataset as load_dataset
 from .library import present as present
@@ -18,6 +20,7 @@ from .packed.images import Images as Images
 from .packed.kept import keep_labels as keep_labels
 from .packed.kept import reading_kept as reading_kept
 from .packed.manifest import copy_manifest as copy_manifest
+from .packed.manifest import image_names as image_names
 from .packed.meta import Split as Split
 from .packed.root import data_root as data_root
 from .packed.root import dataset_folder as dataset_folder
@@ -29,6 +32,8 @@ from .readers.listing import Example as Example
 from .readers.listing import Listing as Listing
 from .seeded import seeded_order as seeded_order
 from .seeded import seeded_uniform as seeded_uniform
+from .source.images import UnreadableImageError as UnreadableImageError
+from .source.images import cores as cores
 from .source.images import decode_image as decode_image
 from .source.source import Choices as Choices
 from .variants import ClassChoice as ClassChoice

@@ -1,5 +1,6 @@
-"""A picture of a dataset: one row per class, with some of its images."""
+"""Pictures of a dataset: one row per class, with some of its images; and of pairs of images."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from anynet_study.files import replacing
 
 #: Images a class, and classes at most: of more, so many evenly spread.
 COLUMNS, ROWS = 10, 40
+#: Pairs side by side on a sheet of pairs, and rows at most.
+PAIRS_WIDE, PAIRS_HIGH = 12, 25
 #: Side of an image, gap between two, height of the title, most room for a class's name, in pixels.
 SIDE, GAP, TITLE, LABEL = 64, 4, 28, 180
 FONT_SIZE = 14
@@ -53,6 +56,33 @@ def contact_sheet(dataset: PackedDataset) -> Image.Image:
             corner = (SIDE - picture.width) // 2
             sheet.paste(picture, (left + column * step + corner, top + corner))
     return sheet
+
+
+def save_pair_sheet(
+    pairs: Sequence[tuple[NDArray[np.uint8], NDArray[np.uint8]]],
+    notes: Sequence[str],
+    title: str,
+    path: Path,
+) -> None:
+    """Write a PNG file with the two images of each pair above each other, and a note below them.
+
+    Of more pairs than fit the first are shown.
+    """
+    most = PAIRS_WIDE * PAIRS_HIGH
+    step, height = SIDE + 2 * GAP, 2 * SIDE + FONT_SIZE + 4 * GAP
+    font = ImageFont.load_default(FONT_SIZE)
+    rows = -(-min(len(pairs), most) // PAIRS_WIDE)
+    sheet = Image.new("RGB", (GAP + PAIRS_WIDE * step, TITLE + rows * height), PAPER)
+    draw = ImageDraw.Draw(sheet)
+    draw.text((GAP, GAP), title, INK, font)
+    for place, (pair, note) in enumerate(zip(pairs[:most], notes, strict=False)):
+        row, column = divmod(place, PAIRS_WIDE)
+        left, top = GAP + column * step, TITLE + row * height
+        for number, pixels in enumerate(pair):
+            sheet.paste(_thumbnail(pixels), (left, top + number * SIDE))
+        draw.text((left, top + 2 * SIDE), note, INK, font)
+    with replacing(path) as temporary:
+        sheet.save(temporary, format="PNG")
 
 
 def _title(dataset: PackedDataset, split: Split, shown: int) -> str:

@@ -84,6 +84,21 @@ def add_dataset(
     return PackedDataset.open(dataset_folder(name))
 
 
+def add_images(listing: Listing, origin: Origin, force: bool = False) -> PackedDataset:
+    """Pack a listing of arrays of one size, and publish it under the name of `origin`.
+
+    UserError where a dataset of this name exists, unless `force` replaces it.
+    """
+    _check_free(origin.name, force)
+    first = next(iter([*listing.train, *(listing.test or [])]))
+    assert first.pixels is not None
+    with workspace(origin.name) as folder:
+        pack(None, _in_print(listing), origin, len(first.pixels), folder / "packed")
+        if not publish(folder / "packed", origin.name, force):
+            _check_free(origin.name, force=False)
+    return PackedDataset.open(dataset_folder(origin.name))
+
+
 def _in_print(listing: Listing) -> Listing:
     """With names of classes, and notes, that a terminal can show."""
     superclasses = {

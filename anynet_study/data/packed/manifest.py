@@ -94,6 +94,19 @@ def _row(number: int, cells: list[str]) -> Row:
     return row
 
 
+def image_names(dataset: PackedDataset, split: Split) -> list[str]:
+    """The path of each image of a split in its source, in the order of the arrays.
+
+    `train/0`, ... in a dataset of an older version, whose manifest is another or is not there.
+    """
+    count = dataset.counts(split).images
+    try:
+        names = [row.image for row in read_manifest(dataset.folder / FILE) if row.split == split]
+    except UserError:
+        names = []
+    return names if len(names) == count else [f"{split}/{place}" for place in range(count)]
+
+
 def copy_manifest(dataset: PackedDataset, path: Path) -> None:
     """Write the manifest of `dataset` to `path`, byte for byte; UserError if it is damaged."""
     own = dataset.folder / FILE
