@@ -26,7 +26,8 @@ def smooth(count: int, seed: int) -> NDArray[np.uint8]:
     generator = np.random.default_rng(seed)
     images = np.empty((count, 32, 32, 3), np.uint8)
     for place, coarse in enumerate(generator.integers(0, 256, (count, 8, 8, 3), np.uint8)):
-        images[place] = Image.fromarray(coarse).resize((32, 32), Image.Resampling.BICUBIC)
+        resized = Image.fromarray(coarse).resize((32, 32), Image.Resampling.BICUBIC)
+        images[place] = np.asarray(resized)
     return images
 
 
