@@ -4,7 +4,7 @@
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 
 
-class UserError(Exception):
+class UserError(ValueError):
     """Bad input: one clear line saying what, where and what is legal (exit code 2)."""
 
 

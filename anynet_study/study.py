@@ -159,6 +159,8 @@ class Analysis(Generic[S]):
     topic: str = ""
     #: Names that are still understood.
     older_names: tuple[str, ...] = ()
+    #: Of its intervals; None: as many as the options say.
+    most_resamples: int | None = None
     #: Where a page has it: the id of a section; a heading and a paragraph above it.
     section: str = ""
     heading: str = ""
@@ -280,7 +282,9 @@ class Analysed:
             getattr(self, need)
         assert analysis.table is not None
         table = analysis.table(self)
-        for name in ("method", "level", "resamples", "seed"):
+        resamples = self.options.resamples
+        table.attrs.setdefault("resamples", min(resamples, analysis.most_resamples or resamples))
+        for name in ("method", "level", "seed"):
             table.attrs.setdefault(name, getattr(self.options, name))
         if "scale" in table.attrs and "scale" not in table:
             table["scale"] = table.attrs["scale"]

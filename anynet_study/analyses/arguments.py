@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
+from glob import escape, glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -32,11 +33,18 @@ def _no_sign(seed: int) -> int:
     return seed
 
 
+def studies_and_files(begun: str) -> list[str]:
+    """What a shell may complete to: names of studies under studies/, and files."""
+    studies = [Path(path).parent.name for path in glob(f"studies/{escape(begun)}*/sweep.yaml")]
+    return sorted(studies) + sorted(glob(f"{escape(begun)}*"))
+
+
 Source = Annotated[
     Path,
     typer.Argument(
         metavar="INPUT",
         help="Study, results.h5, or CSV/Parquet: architecture, errors in percent ...",
+        autocompletion=studies_and_files,
     ),
 ]
 Output = Annotated[Path, typer.Option("-o", "--output", help="Folder for the figures.")]

@@ -115,6 +115,7 @@ CLASS_ACCURACY = Analysis[Study](
     ),
     say=lambda study, table: hardest(table),
     topic="Classes",
+    most_resamples=MOST_RESAMPLES,
     section="images",
     shown="folded",
     caption="Accuracy class by class",

@@ -196,6 +196,7 @@ WIDTHS = Analysis[Study](
             panels="target",
         ),
     ),
+    most_resamples=MOST_RESAMPLES,
     section="proxies",
     shown="folded",
     caption="Intervals of smaller studies",

@@ -111,6 +111,7 @@ RANK_CHANGES = Analysis[Study](
     title="Ranks on two test sets, with intervals from resampled images",
     table=rank_changes,
     needs=("predicted",),
+    most_resamples=MOST_RESAMPLES,
     section="images",
     shown="folded",
     caption="Ranks on two test sets",

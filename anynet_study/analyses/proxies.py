@@ -322,6 +322,7 @@ REGRET = Analysis[Study](
     ),
     say=lambda study, table: price(table, study.roles.source),
     topic="The source",
+    most_resamples=MOST_HALVES,
     section="proxies",
     heading="What it costs to choose by a proxy",
     shown="folded",

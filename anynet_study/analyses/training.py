@@ -87,6 +87,7 @@ DURATION = Analysis[Study](
             needs=("budget",),
         ),
     ),
+    most_resamples=MOST_RESAMPLES,
     section="training",
     heading="The shortest training that keeps the ranking",
 )

@@ -1,6 +1,7 @@
 """The tables of analyses for people, for other programs, and for LaTeX."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -172,13 +173,20 @@ def left_out(study: Study) -> list[str]:
 
 def _heading(study: Study) -> str:
     errors, effective = study.errors, study.effective
-    lines = [f"{len(errors)} architectures x {len(errors.columns)} datasets", str(study.options)]
+    counts = f"{len(errors)} architectures x {len(errors.columns)} datasets"
+    lines = [counts, _method(study, study.tables)]
     if effective is not None:
         lines.append(
             "correlations weighted, as the sample was drawn with unequal probability:\n"
             f"{len(errors)} architectures say as much as {effective:.1f} of equal weight (eff.)"
         )
     return "\n".join(lines)
+
+
+def _method(study: Study, names: Iterable[str]) -> str:
+    """How these tables were computed; with the most resamples that one of them took."""
+    taken = [study.tables[name].attrs["resamples"] for name in names]
+    return str(replace(study.options, resamples=max(taken, default=study.options.resamples)))
 
 
 def _print_left_out(console: Console, study: Study) -> None:
@@ -208,7 +216,7 @@ def _typed(grid: Grid) -> Grid:
 
 def _latex(study: Study, name: str, grid: Grid) -> str:
     """A table with a caption, for the package booktabs."""
-    sentences = [ANALYSES[name].title, str(study.options)]
+    sentences = [ANALYSES[name].title, _method(study, [name])]
     sentences += [WHY_NO_INTERVAL.capitalize()] if grid.lacks_intervals else []
     sentences += [said.removesuffix(".") for said in remarks(study.tables[name])]
     # pandas escapes cells, but no captions: ours are free of all but percent signs.

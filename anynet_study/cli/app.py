@@ -26,7 +26,6 @@ from anynet_study.cli.verify import verify
 app = typer.Typer(
     name="anynet-study",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -148,9 +148,10 @@ def _found(source: str, architecture_id: str) -> "tuple[str, Architecture]":
         return architecture_id, Population.read(population).find(architecture_id)
     if _is_inline(source):
         try:
-            architecture = Architecture.from_dict(parse_yaml(source))
+            stated = parse_yaml(source)
         except ValueError as error:
             raise UserError(f"architecture: neither YAML nor JSON: {error}") from None
+        architecture = Architecture.from_dict(stated)
         return architecture.id, architecture
     if is_reference(source):
         return canonical(source), reference(source)

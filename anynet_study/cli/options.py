@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from anynet_study.analyses.arguments import studies_and_files
+
 
 def opt(text: str, *names: str, **how: Any) -> Any:
     """An option with this help, and by default the name of its argument; see `typer.Option`."""
@@ -23,8 +25,18 @@ DryRun = Annotated[bool, opt("Only say what would be done, and cost.", "--dry-ru
 Retrain = Annotated[bool, opt("Train runs again for evaluations added since.", "--retrain")]
 OthersEnded = Annotated[bool, opt("Workers on other machines have ended.", "--others-ended")]
 StudyName = Annotated[
-    str, typer.Argument(metavar="STUDY", help="Study folder, or its bare name under studies/.")
+    str,
+    typer.Argument(
+        metavar="STUDY",
+        help="Study folder, or its bare name under studies/.",
+        autocompletion=studies_and_files,
+    ),
 ]
 StoreName = Annotated[
-    str, typer.Argument(metavar="STUDY", help="Study (folder or name), or a results.h5.")
+    str,
+    typer.Argument(
+        metavar="STUDY",
+        help="Study (folder or name), or a results.h5.",
+        autocompletion=studies_and_files,
+    ),
 ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anynet_study.analyses.arguments import studies_and_files
 from anynet_study.cli.options import AsJson, opt
 from anynet_study.cli.rows import TERMINAL_ROWS, Format, choose_format, print_rows, save_rows
 from anynet_study.errors import UserError
@@ -28,6 +29,7 @@ def query(
             metavar="STUDY",
             help="Studies (folders or names), or results.h5 files; several are read as one.",
             show_default=False,
+            autocompletion=studies_and_files,
         ),
     ],
     where: Annotated[

@@ -100,7 +100,7 @@ def status_text(name: str, status: "Status") -> "Group":
 def status_line(status: "Status") -> str:
     """The time, and the counts that change."""
     parts = [
-        f"{time.strftime('%H:%M:%S')}  {status.planned - status.missing}/{status.planned} recorded",
+        f"{time.strftime('%FT%T%z')}  {status.planned - status.missing}/{status.planned} recorded",
         f"{status.failed} failed" if status.failed else "",
         status.jobs_unknown or f"jobs: {status.jobs_running} running, {status.jobs_queued} waiting",
         f"ETA {duration(status.eta_seconds)}" if status.eta_seconds is not None else "",

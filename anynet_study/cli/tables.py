@@ -1,6 +1,7 @@
 """Tables on the terminal: every command prints them with `print_table`."""
 
 from collections.abc import Collection, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -71,19 +72,43 @@ def table_text(
     grid = [list(headings) or [""] * len(cells[0] if cells else ()), *cells]
     limit = width or table_width(grid)
     parts = _fitted(grid, lefts, limit, wide)
-    if wide != "fold":  # a name that does not fit runs over, it is not broken
-        limit = max(limit, *(table_width(part) for part, _ in parts))
-    console = Console(width=limit, force_terminal=styled, highlight=False, markup=False)
-    with console.capture() as capture:
-        if title:
-            console.print(title, style="bold", soft_wrap=True)
-        for part, aligned in parts:
-            console.print(rich_table(part[0], part[1:], aligned))
-    lines = [line.rstrip() for line in capture.get().splitlines()]
+    lines = [_bold(title, styled)] if title else []
+    for part, aligned in parts:
+        if wide == "fold" and table_width(part) > limit:
+            console = Console(width=limit, force_terminal=styled, highlight=False, markup=False)
+            with console.capture() as capture:
+                console.print(rich_table(part[0], part[1:], aligned))
+            lines += [line.rstrip() for line in capture.get().splitlines()]
+        else:
+            lines += _aligned(part, aligned, styled)
     hidden = [name for name in headings if wide == "cut" and name not in parts[0][0][0]]
     if hidden:
         lines.append(f"not shown, for want of width: {', '.join(hidden)}; see --columns")
     return "".join(f"{line}\n" for line in lines)
+
+
+def _aligned(grid: list[list[str]], lefts: set[int], styled: bool) -> list[str]:
+    """The lines of a table that fits: what rich would print, for thousands of rows much faster."""
+    widths = [_width(column) for column in zip(*grid, strict=True)]
+    found = []
+    for number, row in enumerate(grid):
+        cells = [cell.split("\n") for cell in row]
+        lines = [
+            (" " * GAP)
+            .join(
+                text.ljust(width) if place in lefts else text.rjust(width)
+                for place, (text, width) in enumerate(zip(texts, widths, strict=True))
+            )
+            .rstrip()
+            for texts in zip_longest(*cells, fillvalue="")
+        ]
+        if number or any(row):
+            found += lines if number else [_bold(line, styled) for line in lines]
+    return found
+
+
+def _bold(text: str, styled: bool) -> str:
+    return f"\x1b[1m{text}\x1b[0m" if styled else text
 
 
 def rich_table(

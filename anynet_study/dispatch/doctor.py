@@ -265,7 +265,7 @@ def probe_machine() -> Iterator[ProbeResult]:
     if kernels := compiled_kernels():
         yield ProbeResult("compiled kernels", f"for {kernels}")
     else:
-        advice = "CPUs train faster with them: install where there is gcc, on x86-64 with AVX2"
+        advice = "CPUs with AVX-512 train faster with them: install where there is gcc"
         yield ProbeResult("compiled kernels", "none", advice)
 
 

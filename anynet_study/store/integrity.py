@@ -89,6 +89,8 @@ def verify(path: Path) -> list[Finding]:
             mixed = mixed_backends(ResultStore(path).runs())
             found = [Finding("/runs/backend", mixed, "none")] if mixed else []
         return found
+    except UserError:
+        raise
     except DAMAGE as error:
         place, _, reason = (str(error).splitlines() or [type(error).__name__])[0].partition(": ")
         if place.startswith("/"):

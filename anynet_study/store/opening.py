@@ -50,6 +50,8 @@ def naming_damage(path: Path) -> Iterator[None]:
     """Let what reading a damaged file comes to be a UserError that names it."""
     try:
         yield
+    except UserError:
+        raise
     except DAMAGE as error:
         if not h5py.is_hdf5(path):
             raise UserError(f"{path}: not a results store (not an HDF5 file)") from None

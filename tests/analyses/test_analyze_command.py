@@ -310,3 +310,11 @@ def test_numbers_are_written_for_people() -> None:
     assert with_interval(float("nan"), 0.62, 0.91) == "–"
     assert short_name("imagenetv2-matched-frequency") == "imagenetv…requency"
     assert len(short_name("x" * 99)) == 18
+
+
+def test_the_heading_says_how_many_resamples_were_taken(
+    wide: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anynet_study.analyses.correlations.MANY_PAIRS", 10)
+    monkeypatch.setattr("anynet_study.analyses.correlations.MOST_RESAMPLES", 50)
+    assert "95% intervals from 50 resamples" in run(wide, "--table", "correlations")

@@ -126,6 +126,8 @@ def read_meta(path: Path) -> Meta:
                 "update anynet-study, or add the dataset again with --force"
             )
         return Meta.model_validate(raw)
+    except UserError:
+        raise
     except FileNotFoundError as error:
         raise damaged(path, "the file is missing") from error
     except (ValueError, TypeError, KeyError, ValidationError) as error:

@@ -40,6 +40,8 @@ def read_table(source: Source, name: str, columns: tuple[str, ...]) -> list[dict
         table = [{column: row[column] or "" for column in columns} for row in some]
         if len(table) > MAX_ROWS:
             raise ValueError(f"more than {MAX_ROWS} rows")
+    except UserError:
+        raise
     except (csv.Error, ValueError) as error:
         raise UserError(f"{where}: not a readable table ({error})") from error
     if not table:
