@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pandas as pd
 
+from anynet_study.analysis import check_room
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
-from anynet_study.study import check_room
 
 #: Tables by what tells them apart, each made when it is its turn.
 Parts = dict[tuple[str, ...], Callable[[], pd.DataFrame]]

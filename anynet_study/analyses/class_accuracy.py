@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 
 from anynet_study.analyses.building import Parts, stacked, with_interval
+from anynet_study.analysis import Analysis, StudyFigure
 from anynet_study.apr.bootstrap import resample
 from anynet_study.apr.options import with_attrs
 from anynet_study.apr.predictions import UNKNOWN
 from anynet_study.plots import style, wording
-from anynet_study.study import Analysis, Study, StudyFigure
+from anynet_study.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

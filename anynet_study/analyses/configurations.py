@@ -9,9 +9,10 @@ import pandas as pd
 
 from anynet_study import apr, plots
 from anynet_study.analyses.building import Parts, drawable_errors, stacked
+from anynet_study.analysis import Analysis, StudyFigure, check_room
 from anynet_study.errors import UserError
 from anynet_study.plots import SERIES, wording
-from anynet_study.study import Analysis, Study, StudyFigure, check_room
+from anynet_study.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,9 +13,10 @@ from anynet_study.analyses.building import (
     Parts,
     stacked,
 )
+from anynet_study.analysis import Analysis, StudyFigure, check_room
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
-from anynet_study.study import Analysis, Study, StudyFigure, check_room
+from anynet_study.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from anynet_study import apr, plots
+from anynet_study.analysis import Analysed, Analysis, Options, StudyFigure
 from anynet_study.apr.error_tables import FEWEST
 from anynet_study.errors import UserError, amount
-from anynet_study.study import Analysed, Analysis, Options, Study, StudyFigure
+from anynet_study.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

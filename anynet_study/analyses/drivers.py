@@ -6,8 +6,9 @@ import pandas as pd
 
 from anynet_study import apr, plots
 from anynet_study.analyses.building import MARKED, drawable_errors, listed, some
+from anynet_study.analysis import Analysis, StudyFigure
 from anynet_study.errors import UserError
-from anynet_study.study import Analysis, Study, StudyFigure
+from anynet_study.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from anynet_study.analyses.building import some_of
 from anynet_study.analyses.error_table import described, read_table
 from anynet_study.analyses.registry import ANALYSES
+from anynet_study.analysis import Options
 from anynet_study.apr import Roles
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, find_store
-from anynet_study.study import Options, Predicted, Study
+from anynet_study.study import Predicted, Study
 
 TABLE_SUFFIXES = (".csv", ".parquet")
 CURVE_COLUMNS = ["dataset", "architecture", "epoch", "error", "train_top1"]
@@ -53,7 +54,7 @@ def load(
 
     `roles` replaces what a store says of its datasets; the name of a source makes all datasets its
     targets that have no other part. `shifts` are further test sets of the source, `images` the
-    numbers of test images. `options` are the fields of `anynet_study.study.Options`: method,
+    numbers of test images. `options` are the fields of `anynet_study.analysis.Options`: method,
     level, resamples, seed, recipe, metric, replicates, unweighted.
 
     Raises UserError for an option that is not legal, and where there is no such study or table.

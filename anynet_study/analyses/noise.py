@@ -6,9 +6,10 @@ import pandas as pd
 
 from anynet_study import apr, plots
 from anynet_study.analyses.building import some
+from anynet_study.analysis import Analysis, StudyFigure, check_room
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
-from anynet_study.study import NO_REPLICATES, Analysis, Study, StudyFigure, check_room
+from anynet_study.study import NO_REPLICATES, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,8 +17,9 @@ from anynet_study.analyses import (
     transfer,
 )
 from anynet_study.analyses.building import listed
+from anynet_study.analysis import Analysis, StudyFigure
 from anynet_study.errors import UserError
-from anynet_study.study import Analysis, Study, StudyFigure
+from anynet_study.study import Study
 
 #: Fewer architectures than this give intervals too wide for more than a first impression.
 FEW = 50

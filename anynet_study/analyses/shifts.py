@@ -16,9 +16,10 @@ from anynet_study.analyses.building import (
     stacked,
     with_interval,
 )
+from anynet_study.analysis import MOST_PANELS, Analysis, StudyFigure, check_room
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
-from anynet_study.study import MOST_PANELS, Analysis, Study, StudyFigure, check_room
+from anynet_study.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

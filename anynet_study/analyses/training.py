@@ -15,9 +15,10 @@ from anynet_study.analyses.building import (
     stacked,
     with_interval,
 )
+from anynet_study.analysis import Analysis, StudyFigure
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
-from anynet_study.study import Analysis, Study, StudyFigure
+from anynet_study.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

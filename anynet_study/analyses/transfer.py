@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from anynet_study import apr, plots
+from anynet_study.analysis import MOST_PANELS, Analysis, StudyFigure, check_room
 from anynet_study.errors import UserError
 from anynet_study.plots import SERIES
-from anynet_study.study import MOST_PANELS, Analysis, Study, StudyFigure, check_room
+from anynet_study.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

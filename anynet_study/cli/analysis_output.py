@@ -11,11 +11,12 @@ from rich.console import Console
 
 from anynet_study.analyses import ANALYSES
 from anynet_study.analyses.building import some_of
+from anynet_study.analysis import Analysis, remarks
 from anynet_study.apr import as_matrix, exclusions
 from anynet_study.cli.tables import number, print_table, short_name, table_text
 from anynet_study.errors import UserError
 from anynet_study.report import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats
-from anynet_study.study import NO_POPULATION, NO_ROLES, NO_TEST_SETS, Analysis, Study, remarks
+from anynet_study.study import NO_POPULATION, NO_ROLES, NO_TEST_SETS, Study
 
 SUFFIXES = {"text": ".txt", "csv": ".csv", "json": ".json", "latex": ".tex"}
 #: Rows of a table that all tables together still show.

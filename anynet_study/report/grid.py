@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 from pandas.api import types
 
+from anynet_study.analysis import Analysis
 from anynet_study.plots import wording
-from anynet_study.study import Analysis
 
 NO_INTERVAL = "(no interval)"
 WHY_NO_INTERVAL = (

@@ -15,6 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from anynet_study.analyses import ANALYSES, FIGURES, SECTIONS, TABLES, findings
+from anynet_study.analysis import Analysis, remarks
 from anynet_study.errors import UserError
 from anynet_study.files import write_text
 from anynet_study.plots import wording
@@ -23,7 +24,7 @@ from anynet_study.report.brushing import brush_data
 from anynet_study.report.drawing import DrawnFigure, draw_figures
 from anynet_study.report.grid import WHY_NO_INTERVAL, Grid, grid_of
 from anynet_study.report.summary import Summary, summarise
-from anynet_study.study import Analysis, Study, remarks
+from anynet_study.study import Study
 
 SVG_BYTES = 300_000
 """Figures are embedded as SVG up to this size, beyond it as PNG."""

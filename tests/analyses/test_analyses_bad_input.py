@@ -9,9 +9,10 @@ import pytest
 from small_study import small_study
 
 from anynet_study.analyses import TABLES, drivers, study_of
+from anynet_study.analysis import Options
 from anynet_study.apr import Roles
 from anynet_study.errors import UserError
-from anynet_study.study import Options, Predicted, Study
+from anynet_study.study import Predicted, Study
 
 COUNT, BAD = 24, "target-1"
 OPTIONS = Options(resamples=40)

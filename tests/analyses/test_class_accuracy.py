@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from anynet_study.analyses import findings, study_of
-from anynet_study.study import Options, Predicted, Study
+from anynet_study.analysis import Options
+from anynet_study.study import Predicted, Study
 
 IMAGES = 40
 LABELS = np.repeat(np.arange(4, dtype=np.uint16), 10)

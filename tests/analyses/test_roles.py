@@ -9,8 +9,8 @@ from command import in_this_process
 
 import anynet_study
 from anynet_study import apr
+from anynet_study.analysis import remarks
 from anynet_study.errors import UserError
-from anynet_study.study import remarks
 from anynet_study.sweep import Sweep
 
 IMAGES = {"val": 50_000, "v2": 10_000, "a": 7_500}

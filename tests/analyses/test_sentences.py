@@ -16,7 +16,7 @@ from anynet_study.analyses.proxies import best_proxy, carry_over, gain, price
 from anynet_study.analyses.registry import caution
 from anynet_study.analyses.shifts import lost_and_kept
 from anynet_study.analyses.training import other_recipes, shortest
-from anynet_study.study import Options
+from anynet_study.analysis import Options
 
 NAN = math.nan
 RANKING = "The ranking of the architectures on x"

@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 
 from anynet_study.analyses import ANALYSES
+from anynet_study.analysis import Options
 from anynet_study.report import DrawnFigure
 from anynet_study.report.brushing import brush_data
 from anynet_study.report.page import analysis_block, render, sections
 from anynet_study.report.summary import Summary, count_failures, count_runs
-from anynet_study.study import Options, Study
+from anynet_study.study import Study
 
 IDS = [f"m{number}" for number in range(6)]
 ERRORS = pd.DataFrame(
