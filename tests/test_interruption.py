@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from command import anynet_study, command, environment, train
+from command import command, environment, in_this_process, train
 from tiny_study import TINY
 
 from anynet_study.dispatch import Recorded
@@ -48,7 +48,7 @@ def test_interruptions_change_nothing(tmp_path: Path) -> None:
     recorded: dict[str, str] = {}
     for how in HOW:
         process = subprocess.Popen(
-            command(*run),
+            command(*run, figures=False),
             cwd=tmp_path,
             env=environment(tmp_path),
             stdout=subprocess.DEVNULL,
@@ -71,6 +71,6 @@ def test_interruptions_change_nothing(tmp_path: Path) -> None:
     for left_over in ours.rglob("*.tmp"):  # what is fresh stays: another command may be at it
         with suppress(FileNotFoundError):  # a worker lives on, and it was its
             os.utime(left_over, (1.0, 1.0))
-    anynet_study(tmp_path, *run)
+    in_this_process(tmp_path, *run, figures=False)
     assert stores_equal(ours / "results.h5", whole / "results.h5") == []
     assert not list(ours.rglob("*.tmp"))

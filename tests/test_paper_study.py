@@ -21,8 +21,7 @@ COLUMNS = [*FAMILY, "imagenet-1000-10", *TARGETS, "mlc2008-balanced", "ham10000-
 TOP5 = {"imagenet", "imagenet-100", "imagenet-1000-10", "insects", "cifar100"}
 ARCHITECTURES = 4
 #: Datasets whose epochs, or whose resolution, the sweep states apart.
-MORE_EPOCHS = [*FAMILY[2:], "imagenet-1000-10", "ham10000", "ham10000-balanced"]
-MORE_EPOCHS += ["cifar10", "cifar100"]
+OWN_EPOCHS = [*FAMILY, "imagenet-1000-10", "ham10000", "ham10000-balanced", "cifar10", "cifar100"]
 OWN_RESOLUTION = ["powerline", "natural", "cifar10", "cifar100"]
 #: All that a toy needs; the datasets, their parts and their metrics stay the paper's.
 TOY = [
@@ -32,13 +31,11 @@ TOY = [
     "population.resolution=16",
     "population.classes=10",
     "datasets.imagenet-100.classes=12",
-    "recipes.basic.epochs=2",
+    "recipes.basic.epochs=1",
     "recipes.basic.batch_size=32",
     "recipes.basic.warmup_epochs=0.5",
     "recipes.basic.resolution=16",
-    "recipes.basic.overrides.imagenet.epochs=1",
-    "recipes.basic.overrides.imagenet-100.epochs=1",
-    *(f"recipes.basic.overrides.{name}.epochs=2" for name in MORE_EPOCHS),
+    *(f"recipes.basic.overrides.{name}.epochs=1" for name in OWN_EPOCHS),
     *(f"recipes.basic.overrides.{name}.resolution=16" for name in OWN_RESOLUTION),
 ]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 import pytest
-from command import SWEEPS, Done, anynet_study, command, environment, in_this_process
+from command import SWEEPS, Done, anynet_study, command, environment, in_this_process, undrawn
 from filelock import FileLock
 
 from anynet_study import ResultStore, Sweep
@@ -109,8 +109,9 @@ class Home:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    return Home(tmp_path_factory.mktemp("studies"))
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    with undrawn():
+        yield Home(tmp_path_factory.mktemp("studies"))
 
 
 @pytest.fixture(scope="module")

@@ -51,7 +51,11 @@ Type = Callable[..., Told]
 def typing_in(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Type:
-    """A function that runs `anynet-study` in `folder`, in this process, as the shell would."""
+    """A function that runs `anynet-study` in `folder`, in this process, as the shell would.
+
+    Reports have no figures, which take far longer than the rest of a tiny study.
+    """
+    monkeypatch.setattr("anynet_study.report.page.draw_figures", lambda *_: [])
     monkeypatch.chdir(folder)
     monkeypatch.setenv("ANYNET_DATA", str(folder / "data"))
 

@@ -153,10 +153,6 @@ def test_accuracies_and_fractions_are_converted(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "0 columns; needed"),
-        ("model\nx\n", "1 columns; needed"),
-        ("model,one\nx,10\ny,1,2\n", "row 3: 3 cells, the header has 2"),
-        ("model,one\nx,10\n,12\n", "row 3 has nothing in column model"),
-        ("model,one,one\nx,10,11\n", "column 'one' is there twice"),
         ("model,one\nx,10\nx,11\n", "architecture x is there more than once"),
         ("model,one\nx,ten\n", "'ten' is not a number"),
         ("model,one\nx,inf\n", "infinite error"),

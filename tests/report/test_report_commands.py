@@ -20,14 +20,6 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
-def test_report_of_a_study_by_name(study: Path) -> None:
-    done = in_this_process(study, "report", "tiny", "--resamples", 200)
-    page = study / "studies" / "tiny" / "report" / "report.html"
-    assert Path(done.stdout.strip()) == page.relative_to(study)
-    assert page.is_file()
-
-
 def test_one_figure_in_two_formats(study: Path) -> None:
     arguments = ("--figure", "depth", "--format", "svg, pdf", "-o", "one", "--resamples", 200)
     done = in_this_process(study, "plot", "tiny", *arguments)

@@ -25,7 +25,6 @@ from store_factory import (
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, collect, stores_equal
 from anynet_study.store.frames import encode
-from anynet_study.store.layout import SCHEMA_VERSION
 from anynet_study.store.records import RUN
 
 RUNS = [record(number) for number in range(30)]
@@ -190,16 +189,6 @@ def test_the_main_recipe_is_the_first_of_the_sweep(tmp_path: Path) -> None:
     assert store.recipes == ["zeta", "alpha"]
     assert store.errors().loc[ARCHITECTURES[0], "digits"] == 10.0
     assert store.errors(recipe="alpha").loc[ARCHITECTURES[0], "digits"] == 20.0
-
-
-def test_a_newer_store_is_not_replaced(tmp_path: Path) -> None:
-    out, _ = make_store(tmp_path, RUNS[:1])
-    with h5py.File(out, "r+") as file:
-        file.attrs["schema_version"] = SCHEMA_VERSION + 1
-    before = out.read_bytes()
-    with pytest.raises(UserError, match="newer"):
-        gather(tmp_path)
-    assert out.read_bytes() == before
 
 
 def test_what_killed_collects_left_is_removed_when_old(tmp_path: Path) -> None:

@@ -166,16 +166,12 @@ def test_a_table_shows_sensible_columns_and_says_what_it_leaves_out(path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--columns", "eror"], "did you mean error?"),
-        (["--where", "eror < 3"], "position 1: no column 'eror'"),
-        (["--format", "parquet"], "-o FILE"),
-        (["--limit", "0"], "limit 0"),
         (["--sql", "select 1", "--where", "d1 = 1"], "--where: not with --sql"),
         (["--sql", "select 1", "--table", "runs"], "--table: not with --sql"),
         (["--recipe", "basic"], "--recipe: is of --table errors only"),
     ],
 )
-def test_bad_input_is_one_line(path: Path, arguments: list[str], complaint: str) -> None:
+def test_options_that_do_not_go_together(path: Path, arguments: list[str], complaint: str) -> None:
     assert complaint in refusal(path, *arguments)
 
 
