@@ -16,7 +16,7 @@ FOUND = (
 )
 SECONDS = 120.0
 #: Virtual key codes, as the browser's own events have them.
-KEYS = {"Escape": 27, "Enter": 13, "Tab": 9}
+KEYS = {"Escape": 27, "Enter": 13, "Tab": 9, "ArrowRight": 39, "ArrowDown": 40}
 
 
 class Browser:
@@ -98,6 +98,11 @@ class Browser:
             self._mouse("mouseMoved", half, shift)
             self._mouse("mouseMoved", end, shift)
         self._mouse("mouseReleased", end, shift)
+        self.frame()
+
+    def point(self, place: tuple[float, float]) -> None:
+        """Move the mouse to a place of the window, with no button pressed."""
+        self._mouse("mouseMoved", place, shift=False, buttons=0)
         self.frame()
 
     def click(self, place: tuple[float, float], shift: bool = False) -> None:

@@ -1,5 +1,6 @@
 """`anynet-study report`: the page of a study."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,22 +15,39 @@ def report(
     output: Annotated[
         Path | None, opt("Folder; default: report/ beside the results.", "-o", "--output")
     ] = None,
+    figures: Annotated[
+        str,
+        opt("Figures for papers to draw beside the page and fold into it: names as of plot, all."),
+    ] = "",
+    beside: Annotated[
+        list[str] | None,
+        opt("Another study to set beside this one, dataset by dataset.", metavar="STUDY"),
+    ] = None,
     *,
     options: StudyOptions,
 ) -> None:
-    """Write report.html, the page of a study, and its figures.
+    """Write report.html, the page of a study to explore, and its tables.
 
-    The page holds its figures and needs no other file; they are also written beside it, as are
-    the tables.
+    The page needs no other file and no network. Its figures are drawn in the browser: point at an
+    architecture to see what it is, drag to mark some everywhere. Recipes of the study, and other
+    studies, are set side by side. For figures as files see also the command plot.
 
     \b
-    Example:
+    Examples:
       anynet-study report quickstart
+      anynet-study report quickstart --figures heatmap,depth
+      anynet-study report cifar --beside imagenet
     """
+    from anynet_study.analyses import ANALYSES, chosen_names
     from anynet_study.report import write_report
 
+    known = [figure for analysis in ANALYSES.values() for figure in analysis.figures]
+    names = chosen_names("--figures", figures, known) if figures else []
     study = options.load(Path(store))
     if study.store is None:
         raise UserError(f"{store}: a report is of a study or its results.h5")
+    # Roles that are named are those of the first study's datasets.
+    plain = replace(options, source_name="", family=None, targets=None, shifts=None, images=None)
+    others = [plain.load(Path(name)) for name in beside or []]
     folder = output if output is not None else study.store.path.parent / "report"
-    print(write_report(study, folder))
+    print(write_report(study, folder, names, others))

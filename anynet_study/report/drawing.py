@@ -63,7 +63,7 @@ def _draw(study: Study, folder: Path, name: str, formats: Sequence[str], dpi: in
     try:
         figure, data = study.figure(name), study.figure_data(name)
     except UserError as error:
-        _remove(folder, name)
+        remove_figure(folder, name)
         return DrawnFigure(name, title, caption, {}, left_out=str(error))
     paths = plots.save(figure, folder / name, formats, dpi)
     write_text(folder / f"{name}.csv", data.to_csv(index=False, lineterminator="\n"))
@@ -71,8 +71,8 @@ def _draw(study: Study, folder: Path, name: str, formats: Sequence[str], dpi: in
     return DrawnFigure(name, title, caption, files, figure.get_figwidth())
 
 
-def _remove(folder: Path, name: str) -> None:
-    """Remove the files of an earlier drawing that no longer applies."""
+def remove_figure(folder: Path, name: str) -> None:
+    """Remove the files of an earlier drawing, which no longer applies."""
     for suffix in SUFFIXES:
         (folder / f"{name}.{suffix}").unlink(missing_ok=True)
 

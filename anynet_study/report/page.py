@@ -1,8 +1,10 @@
-"""The report: one HTML page that needs nothing beside it, with its figures and tables as files.
+"""The report: one HTML page that needs nothing beside it, with its tables as files.
 
-A page is sections, and a section is blocks: each shows one analysis of the registry, or facts of
-the study. All of them go through one template, `section.html`; only the linked panels have markup
-of their own.
+The page begins with the answer and the headline figure, on one screen. Its figures are drawn in the
+browser, from the data in it (`explore`). Then come sections, folded; a section is blocks: each
+shows one analysis of the registry, or facts of the study. All of them go through one template,
+`section.html`. Figures for papers are drawn where they are asked for, and are folded beside their
+analysis.
 """
 
 import base64
@@ -20,9 +22,10 @@ from anynet_study.errors import UserError
 from anynet_study.files import write_text
 from anynet_study.plots import wording
 from anynet_study.report import grid
-from anynet_study.report.brushing import brush_data
-from anynet_study.report.drawing import DrawnFigure, draw_figures
+from anynet_study.report.drawing import DrawnFigure, draw_figures, remove_figure
+from anynet_study.report.explore import explore_data
 from anynet_study.report.grid import WHY_NO_INTERVAL, Grid, grid_of
+from anynet_study.report.headline import headline_of
 from anynet_study.report.summary import Summary, summarise
 from anynet_study.study import Study
 
@@ -30,9 +33,11 @@ SVG_BYTES = 300_000
 """Figures are embedded as SVG up to this size, beyond it as PNG."""
 MOST_ROWS = 300
 """Rows of a table on the page; files have all."""
-SCRIPTS = ("brush_table.js", "brush_panel.js", "brush.js")
-EXPLORE_AFTER = "drivers"
-"""The section that the linked panels follow."""
+SCRIPTS = ("statistics", "view", "axes", "scatter", "lines", "matrix", "tables", "best", "compare")
+SCRIPTS += ("explore", "page")
+"""Of `templates/scripts/`, in the order in which they need each other."""
+OPEN = "proxies"
+"""The section that is not folded."""
 FACTS = ("datasets", "runs", "failures")
 """Tables of facts that are written as files."""
 
@@ -67,7 +72,7 @@ class Block:
 
 @dataclass(frozen=True)
 class PageSection:
-    """A section of the page; its markup is `section.html`, or a template of its own."""
+    """A section of the page; those with a template of their own are never folded."""
 
     id: str
     #: In the navigation.
@@ -78,16 +83,19 @@ class PageSection:
     template: str = "section.html"
 
 
-def write_report(study: Study, folder: Path, figures: Sequence[str] = FIGURES) -> Path:
-    """Write `report.html`, `figures/*.png|svg|csv` and `tables/*.csv`; return the page's path.
+def write_report(
+    study: Study, folder: Path, figures: Sequence[str] = (), beside: Sequence[Study] = ()
+) -> Path:
+    """Write `report.html` and `tables/*.csv`; return the page's path.
 
-    The page holds its figures and needs no other file. Every file is replaced as a whole, the
-    page last. The same study gives the same files but for the page's time of making. What cannot
-    be computed (too few architectures, no replicates, ...) is left out, and the page says why.
-    `figures` are those to draw, by name.
+    The page needs no other file. Every file is replaced as a whole, the page last. The same study
+    gives the same files but for the page's time of making. What cannot be computed (too few
+    architectures, no replicates, ...) is left out, and the page says why. `figures` are names of
+    those to write as `figures/*.png|svg|csv`, too, and to fold into the page. Studies `beside` it
+    are compared with it, dataset by dataset.
 
     Raises:
-        UserError: the study has no results store.
+        UserError: the study has no results store, or a figure's name is unknown.
     """
     if study.store is None:
         raise UserError(f"{study.name}: a report is of a study or its results.h5")
@@ -96,9 +104,11 @@ def write_report(study: Study, folder: Path, figures: Sequence[str] = FIGURES) -
         study.make(TABLES)
         study.read_all()
     drawn = draw_figures(study, folder / "figures", figures)
+    for name in set(FIGURES).difference(figure.name for figure in drawn):
+        remove_figure(folder / "figures", name)
     _write_tables(study, summary, folder / "tables")
     page = folder / "report.html"
-    write_text(page, render(study, summary, {figure.name: figure for figure in drawn}))
+    write_text(page, render(study, summary, {figure.name: figure for figure in drawn}, beside))
     return page
 
 
@@ -114,7 +124,12 @@ def _write_tables(study: Study, summary: Summary, folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def render(study: Study, summary: Summary, figures: Mapping[str, DrawnFigure]) -> str:
+def render(
+    study: Study,
+    summary: Summary,
+    figures: Mapping[str, DrawnFigure],
+    beside: Sequence[Study] = (),
+) -> str:
     """Fill the templates; everything that came from a study is escaped."""
     environment = Environment(
         loader=PackageLoader("anynet_study.report"),
@@ -124,16 +139,22 @@ def render(study: Study, summary: Summary, figures: Mapping[str, DrawnFigure]) -
         lstrip_blocks=True,
     )
     environment.filters["embedded"] = embedded
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    data, no_data = None, ""
     try:
-        brush, no_brush = brush_data(study), ""
+        data = explore_data(study, beside)
     except UserError as error:
-        brush, no_brush = None, str(error)
+        no_data = str(error)
     options = study.options
+    shown = sections(study, summary, figures)
     return environment.get_template("report.html").render(
         style=_source(environment, "report.css"),
-        scripts=[_source(environment, f"scripts/{name}") for name in SCRIPTS],
-        sections=sections(study, summary, figures),
+        scripts=[_source(environment, f"scripts/{name}.js") for name in SCRIPTS],
+        sections=shown,
+        ids={section.id for section in shown},
+        open_section=OPEN,
         findings=findings(study),
+        headline=headline_of(study),
         summary=summary,
         options=options,
         rho=wording.symbol(options.method),
@@ -143,8 +164,8 @@ def render(study: Study, summary: Summary, figures: Mapping[str, DrawnFigure]) -
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         most_rows=MOST_ROWS,
         why_no_interval=WHY_NO_INTERVAL,
-        brush=brush,
-        no_brush=no_brush,
+        data=data,
+        no_data=no_data,
     )
 
 
@@ -167,7 +188,8 @@ def sections(
     study: Study, summary: Summary, figures: Mapping[str, DrawnFigure]
 ) -> list[PageSection]:
     """The page from top to bottom: the registry's sections, and those of facts."""
-    made = []
+    heading = "The same architectures everywhere"
+    made = [PageSection("explore", "Explore", heading, template="explore.html")]
     for section in SECTIONS:
         blocks = [
             block
@@ -182,9 +204,6 @@ def sections(
             made.append(
                 PageSection(section.id, section.title, section.heading, section.lead, blocks)
             )
-        if section.id == EXPLORE_AFTER:
-            heading = "The same architectures everywhere"
-            made.append(PageSection("explore", "Explore", heading, template="explore.html"))
     return [
         *made,
         _datasets(study, summary),
@@ -271,7 +290,7 @@ def _provenance(study: Study, summary: Summary) -> PageSection:
     text = (
         "This report alone, from a store that is there: anynet-study report with the study's name "
         f"or its results.h5. Intervals: seed {study.options.seed}. Tables in full precision: "
-        "tables/*.csv beside this page."
+        "tables/*.csv beside this page. Figures for a paper: anynet-study plot."
     )
     heading = "Provenance, and how to make this again"
     return PageSection("provenance", "Provenance", heading, "", [*blocks, Block(text=text)])

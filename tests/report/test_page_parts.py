@@ -9,7 +9,8 @@ import pytest
 from anynet_study.analyses import ANALYSES
 from anynet_study.analysis import Options
 from anynet_study.report import DrawnFigure
-from anynet_study.report.brushing import brush_data
+from anynet_study.report.explore import explore_data
+from anynet_study.report.headline import HEIGHT, headline_of
 from anynet_study.report.page import analysis_block, render, sections
 from anynet_study.report.summary import Summary, count_failures, count_runs
 from anynet_study.study import Study
@@ -116,7 +117,7 @@ def test_what_is_expected_and_absent_is_told_of(study: Study) -> None:
 def test_sections_are_in_order_and_empty_ones_left_out(study: Study) -> None:
     made = sections(study, summary(), {"depth": figure("depth")})
     assert [section.id for section in made] == [
-        *("proxies", "pairs", "drivers", "explore", "noise", "training", "population"),
+        *("explore", "proxies", "pairs", "drivers", "noise", "training", "population"),
         *("datasets", "left-out", "provenance"),
     ]
     by_id = {section.id: section for section in made}
@@ -161,16 +162,23 @@ def test_the_page_says_how_it_was_computed(study: Study, tmp_path: Path) -> None
     assert places == sorted(places)
 
 
-def test_linked_panels_have_the_errors_and_their_correlations(study: Study) -> None:
-    data = brush_data(study)
+def test_drawings_have_the_errors_and_their_correlations(study: Study) -> None:
+    data = explore_data(study)
     assert data["architectures"] == IDS
-    a, b, depth, width = data["columns"]
+    a, b, depth, width = data["columns"][:4]
     assert a["values"] == [11, 12, 13, 14, 15, 16]
     assert b["values"] == [21.5, 23, 22.25, 26, 24, None]
     assert (a["label"], b["label"]) == ("top-1 error on a (%)", "error on b (%)")
     assert (a["error"], depth["error"]) == (True, False)
     assert depth["values"] == [11, 12, 13, 14, 15, 16]
     assert width["values"] == [24] * 6
+    stages = {each["name"]: (each["stage"], each["values"]) for each in data["columns"][4:]}
+    assert stages == {
+        "d1": ("depths", [1, 2, 3, 4, 5, 6]),
+        "d2": ("depths", [10] * 6),
+        "w1": ("widths", [8] * 6),
+        "w2": ("widths", [16] * 6),
+    }
     pairs, deep, wide = data["groups"]
     blank = "\N{NO-BREAK SPACE}"
     note = f"{blank}={blank}".join(["{}", "{}", "{}"])
@@ -181,12 +189,60 @@ def test_linked_panels_have_the_errors_and_their_correlations(study: Study) -> N
     assert [(panel["x"], panel["y"]) for panel in deep["panels"]] == [(2, 0), (2, 1)]
     assert deep["panels"][1]["note"] == note.format("τ", "0.22 [0.02, 0.52], n", "5")
     assert wide["panels"][0]["note"] == note.format("τ", "0.33 [0.03, 0.53], n", "6")
+    assert data["matrix"] == {"names": ["a", "b"], "pairs": [[0.81, 0.52, 0.97, 5]]}
+    assert data["z"] == pytest.approx(1.6449, abs=1e-4)  # of 90%
+    assert (data["pair"], data["sides"], data["curves"]) == ([0, 1], [], {})
+
+
+def test_replicates_curves_and_another_recipe_are_drawn(study: Study) -> None:
+    names = ["m1", "m1", "m2"]
+    replicates = pd.DataFrame({"architecture": names, "dataset": "a", "error": [11.5, 12.5, 13.0]})
+    epochs = pd.DataFrame({"architecture": "m2", "dataset": "b", "epoch": [1, 2]})
+    read = study._read
+    read["replicates"] = replicates.assign(replicate=[0, 1, 0])
+    read["curves"] = epochs.assign(error=[80.126, 60.0])
+    read["recipes"] = {"long": ERRORS[["b"]].iloc[:3] - 1}
+    data = explore_data(study)
+    assert [each.get("replicates") for each in data["columns"][:2]] == [{1: [11.5, 12.5]}, {}]
+    assert data["curves"] == {
+        "b": {"epochs": [1, 2], "errors": [None, None, [80.13, 60], None, None, None]}
+    }
+    main, long = data["sides"]
+    assert (long["name"], main["columns"], long["columns"]) == ("long", {"a": 0, "b": 1}, {"b": 2})
+    assert data["columns"][2]["values"] == [20.5, 22, 21.25, None, None, None]
+
+
+def test_a_study_beside_another_adds_its_architectures(study: Study) -> None:
+    errors = pd.DataFrame({"a": [1.0, 2.0]}, index=["m5", "other"])
+    other = Study("second", {"errors": lambda: errors}, Options(), ANALYSES)
+    data = explore_data(study, [other])
+    assert data["architectures"] == [*IDS, "other"]
+    assert data["columns"][0]["values"][-1] is None
+    assert data["columns"][2]["values"] == [None] * 5 + [1, 2]
+    assert [side["name"] for side in data["sides"]] == ["s", "second"]
+
+
+@pytest.mark.parametrize(("targets", "named"), [(2, True), (200, False)])
+def test_the_headline_stays_on_one_screen(targets: int, named: bool) -> None:
+    names = [f"t{number}" for number in range(targets)]
+    table = pd.DataFrame({"source": "s", "target": names, "n": 9})
+    table["estimate"] = np.linspace(-0.2, 0.9, targets)
+    table["low"], table["high"] = table["estimate"] - 0.1, table["estimate"] + 0.1
+    errors = pd.DataFrame(1.0, index=IDS, columns=["s", *names])
+    made = Study("s", {"errors": lambda: errors}, Options(), ANALYSES)
+    made.tables = {"correlations": table}
+    found = headline_of(made)
+    assert found is not None
+    assert (found.height <= HEIGHT, found.named, len(found.rows)) == (True, named, targets)
+    assert found.rows[0].dataset == names[-1]  # the most alike first
+    assert found.rows[0].low < found.rows[0].at < found.rows[0].high
+    assert found.rows[-1].said.startswith("ρ = −0.20 [−0.30, −0.10], n = 9")
 
 
 def test_a_column_far_off_has_a_limit() -> None:
     errors = pd.DataFrame({"a": [*np.linspace(10, 20, 30), 90.0]}).rename(index="m{}".format)
     made = Study("s", {"errors": lambda: errors, "metrics": dict}, Options(), ANALYSES)
-    assert brush_data(made)["columns"][0]["limit"] == 20
+    assert explore_data(made)["columns"][0]["limit"] == 20
 
 
 def test_runs_are_counted_by_status() -> None:

@@ -29,7 +29,7 @@ NEEDS_MORE |= {
     "widths",
     "class-accuracy",
 }
-VOID = {"meta", "img", "br", "link", "input"}
+VOID = {"meta", "img", "br", "link", "input", "rect", "circle", "line"}
 
 
 def loaded(store: ResultStore) -> Study:
@@ -75,7 +75,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
     study = small_study(16)
     write_store(folder / "studies" / "tiny", study, run_records(study))
-    told = in_this_process(folder, "report", "tiny", "--resamples", RESAMPLES).stdout
+    options = ("--figures", "all", "--resamples", RESAMPLES)
+    told = in_this_process(folder, "report", "tiny", *options).stdout
     assert told.strip() == "studies/tiny/report/report.html"
     return folder / "studies" / "tiny" / "report"
 
@@ -90,7 +91,7 @@ def test_every_figure_is_there_as_files_and_in_the_page(whole: Path) -> None:
 
 def test_the_page_needs_nothing_outside(whole: Path) -> None:
     page = Page(whole / "report.html")
-    assert page.tags.count("script") == 2  # the linked panels and their data
+    assert page.tags.count("script") == 2  # what the page does, and its data
     assert "link" not in page.tags
     for name, value in page.attributes:
         assert name != "src" or value.startswith("data:image/")

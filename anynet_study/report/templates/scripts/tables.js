@@ -1,0 +1,116 @@
+"use strict";
+
+// Tables that sort by a click on a heading, are filtered by a text, and draw their intervals.
+
+const FILTERED = 9; // rows from which on a table has a filter
+const BAR = 56; // pixels of a drawn interval
+
+// The number that a cell begins with, such as "1,234", "−0.24 [−0.65, 0.15]", "<0.001" or "87%".
+function numberOf(text) {
+  const found = text.replaceAll("−", "-").replaceAll(",", "").match(/^[<>]?\s*(-?\d+(\.\d+)?)/);
+  return found ? Number(found[1]) : null;
+}
+
+function isNumeric(cells) {
+  const known = cells.filter((text) => text && text !== "–");
+  return known.length > 0 && known.every((text) => numberOf(text) !== null && !/^[0-9a-f]{16}$/.test(text));
+}
+
+class SortableTable {
+  constructor(table) {
+    this.body = table.tBodies[0];
+    this.rows = [...this.body.rows];
+    this.heads = [...table.tHead.rows[0].cells];
+    this.heads.forEach((head, k) => {
+      const button = element("button", null, { type: "button", class: "sort" }, head.textContent);
+      head.replaceChildren(button);
+      button.addEventListener("click", () => this.sort(k));
+    });
+    this.drawIntervals();
+    if (this.rows.length >= FILTERED) this.addFilter(table);
+  }
+
+  // Ascending, and descending by the next click; cells without a value come last.
+  sort(k) {
+    const head = this.heads[k];
+    const rising = head.getAttribute("aria-sort") !== "ascending";
+    this.heads.forEach((each) => each.removeAttribute("aria-sort"));
+    head.setAttribute("aria-sort", rising ? "ascending" : "descending");
+    const texts = new Map(this.rows.map((row) => [row, row.cells[k].textContent.trim()]));
+    const numeric = isNumeric([...texts.values()]);
+    const key = (row) => (numeric ? numberOf(texts.get(row)) : texts.get(row) || null);
+    const keys = new Map(this.rows.map((row) => [row, key(row)]));
+    const sign = rising ? 1 : -1;
+    this.body.append(
+      ...[...this.rows].sort((a, b) => {
+        const [x, y] = [keys.get(a), keys.get(b)];
+        if (x === null || y === null) return (x === null) - (y === null);
+        return sign * (numeric ? x - y : x.localeCompare(y, undefined, { numeric: true }));
+      }),
+    );
+  }
+
+  addFilter(table) {
+    const bar = element("div", null, { class: "filter" });
+    const label = element("label", bar, {}, "Filter rows ");
+    const field = element("input", label, { type: "search", spellcheck: "false", size: 14 });
+    const count = element("output", bar, { "aria-live": "polite" });
+    field.addEventListener("input", () => {
+      const words = field.value.toLowerCase().split(/\s+/);
+      let shown = 0;
+      for (const row of this.rows) {
+        const text = row.textContent.toLowerCase();
+        row.hidden = !words.every((word) => text.includes(word));
+        shown += !row.hidden;
+      }
+      count.value = field.value ? `${shown} of ${this.rows.length} rows` : "";
+    });
+    table.parentElement.before(bar);
+  }
+
+  // An interval in a cell, "0.81 [0.62, 0.91]", is drawn beside it, on one scale for a column.
+  drawIntervals() {
+    this.heads.forEach((head, k) => {
+      const found = this.rows.map((row) => {
+        const ends = row.cells[k]?.textContent.replaceAll("−", "-").replaceAll(",", " ");
+        const match = ends?.match(/^(-?[\d.]+) \[(-?[\d.]+)\s+(-?[\d.]+)\]$/);
+        return match ? match.slice(1).map(Number) : null;
+      });
+      const known = found.filter(Boolean);
+      if (known.length < 2) return;
+      const range = [Math.min(0, ...known.map((each) => each[1])), Math.max(...known.map((each) => each[2]))];
+      const across = scale(range, 3, BAR - 3);
+      found.forEach((each, row) => each && this.rows[row].cells[k].append(drawnInterval(each, across)));
+    });
+  }
+}
+
+function drawnInterval([estimate, low, high], across) {
+  const space = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(space, "svg");
+  for (const [name, value] of Object.entries({ width: BAR, height: 10, "aria-hidden": true, class: "interval" })) {
+    svg.setAttribute(name, value);
+  }
+  const add = (kind, attributes) => {
+    const made = document.createElementNS(space, kind);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    svg.append(made);
+  };
+  add("line", { x1: across(0), x2: across(0), y1: 0, y2: 10, class: "zero" });
+  add("line", { x1: across(low), x2: across(high), y1: 5, y2: 5 });
+  add("circle", { cx: across(estimate), cy: 5, r: 2 });
+  return svg;
+}
+
+// Fill a table anew: headings, and rows of texts of which the first is a heading.
+function fillTable(table, headings, rows) {
+  table.replaceChildren();
+  const head = element("tr", element("thead", table));
+  headings.forEach((text, k) => element("th", head, { scope: "col", class: k ? "" : "name" }, text));
+  const body = element("tbody", table);
+  for (const [first, ...cells] of rows) {
+    const row = element("tr", body);
+    element("th", row, { scope: "row", class: "name" }, first);
+    for (const cell of cells) element("td", row, {}, cell);
+  }
+}

@@ -1,0 +1,264 @@
+"""The page in a real Chromium: what is marked in one drawing is marked in all."""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from browser import FOUND, Browser
+from small_study import SmallStudy, run_records, small_study, write_store
+
+from anynet_study import Architecture
+from anynet_study.analyses import load
+from anynet_study.apr.interval_formulas import small_sample_interval
+from anynet_study.report import write_report
+
+ARCHITECTURES = 40
+pytestmark = pytest.mark.slow
+EVIL = "</script><script>window.evil = 1</script>"
+#: The ids that the table of the marked lists, below its two rows of medians.
+LISTED = (
+    "[...document.querySelectorAll('[data-part=table] tbody th')].slice(2).map(c => c.textContent)"
+)
+MARKED = "explorer.marks.numbers.map(i => explorer.data.architectures[i])"
+TIP = "explorer.tip.box.hidden ? '' : explorer.tip.box.innerText"
+#: Luminance as of the web's guidelines for contrast.
+CONTRAST = """(() => {
+    const light = (colour) => [1, 3, 5].map(k => parseInt(colour.slice(k, k + 2), 16) / 255)
+        .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
+    const paper = light(explorer.colours.paper);
+    return ["points", "quiet", "marked", "soft"].map(name => light(explorer.colours[name]))
+        .map(one => (Math.max(one, paper) + 0.05) / (Math.min(one, paper) + 0.05));
+})()"""
+
+
+@pytest.fixture(scope="module")
+def study() -> SmallStudy:
+    """A study with a dataset whose name is markup, and two further targets."""
+    study = small_study(ARCHITECTURES, targets=2)
+    rename = {"target-1": EVIL}
+    return replace(
+        study,
+        errors=study.errors.rename(columns=rename),
+        datasets=study.datasets.replace(rename),
+        replicates=study.replicates.replace(rename),
+        curves=study.curves.replace(rename),
+    )
+
+
+@pytest.fixture(scope="module")
+def page(study: SmallStudy, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("exploring")
+    store = write_store(folder / "first", study, run_records(study))
+    other = small_study(12, targets=1)
+    beside = write_store(folder / "second", other, run_records(other))
+    first, second = (load(each, resamples=100) for each in (store, beside))
+    return write_report(first, folder / "report", beside=[second])
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    if FOUND is None:
+        reason = "no Chromium is installed (Debian: chromium)"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with Browser(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+@pytest.fixture
+def opened(chromium: Browser, page: Path) -> Browser:
+    chromium.open(page)
+    return chromium
+
+
+def place(browser: Browser, view: str) -> dict[str, Any]:
+    """Where a drawing is in the window, scrolled to its middle, and its points or lines in it."""
+    expression = f"""(() => {{
+        const view = explorer.{view};
+        view.box.scrollIntoView({{block: "center"}});
+        const {{x, y, width, height}} = view.box.getBoundingClientRect();
+        const at = ([left, top]) => [left + x, top + y];
+        const points = view.points?.map(at);
+        const paths = view.paths?.map(path => path.map(at));
+        return {{x, y, width, height, points, paths}};
+    }})()"""
+    found: dict[str, Any] = browser.value(expression)
+    browser.frame()
+    return found
+
+
+def lowest(errors: pd.Series, count: int) -> list[str]:
+    return list(errors.sort_values(kind="stable").index[:count])
+
+
+def test_a_rectangle_marks_the_same_architectures_everywhere(
+    opened: Browser, study: SmallStudy
+) -> None:
+    at = place(opened, "pair")
+    across = sorted(x for x, _ in at["points"])
+    edge = (across[6] + across[7]) / 2
+    opened.drag((edge, at["y"] + at["height"] - 36), (at["x"] + 40, at["y"] + 2))
+    expected = lowest(study.errors["base"], 7)
+    assert opened.value(LISTED) == expected
+    # Every drawing has drawn them in their colour, on its front canvas.
+    coloured = """(view => {view.visible = true; view.lay(); view.draw();
+        const {width, height} = view.front;
+        const data = view.front.getContext("2d").getImageData(0, 0, width, height).data;
+        let count = 0;
+        for (let k = 0; k < data.length; k += 4)
+            count += data[k] > 2 * data[k + 2] && data[k + 3] > 200;
+        return count})"""
+    for view in ("pair", "curves", "parallel"):
+        assert opened.value(f"{coloured}(explorer.{view})") > 50
+    # rho of the marked with its interval, below the drawing.
+    ranks = study.errors.loc[expected, ["base", "target-0"]].corr("spearman").iloc[0, 1]
+    said = f"ρ = {ranks:.2f} [".replace("-", "−")
+    assert said in opened.value("explorer.pair.caption.querySelector('b').textContent")
+    opened.press("Escape")
+    assert opened.value(MARKED) == []
+    assert opened.value("getComputedStyle(document.querySelector('.marked')).display") == "none"
+
+
+def test_rho_and_its_interval_are_those_of_the_analysis(opened: Browser) -> None:
+    generator = np.random.default_rng(0)
+    for n in (4, 5, 17, 200):
+        x = generator.normal(size=n).round(1)  # with ties
+        y = (x + generator.normal(size=n)).round(1)
+        for other in (y, x, -x):
+            found = opened.value(f"correlation({x.tolist()}, {other.tolist()}, 1.959964)")
+            rho = pd.Series(x).corr(pd.Series(other), method="spearman")
+            low, high = small_sample_interval(np.array(rho), np.array(n), 0.95, "spearman")
+            assert [found["rho"], found["low"], found["high"]] == pytest.approx(
+                [rho, float(low), float(high)], abs=1e-6
+            )
+    assert opened.value("correlation([1, 2, 3, null], [1, 2, 3, 4], 2)") == {"n": 3, "rho": None}
+    assert opened.value("correlation([1, 1, 1, 1], [1, 2, 3, 4], 2).rho") is None
+
+
+def test_pointing_shows_architecture_values_and_replicates(
+    opened: Browser, study: SmallStudy
+) -> None:
+    at, ids = place(opened, "pair"), list(study.errors.index)
+    opened.point(at["points"][4])
+    tip = opened.value(TIP)
+    rows = study.replicates[study.replicates["dataset"].eq("base")]
+    each = rows.loc[rows["architecture"] == ids[4], "error"]
+    assert tip.startswith(ids[4])
+    assert f"{each.mean():.2f} (replicates {', '.join(f'{one:.2f}' for one in each)})" in tip
+    line = place(opened, "curves")["paths"][7]
+    opened.point(line[-1])
+    assert "after epoch 5:" in opened.value(TIP)
+
+
+def test_an_axis_of_the_parallel_coordinates_marks_a_range(
+    opened: Browser, study: SmallStudy
+) -> None:
+    at = place(opened, "parallel")
+    x = at["paths"][0][0][0]  # depth of stage 1
+    depths = study.parameters.set_index("architecture")["d1"]
+    heights = {depth: at["paths"][k][0][1] for k, depth in enumerate(depths)}
+    top, least = max(depths), sorted(set(depths))[-2]
+    opened.drag((x, heights[top] - 4), (x + 3, heights[least] + 1))
+    assert set(opened.value(MARKED)) == set(depths.index[depths >= least])
+
+
+def test_clicks_add_with_shift(opened: Browser, study: SmallStudy) -> None:
+    at, ids = place(opened, "pair"), list(study.errors.index)
+    high = min(range(ARCHITECTURES), key=lambda i: at["points"][i][1])
+    left = min(range(ARCHITECTURES), key=lambda i: at["points"][i][0])
+    opened.click(at["points"][high])
+    assert opened.value(LISTED) == [ids[high]]
+    opened.click(at["points"][left], shift=True)
+    assert set(opened.value(LISTED)) == {ids[left], ids[high]}
+
+
+def test_all_of_it_works_from_the_keyboard(opened: Browser, study: SmallStudy) -> None:
+    opened.value("document.querySelector('[data-part=tools] button').focus()")
+    opened.press("Enter")
+    assert opened.value(LISTED) == lowest(study.errors["base"], 10)
+    opened.press("Tab")
+    name = study.errors.index[3]
+    opened.type(name[4:12])
+    assert opened.value(LISTED) == [name]
+    opened.press("Escape")
+    opened.value("explorer.pair.front.focus()")
+    opened.press("ArrowRight")
+    opened.press("ArrowRight")
+    second = lowest(study.errors["base"], 2)[1]
+    assert opened.value(TIP).startswith(second)
+    assert opened.value("document.querySelector('[data-part=spoken]').textContent").startswith(
+        second
+    )
+    opened.press("Enter")
+    assert opened.value(MARKED) == [second]
+    assert opened.value("explorer.pair.front.getAttribute('aria-label')").startswith("Scatter plot")
+
+
+def test_tables_sort_and_filter(opened: Browser) -> None:
+    table = "[...document.querySelectorAll('#datasets table.grid')].at(-1)"
+    opened.value("document.querySelector('#datasets details').open = true")
+    column = f"[...{table}.tBodies[0].rows].map(row => Number(row.cells[3].textContent))"
+    before = opened.value(column)
+    for order in (sorted(before), sorted(before, reverse=True)):
+        opened.value(f"{table}.tHead.rows[0].cells[3].querySelector('button').click()")
+        assert opened.value(column) == order
+    assert opened.value(f"{table}.tHead.rows[0].cells[3].ariaSort") == "descending"
+    opened.value("document.querySelector('#pairs details').open = true")
+    opened.value(
+        "{const field = document.querySelector('#pairs .filter input');"
+        " field.value = 'base-5 target-0'; field.dispatchEvent(new Event('input'));}"
+    )
+    shown = "[...document.querySelectorAll('#pairs tbody tr')].filter(row => !row.hidden).length"
+    assert opened.value(shown) == 1
+
+
+def test_the_best_can_be_copied(opened: Browser, study: SmallStudy) -> None:
+    opened.value("document.querySelector('[data-part=best] button').click()")
+    opened.frame()
+    copied = opened.value("explorer.best.copied").splitlines()
+    ids = [Architecture.from_dict(json.loads(line)).id for line in copied]
+    assert ids == lowest(study.errors["base"], 10)
+
+
+def test_a_pair_of_the_matrix_and_studies_side_by_side_are_drawn(
+    opened: Browser, study: SmallStudy
+) -> None:
+    opened.value("explorer.matrix.canvas.focus()")
+    opened.press("ArrowDown")  # the second row, first column
+    assert opened.value(TIP).startswith("base-5 and base")
+    opened.press("Enter")
+    pair = "[explorer.pair.x.name, explorer.pair.y.name]"
+    assert opened.value(pair) == ["base", "base-5"]
+    opened.value("document.querySelector('[data-part=sides] tbody button').click()")
+    assert opened.value(pair) == ["base", "base · second"]
+    # Every architecture of the second is one of the first.
+    assert opened.value("explorer.everything.length") == ARCHITECTURES
+
+
+def test_names_from_a_study_are_text(opened: Browser) -> None:
+    opened.value("document.querySelector('[data-part=tools] button').click()")
+    opened.frame()
+    heads = "[...document.querySelectorAll('[data-part=table] thead th')].map(c => c.textContent)"
+    assert EVIL in opened.value(heads)
+    assert opened.value("window.evil === undefined")
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1400, False), (420, True)])
+def test_it_fits_the_window_and_can_be_seen(
+    chromium: Browser, page: Path, width: int, dark: bool
+) -> None:
+    chromium.open(page, width, dark=dark)
+    chromium.value("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    chromium.frame()
+    assert chromium.value("document.documentElement.scrollWidth") == width
+    paper = chromium.value("getComputedStyle(document.body).backgroundColor")
+    assert (paper == "rgb(255, 255, 255)") != dark
+    assert min(chromium.value(CONTRAST)) > 3
