@@ -179,7 +179,8 @@ def _specifications(population: pd.DataFrame) -> Data:
     strides = [name for name in strides if name in population]
     single = [name for name in SINGLE if name in population]
     distinct: dict[str, int] = {}
-    skeletons, numbers = [], []
+    skeletons: list[Data] = []
+    numbers = []
     for row in population[[*strides, *single]].itertuples(index=False):
         number = distinct.setdefault(repr(row), len(distinct))
         numbers.append(number)

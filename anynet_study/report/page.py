@@ -33,8 +33,10 @@ SVG_BYTES = 300_000
 """Figures are embedded as SVG up to this size, beyond it as PNG."""
 MOST_ROWS = 300
 """Rows of a table on the page; files have all."""
-SCRIPTS = ("statistics", "view", "axes", "scatter", "lines", "matrix", "tables", "best", "compare")
-SCRIPTS += ("explore", "page")
+SCRIPTS = (
+    *("statistics", "view", "axes", "scatter", "lines", "matrix", "tables", "best", "compare"),
+    *("explore", "page"),
+)
 """Of `templates/scripts/`, in the order in which they need each other."""
 OPEN = "proxies"
 """The section that is not folded."""

@@ -85,21 +85,14 @@ class SortableTable {
   }
 }
 
-function drawnInterval([estimate, low, high], across) {
-  const space = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(space, "svg");
-  for (const [name, value] of Object.entries({ width: BAR, height: 10, "aria-hidden": true, class: "interval" })) {
-    svg.setAttribute(name, value);
-  }
-  const add = (kind, attributes) => {
-    const made = document.createElementNS(space, kind);
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-    svg.append(made);
-  };
-  add("line", { x1: across(0), x2: across(0), y1: 0, y2: 10, class: "zero" });
-  add("line", { x1: across(low), x2: across(high), y1: 5, y2: 5 });
-  add("circle", { cx: across(estimate), cy: 5, r: 2 });
-  return svg;
+function drawnInterval(ends, across) {
+  const [at, low, high] = ends.map((value) => across(value).toFixed(1));
+  const zero = across(0).toFixed(1);
+  const around = element("span");
+  around.innerHTML = `<svg class="interval" width="${BAR}" height="10" aria-hidden="true">
+    <line class="zero" x1="${zero}" x2="${zero}" y1="0" y2="10"/>
+    <line x1="${low}" x2="${high}" y1="5" y2="5"/><circle cx="${at}" cy="5" r="2"/></svg>`;
+  return around.firstChild;
 }
 
 // Fill a table anew: headings, and rows of texts of which the first is a heading.
