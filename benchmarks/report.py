@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from anynet_study.analyses import FIGURES, TABLES, load
 from anynet_study.design_space import DesignSpace, Population
 from anynet_study.report import draw_figures, write_report
-from anynet_study.report.brushing import brush_data
+from anynet_study.report.explore import explore_data
 from anynet_study.store import JournalWriter, ResultStore, RunRecord, collect
 
 EPOCHS = 10
@@ -124,7 +124,7 @@ def parts(store: ResultStore, folder: Path) -> None:
     print(f"  analyses together         {total:6.1f} s\n  figures")
     total = sum(timed(name, partial(draw_figures, study, folder, [name])) for name in FIGURES)
     print(f"  figures together          {total:6.1f} s")
-    timed("linked panels", lambda: brush_data(study))
+    timed("data of the drawings", lambda: explore_data(study))
 
 
 if __name__ == "__main__":
