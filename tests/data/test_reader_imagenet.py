@@ -4,6 +4,7 @@ import csv
 import io
 import pickle
 import shutil
+import struct
 import tarfile
 from collections import defaultdict
 from pathlib import Path
@@ -105,12 +106,29 @@ def other_table() -> bytes:
     return buffer.getvalue()
 
 
-def huge_table() -> bytes:
-    """A table of 300 bytes that says it has 40 billion rows."""
-    buffer = io.BytesIO()
-    scipy.io.savemat(buffer, {"synsets": np.zeros((4, 4))})
-    side = (200_000).to_bytes(4, "little")
-    return buffer.getvalue().replace((4).to_bytes(4, "little") * 2, side * 2, 1)
+def element(kind: int, content: bytes) -> bytes:
+    """A data element of a .mat file."""
+    return struct.pack("<II", kind, len(content)) + content
+
+
+def cells(shape: tuple[int, int], content: bytes, name: bytes = b"") -> bytes:
+    """A cell array as a .mat file has it."""
+    kind = element(6, struct.pack("<II", 1, 0))
+    return element(14, kind + element(5, struct.pack("<ii", *shape)) + element(1, name) + content)
+
+
+def hostile_table(content: bytes) -> bytes:
+    """A .mat file of a cell `synsets`, with content."""
+    head = b"MATLAB 5.0".ljust(124) + struct.pack("<H", 0x0100) + b"IM"
+    return head + cells((1, 1), content, b"synsets\0")
+
+
+def deep_cells(depth: int) -> bytes:
+    """Cells in cells, as many as that."""
+    around = cells((1, 1), b"")[8:]
+    size = len(around) + 8
+    starts = [element(14, b"")[:4] + struct.pack("<I", size * n - 8) for n in range(depth, 0, -1)]
+    return b"".join(start + around for start in starts)
 
 
 @pytest.mark.parametrize(
@@ -120,9 +138,10 @@ def huge_table() -> bytes:
         b"hello" * 100,
         meta_mat({"n00000001": 1})[:-20],
         other_table(),
-        huge_table(),
+        hostile_table(cells((40_000, 40_000), b"")),
+        hostile_table(deep_cells(50_000)),
     ],
-    ids=["empty", "text", "truncated", "another table", "huge"],
+    ids=["empty", "text", "truncated", "another table", "huge", "deep"],
 )
 def test_a_kit_that_lies(tars, meta):
     folder, _ = tars

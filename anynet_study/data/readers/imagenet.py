@@ -4,12 +4,11 @@ The validation images are flat. In the kit their labels are ILSVRC2012_IDs, whic
 are not in the order of the wnids; its `meta.mat` says which is which. Kaggle has a CSV of wnids.
 """
 
-import io
-import math
 import re
 from pathlib import PurePosixPath
 
 from anynet_study.data.readers.folders import read_classes
+from anynet_study.data.readers.imagenet_kit import leaf_wnids
 from anynet_study.data.readers.listing import Example, Listing, Reader
 from anynet_study.data.readers.safe_files import read_table
 from anynet_study.data.source.source import Source
@@ -42,7 +41,12 @@ def _read_kit(source: Source, root: Folder) -> Listing:
     if stray is not None:
         raise UserError(f"{source.where(train.folders[stray].path)}: not named by a wnid")
     truth, meta = (_required(source, root, name) for name in (TRUTH, META))
-    wnids, wnid_of = leaf_wnids(source, meta), {}
+    try:
+        wnids = leaf_wnids(source.member(meta).read(META_BYTES))
+    except ValueError as error:
+        where, reason = source.where(meta), first_line(error)
+        raise UserError(f"{where}: not the kit's table of classes ({reason})") from error
+    wnid_of = {}
     labels = source.member(truth).read(TRUTH_BYTES).decode("ascii", errors="replace").split()
     for number, label in enumerate(labels, start=1):
         if label not in wnids:
@@ -75,27 +79,6 @@ def _listing(
         raise UserError(f"{where}: class {unknown!r} is not in the training images")
     testing = [Example(image, number[wnid_of[name]]) for name, image in images.items()]
     return Listing.found(layout, root, classes, training, testing)
-
-
-def leaf_wnids(source: Source, name: str) -> dict[str, str]:
-    """The wnid of each ILSVRC2012_ID, as text, of the classes without subclasses.
-
-    UserError if the file `name` is not the `meta.mat` that the kit has.
-    """
-    from scipy.io import loadmat, whosmat
-
-    try:
-        content = source.member(name).read(META_BYTES)
-        for array, shape, _ in whosmat(io.BytesIO(content)):
-            if math.prod(shape) > META_BYTES:  # memory that the file cannot fill
-                raise ValueError(f"{array} claims the shape {shape}")
-        synsets = loadmat(io.BytesIO(content), squeeze_me=True)["synsets"]
-        columns = (synsets[key].ravel() for key in ("ILSVRC2012_ID", "WNID", "num_children"))
-        rows = zip(*columns, strict=True)
-        return {str(int(number)): str(wnid) for number, wnid, children in rows if not children}
-    except Exception as error:  # the parser raises nearly anything on hostile bytes
-        where, reason = source.where(name), first_line(error)
-        raise UserError(f"{where}: not the kit's table of classes ({reason})") from error
 
 
 def _folder(source: Source, root: Folder, names: tuple[str, ...]) -> Folder:
