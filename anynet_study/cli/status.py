@@ -164,7 +164,7 @@ def _silent(status: "Status") -> list[str]:
 
 def _left(status: "Status") -> str:
     """What no job has, where that is known."""
-    if status.jobs_unknown or not status.unassigned:
+    if status.jobs_unknown or status.jobs_elsewhere or not status.unassigned:
         return ""
     lost = f"; {counted(status.jobs_lost, 'job')} ended early" if status.jobs_lost else ""
     return f"in no job: {counted(status.unassigned, 'run')}{lost}; launch (or run) again to go on"

@@ -50,6 +50,12 @@ class SubmittedJob:
         return tuple(self.run_ids.split())
 
     @property
+    def is_of_here(self) -> bool:
+        """Whether its process, of a local job, can be seen from here."""
+        of_this_system = self.mark.split()[:1] in ([], [this_system()])
+        return self.host == socket.gethostname() and of_this_system
+
+    @property
     def process(self) -> psutil.Process | None:
         """The process of a local job, if it runs on this machine."""
         if self.cluster == "slurm" or self.host != socket.gethostname():
@@ -110,18 +116,29 @@ def local_job(job_id: str, run_ids: str) -> SubmittedJob:
     return SubmittedJob(job_id, "local", host, process.create_time(), run_ids, mark)
 
 
+def this_system() -> str:
+    """What tells this machine since it was started, and a container on it, from all others.
+
+    "" where the system does not say.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot}/{os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
+
+
 def process_mark(pid: int) -> str:
-    """What tells a process of this machine from all others: the boot, and the clock ticks since.
+    """What tells a process from all others: `this_system`, and the clock ticks since the boot.
 
     Process ids are used again, and times of day change with the clock. "" where the system does
     not say.
     """
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
         return ""
-    return f"{boot} {fields[19]}"
+    return f"{this_system()} {fields[19]}"
 
 
 def alive_file(logs: Path, job_id: str) -> Path:
@@ -150,15 +167,16 @@ def jobs_elsewhere(
     """Local workers of other machines that may live and have runs without a record.
 
     They cannot be seen from here. With the seconds since their last sign of life; those that left
-    are not among them.
+    are not among them, nor those of this machine or container before it was started again.
     """
     ended, found = frozenset(recorded), dict[SubmittedJob, float]()
+    here = time.time() - psutil.Process(1).create_time()
     for job in submitted_jobs(folder):
-        is_elsewhere = job.cluster != "slurm" and job.host != socket.gethostname()
-        if is_elsewhere and not ended.issuperset(job.runs):
-            quiet = silence(logs, job.job_id)
-            if quiet is not None:
-                found[job] = quiet
+        if job.cluster == "slurm" or job.is_of_here or ended.issuperset(job.runs):
+            continue
+        quiet = silence(logs, job.job_id)
+        if quiet is not None and (job.host != socket.gethostname() or quiet < here):
+            found[job] = quiet
     return found
 
 

@@ -115,6 +115,7 @@ def start_worker(
     for log in logs:  # named as those of Slurm's jobs
         log.rename(study.logs / f"{process.pid}_0_log{log.suffix}")
     _STARTED.append(process)
+    ledger.alive_file(study.logs, str(process.pid)).touch()  # until it says so itself
     ledger.append(study.jobs, [ledger.local_job(str(process.pid), ids)])
     return LocalWorker(process, runs, number, code)
 

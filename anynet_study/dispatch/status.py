@@ -204,7 +204,9 @@ def study_status(
         jobs_queued=states["pending"],
         queue_reason=reasons.most_common(1)[0][0] if reasons else "",
         jobs_held=[job.job.job_id for job in jobs.live if HELD.search(job.reason)],
-        jobs_lost=0 if jobs.unknown else _lost(left.keys() - assigned, recorded, jobs),
+        jobs_lost=0
+        if jobs.unknown or jobs.elsewhere
+        else _lost(left.keys() - assigned, recorded, jobs),
         jobs_unknown=jobs.unknown,
         jobs_silent=jobs.silent,
         jobs_elsewhere=jobs.elsewhere,

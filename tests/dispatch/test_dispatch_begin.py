@@ -61,6 +61,7 @@ def test_workers_on_another_machine_are_for_the_user_to_judge(tiny: OpenStudy, t
     assert "is on elsewhere, cannot be seen from here, and gave a sign of life 2 h" in told.line
     lines = type_("status", "tiny").out.splitlines()
     assert any(line.startswith("on elsewhere, cannot be seen from here: ") for line in lines)
+    assert not any(line.startswith("in no job") for line in lines)
     assert json.loads(type_("launch", "tiny.yaml", *LOCAL, "--others-ended").out)["submitted"] == 12
     assert json.loads(type_("launch", "tiny.yaml", *LOCAL).out)["submitted"] == 12
     assert json.loads(type_("status", "tiny", "--json").out)["jobs_elsewhere"] == {}

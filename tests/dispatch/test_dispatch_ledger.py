@@ -45,6 +45,19 @@ def test_a_worker_is_known_whatever_the_clock_does_and_whoever_has_its_id_later(
     assert ledger.live_jobs(tmp_path) == []
 
 
+def test_a_container_does_not_see_the_workers_of_another_with_its_host_name(
+    tmp_path: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
+    job = replace(ledger.local_job(str(sleeper.pid), "a"), mark="another-boot/pid:[1] 7")
+    ledger.append(tmp_path, [job])
+    alive = ledger.alive_file(tmp_path, job.job_id)
+    alive.touch()
+    assert ledger.live_jobs(tmp_path) == []
+    assert list(ledger.jobs_elsewhere(tmp_path, tmp_path, ())) == [job]
+    os.utime(alive, (1.0, 1.0))  # before this machine was started
+    assert not ledger.jobs_elsewhere(tmp_path, tmp_path, ())
+
+
 def test_a_torn_line_is_skipped(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
     job = ledger.local_job(str(sleeper.pid), "a")
     ledger.append(tmp_path, [job])
