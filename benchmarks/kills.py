@@ -2,27 +2,36 @@
 
     python -m benchmarks.kills 500
 
-Starts `anynet-study run` on a study of 12 short runs with two workers, kills the launcher, or it
-and its workers, at a random moment, looks at the journals, and starts again, until so many kills
-are done; a study that ends is compared with one that was never killed, and another begins. About
-five seconds a kill. Exits with 1 where a recorded run was gone after a kill, a run was recorded
-twice, or a study ended with other results.
+Goes through `anynet-study run` on a study of 12 short runs with two workers, kills the launcher,
+or it and its workers, at a random moment, looks at the journals, and starts again, until so many
+kills are done; a study that ends is compared with one that was never killed, and another begins,
+its datasets yet to be packed. Prints how far the study was at the kills. Exits with 1 where a
+recorded run was gone after a kill, a run was recorded twice, or a study ended with other results.
+
+Launchers and workers are forks of a process that has imported what they need, and the report has
+four figures, which saves most of their time; otherwise they do what the command does. `--commands`
+starts them as users do.
 """
 
 import argparse
 import os
 import random
+import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
+from multiprocessing import get_context
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import psutil
 
+from anynet_study.analyses import FIGURES
 from anynet_study.store import read_journals, stores_equal
 
 SWEEP = """
@@ -35,52 +44,172 @@ population:
   classes: 10
 source: digits
 datasets:
-  digits: {{per_class: 40}}
-  blobs: {{per_class: 40}}
-recipes: {{basic: {{epochs: 3, batch_size: 16, crop: none, flip: false}}}}
-launch: {{workers: 2, checkpoint_seconds: 1}}
+  digits: {{classes: 2, per_class: 40}}
+  blobs: {{classes: 2, per_class: 40}}
+recipes: {{basic: {{epochs: 2, batch_size: 16, crop: none, flip: false}}}}
+launch: {{workers: 2, checkpoint_seconds: 0}}
 """
-#: Seconds after which a study is killed, at most: about as long as one takes.
-LONGEST = 12.0
-#: Seconds that a study may take that is not killed.
-HANGS = 300.0
+RUNS = 12
+#: Longest and shortest time to a kill, drawn evenly by their logarithms, in the time of a study.
+SHORTEST, LONGEST = 0.02, 0.4
+#: Most kills of a study in one of its phases: the report begins anew after each.
+KILLS_IN_PHASE = 6
+#: Seconds that anything may take.
+HANGS = 600.0
+#: What launchers and workers import.
+IMPORTS = (
+    "cli.app",
+    "dispatch.worker",
+    "stages",
+    "analyses.loading",
+    "report.page",
+    "report.drawing",
+)
 
 
-def start(folder: Path, name: str) -> "subprocess.Popen[bytes]":
-    """Begin a study, or go on with it."""
-    (folder / f"{name}.yaml").write_text(SWEEP.format(name=name))
-    return subprocess.Popen(
-        [sys.executable, "-m", "anynet_study", "run", f"{name}.yaml", "--resamples", "100"],
-        cwd=folder,
-        env={**os.environ, "ANYNET_DATA": str(folder / "data")},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+class Forked:
+    """What a launcher uses of `subprocess.Popen`, for a worker that is a fork of the launcher."""
+
+    def __init__(
+        self, command: list[str], env: dict[str, str], stdout: Any, stderr: Any, **_: Any
+    ) -> None:
+        self.pid, self._ended = os.fork(), False
+        if self.pid:
+            return
+        try:
+            os.setsid()
+            os.dup2(stdout.fileno(), 1)
+            os.dup2(stderr.fileno(), 2)
+            os.closerange(3, 1024)  # the launcher's lock, among others
+            os.environ.update(env)
+            from anynet_study.dispatch.job import run_task
+
+            run_task(Path(command[-2]), command[-1])
+        finally:
+            os._exit(0)
+
+    def poll(self) -> int | None:
+        """0 when it has ended."""
+        self._ended = self._ended or os.waitpid(self.pid, os.WNOHANG)[0] == self.pid
+        return 0 if self._ended else None
+
+    def terminate(self) -> None:
+        """Ask it to leave."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGTERM)
 
 
-def kill(process: "subprocess.Popen[bytes]", workers_too: bool) -> None:
+def command(folder: Path, name: str, commands: bool) -> None:
+    """`anynet-study run` on a study of this name, in a process of its own."""
+    os.chdir(folder)
+    os.environ["ANYNET_DATA"] = str(folder / f"data-{name}")
+    log = os.open(f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    arguments = ["run", f"{name}.yaml", "--resamples", "100"]
+    if commands:
+        os.execv(sys.executable, [sys.executable, "-m", "anynet_study", *arguments])
+    from anynet_study.cli import main
+    from anynet_study.dispatch import local
+    from anynet_study.report import write_report
+
+    write_report.__defaults__ = (FIGURES[:4],)
+    local.subprocess = SimpleNamespace(Popen=Forked, DEVNULL=None)  # type: ignore[attr-defined]
+    sys.argv = ["anynet-study", *arguments]
+    main()
+
+
+def kill(pid: int, workers_too: bool) -> None:
     """kill -9, and wait until those that were killed are gone."""
-    launcher = psutil.Process(process.pid)
-    workers = launcher.children(recursive=True)
-    for each in [launcher, *workers] if workers_too else [launcher]:
-        with suppress(psutil.NoSuchProcess):
-            each.send_signal(signal.SIGKILL)
-    process.wait()
-    if workers_too:
-        psutil.wait_procs(workers, timeout=HANGS)
+    with suppress(psutil.NoSuchProcess):
+        launcher = psutil.Process(pid)
+        workers = launcher.children(recursive=True)
+        killed = [launcher, *workers] if workers_too else [launcher]
+        for each in killed:
+            with suppress(psutil.NoSuchProcess):
+                each.send_signal(signal.SIGKILL)
+        psutil.wait_procs(killed, timeout=HANGS)
 
 
-def recorded(folder: Path, name: str) -> Counter[str]:
+class Kills:
+    """Studies that are killed and gone on with, and what became of them."""
+
+    def __init__(self, folder: Path, seed: int, commands: bool) -> None:
+        self.folder, self.commands, self.draw = folder, commands, random.Random(seed)
+        self.context = get_context("forkserver")
+        self.context.set_forkserver_preload([f"anynet_study.{each}" for each in IMPORTS])
+        self.counts = Counter(studies=0, lost=0, doubled=0, different=0)
+        #: How far studies were when they were killed.
+        self.phases = Counter[str]()
+        warm = self.context.Process()  # all is imported now
+        warm.start()
+        warm.join()
+        began = time.monotonic()
+        self.end(self.start("whole"), "whole")
+        self.whole = time.monotonic() - began
+
+    def start(self, name: str) -> ForkServerProcess:
+        """Begin a study, or go on with it."""
+        (self.folder / f"{name}.yaml").write_text(SWEEP.format(name=name))
+        process = self.context.Process(target=command, args=(self.folder, name, self.commands))
+        process.start()
+        return process
+
+    def end(self, process: ForkServerProcess, name: str) -> None:
+        """Wait for the end of a study's command; raises SystemExit if it fails."""
+        process.join(HANGS)
+        if process.exitcode != 0:
+            raise SystemExit((self.folder / f"{name}.log").read_text())
+
+    def study(self, name: str, most: int) -> None:
+        """A study, killed until it ends, or `most` kills are done."""
+        study, before, kills = self.folder / "studies" / name, Counter[str](), Counter[str]()
+        while kills.total() < most:
+            process = self.start(name)
+            killed_in = self.kill_somewhere(process, study, kills)
+            now = recorded(study)
+            self.counts["lost"] += len(before.keys() - now.keys())
+            self.counts["doubled"] += sum(count > 1 for count in now.values())
+            before = now
+            if not killed_in:
+                self.end(process, name)
+                stores = [study / "results.h5", study.parent / "whole" / "results.h5"]
+                self.counts["different"] += stores_equal(*stores) != []
+                self.counts["studies"] += 1
+                shutil.rmtree(study)
+                break
+            kills[killed_in] += 1
+        self.phases += kills
+
+    def kill_somewhere(self, process: ForkServerProcess, study: Path, kills: Counter[str]) -> str:
+        """Kill a study's command at a random moment; the phase of it, "" if it ended before."""
+        while process.exitcode is None:
+            process.join(self.whole * LONGEST * (SHORTEST / LONGEST) ** self.draw.random())
+            where = phase(study)
+            if process.exitcode is None and kills[where] < KILLS_IN_PHASE:
+                kill(process.pid or 0, workers_too=self.draw.random() < 0.7)
+                return where
+        return ""
+
+
+def recorded(study: Path) -> Counter[str]:
     """How often each run of a study is recorded as completed."""
-    journals = folder / "studies" / name / "journals"
-    table = read_journals(journals, problems={}).to_pandas() if journals.is_dir() else None
-    return Counter() if table is None else Counter(table["run_id"][table["status"] == "completed"])
+    journals = study / "journals"
+    if not journals.is_dir():
+        return Counter()
+    table = read_journals(journals, problems={}).to_pandas()
+    return Counter(table["run_id"][table["status"] == "completed"])
 
 
-def differs(folder: Path, name: str) -> bool:
-    """Whether an ended study has other results than the one that was never killed."""
-    stores = [folder / "studies" / each / "results.h5" for each in (name, "whole")]
-    return stores_equal(*stores) != []
+def phase(study: Path) -> str:
+    """How far a study is."""
+    if not (study.parent.parent / f"data-{study.name}").exists():
+        return "start"
+    if not (study / "jobs").exists():
+        return "packing, planning"
+    if (runs := len(recorded(study))) < RUNS:
+        return "training" if runs else "launching"
+    return "report" if (study / "results.h5").exists() else "collecting"
 
 
 def main() -> int:
@@ -88,36 +217,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("kills", type=int)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--commands", action="store_true", help="start all as users do")
     told = parser.parse_args()
-    draw, kills, ended = random.Random(told.seed), 0, 0
-    lost = doubled = different = 0
+    os.environ["OMP_NUM_THREADS"] = "1"
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        if start(folder, "whole").wait(HANGS):
-            raise SystemExit("the study fails without being killed, too")
-        name, before = "study-0", Counter[str]()
-        while kills < told.kills:
-            process = start(folder, name)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(draw.uniform(0.2, LONGEST))
-            if done := process.poll() is not None:
-                ended += 1
-                different += differs(folder, name)
-            else:
-                kill(process, workers_too=draw.random() < 0.7)
-                kills += 1
-            now = recorded(folder, name)
-            lost += len(before.keys() - now.keys())
-            doubled += sum(count > 1 for count in now.values()) if done else 0
-            before = now
-            if done:
-                name, before = f"study-{ended}", Counter()
-            if sys.stderr.isatty():
-                print(f"\r{kills}/{told.kills} kills", end="", file=sys.stderr)
-        time.sleep(1)
-    print(f"{kills} kills, {ended} studies ended; lost {lost}, doubled {doubled}, ", end="")
-    print(f"with other results {different}")
-    return int(bool(lost or doubled or different))
+        kills = Kills(Path(place), told.seed, told.commands)
+        print(f"a study takes {kills.whole:.1f} s", flush=True)
+        number = 0
+        while left := told.kills - kills.phases.total():
+            kills.study(f"study-{number}", left)
+            number += 1
+            print(dict(kills.phases), dict(kills.counts), flush=True)
+        time.sleep(1)  # workers that outlive their launcher for a moment
+    found = kills.counts
+    return int(bool(found["lost"] or found["doubled"] or found["different"]))
 
 
 if __name__ == "__main__":
