@@ -114,7 +114,7 @@ def command(folder: Path, name: str, commands: bool) -> None:
     from anynet_study.report import write_report
 
     write_report.__defaults__ = (FIGURES[:4],)
-    local.subprocess = SimpleNamespace(Popen=Forked, DEVNULL=None)  # type: ignore[attr-defined]
+    local.subprocess = SimpleNamespace(Popen=Forked, DEVNULL=None)  # type: ignore[attr-defined, assignment]
     sys.argv = ["anynet-study", *arguments]
     main()
 
