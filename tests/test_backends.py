@@ -82,10 +82,11 @@ def test_a_study_of_one_backend_says_nothing_and_it_is_what_was_asked_for(folder
 @pytest.mark.slow
 def test_a_worker_that_cannot_provide_a_backend_refuses_in_one_line(folder: Path) -> None:
     with patch.dict(os.environ, ATEN_CPU_CAPABILITY="default"):
-        said = anynet_study(folder, "run", "tiny.yaml", "launch.backend=compiled", expect=1).stderr
+        run = ["run", "tiny.yaml", "launch.backend=compiled", "launch.workers=1"]
+        said = anynet_study(folder, *run, expect=1).stderr
     assert "launch.backend compiled: this machine has no compiled kernels" in said
     assert "legal here: plain, rewritten" in said
-    unknown = anynet_study(folder, "run", "tiny.yaml", "launch.backend=fast", expect=2).stderr
+    unknown = in_this_process(folder, "run", "tiny.yaml", "launch.backend=fast", expect=2).stderr
     assert "input should be 'plain', 'rewritten' or 'compiled'" in unknown.splitlines()[-1]
 
 

@@ -53,7 +53,7 @@ def under_way(folder: Path) -> Iterator["subprocess.Popen[str]"]:
 
 def waited_for(process: "subprocess.Popen[str]", found: Callable[[], Found | None]) -> Found:
     """What `found` gives once that is something, while the process runs."""
-    until = time.monotonic() + 120
+    until = time.monotonic() + 600
     while time.monotonic() < until and process.poll() is None:
         if there := found():
             return there

@@ -24,7 +24,7 @@ SWEEP = [
     "launch.workers=2",
 ]
 HOW = ("kill launcher", "kill all", "ctrl-c", "kill all")
-LONGEST_WAIT = 120.0
+LONGEST_WAIT = 600.0
 
 
 def interrupt(process: "subprocess.Popen[bytes]", how: str) -> None:

@@ -52,7 +52,7 @@ CHANGES = [
 ]
 #: Runs long enough that workers are still at them when they are first looked at.
 LONGER = "recipes.basic.epochs=5"
-LONGEST_WAIT = 120.0
+LONGEST_WAIT = 600.0
 
 
 class Home:
@@ -163,7 +163,7 @@ def launched(home: Home) -> Launched:
         text=True,
         start_new_session=True,
     )
-    told, _ = launcher.communicate(timeout=60)
+    told, _ = launcher.communicate(timeout=LONGEST_WAIT)
     assert launcher.returncode == 0
     with standing_still(home.jobs("launched")):
         statuses = [home.status("launched")]
