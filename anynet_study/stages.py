@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from anynet_study.dispatch import (
     OpenStudy,
     check_may_begin,
     evaluations_by_dataset,
+    open_sweep,
     resolve_on,
     train_all,
 )
@@ -24,6 +25,9 @@ from anynet_study.store import CollectReport, collect, find_store
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Sweep
 from anynet_study.training import epoch_lengths, steps_per_epoch
+
+if TYPE_CHECKING:
+    from anynet_study.study import Study
 
 
 def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
@@ -52,6 +56,30 @@ def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
             }
         )
     return pa.Table.from_pylist(rows)
+
+
+def run(sweep: Sweep | Path | str, resamples: int = 10_000, retry_failed: bool = False) -> "Study":
+    """Do a whole study on this machine, as `anynet-study run` does, and load it.
+
+    `sweep` is one that was made in Python, or its file. The study is in `studies/NAME` of the
+    current folder; what is finished there is not trained again. `resamples`: of the bootstrap.
+    Raises UserError for what cannot be run; failed runs are rows of `study.store`.
+
+    >>> import anynet_study
+    >>> sweep = anynet_study.Sweep(
+    ...     name="first",
+    ...     population={"count": 4, "flops": [0.4e6, 0.6e6], "resolution": 8, "classes": 10},
+    ...     source="digits",
+    ...     datasets={"digits": {}, "gratings": {}},
+    ...     recipes={"basic": {"epochs": 1}},
+    ... )
+    >>> study = anynet_study.run(sweep)  # doctest: +SKIP
+    """
+    from anynet_study.analyses import load
+
+    opened = open_sweep(sweep if isinstance(sweep, Sweep) else Path(sweep))
+    run_study(opened, resamples, retry_failed, (False, False), print)
+    return load(opened.folder.folder, resamples=resamples)
 
 
 def run_study(

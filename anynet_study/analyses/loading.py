@@ -58,6 +58,12 @@ def load(
     level, resamples, seed, recipe, metric, replicates, unweighted.
 
     Raises UserError for an option that is not legal, and where there is no such study or table.
+
+    >>> errors = pd.DataFrame({"big": [30, 31, 33, 34, 36], "small": [10, 12, 11, 13, 15]})
+    >>> study = load(errors, "big", resamples=200)
+    >>> study.table("correlations")[["source", "target", "estimate", "n"]].round(2)
+      source target  estimate  n
+    0    big  small       0.9  5
     """
     chosen, asked = Options(**options), Asked(roles, tuple(shifts), dict(images or {}))
     if isinstance(source, pd.DataFrame):

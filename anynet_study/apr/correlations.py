@@ -66,6 +66,13 @@ def correlations(
 
     Raises UserError for a table that `check_errors` refuses, weights that do not fit it, or an
     illegal option.
+
+    >>> big = [30, 31, 33, 34, 36, 37, 39, 41, 42, 45]
+    >>> small = [10, 12, 11, 13, 15, 14, 16, 18, 17, 19]
+    >>> table = correlations(pd.DataFrame({"big": big, "small": small}), resamples=1000)
+    >>> table[["source", "target", "estimate", "low", "high", "n"]].round(2)
+      source target  estimate   low  high   n
+    0    big  small      0.96  0.89   1.0  10
     """
     check_level(level, resamples, seed)
     table = check_errors(errors)

@@ -20,7 +20,9 @@ from anynet_study.cli.query import query
 from anynet_study.cli.report import report
 from anynet_study.cli.sample import sample
 from anynet_study.cli.status import status
+from anynet_study.cli.studies import list_
 from anynet_study.cli.study import collect, run
+from anynet_study.cli.sweep import init, sweep
 from anynet_study.cli.verify import verify
 
 app = typer.Typer(
@@ -51,6 +53,9 @@ def _options(
 
 
 STUDY = (run, sample, launch, status, cancel, retry, logs, collect, report)
+app.command()(init)
+app.command()(sweep)
+app.command("list")(list_)
 for command in (*STUDY, query):
     app.command()(command)
 app.command(cls=ListsTables)(analyze)

@@ -91,3 +91,8 @@ __all__ = [
     "training_memory",
     "values_of",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names only: modules are no part of them."""
+    return __all__

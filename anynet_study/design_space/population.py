@@ -13,6 +13,7 @@ from a file that someone made have its name, `file`, and `sha256`.
 population again.
 """
 
+import html
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -106,6 +107,11 @@ class Population:
     def __repr__(self) -> str:
         place = f"{self.resolution} px, {self.classes} classes"
         return f"<Population of {len(self):,} architectures, costs at {place}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first architectures and what they cost."""
+        shown: str = self.table.slice(0, 10).to_pandas()._repr_html_()
+        return f"<p>{html.escape(repr(self)[1:-1])}</p>{shown}"
 
     def __getitem__(self, index: int) -> Architecture:
         return self._architectures[index]

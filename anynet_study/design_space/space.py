@@ -137,6 +137,12 @@ class DesignSpace:
         `strata` such as {"of": "depth", "edges": [10, 20]} draws as many architectures of each
         stratum and records weights (see `Strata`). `on_found` is told now and then how many have
         been found.
+
+        >>> population = DesignSpace.anynetx().sample(3, flops=(360e6, 400e6), seed=0)
+        >>> population
+        <Population of 3 architectures, costs at 224 px, 1000 classes>
+        >>> population[0].depths, population[0].flops(resolution=224, classes=1000)
+        ((1, 10, 7, 15), 383920928)
         """
         bounds = {"flops": flops, "parameters": parameters, "activations": activations}
         request = sampling.request(self, count, bounds, resolution, classes, seed, strata)

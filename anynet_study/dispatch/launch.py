@@ -64,12 +64,13 @@ class OpenStudy:
         return Calibrated(left, calibrated.cost, calibrated.ended)
 
 
-def open_sweep(sweep_file: Path, overrides: Sequence[str] = ()) -> OpenStudy:
-    """Open what a sweep file asks for, whose data are read to see whether they have changed.
+def open_sweep(sweep: Path | Sweep, overrides: Sequence[str] = ()) -> OpenStudy:
+    """Open what a sweep, or its file, asks for; all data are read to see whether they have changed.
 
-    The study begins, on disk, with `StudyFolder.begin`.
+    `overrides` are of a file. The study begins, on disk, with `StudyFolder.begin`.
     """
-    sweep = Sweep.load(sweep_file, overrides)
+    if not isinstance(sweep, Sweep):
+        sweep = Sweep.load(sweep, overrides)
     return _opened(StudyFolder.of(sweep), sweep, sample(sweep.population), whole=True)
 
 

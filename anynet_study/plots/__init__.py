@@ -96,3 +96,8 @@ __all__ = [
     "upper_limit",
     "width_grid",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names only: modules are no part of them."""
+    return __all__

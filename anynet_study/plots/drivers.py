@@ -130,7 +130,9 @@ def configuration_grid(
     bands = -(-len(names) // DATASETS_PER_BAND)
     columns, own = -(-len(names) // bands), figure is None
     if figure is None:
-        figure = Figure(figsize=(style.TWO_COLUMNS, 0.3 + 3.7 * bands), layout="constrained")
+        figure = style.ShownFigure(
+            figsize=(style.TWO_COLUMNS, 0.3 + 3.7 * bands), layout="constrained"
+        )
     grid = figure.subplots(len(STAGE_LABELS) * bands, columns, squeeze=False, sharex=True)
     for number in range(bands * columns):
         band, column = divmod(number, columns)

@@ -89,7 +89,9 @@ def sampling_grid(
     names = list(PARAMETERS) if "bottleneck" in set(population["block"]) else ["depth", "width"]
     own = figure is None
     if figure is None:
-        figure = Figure(figsize=(style.TWO_COLUMNS, 2.2 + 1.3 * len(names)), layout="constrained")
+        figure = style.ShownFigure(
+            figsize=(style.TWO_COLUMNS, 2.2 + 1.3 * len(names)), layout="constrained"
+        )
     rows = figure.add_gridspec(2, 1, height_ratios=[1.3, len(names)])
     top, below = figure.add_subfigure(rows[0]), figure.add_subfigure(rows[1])
     for axes, (name, (what, unit)) in zip(top.subplots(1, len(COSTS)), COSTS.items(), strict=True):

@@ -127,7 +127,7 @@ def _square_grid(size: int, figure: Figure | None) -> tuple[Figure, GridSpec]:
     """Make `size` x `size` touching cells; placed by hand, as solving so many is slow."""
     if figure is None:
         side = style.TWO_COLUMNS if size > 3 else style.TWO_COLUMNS * (size + 0.6) / 4.6
-        figure = Figure(figsize=(side, side))
+        figure = style.ShownFigure(figsize=(side, side))
     width, height = figure.get_size_inches()
     left, bottom = (1.15, 1.35) if size > CROWDED else (0.62, 0.78)
     cells = figure.add_gridspec(

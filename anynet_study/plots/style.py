@@ -6,6 +6,7 @@ or takes the axes that its caller gave it.
 """
 
 import functools
+import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
@@ -76,6 +77,15 @@ STYLE: dict[str, Any] = {
 }
 
 
+class ShownFigure(Figure):
+    """A figure that notebooks display by itself, without a magic command."""
+
+    def _repr_png_(self) -> bytes:
+        picture = io.BytesIO()
+        self.savefig(picture, format="png", dpi=100)
+        return picture.getvalue()
+
+
 def styled(function: Callable[P, R]) -> Callable[P, R]:
     """Run `function` in the project's style, whatever the user's own matplotlib settings are."""
 
@@ -143,7 +153,7 @@ def panels(
     columns = max(1, -(-count // rows))
     width = ONE_COLUMN if columns == 1 else TWO_COLUMNS * columns / max(columns, 3)
     height = max(height, 2.4) if count == 1 else min(height, PAGE / rows)
-    figure = Figure(figsize=(width, rows * height + 0.25), layout="constrained")
+    figure = ShownFigure(figsize=(width, rows * height + 0.25), layout="constrained")
     made = list(figure.subplots(rows, columns, squeeze=False, sharey=sharey).flat)
     for surplus in made[count:]:
         surplus.remove()
@@ -154,7 +164,7 @@ def one_panel(width: float, height: float, ax: Axes | None = None) -> Panels:
     """Make a figure of one panel, `width` x `height` inches, or use `ax`."""
     if ax is not None:
         return _given([ax], 1)
-    figure = Figure(figsize=(width, min(height, PAGE)), layout="constrained")
+    figure = ShownFigure(figsize=(width, min(height, PAGE)), layout="constrained")
     return Panels(figure, [figure.subplots()], own=True)
 
 

@@ -1,5 +1,6 @@
 """A results store as tables, and what one store and several have in common."""
 
+import html
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -334,6 +335,18 @@ class ResultStore(Results):
         with self.opened() as file:
             for place, what in unfit(file):
                 raise UserError(f"{self.path}: /{place} {what}; no store of anynet-study does")
+
+    def __repr__(self) -> str:
+        with self.opened() as file:
+            runs = len(file["runs/run_id"])
+        counts = f"{len(self.architectures()):,} architectures on {len(self.datasets())} datasets"
+        return f"<ResultStore {self.path}: {runs:,} runs of {counts}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what the store is, and its datasets."""
+        shown = ["dataset", "role", "classes", "train_images", "test_images", "metric"]
+        table: str = self.datasets()[shown].to_html(index=False)
+        return f"<p>{html.escape(repr(self)[1:-1])}</p>{table}"
 
     def _open(self, stack: ExitStack) -> None:
         self._file = stack.enter_context(open_store(self.path))

@@ -1,6 +1,9 @@
 from .launch import Launch as Launch
 from .population import POPULATION_FILE as POPULATION_FILE
 from .population import PopulationSpec as PopulationSpec
+from .schema import Key as Key
+from .schema import explain as explain
+from .schema import json_schema as json_schema
 from .sweep import DatasetSpec as DatasetSpec
 from .sweep import RecipeSpec as RecipeSpec
 from .sweep import Replicates as Replicates

@@ -112,14 +112,16 @@ class Replicates(Strict):
 class Sweep(Strict):
     """A study: population x datasets x recipes x replicates."""
 
+    #: Of the study, and of its folder under studies/.
     name: Label
     #: What the study answers, in a sentence for the report.
     question: str = ""
     population: PopulationSpec
+    #: By name: packed datasets, and views of them.
     datasets: dict[Label, DatasetSpec] = Field(min_length=1)
     #: The dataset whose ranking of architectures is asked to carry over.
     source: str
-    #: The first recipe gives the errors that are analysed.
+    #: By name, how networks are trained. The first recipe gives the errors that are analysed.
     recipes: dict[Label, RecipeSpec] = Field(min_length=1)
     replicates: Replicates = Replicates()
     #: Further tests of the trained networks: transformed or shifted test sets, fewer classes.

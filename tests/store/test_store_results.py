@@ -202,3 +202,9 @@ def test_intervals_are_of_metrics_that_count_images(tmp_path: Path) -> None:
     table = store.runs(["metric", "error_low", "error_high"]).set_index("metric")
     assert table.loc[["top1", "top5"]].notna().all(axis=None)
     assert table.loc["auroc"].isna().all()
+
+
+def test_a_store_says_what_it_holds(store: ResultStore) -> None:
+    assert repr(store).startswith(f"<ResultStore {store.path}: {len(store.runs())} runs of ")
+    shown = store._repr_html_()
+    assert all(name in shown for name in store.datasets()["dataset"])

@@ -1,0 +1,83 @@
+"""The command `list`: all studies, and how far they are."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anynet_study.cli.options import AsJson
+from anynet_study.cli.tables import print_table
+from anynet_study.errors import UserError
+
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Where studies lie.")]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a study is; without counts where it cannot be opened, `note` says why."""
+
+    study: str
+    state: str
+    recorded: int | None = None
+    planned: int | None = None
+    failed: int | None = None
+    eta_seconds: float | None = None
+    note: str = ""
+
+
+def list_(folder: Folder = Path("studies"), as_json: AsJson = False) -> None:
+    """List the studies of a folder, and how far each is.
+
+    \b
+    Examples:
+      anynet-study list
+      anynet-study list --json
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder; studies lie where `anynet-study run` was typed")
+    found = [progress(path.parent) for path in sorted(folder.glob("*/sweep.yaml"))]
+    if as_json:
+        print(json.dumps([asdict(study) for study in found], indent=2))
+    elif not found:
+        print(f"no study in {folder}")
+    else:
+        print_table(
+            ("study", "state", "recorded", "failed", "ETA", ""), [*map(_row, found)], left=2
+        )
+
+
+def progress(folder: Path) -> Progress:
+    """How far the study of a folder is."""
+    from anynet_study.dispatch import JournalReader, current_status, open_study
+
+    try:
+        study = open_study(folder)
+        status = current_status(study, JournalReader(study.folder.journals))
+    except (UserError, OSError) as error:
+        return Progress(folder.name, "unreadable", note=str(error))
+    recorded = status.planned - status.missing
+    if status.jobs:
+        state = "running" if status.jobs_running else "queued"
+    else:
+        state = "not begun" if not recorded else "stopped" if status.missing else "done"
+    return Progress(
+        folder.name,
+        state,
+        recorded,
+        status.planned,
+        status.failed,
+        status.eta_seconds,
+        status.jobs_unknown,
+    )
+
+
+def _row(study: Progress) -> list[object]:
+    from anynet_study.progress import duration
+
+    if study.planned is None or study.recorded is None:
+        return [study.study, study.state, None, None, None, study.note]
+    share = f"{study.recorded:,} of {study.planned:,}"
+    eta = "" if study.eta_seconds is None else duration(study.eta_seconds)
+    return [study.study, study.state, share, study.failed, eta, study.note]

@@ -1,0 +1,172 @@
+"""The commands about sweep files: explain their keys, and write a first one."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anynet_study.cli.options import opt
+from anynet_study.cli.tables import print_table
+from anynet_study.errors import UserError
+
+#: By the side of images, up to which: the design space, and its band at that side.
+SPACES = {
+    16: (
+        "base: anynetx\n    depths: [1, 4]\n    widths: [8, 64]\n    group_widths: [4, 8, 16]\n"
+        "    stem: cifar\n    stem_width: 16",
+        (1.6e6, 2.4e6),
+    ),
+    64: ("base: anynetx\n    depths: [1, 4]\n    widths: [16, 160]", (4e6, 6e6)),
+    224: ("base: anynetx", (360e6, 400e6)),
+}
+TEMPLATE = """\
+# anynet-study run {file}
+# What it costs: anynet-study run {file} --dry-run
+# What a key means: anynet-study sweep --explain recipes.basic.lr
+name: {name}
+# What the study answers, in a sentence for the report.
+question: Does progress on {source} carry over?
+
+population:
+  # Which networks there are: from how many to how many blocks and channels a stage has.
+  space:
+    {space}
+  # How many are drawn. 20 give wide intervals; more can be added later.
+  count: {count}
+  # Only networks of so many multiply-adds, at this image side and number of classes.
+  flops: [{low:.4g}, {high:.4g}]
+  resolution: {resolution}
+  classes: {classes}
+  seed: 0
+
+# The dataset whose ranking of architectures is asked to carry over to the others.
+source: {source}
+datasets: # each is in `anynet-study data list`, or a view of one that is
+{datasets}
+  # Part of its classes, as a proxy:
+  # {source}-2: {{base: {source}, classes: 2}}
+
+recipes:
+  basic:
+    epochs: {epochs}
+    batch_size: 64
+    lr: 0.05 # 0.1 at batch 128, scaled with the batch
+    warmup_epochs: 1
+    flip: true # false where a mirrored image is of another class, such as a digit
+    crop: pad # and cut out at random
+    padding: {padding}
+    # overrides: # what differs on single datasets
+    #   {source}: {{epochs: {epochs}}}
+
+# Some networks are trained twice, from which the noise of training is told.
+replicates:
+  count: 2
+  architectures: {repeated}
+
+# launch: # on a cluster; see `anynet-study sweep --explain launch`
+#   cluster: slurm
+"""
+
+
+def sweep(
+    explain: Annotated[
+        str | None, opt("Say what a key is for, such as recipes.basic.epochs.", metavar="KEY")
+    ] = None,
+    schema: Annotated[bool, opt("Print the JSON schema, for editors.", "--schema")] = False,
+) -> None:
+    """Say what can stand in a sweep file.
+
+    Without options, its keys are listed. In place of the name of a dataset, recipe or evaluation
+    any name will do.
+
+    \b
+    Examples:
+      anynet-study sweep --explain population.flops
+      anynet-study sweep --explain recipes
+      anynet-study sweep --schema > sweep.schema.json
+    """
+    from anynet_study.sweep import explain as explained
+    from anynet_study.sweep import json_schema
+
+    if schema:
+        print(json.dumps(json_schema(), indent=2))
+        return
+    key, below = explained(explain or "")
+    if key.path:
+        default = f" (default: {key.default})" if key.default not in ("", "required") else ""
+        required = ", required" if key.default == "required" else ""
+        print(f"{key.path}: {key.kind}{required}{default}")
+        if key.meaning:
+            print(key.meaning)
+    if key.path and below:
+        print(f"\nkeys of {key.path}:")
+    if below:
+        rows = [(it.path, it.kind, it.default, it.meaning) for it in below]
+        print_table(("key", "value", "default", "meaning"), rows, left=4)
+
+
+def init(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the study.")],
+    datasets: Annotated[str, opt("Names of datasets, comma-separated.")],
+    source: Annotated[str, opt("The source dataset; default: the first one.")] = "",
+    count: Annotated[int, opt("How many architectures.")] = 20,
+    resolution: Annotated[
+        int | None, opt("Image side in pixels; default: that of the source, if it is added.")
+    ] = None,
+    classes: Annotated[int | None, opt("Number of classes; default: likewise.")] = None,
+    flops: Annotated[str, opt("Band of multiply-adds.", metavar="LOWEST,HIGHEST")] = "",
+    epochs: Annotated[int, opt("Passes over the training images.")] = 10,
+    output: Annotated[
+        Path | None, opt("The file to write; default: sweeps/NAME.yaml.", "-o", "--output")
+    ] = None,
+) -> None:
+    """Write a sweep file with comments, as a beginning.
+
+    \b
+    Examples:
+      anynet-study init first --datasets digits,gratings,blobs
+      anynet-study init mine --datasets cifar10,sign-digits --count 50 --flops 2e6,3e6
+    """
+    from pydantic import ValidationError
+
+    from anynet_study.data import inventory
+    from anynet_study.files import write_text
+    from anynet_study.sweep import Sweep, describe, parse_yaml
+
+    labels = [label.strip() for label in datasets.split(",") if label.strip()]
+    source = source or (labels or [""])[0]
+    if source not in labels:
+        labels = [*filter(None, [source]), *labels]
+    known = next((row for row in inventory() if row["name"] == source), {})
+    resolution = resolution or known.get("size") or 32
+    space, band = next((it for most, it in SPACES.items() if resolution <= most), SPACES[224])
+    side = next((most for most in SPACES if resolution <= most), 224)
+    low, high = (bound * (resolution / side) ** 2 for bound in band)
+    file = output or Path("sweeps") / f"{name}.yaml"
+    if file.exists():
+        raise UserError(f"{file}: is there already; give another file with -o, or remove it")
+    text = TEMPLATE.format(
+        file=file,
+        name=name,
+        source=source,
+        space=space,
+        count=count,
+        low=low,
+        high=high,
+        resolution=resolution,
+        classes=classes or known.get("classes") or 10,
+        datasets="\n".join(f"  {label}: {{}}" for label in labels) or "  {}",
+        epochs=epochs,
+        padding=max(1, resolution // 8),
+        repeated=min(count, 6),
+    )
+    if flops:
+        text = text.replace(f"flops: [{low:.4g}, {high:.4g}]", f"flops: [{flops}]")
+    content = parse_yaml(text)
+    try:
+        Sweep.model_validate(content)
+    except ValidationError as error:
+        raise UserError(describe(error, Sweep, content)) from None
+    write_text(file, text)
+    print(f"{file}: edit it, and run it: anynet-study run {file}")

@@ -1,0 +1,146 @@
+"""The sweep file explained: its JSON schema, and what each key is for.
+
+What a key is for is said once, in the comment (`#:`) above its field.
+"""
+
+import inspect
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from anynet_study.errors import UserError
+from anynet_study.sweep.launch import Launch
+from anynet_study.sweep.population import PopulationSpec
+from anynet_study.sweep.sweep import DatasetSpec, RecipeSpec, Replicates, Sweep
+from anynet_study.sweep.text import legal_keys
+from anynet_study.training import EvaluationSpec
+
+PARTS = (PopulationSpec, DatasetSpec, RecipeSpec, Replicates, EvaluationSpec, Launch)
+COMMENT = re.compile(r"((?:^ +#: .*\n)+) +(\w+):", re.MULTILINE)
+BOUNDS = {
+    "minimum": "at least",
+    "exclusiveMinimum": "more than",
+    "maximum": "at most",
+    "exclusiveMaximum": "less than",
+}
+#: Kinds of values.
+KINDS = {
+    "integer": "whole number",
+    "number": "number",
+    "string": "text",
+    "boolean": "true or false",
+    "object": "mapping of keys",
+}
+Node = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of the sweep file."""
+
+    path: str
+    #: What values are legal, in words.
+    kind: str
+    #: As JSON has it; "" for none, null and mappings; "required" where the key must be there.
+    default: str
+    meaning: str
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of sweep files, for editors; each key has a description."""
+    schema = Sweep.model_json_schema()
+    for model in (Sweep, *PARTS):
+        part = schema if model is Sweep else schema["$defs"][model.__name__]
+        for name, text in _comments(model).items():
+            if name in part["properties"]:
+                part["properties"][name]["description"] = text
+    datasets = schema["properties"]["datasets"]
+    entry = datasets["additionalProperties"]
+    datasets["additionalProperties"] = {"anyOf": [entry, {"type": "null"}]}
+    entry = schema["$defs"][DatasetSpec.__name__]
+    entry["properties"]["test_set_of"] = {
+        "type": "string",
+        "description": "The dataset whose networks are tested on this one too; none is trained.",
+    }
+    return {"title": "Sweep file of anynet-study", **schema}
+
+
+def explain(path: str) -> tuple[Key, list[Key]]:
+    """A key such as `recipes.basic.epochs` (in place of `basic` any name), and the keys below it.
+
+    The empty path is the whole file. Raises UserError for an unknown key, with the legal ones.
+    """
+    schema = json_schema()
+    node: Node = schema
+    required = True
+    for place, part in enumerate(parts := path.split(".") if path else []):
+        below = _resolved(node, schema)
+        if "properties" in below:
+            if part not in below["properties"]:
+                where = ".".join(parts[: place + 1])
+                raise UserError(f"no key `{where}`; {legal_keys(part, below['properties'])}")
+            required, node = part in below.get("required", ()), below["properties"][part]
+        else:
+            values = below.get("additionalProperties")
+            if not isinstance(values, Mapping):
+                raise UserError(f"`{'.'.join(parts[:place])}` has no keys of its own")
+            required, node = False, values
+    return _key(path, node, required, schema), list(_below(node, schema))
+
+
+def _below(node: Node, schema: Node) -> Iterator[Key]:
+    inner, prefix = _resolved(node, schema), ""
+    if "properties" not in inner and isinstance(inner.get("additionalProperties"), Mapping):
+        prefix, inner = "NAME.", _resolved(inner["additionalProperties"], schema)
+    for name, child in inner.get("properties", {}).items():
+        yield _key(prefix + name, child, name in inner.get("required", ()), schema)
+
+
+def _key(path: str, node: Node, required: bool, schema: Node) -> Key:
+    value = node.get("default")
+    default = "" if value is None or isinstance(value, dict) else json.dumps(value)
+    meaning = node.get("description") or _resolved(node, schema).get("description", "")
+    return Key(path, _kind(node), "required" if required else default, " ".join(meaning.split()))
+
+
+def _resolved(node: Node, schema: Node) -> Node:
+    """What a reference is to; of alternatives the mapping."""
+    if "$ref" in node:
+        return _resolved(schema["$defs"][node["$ref"].rpartition("/")[2]], schema)
+    for choice in node.get("anyOf", ()):
+        found = _resolved(choice, schema)
+        if found.get("type") == "object":
+            return found
+    return node
+
+
+def _kind(node: Node) -> str:
+    if "$ref" in node:
+        return KINDS["object"]
+    if "anyOf" in node:
+        kinds = dict.fromkeys(_kind(choice) for choice in node["anyOf"])
+        return " or ".join(kind for kind in kinds if kind != "null") or "null"
+    if "const" in node or "enum" in node:
+        return ", ".join(map(str, node.get("enum", [node.get("const")])))
+    if node.get("type") == "array":
+        items = node.get("prefixItems") or [node.get("items", {})]
+        count = f"{len(items)} times " if "prefixItems" in node else ""
+        return f"list of {count}{_kind(items[0])}"
+    limits = [f"{words} {node[name]:g}" for name, words in BOUNDS.items() if name in node]
+    kind = KINDS.get(node.get("type", ""), str(node.get("type", "any value")))
+    return ", ".join([kind, *limits])
+
+
+def _comments(model: type[BaseModel]) -> dict[str, str]:
+    """What the comments above the fields say, those of the bases included."""
+    found: dict[str, str] = {}
+    for part in reversed(model.__mro__):
+        if issubclass(part, BaseModel) and part.__module__.startswith("anynet_study."):
+            for lines, name in COMMENT.findall(inspect.getsource(part)):
+                texts = [line.strip().removeprefix("#:").strip() for line in lines.splitlines()]
+                found[name] = " ".join(texts)
+    return found

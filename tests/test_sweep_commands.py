@@ -1,0 +1,96 @@
+"""The commands about sweep files and studies: sweep, init, list."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from command import SWEEPS, in_this_process
+
+from anynet_study import Sweep
+from anynet_study.sweep import explain, json_schema, load_yaml
+
+#: Keys whose names say it, or are explained with the one before.
+PLAIN = {"population.parameters", "population.activations", "population.seed"} | {
+    *("population.classes", "recipes.NAME.optimizer", "recipes.NAME.gamma", "launch.cluster"),
+}
+SHIPPED = sorted(SWEEPS.glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_the_schema_accepts_shipped_sweeps_and_refuses_misspelt_ones(path: Path) -> None:
+    schema, content = json_schema(), load_yaml(path)
+    jsonschema.validate(content, schema)
+    content["datasets"]["more"] = {"test_set_of": content["source"]}
+    content["datasets"]["nothing"] = None
+    jsonschema.validate(content, schema)
+    next(iter(content["recipes"].values()))["epoch"] = 3
+    with pytest.raises(jsonschema.ValidationError, match="epoch"):
+        jsonschema.validate(content, schema)
+
+
+def test_every_key_is_explained(tmp_path: Path) -> None:
+    unexplained = [
+        f"{section}.{key.path}"
+        for section in ("", "population", "datasets", "recipes", "replicates", "launch")
+        for key in explain(section)[1]
+        if not key.meaning
+    ]
+    assert set(unexplained) <= PLAIN
+    told = in_this_process(tmp_path, "sweep", "--explain", "recipes.any.epochs").stdout
+    assert told.startswith("recipes.any.epochs: whole number, at least 1, at most 100000")
+    assert "(default: 20)\nPasses over the training images" in told
+    assert "NAME.classes" in in_this_process(tmp_path, "sweep", "--explain", "datasets").stdout
+    assert json.loads(in_this_process(tmp_path, "sweep", "--schema").stdout) == json_schema()
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("recipe.basic", "no key `recipe`; did you mean `recipes`? legal keys: name, "),
+        ("population.cuont", "no key `population.cuont`; did you mean `count`?"),
+        ("population.count.more", "`population.count` has no keys of its own"),
+    ],
+)
+def test_a_key_that_does_not_exist(tmp_path: Path, key: str, expected: str) -> None:
+    assert expected in in_this_process(tmp_path, "sweep", "--explain", key, expect=2).stderr
+
+
+@pytest.mark.parametrize("resolution", [8, 32, 64, 224])
+def test_a_first_sweep_is_legal_and_hits_its_band(tmp_path: Path, resolution: int) -> None:
+    given = ["--datasets", "gratings,blobs", "--source", "digits", "--resolution", resolution]
+    in_this_process(tmp_path, "init", "first", *given)
+    sweep = Sweep.load(tmp_path / "sweeps" / "first.yaml")
+    assert (list(sweep.datasets), sweep.source) == (["digits", "gratings", "blobs"], "digits")
+    assert len(sweep.population.population()) == 20
+    assert "is there already" in in_this_process(tmp_path, "init", "first", *given, expect=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--datasets", "digits"], "none is a target"),
+        (["--datasets", "a,b", "--count", 0], "`population.count` = 0"),
+        (["--datasets", "a,b", "--flops", "2,1"], "`population.flops`"),
+    ],
+)
+def test_a_first_sweep_with_a_mistake(tmp_path: Path, options: list[object], expected: str) -> None:
+    assert expected in in_this_process(tmp_path, "init", "first", *options, expect=2).stderr
+    assert not (tmp_path / "sweeps").exists()
+
+
+def test_studies_are_listed_with_what_is_wrong_of_them(tmp_path: Path) -> None:
+    assert "no such folder" in in_this_process(tmp_path, "list", expect=2).stderr
+    options = ["--datasets", "digits,gratings,blobs", "--count", 2]
+    in_this_process(tmp_path, "init", "first", *options)
+    in_this_process(tmp_path, "sample", "sweeps/first.yaml")
+    broken = tmp_path / "studies" / "second" / "sweep.yaml"
+    broken.parent.mkdir()
+    broken.write_text(yaml.safe_dump({"name": "second"}))
+    listed = json.loads(in_this_process(tmp_path, "list", "--json").stdout)
+    assert [study["study"] for study in listed] == ["first", "second"]
+    assert [study["state"] for study in listed] == ["not begun", "unreadable"]
+    assert (listed[0]["recorded"], listed[0]["planned"]) == (0, 12)
+    assert "missing: `population`" in listed[1]["note"]
+    assert "0 of 12" in in_this_process(tmp_path, "list").stdout
