@@ -62,18 +62,26 @@ class Browser:
         os.close(self._to)
         os.close(self._from)
 
-    def open(self, page: Path, width: int = 1200, height: int = 900, dark: bool = False) -> None:
-        """Load a file in a window of this size, in pixels, and wait until it is there."""
+    def open(
+        self, page: Path | str, width: int = 1200, height: int = 900, dark: bool = False
+    ) -> None:
+        """Load a file or an address in a window of this size (pixels); wait until it is there."""
         self._call(
             "Emulation.setDeviceMetricsOverride",
             **{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
-        self._call("Page.navigate", url=page.resolve().as_uri())
+        address = page if isinstance(page, str) else page.resolve().as_uri()
+        self._call("Page.navigate", url=address)
+        self.until(f"document.readyState === 'complete' && location.href === {address!r}")
+
+    def until(self, expression: str) -> None:
+        """Wait until a JavaScript expression is true."""
         deadline = time.monotonic() + SECONDS
-        while self.value("[document.readyState, location.protocol].join()") != "complete,file:":
-            assert time.monotonic() < deadline, f"{page} does not load"
+        while not self.value(expression):
+            assert time.monotonic() < deadline, f"never true: {expression}"
+            time.sleep(0.02)
 
     def value(self, expression: str) -> Any:
         """The value of a JavaScript expression; promises are waited for."""

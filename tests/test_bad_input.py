@@ -145,6 +145,7 @@ def test_a_larger_population_of_the_same_seed_extends_a_study(
 
 
 STUDY_COMMANDS = [*(["status"], ["collect"], ["report"], ["query"], ["analyze"])]
+STUDY_COMMANDS += [["serve"]]
 STUDY_COMMANDS += [["plot", "-o", "figures"]]
 
 

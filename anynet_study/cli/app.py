@@ -19,6 +19,7 @@ from anynet_study.cli.plot import ListsFigures, plot
 from anynet_study.cli.query import query
 from anynet_study.cli.report import report
 from anynet_study.cli.sample import sample
+from anynet_study.cli.serve import serve
 from anynet_study.cli.status import status
 from anynet_study.cli.studies import list_
 from anynet_study.cli.study import collect, run
@@ -52,7 +53,7 @@ def _options(
 ) -> None: ...
 
 
-STUDY = (run, sample, launch, status, cancel, retry, logs, collect, report)
+STUDY = (run, sample, launch, status, cancel, retry, logs, collect, report, serve)
 app.command()(init)
 app.command()(sweep)
 app.command("list")(list_)

@@ -94,7 +94,7 @@ def status_text(name: str, status: "Status") -> "Group":
 
     rows = [(dataset, *counts) for dataset, counts in status.datasets.items()]
     table = rich_table(["dataset", "recorded", "planned"], rows, title=f"study {name}")
-    return Group(table, *(Text(line, overflow="fold") for line in _lines(status) if line))
+    return Group(table, *(Text(line, overflow="fold") for line in status_lines(status) if line))
 
 
 def status_line(status: "Status") -> str:
@@ -108,7 +108,7 @@ def status_line(status: "Status") -> str:
     return ", ".join(filter(None, parts))
 
 
-def _lines(status: "Status") -> list[str]:
+def status_lines(status: "Status") -> list[str]:
     """What there is to say; empty where there is nothing."""
     kinds = f" ({by_kind(status.failures)})" if status.failures else ""
     evaluations = f"{status.evaluations} of {status.evaluations_planned}"

@@ -5,3 +5,4 @@ from .grid import Grid as Grid
 from .grid import grid_of as grid_of
 from .grid import merge_repeats as merge_repeats
 from .page import write_report as write_report
+from .watching import watch_server as watch_server

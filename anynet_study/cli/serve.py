@@ -1,0 +1,35 @@
+"""The command `serve`: a page on this machine that watches a study."""
+
+from typing import Annotated
+
+from anynet_study.cli.options import StudyName, opt
+
+PORT = 8700
+
+
+def serve(
+    study_name: StudyName,
+    port: Annotated[
+        int, opt("Port on 127.0.0.1; 0: any that is free.", "--port", min=0, max=65535)
+    ] = PORT,
+) -> None:
+    """Watch a study in a browser: progress, failures, curves, correlations as they fill.
+
+    The page is on this machine only, http://127.0.0.1:8700/, and looks anew every few seconds. It
+    only reads the study's files; Ctrl-C ends the page, and no job.
+
+    \b
+    Examples:
+      anynet-study serve quickstart
+      anynet-study serve paper --port 9000
+    """
+    from anynet_study.cli.status import status_lines
+    from anynet_study.dispatch import open_study
+    from anynet_study.report import watch_server
+
+    with watch_server(open_study(study_name), port, status_lines) as server:
+        print(f"http://127.0.0.1:{server.server_port}/", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            return

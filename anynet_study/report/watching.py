@@ -1,0 +1,189 @@
+"""Watching a study in a browser: a page on this machine that follows the study's own files.
+
+It only reads. Each look reads what journals have gained since the last one, as `status` does; what
+runs and jobs write is theirs alone, and the page has nothing that would start or stop anything.
+The server of the standard library listens on 127.0.0.1: other machines cannot reach it, and pages
+of other sites cannot read it through the browser of this one (they come with another Host).
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jinja2 import Environment, PackageLoader
+
+from anynet_study import apr
+from anynet_study.dispatch import JournalReader, OpenStudy, Status, current_status
+from anynet_study.errors import UserError
+from anynet_study.store import read_journal, read_journals
+
+ADDRESS = "127.0.0.1"
+#: Looks are at least so many seconds apart, however many pages ask.
+FRESH = 2.0
+#: Learning curves that are shown, of the runs that ended last in the journal written last, unless
+#: that has more bytes than this.
+CURVES, MOST_BYTES = 12, 32_000_000
+#: Errors of fewer architectures on two datasets have no correlation yet.
+FEWEST = 4
+KEPT = ["run_id", "architecture", "dataset", "recipe", "replicate", "status"]
+KEPT += ["failure_kind", "message", "error", "started"]
+SCRIPTS = ("statistics", "view", "axes", "matrix", "watch")
+#: The page may run what is written in it and ask its own server, and nothing else.
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
+POLICY += "; connect-src 'self'"
+
+
+class Watch:
+    """What a study's files say now; looks are kept for `FRESH` seconds."""
+
+    def __init__(self, study: OpenStudy, say: Callable[[Status], Sequence[str]]) -> None:
+        """`say` puts a status into lines for people."""
+        self.study, self._say = study, say
+        self._reader = JournalReader(study.folder.journals)
+        self._after: dict[str, int] = {}
+        self._runs = pd.DataFrame(columns=KEPT)
+        self._planned = study.plan.by_id
+        self._lock = threading.Lock()
+        self._state, self._looked = b"", 0.0
+
+    def state(self) -> bytes:
+        """The state as JSON, for the page."""
+        with self._lock:
+            if not self._state or time.monotonic() - self._looked > FRESH:
+                self._state = json.dumps(self._look()).encode()
+                self._looked = time.monotonic()
+            return self._state
+
+    def _look(self) -> dict[str, Any]:
+        status = current_status(self.study, self._reader)
+        self._read()
+        runs = self._runs[self._runs["run_id"].isin(self._planned)]
+        runs = runs.sort_values("started", kind="stable").drop_duplicates("run_id", keep="last")
+        failed = runs[runs["status"] == "failed"].groupby(["dataset", "failure_kind"], sort=False)
+        failures = failed["message"].agg(["size", "first"]).reset_index().astype(str)
+        return {
+            "name": self.study.sweep.name,
+            "active": status.is_active,
+            "lines": [line for line in self._say(status) if line],
+            "datasets": [[name, *counts] for name, counts in status.datasets.items()],
+            "failures": failures.to_numpy().tolist(),
+            "matrix": matrix_of(runs, list(status.datasets), next(iter(self.study.sweep.recipes))),
+            "curves": self._curves(),
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        }
+
+    def _read(self) -> None:
+        new = read_journals(self.study.folder.journals, self._after)
+        if not len(new):
+            return
+        self._after |= zip(new["journal"].to_pylist(), new["end"].to_pylist(), strict=True)
+        table = new.select([*KEPT, "record_kind"]).to_pandas()
+        runs = table.loc[table["record_kind"] == "run", KEPT]
+        texts = [name for name in KEPT if name not in ("error", "started", "replicate")]
+        runs = runs.astype(dict.fromkeys(texts, str))
+        self._runs = pd.concat([self._runs, runs]) if len(self._runs) else runs
+
+    def _curves(self) -> list[dict[str, Any]]:
+        """Of the runs that ended last: what they are, and test errors by epoch."""
+        journals = self.study.folder.journals.glob("*.arrow")
+        paths = [path for path in journals if not path.name.endswith(".evaluations.arrow")]
+        last = max(paths, key=lambda path: path.stat().st_mtime, default=None)
+        if last is None or last.stat().st_size > MOST_BYTES:
+            return []
+        made = []
+        for record in read_journal(last).records[-CURVES:]:
+            curve = record.curves.get(f"test_{record.metric}", record.curves.get("test_top1"))
+            if curve is None or not len(curve):
+                continue
+            known = [round(float(it), 2) if np.isfinite(it) else None for it in curve]
+            made.append({"name": f"{record.architecture} on {record.dataset}", "errors": known})
+        return made
+
+
+def matrix_of(runs: pd.DataFrame, datasets: list[str], recipe: str) -> dict[str, Any]:
+    """Spearman's rho of every pair of datasets, with its interval by the formula, as it is now.
+
+    Of the architectures that have an error on both. As `matrix` of `explore_data`.
+    """
+    known = runs[(runs["recipe"] == recipe) & (runs["status"] != "failed")]
+    known = known.assign(error=known["error"].astype(float))
+    errors = known.pivot_table(index="architecture", columns="dataset", values="error")
+    errors = errors.reindex(columns=datasets)
+    rho = errors.corr("spearman", min_periods=FEWEST).to_numpy()
+    there = errors.notna().to_numpy().astype(float)
+    n = there.T @ there
+    low, high = apr.fisher_interval(rho, n)
+    above = np.triu_indices(len(datasets), 1)
+    columns = [[*np.round(table[above], 3).tolist()] for table in (rho, low, high, n)]
+    pairs = [
+        [None if np.isnan(value) else value for value in pair]
+        for pair in zip(*columns, strict=True)
+    ]
+    return {"names": datasets, "pairs": pairs}
+
+
+def page_of(name: str) -> bytes:
+    """The page; it asks for the state again and again."""
+    loader = PackageLoader("anynet_study.report")
+    environment = Environment(loader=loader, autoescape=True)
+    style, *scripts = (
+        loader.get_source(environment, file)[0]
+        for file in ("report.css", *(f"scripts/{script}.js" for script in SCRIPTS))
+    )
+    template = environment.get_template("watch.html")
+    return template.render(name=name, style=style, scripts=scripts).encode()
+
+
+def watch_server(
+    study: OpenStudy, port: int, say: Callable[[Status], Sequence[str]]
+) -> ThreadingHTTPServer:
+    """A server of the page of `study` on 127.0.0.1; port 0 is any free one.
+
+    Raises:
+        UserError: the port cannot be had.
+    """
+    watch, page = Watch(study, say), page_of(study.sweep.name)
+
+    class Handler(BaseHTTPRequestHandler):
+        """Answers GET of the page and of its state, and nothing else."""
+
+        def do_GET(self) -> None:
+            """Called for each request."""
+            here = self.connection.getsockname()[1]
+            if self.headers.get("Host") not in (f"{ADDRESS}:{here}", f"localhost:{here}"):
+                self.send_error(403, "ask by the address 127.0.0.1")
+                return
+            try:
+                if self.path == "/":
+                    self._send(page, "text/html; charset=utf-8")
+                elif self.path == "/state":
+                    self._send(watch.state(), "application/json")
+                else:
+                    self.send_error(404)
+            except (OSError, UserError) as error:
+                self.send_error(500, str(error).splitlines()[0])
+
+        def _send(self, body: bytes, kind: str) -> None:
+            self.send_response(200)
+            for name, value in {
+                "Content-Type": kind,
+                "Content-Length": str(len(body)),
+                "Content-Security-Policy": POLICY,
+                "Cache-Control": "no-store",
+            }.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """No line for each request."""
+
+    try:
+        return ThreadingHTTPServer((ADDRESS, port), Handler)
+    except OSError as error:
+        raise UserError(f"--port: {port} cannot be had ({error.strerror}); name another") from None

@@ -1,0 +1,105 @@
+"""`serve`: a page that follows a study's files, only reads, and answers this machine alone."""
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from browser import FOUND, Browser
+from command import train
+from tiny_study import RUNS, TINY, tree
+
+from anynet_study.apr import fisher_interval
+from anynet_study.cli.status import status_lines
+from anynet_study.dispatch import open_study
+from anynet_study.errors import UserError
+from anynet_study.report import watch_server
+from anynet_study.report.watching import matrix_of
+from anynet_study.store import JournalWriter, read_journal
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trained study of 4 architectures x 3 datasets."""
+    home = tmp_path_factory.mktemp("watched")
+    (home / "tiny.yaml").write_text(TINY)
+    train(home, "tiny.yaml", "tiny")
+    return home / "studies" / "tiny"
+
+
+@pytest.fixture
+def port(folder: Path) -> Iterator[int]:
+    with watch_server(open_study(folder), 0, status_lines) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield int(server.server_address[1])
+        server.shutdown()
+
+
+def answer(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request(method, path, headers=headers)
+    response = connection.getresponse()
+    return response.status, response.read()
+
+
+@pytest.mark.slow
+def test_the_state_follows_the_journals_and_nothing_is_written(folder: Path, port: int) -> None:
+    before = tree(folder)
+    state = json.loads(answer(port, "/state")[1])
+    assert state["datasets"] == [["digits", 4, 4], ["digits-2", 4, 4], ["blobs", 4, 4]]
+    assert f"missing of {RUNS}" in state["lines"][0]
+    assert (state["failures"], state["active"]) == ([], False)
+    assert {pair[3] for pair in state["matrix"]["pairs"]} == {4}
+    assert len(state["curves"][-1]["errors"]) == 1
+    assert tree(folder) == before
+
+
+@pytest.mark.slow
+def test_it_answers_this_machine_and_only_reading(folder: Path, port: int) -> None:
+    assert answer(port, "/")[0] == 200
+    assert answer(port, "/sweep.yaml")[0] == 404
+    assert answer(port, "/state", "POST")[0] == 501
+    assert answer(port, "/state", Host="evil.example")[0] == 403
+    with pytest.raises(UserError, match=f"--port: {port} cannot be had"):
+        watch_server(open_study(folder), port, status_lines)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(FOUND is None, reason="no Chromium is installed (Debian: chromium)")
+def test_the_page_shows_a_failure_that_is_recorded_while_it_is_open(
+    folder: Path, port: int, tmp_path: Path
+) -> None:
+    lines = "document.getElementById('lines').textContent"
+    with Browser(tmp_path) as browser:
+        browser.open(f"http://127.0.0.1:{port}/", width=420, dark=True)
+        browser.until(f"{lines}.includes('12 completed')")
+        assert browser.value("document.documentElement.scrollWidth") == 420
+        assert browser.value("watching.matrix.names.length") == 3
+        one = read_journal(next(folder.glob("journals/*.arrow"))).records[0]
+        with JournalWriter(folder / "journals" / "other.arrow") as writer:
+            failed = {"status": "failed", "failure_kind": "oom", "message": "<b>no room</b>"}
+            again = {"started": one.started + 1e6, "error": float("nan"), "curves": {}}
+            writer.append(replace(one, **failed, **again))
+        browser.until("document.getElementById('failures').textContent.includes('<b>no room</b>')")
+    (folder / "journals" / "other.arrow").unlink()
+
+
+def test_correlations_are_of_the_architectures_that_have_both() -> None:
+    generator = np.random.default_rng(0)
+    errors = pd.DataFrame(generator.normal(size=(9, 3)), columns=["a", "b", "c"]).rename(
+        "m{}".format
+    )
+    errors.iloc[:2, 1] = np.nan
+    errors.iloc[:6, 2] = np.nan  # three architectures have no correlation
+    runs = errors.rename_axis("architecture").reset_index().melt("architecture", var_name="dataset")
+    runs = runs.rename(columns={"value": "error"}).dropna()
+    found = matrix_of(runs.assign(recipe="basic", status="completed"), ["a", "b", "c"], "basic")
+    rho = errors[["a", "b"]].corr("spearman").iloc[0, 1]
+    low, high = fisher_interval(rho, 7)
+    assert found["pairs"][0] == pytest.approx([rho, float(low), float(high), 7], abs=1e-3)
+    assert found["pairs"][1] == [None, None, None, 3]
