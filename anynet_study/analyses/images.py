@@ -127,7 +127,9 @@ def label_sets(study: Study) -> pd.DataFrame:
         parts[name, "all classes"] = partial(_among_all, study, name)
         if name in study.choices:
             parts[name, "the set"] = partial(_among_sets, study, name)
-    return stacked(["dataset", "chosen_among"], parts, study.progress)
+    # Rows that say why there are none have no counts.
+    counts = {"classes": "Int64", "images": "Int64"}
+    return stacked(["dataset", "chosen_among"], parts, study.progress).astype(counts)
 
 
 def _among_all(study: Study, dataset: str) -> pd.DataFrame:

@@ -173,10 +173,15 @@ def _best(scores: Floats, top: int, resamples: int, seed: int, level: float) -> 
     return {**row, "low": low, "high": high}
 
 
+def _short(edge: float) -> str:
+    """Four digits without an exponent: 9.5, 18.71k, 250M."""
+    if abs(edge) >= 1e6:
+        return f"{edge / 1e6:.4g}M"
+    return f"{edge / 1e3:.4g}k" if abs(edge) >= 1e4 else f"{edge:.4g}"
+
+
 def _name(low: float, high: float) -> str:
-    below, above = (
-        f"{edge / 1e6:.4g}M" if abs(edge) >= 1e6 else f"{edge:.4g}" for edge in (high, low)
-    )
+    below, above = (_short(edge) for edge in (high, low))
     if np.isinf(low):
         return "all" if np.isinf(high) else f"below {below}"
     return f"{above} or more" if np.isinf(high) else f"{above} to {below}"

@@ -29,6 +29,10 @@ CROWDED = 8
 """A scatter matrix of more datasets than this has small cells: shorter text, names across."""
 
 
+TICKS = 0.24
+"""Inches that the ticks of such a matrix take, beyond which are the names."""
+
+
 class Estimate(NamedTuple):
     """A correlation with its interval and the architectures it rests on; NaN: undefined."""
 
@@ -183,7 +187,7 @@ def _label_edges(axes: Axes, row: int, column: int, names: list[str]) -> None:
     if not crowded:  # numbers at the ends would run into those of the next column
         axes.locator_params(axis="x", nbins=5, prune="both")
     axes.tick_params(labelbottom=row == size - 1, labelleft=column == 0 and row > 0)
-    limit = 19 if crowded else int(100 / size)
+    limit = 16 if crowded else int(100 / size)
     if row == size - 1:
         axes.set_xlabel(wording.shorten(names[column], limit))
     if column == 0:
@@ -192,5 +196,8 @@ def _label_edges(axes: Axes, row: int, column: int, names: list[str]) -> None:
         axes.tick_params(axis="x", labelrotation=90)
         axes.xaxis.label.set(rotation=90, va="top", fontsize=6)
         axes.yaxis.label.set(rotation=0, ha="right", va="center", fontsize=6)
-        axes.xaxis.set_label_coords(0.5, -0.62)
-        axes.yaxis.set_label_coords(-0.62, 0.5)
+        place, figure = axes.get_position(), axes.get_figure(root=True)
+        assert figure is not None
+        width, height = figure.get_size_inches()
+        axes.xaxis.set_label_coords(0.5, -TICKS / (place.height * height))
+        axes.yaxis.set_label_coords(-TICKS / (place.width * width), 0.5)

@@ -119,6 +119,7 @@ def test_label_sets_of_both_kinds(analysis: Study) -> None:
     assert set(table["dataset"]) == {"base"}
     every = table[table["chosen_among"] == "all classes"]
     assert list(dict.fromkeys(every["classes"])) == [10, 5, 2]
+    assert table[["classes", "images"]].dtypes.eq("Int64").all()  # 2 classes, not 2.0
     best = every["architecture"].iloc[0]
     whole = every[(every["architecture"] == best) & (every["classes"] == 10)].iloc[0]
     assert whole["accuracy"] == pytest.approx(100 - analysis.errors.loc[best, "base"])

@@ -129,6 +129,8 @@ def test_the_best_of_each_bin() -> None:
     size.iloc[0] = np.nan
     table = apr.best_of_bins(scores, size, [50e6, 100e6], resamples=FEW)
     assert table["bin"].tolist() == ["below 50M", "50M to 100M", "100M or more"]
+    few = apr.best_of_bins(scores, size / 1e3, [18_708.667, 38_732.667], resamples=FEW)
+    assert few["bin"].tolist() == ["below 18.71k", "18.71k to 38.73k", "38.73k or more"]
     assert table["architectures"].tolist() == [19, 20, 20]
     assert table.attrs["left_out"] == 1
     for row, value in zip(table.itertuples(), [10e6, 50e6, 200e6], strict=True):
