@@ -28,6 +28,7 @@ NO_STORE_REPLICATES = "replicates are only in a results store"
 NO_CURVES = "no learning curves are stored"
 ONE_RECIPE = "all runs have the same recipe"
 NO_TEST_SETS = "no dataset is said to be a further test set of another"
+NO_DISTANCES = "no distances of its datasets are known (data distance --study, or --distances)"
 NO_PREDICTIONS = "predictions are only in a results store"
 
 T = TypeVar("T")
@@ -178,6 +179,8 @@ class Study(Analysed):
     shifts = Known[dict[str, str]](default={})
     #: Of a dataset, its test sets' numbers of images, where they are known; its own is "test".
     images = Known[dict[str, dict[str, int]]](default={})
+    #: Distances of its datasets: a, b, fid_corrected, fid_low, fid_high, as `data distance` writes.
+    distances = Known[pd.DataFrame](NO_DISTANCES)
     #: Of a dataset, the test sets in which networks chose among fewer classes: how many.
     choices = Known[dict[str, dict[str, int]]](default={})
 

@@ -81,6 +81,11 @@ class StudyFolder:
         return self.folder / "results.h5"
 
     @property
+    def distances(self) -> Path:
+        """How far apart its datasets are (`data distance --study`)."""
+        return self.folder / "distances.csv"
+
+    @property
     def report(self) -> Path:
         return self.folder / "report" / "report.html"
 

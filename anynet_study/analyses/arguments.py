@@ -72,6 +72,10 @@ Shifts = Annotated[
 Images = Annotated[
     list[str] | None, typer.Option("--images", help="NAME=COUNT,... of the test sets' images.")
 ]
+Distances = Annotated[
+    Path | None,
+    typer.Option("--distances", help="Distances of the datasets, as `data distance -o` writes."),
+]
 Accuracy = Annotated[bool, typer.Option("--accuracy", help="The table holds accuracies.")]
 Fraction = Annotated[
     bool | None,
@@ -108,6 +112,7 @@ class StudyOptions:
     targets: Targets = None
     shifts: Shifts = None
     images: Images = None
+    distances: Distances = None
     accuracy: Accuracy = False
     fraction: Fraction = None
 
@@ -115,7 +120,7 @@ class StudyOptions:
         """The study, store or table, with these options."""
         from anynet_study.analyses.loading import load
 
-        how = {name: getattr(self, name) for name in (*OPTIONS, "accuracy", "fraction")}
+        how = {name: getattr(self, name) for name in (*OPTIONS, *TABLE_OPTIONS)}
         return load(
             source,
             parse_roles(self.source_name, self.family or [], self.targets or []),
@@ -127,6 +132,10 @@ class StudyOptions:
 
 #: Options that say how to compute, and which runs count.
 OPTIONS = ("method", "resamples", "seed", "level", "unweighted", "recipe", "metric", "replicates")
+
+
+#: Options that `load` takes as they are, beside these.
+TABLE_OPTIONS = ("distances", "accuracy", "fraction")
 
 
 def with_study_options(function: Callable[..., None]) -> Callable[..., None]:

@@ -17,12 +17,13 @@ from anynet_study.analyses.error_table import described, read_table
 from anynet_study.analyses.registry import ANALYSES
 from anynet_study.analysis import Options
 from anynet_study.apr import Roles
-from anynet_study.errors import UserError
+from anynet_study.errors import UserError, first_line
 from anynet_study.store import ResultStore, find_store
 from anynet_study.study import Predicted, Study
 
 TABLE_SUFFIXES = (".csv", ".parquet")
 CURVE_COLUMNS = ["dataset", "architecture", "epoch", "error", "train_top1"]
+DISTANCE_COLUMNS = ("a", "b", "fid_corrected", "fid_low", "fid_high")
 #: The name of a dataset's own test set.
 OWN = "test"
 #: What a store may say of the parts of its datasets.
@@ -31,7 +32,7 @@ STORED = ("role", "classes", "test_set_of")
 OF_A_STORE = (
     *("errors", "architectures", "roles", "replicates", "curves", "datasets", "metrics"),
     *("training_errors", "costs", "recipes", "by_metric", "test_sets", "images", "choices"),
-    *("predicted", "shifts"),
+    *("predicted", "shifts", "distances"),
 )
 
 
@@ -41,6 +42,7 @@ def load(
     *,
     shifts: Sequence[str] = (),
     images: Mapping[str, int] | None = None,
+    distances: Path | None = None,
     accuracy: bool = False,
     fraction: bool | None = None,
     **options: Any,
@@ -54,8 +56,10 @@ def load(
 
     `roles` replaces what a store says of its datasets; the name of a source makes all datasets its
     targets that have no other part. `shifts` are further test sets of the source, `images` the
-    numbers of test images. `options` are the fields of `anynet_study.analysis.Options`: method,
-    level, resamples, seed, recipe, metric, replicates, unweighted.
+    numbers of test images. `distances` is a file of those of the datasets, as `data distance`
+    writes it; that of a study's folder needs not be told. `options` are the fields of
+    `anynet_study.analysis.Options`: method, level, resamples, seed, recipe, metric, replicates,
+    unweighted.
 
     Raises UserError for an option that is not legal, and where there is no such study or table.
 
@@ -65,7 +69,7 @@ def load(
       source target  estimate  n
     0    big  small       0.9  5
     """
-    chosen, asked = Options(**options), Asked(roles, tuple(shifts), dict(images or {}))
+    chosen, asked = Options(**options), Asked(roles, tuple(shifts), dict(images or {}), distances)
     if isinstance(source, pd.DataFrame):
         study = _of_table("table", described(source, accuracy, fraction), asked, chosen)
     elif isinstance(source, str | Path) and Path(source).suffix.lower() in TABLE_SUFFIXES:
@@ -100,6 +104,26 @@ class Asked:
     shifts: tuple[str, ...] = ()
     #: Test images, by dataset.
     images: Mapping[str, int] = field(default_factory=dict)
+    #: A file of distances of the datasets.
+    distances: Path | None = None
+
+    def read_distances(self, beside: Path | None = None) -> pd.DataFrame | None:
+        """Those of the file that was named, or of a study's folder; None where there is none.
+
+        Raises UserError for a file that is not as `data distance` writes it.
+        """
+        path = self.distances or (beside and beside.parent / "distances.csv")
+        if path is None or (self.distances is None and not path.is_file()):
+            return None
+        try:
+            table = pd.read_csv(path)
+        except (OSError, ValueError) as error:
+            raise UserError(f"--distances {path}: {first_line(error)}") from None
+        if missing := [name for name in DISTANCE_COLUMNS if name not in table]:
+            raise UserError(
+                f"--distances {path}: no column {missing[0]!r}; data distance writes it"
+            )
+        return table
 
     def parts(self, datasets: pd.DataFrame) -> tuple[Roles | None, dict[str, str]]:
         """The roles; and by test set, which dataset it is a further one of.
@@ -168,6 +192,7 @@ def _of_file(
 def _of_table(name: str, known: dict[str, pd.DataFrame], asked: Asked, options: Options) -> Study:
     roles, shifts = asked.parts(pd.DataFrame({"dataset": known["errors"].columns}))
     images = asked.image_counts({}, shifts)
+    known |= {"distances": asked.read_distances()}
     return study_of(name, options, **known, roles=roles, shifts=shifts, images=images)
 
 
@@ -255,6 +280,10 @@ class StoreReading:
         last = known.sort_values("epoch", kind="stable").groupby(["architecture", "dataset"])
         table = last["train_top1"].last().astype(float).unstack()
         return table[[name for name in dict.fromkeys(self.curves["dataset"]) if name in table]]
+
+    @property
+    def distances(self) -> pd.DataFrame | None:
+        return self.asked.read_distances(self.store.path)
 
     @property
     def costs(self) -> dict[str, float]:

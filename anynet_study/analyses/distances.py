@@ -1,0 +1,147 @@
+"""Does a nearer dataset carry over better? Distances of datasets against correlations (paper 3)."""
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from anynet_study import apr
+from anynet_study.analysis import Analysis, StudyFigure
+from anynet_study.errors import UserError
+from anynet_study.plots import style, wording
+from anynet_study.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: The distance that is compared, and the ends of its interval.
+DISTANCE = {"fid_corrected": "distance", "fid_low": "distance_low", "fid_high": "distance_high"}
+#: Fewest pairs that a correlation over pairs rests on, and permutations that it is tested with.
+FEWEST, PERMUTATIONS = 6, 9_999
+#: Pairs that are named on the figure.
+NAMED = 30
+
+
+def distance(study: Study) -> pd.DataFrame:
+    """By pair of datasets the distance (FID without its bias) and the correlation of errors.
+
+    The nearest pair first. Whether the two go together over the pairs is in `attrs["remarks"]`.
+    """
+    known = study.distances.rename(columns=DISTANCE)
+    named = {*known["a"], *known["b"]}
+    there = [name for name in study.errors.columns if name in named]
+    if len(there) < 2:
+        raise UserError(_none_between(named))
+    found = apr.correlations(study.errors[there], **study.weighted)
+    keys = [frozenset(pair) for pair in zip(found["source"], found["target"], strict=True)]
+    rows = known.assign(pair=list(map(frozenset, zip(known["a"], known["b"], strict=True))))
+    rows = rows.drop_duplicates("pair").set_index("pair")[
+        ["distance", "distance_low", "distance_high"]
+    ]
+    columns = ["source", "target", "estimate", "low", "high", "n"]
+    table = found[columns].assign(pair=keys).join(rows, on="pair", how="inner")
+    table = table.drop(columns="pair").sort_values("distance", kind="stable", ignore_index=True)
+    if table.empty:
+        raise UserError(_none_between(named))
+    table.attrs = found.attrs | {"remarks": [over_pairs(table)]}
+    return table[["source", "target", *DISTANCE.values(), "estimate", "low", "high", "n"]]
+
+
+def _none_between(named: set[str]) -> str:
+    some = ", ".join(sorted(named)[:6])
+    return f"no distance is between two datasets of this study; there are those of {some}"
+
+
+def over_pairs(table: pd.DataFrame) -> str:
+    """In words: the rank correlation of distance and correlation over pairs, and its p-value."""
+    known = table.dropna(subset=["distance", "estimate"])
+    if len(known) < FEWEST:
+        return f"{len(known)} pairs are too few to say whether nearer datasets agree more."
+    rho, p = mantel(known)
+    shown = f"p = {wording.number(p, 3)}" if p >= 0.001 else "p < 0.001"
+    return (
+        f"Over the {len(known)} pairs, distance and correlation have ρ = {wording.number(rho)} "
+        f"({shown}, permuting datasets): below 0, the nearer, the more alike the rankings."
+    )
+
+
+def mantel(table: pd.DataFrame, seed: int = 0) -> tuple[float, float]:
+    """Spearman's coefficient over pairs, and its two-sided p-value when datasets are permuted.
+
+    Pairs that share a dataset are not independent (Mantel 1967). `table` has source, target,
+    distance and estimate; a pair that is absent after a permutation is left out of it.
+    """
+    names = sorted({*table["source"], *table["target"]})
+    place = {name: number for number, name in enumerate(names)}
+    matrices = np.full((2, len(names), len(names)), np.nan)
+    for row in table.itertuples():
+        one, other = place[row.source], place[row.target]
+        matrices[:, one, other] = matrices[:, other, one] = row.distance, row.estimate
+    upper = np.array(list(combinations(range(len(names)), 2))).T
+    generator = np.random.default_rng(seed)
+
+    def rho(order: np.ndarray) -> float:
+        pairs = matrices[0][upper[0], upper[1]], matrices[1][order][:, order][upper[0], upper[1]]
+        both = ~np.isnan(pairs[0]) & ~np.isnan(pairs[1])
+        if both.sum() < 3:
+            return 0.0
+        ranks = [rankdata(values[both]) for values in pairs]
+        return float(np.corrcoef(*ranks)[0, 1]) if all(np.ptp(rank) for rank in ranks) else 0.0
+
+    own = rho(np.arange(len(names)))
+    drawn = [rho(generator.permutation(len(names))) for _ in range(PERMUTATIONS)]
+    return own, float((1 + np.sum(np.abs(drawn) >= abs(own) - 1e-12)) / (PERMUTATIONS + 1))
+
+
+@style.styled
+def draw_distance(study: Study, table: pd.DataFrame) -> "Figure":
+    """A point for each pair: distance across, correlation up, with both intervals."""
+    drawn = style.one_panel(style.ONE_COLUMN * 1.3, style.ONE_COLUMN)
+    axes = drawn.first
+    known = table.dropna(subset=["distance", "estimate"])
+    ends = (known["distance"] - known["distance_low"], known["distance_high"] - known["distance"])
+    axes.errorbar(
+        known["distance"],
+        known["estimate"],
+        xerr=np.clip(ends, 0, None),
+        fmt="none",
+        elinewidth=0.9,
+        ecolor="0.75",
+    )
+    style.draw_intervals(
+        axes, known, "estimate", known["distance"], across=False, color=style.BLUE, marker="o"
+    )
+    if len(known) <= NAMED:
+        for row in known.itertuples():
+            names = f"{wording.shorten(row.source, 12)}, {wording.shorten(row.target, 12)}"
+            axes.annotate(
+                names, (row.distance, row.estimate), (3, 3), textcoords="offset points", fontsize=5
+            )
+    axes.set_xlabel("distance of the datasets' images (FID, bias removed)")
+    axes.set_ylabel(f"correlation of errors ({wording.symbol(wording.method_of(table))})")
+    return drawn.figure
+
+
+DISTANCE_AND_CORRELATION = Analysis[Study](
+    name="distance",
+    title="Distance of datasets against the correlation of errors on them",
+    table=distance,
+    needs=("distances",),
+    headings={"distance": "FID", "n": "architectures"},
+    figures=(
+        StudyFigure(
+            name="distance",
+            title="Does a nearer dataset carry over better?",
+            caption="{rho}: {correlation} of the errors on two datasets against the distance of "
+            "their images (FID, its bias taken off), each with its {level} interval.",
+            draw=draw_distance,
+            column="distance",
+        ),
+    ),
+    section="pairs",
+    shown="folded",
+    caption="Distance against correlation",
+    note="The distance says how far apart the features of the images are, not of the classes.",
+)

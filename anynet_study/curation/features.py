@@ -1,0 +1,90 @@
+"""Features of images: of a study's network, of anybody's function, or low frequencies."""
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.fft import dctn
+
+from anynet_study.curation.near_duplicates import thumbnails
+from anynet_study.data import Images
+from anynet_study.errors import UserError, first_line
+from anynet_study.progress import progress_if_long
+
+#: Features without a network.
+FREQUENCIES = "frequencies"
+#: Low frequencies in each direction, of each channel.
+LOW = 8
+BATCH = 256
+
+#: (images, size, size, 3) uint8 to (images, features).
+Extractor = Callable[[NDArray[np.uint8]], NDArray[Any]]
+
+
+def open_extractor(text: str) -> Extractor:
+    """What makes features of images: `frequencies`, MODULE:FUNCTION, or a network of a study.
+
+    The network is STUDY/RUN or its weights file, see `open_network`; its features are those that
+    its head gets. A function is given (images, size, size, 3) uint8 and gives (images, features).
+    UserError where there is none of this name.
+    """
+    if text == FREQUENCIES:
+        return low_frequencies
+    module, colon, name = text.partition(":")
+    if colon:
+        return _function(text, module, name)
+    from anynet_study.curation.of_study import open_network
+
+    return open_network(text).features
+
+
+def features_of(
+    images: Images, rows: NDArray[np.int64], extract: Extractor, name: str = "images"
+) -> NDArray[np.float32]:
+    """(rows, features) float32 of the images at `rows`, made of `BATCH` at a time.
+
+    UserError where `extract` makes anything but as many rows of numbers.
+    """
+    parts = []
+    with progress_if_long(f"features of {name}", len(rows)) as report:
+        for start in range(0, len(rows), BATCH):
+            pixels = np.asarray(images[rows[start : start + BATCH]])
+            found = np.asarray(extract(pixels))
+            if found.ndim < 2 or len(found) != len(pixels) or found.dtype.kind not in "fiu":
+                raise UserError(
+                    f"--features: of {len(pixels)} images it made {found.dtype} {found.shape}; "
+                    f"needed are numbers, ({len(pixels)}, features)"
+                )
+            parts.append(found.reshape(len(pixels), -1).astype(np.float32))
+            report(start + len(pixels))
+    return np.concatenate(parts)
+
+
+def low_frequencies(images: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """(images, 192): the lowest 8 x 8 frequencies of each channel at 32 x 32 pixels.
+
+    Colours and coarse shapes: what can be said without a network.
+    """
+    low = [
+        dctn(part / 255, axes=(1, 2), norm="ortho")[:, :LOW, :LOW] for part in thumbnails(images)
+    ]
+    return np.concatenate(low).reshape(len(images), 3 * LOW**2).astype(np.float32)
+
+
+def _function(text: str, module: str, name: str) -> Extractor:
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    except Exception as error:  # whatever the module does when it is imported
+        raise UserError(f"--features {text}: {module}: {first_line(error)}") from None
+    if not callable(found):
+        raise UserError(f"--features {text}: {module} has no function {name!r}")
+
+    def extract(images: NDArray[np.uint8]) -> NDArray[Any]:
+        try:
+            return np.asarray(found(images))
+        except Exception as error:  # it is anybody's
+            raise UserError(f"--features {text}: {first_line(error)}") from error
+
+    return extract

@@ -1,0 +1,105 @@
+"""What a study has: images of its datasets, and trained networks where weights were kept."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anynet_study.data import Images
+from anynet_study.dispatch import OpenStudy, open_study
+from anynet_study.errors import UserError
+
+if TYPE_CHECKING:
+    from anynet_study.models import AnyNet
+    from anynet_study.training import Preprocessor, ResolvedRecipe
+
+Indices = NDArray[np.int64]
+
+
+def study_images(name: str) -> dict[str, tuple[Images, Indices]]:
+    """By label, the training images of each dataset of a study, and which rows they are."""
+    views = open_study(name, whole=True).views
+    return {label: (view.images("train"), view.train_index) for label, view in views.items()}
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network that classifies, and describes, packed images of any size."""
+
+    model: "AnyNet"
+    recipe: "ResolvedRecipe"
+    #: (3,) mean and standard deviation of the colours of its training images, in units of 0..1.
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+    classes: tuple[str, ...]
+    #: By the side of the images that they are made for.
+    _preprocessors: dict[int, "Preprocessor"] = field(default_factory=dict)
+
+    def features(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """(images, width of its last stage) of (images, size, size, 3): what its head is given."""
+        return self._run(images, head=False)
+
+    def logits(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """(images, classes) of the same."""
+        return self._run(images, head=True)
+
+    def _run(self, images: NDArray[np.uint8], head: bool) -> NDArray[np.float32]:
+        import torch
+
+        from anynet_study.training import Preprocessor
+
+        side = images.shape[1]
+        if side not in self._preprocessors:
+            self._preprocessors[side] = Preprocessor(self.recipe, self.mean, self.std)
+        with torch.no_grad():
+            inputs = self._preprocessors[side].test(torch.from_numpy(np.array(images)))
+            found = self.model.pool(self.model.stages(self.model.stem(inputs))).flatten(1)
+            found = self.model.head(found) if head else found
+        result: NDArray[np.float32] = found.float().numpy()
+        return result
+
+
+def open_network(text: str) -> Network:
+    """The network of STUDY/RUN, or of a file of weights in a study's folder, on the CPU.
+
+    RUN is the id of a run, or its beginning. UserError where there is no such run, or its weights
+    were not kept (`launch.keep`).
+    """
+    path = Path(text)
+    if path.suffix == ".pt":
+        folder, told = path.parent.parent, path.stem
+    else:
+        folder, told = path.parent, path.name
+    if str(folder) in ("", "."):
+        raise UserError(f"{text}: a network is STUDY/RUN, such as quickstart/0f3a (query has ids)")
+    study = open_study(folder)
+    kept = sorted(file.stem for file in study.folder.weights_folder.glob("*.pt"))
+    if not kept:
+        raise UserError(f"{folder}: no weights were kept; launch it with launch.keep=weights")
+    found = [run for run in kept if run.startswith(told)]
+    if len(found) != 1:
+        there = ", ".join(kept[:5]) + (" ..." if len(kept) > 5 else "")
+        raise UserError(
+            f"{text}: {len(found)} runs begin with {told!r}; weights are there of {there}"
+        )
+    return _opened(study, found[0])
+
+
+def _opened(study: OpenStudy, run_id: str) -> Network:
+    from anynet_study.models import build
+    from anynet_study.training import load_weights
+
+    run = study.plan.by_id.get(run_id)
+    if run is None:
+        raise UserError(f"{study.folder.folder}: {run_id} is no run of its sweep")
+    path = study.folder.weights(run_id)
+    weights = load_weights(path, run_id)
+    if weights is None:
+        raise UserError(f"{path}: the weights cannot be used")
+    view = study.views[run.dataset]
+    model = build(run.spec.architecture, len(view.classes))
+    model.load_state_dict(weights)
+    model.eval()
+    return Network(model, run.spec.recipe, view.mean, view.std, view.classes)
