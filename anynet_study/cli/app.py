@@ -5,14 +5,17 @@ from typing import Annotated
 import typer
 
 from anynet_study.cli.analyze import ListsTables, analyze
+from anynet_study.cli.class_lists import classes_app
 from anynet_study.cli.compare import compare
 from anynet_study.cli.complexity import complexity
 from anynet_study.cli.curation import duplicates, sample_images
 from anynet_study.cli.data import data_app
+from anynet_study.cli.distance import distance
 from anynet_study.cli.doctor import doctor
 from anynet_study.cli.exporting import export
 from anynet_study.cli.importing import import_
 from anynet_study.cli.jobs import cancel, logs
+from anynet_study.cli.labels import folds, label, relabel
 from anynet_study.cli.launch import launch, retry
 from anynet_study.cli.options import opt
 from anynet_study.cli.plot import ListsFigures, plot
@@ -67,6 +70,8 @@ app.command("import")(import_)
 app.command()(export)
 app.command()(verify)
 app.command()(doctor)
-data_app.command()(duplicates)
+for command in (duplicates, distance, relabel, folds, label):
+    data_app.command()(command)
 data_app.command("sample")(sample_images)
+data_app.add_typer(classes_app, name="classes")
 app.add_typer(data_app, name="data")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from anynet_study.cli.options import AsJson, opt
+from anynet_study.cli.rows import save_csv
 from anynet_study.cli.tables import frame_cells, print_table
 from anynet_study.errors import UserError, counted
 
@@ -64,7 +65,7 @@ def duplicates(
     if picture is not None:
         _draw_pairs(pairs, first, second, picture)
     if output is not None:
-        _write(table, output)
+        save_csv(table, output)
     found = pairs["image"].nunique()
     share = found / len(first)
     if as_json:
@@ -117,13 +118,6 @@ def _draw_pairs(pairs: "pd.DataFrame", first: "ImageSet", second: "ImageSet", pa
     ]
     title = f"{first.name} above, their nearest in {second.name} below; distance of the pixels"
     save_pair_sheet(drawn, [f"{far:.2f}" for far in rows["distance"]], title, path)
-
-
-def _write(table: "pd.DataFrame", path: Path) -> None:
-    from anynet_study.files import replacing
-
-    with replacing(path) as temporary:
-        table.to_csv(temporary, index=False)
 
 
 def sample_images(
@@ -203,7 +197,7 @@ def sample_images(
     if add is not None:
         pack_selection(images, chosen.index.to_numpy(), add, original, force)
     if output is not None:
-        _write(chosen, output)
+        save_csv(chosen, output)
     told = _told_of_selection(chosen, table, reference, bins)
     if as_json:
         print(json.dumps({"strategy": strategy, **told, "left_out": near}, indent=1))

@@ -83,6 +83,7 @@ def query(
       anynet-study query quickstart --sql "select stem, min(error) from runs group by stem"
       anynet-study query quickstart --table evaluations --where "evaluation = blur"
       anynet-study query quickstart --table errors --evaluations digits
+      anynet-study query quickstart --table classes --where "accuracy < 50" --sort accuracy
       anynet-study query one two --columns store,run_id,code_version,device,host
       anynet-study query results.h5 --table errors -o errors.csv
     """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from anynet_study.errors import UserError, printable
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 #: Rows that a table on the terminal shows where nothing else is said.
@@ -46,6 +47,14 @@ def choose_format(told: Format | None, output: Path | None) -> Format:
     if form == "parquet" and output is None:
         raise UserError("parquet is not for the terminal: give a file with -o FILE")
     return form
+
+
+def save_csv(table: "pd.DataFrame", output: Path) -> None:
+    """Write a data frame as CSV, whole or not at all."""
+    from anynet_study.files import replacing
+
+    with replacing(output) as temporary:
+        table.to_csv(temporary, index=False)
 
 
 def save_rows(rows: "pa.Table", form: Format, output: Path) -> None:

@@ -77,7 +77,7 @@ def perceptual_hashes(images: Images) -> Hashes:
 
     That of the library imagehash (`phash`): the DCT of the grey image at 32 x 32 pixels.
     """
-    return np.concatenate([_hashes(part) for part in _thumbnails(images)])
+    return np.concatenate([_hashes(part) for part in thumbnails(images)])
 
 
 def details(images: Images) -> Floats:
@@ -86,20 +86,20 @@ def details(images: Images) -> Floats:
     Light and contrast do not matter then, nor where there is sky; coarse enough (16 x 16) to bear
     compression.
     """
-    return np.concatenate([_details(part) for part in _thumbnails(images)])
+    return np.concatenate([_details(part) for part in thumbnails(images)])
 
 
 def _prepared(images: Images) -> _Prepared:
     hashes, features = [], []
     with progress_if_long("preparing images", len(images)) as report:
-        for part in _thumbnails(images):
+        for part in thumbnails(images):
             hashes.append(_hashes(part))
             features.append(_details(part))
             report(sum(map(len, hashes)))
     return _Prepared(np.concatenate(hashes), np.concatenate(features))
 
 
-def _thumbnails(images: Images) -> Iterator[Floats]:
+def thumbnails(images: Images) -> Iterator[Floats]:
     """(n, SIDE, SIDE, 3) of some images after others."""
     for start in range(0, len(images), BLOCK):
         part = np.asarray(images[start : start + BLOCK])

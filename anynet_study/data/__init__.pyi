@@ -21,6 +21,8 @@ from .packed.kept import keep_labels as keep_labels
 from .packed.kept import reading_kept as reading_kept
 from .packed.manifest import copy_manifest as copy_manifest
 from .packed.manifest import image_names as image_names
+from .packed.manifest import read_manifest as read_manifest
+from .packed.manifest import write_manifest as write_manifest
 from .packed.meta import Split as Split
 from .packed.root import data_root as data_root
 from .packed.root import dataset_folder as dataset_folder

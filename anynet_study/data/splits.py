@@ -1,7 +1,7 @@
 """Which images are trained on and which are tested on: drawn by class and group, or made again."""
 
 import dataclasses
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -29,13 +29,24 @@ def hold_out(
     groups: dict[object, list[int]] = defaultdict(list)
     for position, example in enumerate(examples):
         groups[example.group or position].append(position)
-    if any(len({examples[place].label for place in group}) > 1 for group in groups.values()):
+    mixed = any(len({examples[place].label for place in group}) > 1 for group in groups.values())
+    if mixed or _have_rare(examples):
         held_out = _mixed(examples, classes, list(groups.values()), share, seed)
     else:
         held_out = _pure(examples, classes, list(groups.values()), share, seed)
     train = [example for place, example in enumerate(examples) if place not in held_out]
     test = [example for place, example in enumerate(examples) if place in held_out]
     return train, test
+
+
+def _have_rare(examples: Sequence[Example]) -> bool:
+    """Whether a class of images with several is the rarest one of a single image of those it has.
+
+    Then that image's side would decide on it, and all classes have to be placed at once.
+    """
+    first = Counter(example.label for example in examples)
+    further = {label for example in examples for label in example.also}
+    return any(first[label] == 1 for label in further)
 
 
 def _mixed(
@@ -48,7 +59,7 @@ def _mixed(
     counts = np.zeros((len(groups), len(classes)), np.int64)
     for row, group in enumerate(groups):
         for place in group:
-            counts[row, examples[place].label] += 1
+            counts[row, [examples[place].label, *examples[place].also]] += 1
     order = seeded_order(len(groups), "holdout of groups", seed).tolist()
     chosen = hold_out_mixed(counts, classes, share, order)
     return {place for row in chosen for place in groups[row]}

@@ -13,7 +13,8 @@ FORMAT = "anynet-study results"
 #: Stores of any other version are refused.
 SCHEMA_VERSION = 6
 
-#: The tables in which a store is read and queried; a release has a file of each of the first six.
+#: The tables in which a store is read and queried; a release has a file of each of the first six;
+#: the classes are counted from predictions.
 TableName = Literal[
     "runs",
     "architectures",
@@ -23,6 +24,7 @@ TableName = Literal[
     "evaluations",
     "journals",
     "provenance",
+    "classes",
 ]
 
 _OF_RUNS = {

@@ -147,6 +147,10 @@ class Results(ABC):
             check_columns(columns or (), list(frame.columns))
             frame = frame if columns is None else frame[list(columns)]
             return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
+        if table == "classes":
+            check_columns(columns or (), CLASS_TABLE)
+            kept = self.classes()[list(CLASS_TABLE if columns is None else columns)]
+            return pa.Table.from_pandas(kept, preserve_index=False).replace_schema_metadata()
         if columns is None:
             shown = {"runs": self._run_columns, "evaluations": self._evaluation_columns}
             columns = shown[table] if table in shown else self.columns(table)
@@ -291,6 +295,38 @@ class Results(ABC):
         wanted = {"dataset": dataset, "architecture": architecture, "run_id": run_id}
         return to_pandas(self._curves([*columns, *metrics], wanted))
 
+    def classes(self) -> pd.DataFrame:
+        """How often each run is right on each class: one row per run and class, `CLASS_TABLE`.
+
+        Of the runs whose predictions on test images of one class each are stored; accuracy is in
+        percent of the images of the class.
+        """
+        with self:
+            parts = [self._classes_of(row) for _, row in self.datasets().iterrows()]
+        found = [part for part in parts if part is not None]
+        return pd.concat(found) if found else pd.DataFrame(columns=list(CLASS_TABLE))
+
+    def _classes_of(self, dataset: "pd.Series[Any]") -> pd.DataFrame | None:
+        """The same of one dataset; None without predictions, or where images have more classes."""
+        try:
+            labels = self.labels(dataset["dataset"])
+        except UserError:  # no predictions
+            return None
+        known = None if labels is None else labels < dataset["classes"]
+        if labels is None or known is None or len(labels) > dataset["test_images"]:
+            return None
+        runs, predictions = self.predictions(dataset["dataset"])
+        number = labels[known]
+        right = (predictions[:, known] == number).astype(np.int64)
+        order = np.argsort(number, kind="stable")
+        there, first, images = np.unique(number[order], return_index=True, return_counts=True)
+        accuracy = 100 * np.add.reduceat(right[:, order], first, axis=1) / images
+        names = json.loads(dataset.get("class_names") or "[]")
+        rows = runs[list(RUN_KEYS)].loc[runs.index.repeat(len(there))].reset_index(drop=True)
+        of = [str(names[place]) if names else str(place) for place in there.tolist()]
+        columns = {"class": of * len(runs), "images": np.tile(images, len(runs))}
+        return rows.assign(**columns, accuracy=accuracy.ravel())
+
     def architectures(self) -> pd.DataFrame:
         """The population with its complexity, as `Population.to_pandas()`."""
         return to_pandas(self.table("architectures"))
@@ -316,10 +352,13 @@ class Results(ABC):
         return counts.rename("n").reset_index()
 
 
+#: Columns of the table of classes; accuracy is in percent of the class's test images.
+CLASS_TABLE = (*RUN_KEYS, "class", "images", "accuracy")
 FIXED_COLUMNS: Mapping[str, list[str]] = {
     "curves": [*RUN_KEYS, "epoch", *CURVES],
     "evaluations": list(EVALUATION_TABLE),
     "provenance": ["name", "value"],
+    "classes": list(CLASS_TABLE),
 }
 
 

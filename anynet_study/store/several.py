@@ -139,7 +139,7 @@ class ResultStores(Results):
     def columns(self, table: TableName) -> list[str]:
         if table == "errors":
             return ["architecture", *map(str, self.errors().columns)]
-        names = [] if table in KEYS else ["store"]
+        names = [] if table in KEYS or table == "classes" else ["store"]
         names += [name for store in self.stores for name in store.columns(table)]
         return list(dict.fromkeys(names))
 

@@ -120,6 +120,17 @@ def test_a_class_that_only_goes_with_rarer_ones_needs_no_images_of_its_own():
     assert (len(train), len(test)) == (16, 4)
 
 
+def test_a_class_of_several_images_is_on_both_sides_though_it_is_the_rarest_of_one():
+    """Sixteen images have class c; all but one have the rarer b, too, by which they are sorted."""
+    examples = [Example(f"{n:02d}", 1, also=(2,)) for n in range(15)]
+    examples += [Example("15", 2, also=(0,))] + [Example(f"{n}", 0) for n in range(16, 80)]
+    train, test = hold_out(examples, CLASSES, 0.2, 0)
+    for label, count in ((0, 13), (1, 3), (2, 3)):
+        having = [e for e in test if label in (e.label, *e.also)]
+        assert abs(len(having) - count) <= 1
+        assert any(label in (e.label, *e.also) for e in train)
+
+
 @given(st.integers(1, 30), st.integers(1, 40), st.integers(0, 3))
 def test_smaller_limits_are_part_of_larger_ones(few, more, seed):
     examples = [Example(f"{n:03d}", n % 3) for n in range(90)]

@@ -1,0 +1,164 @@
+"""`anynet-study data relabel`, `folds` and `label`: labels by a network or by captions; folds."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from anynet_study.cli.options import AsJson, opt
+from anynet_study.cli.rows import save_csv
+from anynet_study.cli.tables import print_table
+from anynet_study.errors import UserError
+
+Add = Annotated[str, opt("Name of the dataset to make.", metavar="NAME")]
+Force = Annotated[bool, opt("Replace a dataset of this name.", "--force")]
+Dataset = Annotated[str, typer.Argument(metavar="DATASET", help="A dataset in the data directory.")]
+
+
+def relabel(
+    name: Dataset,
+    network: Annotated[
+        str, opt("The network: STUDY/RUN, or a file in STUDY/weights.", "--with", metavar="RUN")
+    ],
+    add: Add,
+    least: Annotated[
+        float, opt("Leave out training images of which it is less sure.", min=0, max=1)
+    ] = 0.0,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a dataset whose training labels a trained network gives; test images keep theirs.
+
+    The study must have kept the weights of its runs (launch.keep=weights), and the network's
+    classes become those of the new dataset. Where both have a class, the share of the labels that
+    agree with the old ones is told.
+
+    \b
+    Example:
+      anynet-study data relabel digits --with quickstart/3fa1 --add digits-relabelled --least 0.9
+    """
+    import numpy as np
+
+    from anynet_study.curation import open_network, pack_labelled, predicted_labels
+    from anynet_study.data import image_names, load_dataset
+
+    dataset, teacher = load_dataset(name), open_network(network)
+    if dataset.test_only or dataset.multi_label:
+        why = "no training images" if dataset.test_only else "images of several classes"
+        raise UserError(f"dataset {name!r} has {why}: it cannot be relabelled")
+    numbers, sure = predicted_labels(dataset, teacher.logits)
+    kept = sure >= least
+    given = [
+        (teacher.classes[number],) if keep else ()
+        for number, keep in zip(numbers, kept, strict=True)
+    ]
+    names = image_names(dataset, "train")
+    made = pack_labelled(
+        dataset, dict(zip(names, given, strict=True)), add, f"labels by {network}", force
+    )
+    old = np.array(dataset.classes, object)[dataset.labels("train")]
+    new = np.array(teacher.classes, object)[numbers]
+    told = {
+        "dataset": made.name,
+        "images": int(kept.sum()),
+        "left_out": int((~kept).sum()),
+        "classes": list(made.classes),
+        "agreement": float((old == new)[kept].mean()),
+    }
+    if as_json:
+        print(json.dumps(told, indent=1))
+        return
+    print(f"{made.name}: {told['images']:,} training images, {told['left_out']:,} left out")
+    print(f"{told['agreement']:.2%} of the labels are those of {name}")
+
+
+def folds(
+    name: Dataset,
+    count: Annotated[int, opt("Number of folds.", min=2)] = 5,
+    seed: Annotated[int, opt("Seed of which image is in which fold.", min=0)] = 0,
+    output: Annotated[
+        Path, opt("Folder of the manifests.", "--output", "-o", metavar="FOLDER")
+    ] = Path("folds"),
+    as_json: AsJson = False,
+) -> None:
+    """Write the splits of a cross-validation: one manifest for each fold, which is its test split.
+
+    Each class has about as many images in every fold, and groups are kept whole. `data add` makes
+    a dataset of each with --split-from.
+
+    \b
+    Examples:
+      anynet-study data folds digits --count 5 -o folds
+      anynet-study data add signs-1 --from signs.tar.gz --size 32 --split-from folds/fold-1.csv
+    """
+    from anynet_study.curation import write_folds
+    from anynet_study.data import load_dataset
+
+    paths = write_folds(load_dataset(name), count, seed, output)
+    print(json.dumps([str(path) for path in paths]) if as_json else "\n".join(map(str, paths)))
+
+
+def label(
+    captions: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CAPTIONS", help="A table with image, caption and, if it is known, class."
+        ),
+    ],
+    terms: Annotated[Path, opt("A table with class and term, a row for each term.")],
+    strategy: Annotated[
+        Literal["strict", "single", "multi"],
+        opt("strict: captions that name one class; single: the first; multi: all, up to 25."),
+    ] = "single",
+    source: Annotated[
+        str | None, opt("The dataset whose training images these are, for --add.", "--from")
+    ] = None,
+    add: Annotated[
+        str | None, opt("Make a dataset of the images with a label.", metavar="NAME")
+    ] = None,
+    force: Force = False,
+    output: Annotated[
+        Path | None, opt("Write image, class (several: a|b).", "--output", "-o", metavar="FILE")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Label images by the terms that their captions contain.
+
+    A term is found where its words follow each other; within a longer one it does not count.
+    Label accuracy is the share of the labelled images whose true class is (among) the label, and
+    utilisation the share of all images that are labelled rightly: both where the table has the
+    true class.
+
+    \b
+    Examples:
+      anynet-study data label captions.csv --terms terms.csv --strategy strict -o labels.csv
+      anynet-study data label captions.csv --terms terms.csv --from cifar10 --add cifar10-captions
+    """
+    from anynet_study.curation import label_captions, pack_labelled, quality, read_table
+    from anynet_study.data import load_dataset
+
+    if (source is None) != (add is None):
+        raise UserError("--from and --add go together: whose images, and the dataset to make")
+    table = read_table(captions, ("image", "caption"))
+    listed = read_table(terms, ("class", "term"))
+    by_class = listed.groupby("class", sort=True)["term"].agg(list).to_dict()
+    labels = label_captions(list(table["caption"].astype(str)), by_class, strategy)
+    found = quality(labels, list(table["class"]) if "class" in table else None)
+    told = {name: None if value != value else value for name, value in vars(found).items()}
+    if output is not None:
+        joined = ["|".join(given) for given in labels]
+        save_csv(table[["image"]].assign(**{"class": joined}), output)
+    if source is not None and add is not None:
+        given = dict(zip(table["image"], labels, strict=True))
+        note = f"labels by captions, {strategy}"
+        pack_labelled(load_dataset(source), given, add, note, force)
+    if as_json:
+        print(json.dumps({"strategy": strategy, **told}, indent=1))
+        return
+    shares = [f"{value:.2%}" if value == value else "" for value in dataclasses.astuple(found)[2:]]
+    print_table(
+        ("strategy", "captions", "labelled", "label accuracy", "utilisation"),
+        [(strategy, found.captions, found.labelled, *shares)],
+    )

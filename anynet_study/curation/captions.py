@@ -1,0 +1,99 @@
+"""From captions to labels: a class's terms are looked for among the words of each caption.
+
+Subset matching as in paper 5, appendix H. Strict: a caption of which terms name one class alone has
+it. Single: the class that is named first. Multi: all classes that are named, up to 25.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from anynet_study.errors import UserError
+
+Strategy = Literal["strict", "single", "multi"]
+#: Classes of a caption at most.
+MOST_CLASSES = 25
+_WORD = re.compile(r"[^\W_]+")
+
+#: By the first word of a term, the terms with it, longest first: their words, and their classes.
+Index = dict[str, list[tuple[tuple[str, ...], frozenset[str]]]]
+
+
+def label_captions(
+    captions: Sequence[str], terms: Mapping[str, Sequence[str]], strategy: Strategy
+) -> list[tuple[str, ...]]:
+    """The classes of each caption, none where it is not labelled.
+
+    `terms` are those of each class. A term is found where its words follow each other, in whatever
+    case, the last one in the plural as well; within a longer term it does not count ("fire truck"
+    is no "truck"). A term of several classes names all of them. UserError for a term without words.
+    """
+    index = _index(terms)
+    found = []
+    for caption in captions:
+        named = list(dict.fromkeys(_named(words_of(caption), index)))
+        if strategy == "strict":
+            named = named if len(named) == 1 else []
+        found.append(tuple(named[: 1 if strategy == "single" else MOST_CLASSES]))
+    return found
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How good labels are."""
+
+    captions: int
+    #: Those that have a label.
+    labelled: int
+    #: Share of the labelled whose true class is among their labels; NaN where no truth is known.
+    accuracy: float
+    #: Share of all captions that are labelled rightly.
+    utilisation: float
+
+
+def quality(labels: Sequence[tuple[str, ...]], truth: Sequence[str] | None) -> Quality:
+    """Count what is labelled and, against the true classes, what is labelled rightly."""
+    labelled = sum(map(bool, labels))
+    if truth is None:
+        return Quality(len(labels), labelled, np.nan, np.nan)
+    right = sum(true in given for given, true in zip(labels, truth, strict=True))
+    accuracy = right / labelled if labelled else np.nan
+    return Quality(len(labels), labelled, accuracy, right / max(1, len(labels)))
+
+
+def words_of(text: str) -> list[str]:
+    """Its words in small letters, without signs."""
+    return _WORD.findall(text.lower())
+
+
+def _index(terms: Mapping[str, Sequence[str]]) -> Index:
+    classes: dict[tuple[str, ...], set[str]] = {}
+    for name, of_class in terms.items():
+        for term in of_class:
+            words = words_of(term)
+            if not words:
+                raise UserError(f"class {name!r}: term {term!r} has no words")
+            for last in (words[-1], f"{words[-1]}s", f"{words[-1]}es"):
+                classes.setdefault((*words[:-1], last), set()).add(name)
+    index: Index = {}
+    for key, names in sorted(classes.items(), key=lambda item: -len(item[0])):
+        index.setdefault(key[0], []).append((key, frozenset(names)))
+    return index
+
+
+def _named(words: list[str], index: Index) -> list[str]:
+    """The classes that terms name, in the order of the words; the longest term of each place."""
+    found: list[str] = []
+    place = 0
+    while place < len(words):
+        for term, names in index.get(words[place], ()):
+            if tuple(words[place : place + len(term)]) == term:
+                found += sorted(names)
+                place += len(term)
+                break
+        else:
+            place += 1
+    return found

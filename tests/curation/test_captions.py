@@ -1,0 +1,139 @@
+"""Captions to labels: each strategy on planted double matches, and the dataset that comes of it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from command import in_this_process
+
+from anynet_study.curation import label_captions, quality
+from anynet_study.data import load_dataset
+from anynet_study.errors import UserError
+
+TERMS = {
+    "automobile": ["car", "automobile"],
+    "bird": ["bird", "sparrow"],
+    "cat": ["cat", "tabby cat"],
+    "dog": ["dog", "bird dog"],
+    "truck": ["truck", "fire truck", "bus"],
+}
+
+
+@pytest.mark.parametrize(
+    ("caption", "strict", "single", "multi"),
+    [
+        ("A Sparrow, in the tree", "bird", "bird", "bird"),
+        ("two cats", "cat", "cat", "cat"),
+        ("buses and no other", "truck", "truck", "truck"),
+        ("a concatenation of carpets", "", "", ""),
+        ("my tabby cat", "cat", "cat", "cat"),
+        ("a bird dog at work", "dog", "dog", "dog"),
+        ("the dog chases a cat; the dog wins", "", "dog", "dog|cat"),
+        ("car-truck: sparrow", "", "automobile", "automobile|truck|bird"),
+        ("", "", "", ""),
+    ],
+)
+def test_each_strategy_labels_as_it_says(caption, strict, single, multi):
+    found = [
+        "|".join(label_captions([caption], TERMS, strategy)[0])
+        for strategy in ("strict", "single", "multi")
+    ]
+    assert found == [strict, single, multi]
+
+
+def test_a_term_of_two_classes_names_both_and_25_are_most():
+    terms = {f"class {n:02}": ["thing"] for n in range(30)}
+    (found,) = label_captions(["some things"], terms, "multi")
+    assert found == tuple(sorted(terms)[:25])
+    assert label_captions(["some things"], terms, "strict") == [()]
+    with pytest.raises(UserError, match="class 'a': term '--' has no words"):
+        label_captions(["x"], {"a": ["--"]}, "single")
+
+
+def planted(count: int = 2000) -> tuple[list[str], list[str], int, int]:
+    """Captions, true classes, and how many name another class after, or before, the true one."""
+    generator = np.random.default_rng(0)
+    names = list(TERMS)
+    captions, truth, after, before = [], [], 0, 0
+    for _ in range(count):
+        own, other = generator.choice(len(names), 2, replace=False)
+        words, kind = [TERMS[names[own]][0]], generator.random()
+        if kind < 0.1:
+            words, after = [*words, "and a", TERMS[names[other]][0]], after + 1
+        elif kind < 0.15:
+            words, before = [TERMS[names[other]][0], "near the", *words], before + 1
+        captions.append(f"a photo of a {' '.join(words)}")
+        truth.append(names[own])
+    return captions, truth, after, before
+
+
+def test_accuracy_and_utilisation_of_planted_double_matches():
+    captions, truth, after, before = planted()
+    count = len(captions)
+    found = {
+        name: quality(label_captions(captions, TERMS, name), truth)
+        for name in ("strict", "single", "multi")
+    }
+    assert found["strict"].labelled == count - after - before
+    assert found["strict"].accuracy == 1
+    assert found["strict"].utilisation == (count - after - before) / count
+    assert found["single"].labelled == count
+    assert found["single"].accuracy == found["single"].utilisation == (count - before) / count
+    assert found["multi"].accuracy == 1
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Captions of the training images of digits, of which a tenth names another digit, too."""
+    in_this_process(tmp_path, "data", "info", "digits")
+    rows = pd.read_csv(tmp_path / "data/digits/split.csv", dtype=str)
+    rows = rows[rows["split"] == "train"]
+    words = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+    other = ["", *[""] * 8, " beside a five"]
+    text = [f"a {words[int(c)]}{other[n % 10]}" for n, c in enumerate(rows["class"])]
+    rows[["image", "class"]].assign(caption=text).to_csv(tmp_path / "captions.csv", index=False)
+    pd.DataFrame({"class": range(10), "term": words}).to_csv(tmp_path / "terms.csv", index=False)
+    return tmp_path
+
+
+def test_the_command_makes_the_dataset(tables, monkeypatch):
+    told = in_this_process(
+        *(tables, "data", "label", "captions.csv", "--terms", "terms.csv", "--strategy", "strict"),
+        *("--from", "digits", "--add", "told", "-o", "labels.csv", "--json"),
+    )
+    said = json.loads(told.stdout)
+    assert said["accuracy"] == 1
+    assert 0.88 < said["utilisation"] < 0.93
+    monkeypatch.setenv("ANYNET_DATA", str(tables / "data"))
+    digits, made = load_dataset("digits"), load_dataset("told")
+    assert made.counts("train").images == said["labelled"]
+    assert made.counts("test") == digits.counts("test")
+    known = {
+        image.tobytes(): label
+        for image, label in zip(digits.images("train"), digits.labels("train"), strict=True)
+    }
+    assert [known[image.tobytes()] for image in made.images("train")] == made.labels(
+        "train"
+    ).tolist()
+    several = in_this_process(
+        *(tables, "data", "label", "captions.csv", "--terms", "terms.csv", "--strategy", "multi"),
+        *("--from", "digits", "--add", "several"),
+    )
+    assert "100.00%" in several.stdout
+    assert load_dataset("several").multi_label
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("none.csv", "--terms", "terms.csv"), "none.csv: no such table"),
+        (("terms.csv", "--terms", "terms.csv"), "terms.csv: no column 'image'"),
+        (("captions.csv", "--terms", "captions.csv"), "captions.csv: no column 'term'"),
+        (("captions.csv", "--terms", "terms.csv", "--add", "x"), "--from and --add go together"),
+    ],
+)
+def test_bad_input_is_told_in_one_line(tables, arguments, reason):
+    told = in_this_process(tables, "data", "label", *arguments, expect=2)
+    assert reason in told.stderr
+    assert len(told.stderr.splitlines()) == 1
