@@ -60,6 +60,5 @@ def test_what_is_missing_is_said(tmp_path):
         (distances().drop(columns="fid_low"), "no column 'fid_low'"),
     ):
         table.to_csv(path)
-        study = anynet_study.load(nested_errors(), distances=path, resamples=100)
         with pytest.raises(UserError, match=reason):
-            study.table("distance")
+            anynet_study.load(nested_errors(), distances=path, resamples=100).table("distance")
