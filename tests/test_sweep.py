@@ -133,6 +133,14 @@ def test_exponents_make_numbers_wherever_a_number_is_wanted(tmp_path: Path) -> N
     assert parse_yaml(dump_yaml(told)) == told
 
 
+def test_an_override_leaves_what_took_over_the_same_mapping(tmp_path: Path) -> None:
+    recipes = "{basic: &b {epochs: 1, overrides: {digits: {lr: 0.1}}}, other: {<<: *b, epochs: 2}}"
+    text = VARIANTS.replace("{basic: {epochs: 1}}", recipes)
+    sweep = load(tmp_path, text, "recipes.other.overrides.digits.lr=0.5")
+    assert sweep.recipes["basic"].overrides == {"digits": {"lr": 0.1}}
+    assert sweep.recipes["other"].overrides == {"digits": {"lr": 0.5}}
+
+
 def test_overrides_reach_any_depth(tmp_path: Path) -> None:
     sweep = load(
         tmp_path,
@@ -161,6 +169,15 @@ def test_overrides_reach_any_depth(tmp_path: Path) -> None:
         ("recipes.basic.metric=top3", "`recipes.basic.metric` = 'top3': input should be 'top1'"),
         ("recipes.basic.overrides.nothing.lr=1", "no dataset `nothing` in this sweep"),
         ("recipes.basic.warmup_epochs=9", "warmup_epochs 9 must be less than epochs 2"),
+        ("recipes.basic={epochs: 2, patience: 0}", "`recipes.basic.patience` = 0"),
+        ("recipes.basic.select=first", "`recipes.basic.select` = 'first': input should be 'last'"),
+        (
+            "recipes.basic={epochs: 2, schedule: constant, restart_epochs: 1}",
+            "restart_epochs: only with schedule cosine",
+        ),
+        ("datasets.digits={validation: 0.5, fold: 2}", "fold 2: validation 0.5 has 0 to 1"),
+        ("evaluations={v: {part: train}}", "`evaluations.v.part` = 'train'"),
+        ("evaluations={v: {part: validation, test_set: blobs}}", "leave out test_set"),
         ("source=imagenet", "no dataset `imagenet` in this sweep; there are: digits, "),
         ("name=a/b", "`name` = 'a/b'"),
         ("population.space=anynety", "anynet"),

@@ -139,6 +139,7 @@ def view_details(view: DatasetView, variant: Variant) -> dict[str, Any]:
         ],
         "train_images": len(view.train_index),
         "test_images": len(view.test_index),
+        "validation_images": len(view.validation_index),
         "wrong_labels": wrong_labels(view),
         "mean": view.mean.tolist(),
         "std": view.std.tolist(),
@@ -153,6 +154,8 @@ def view_summary(view: DatasetView) -> list[str]:
         f"training mean {_numbers(view.mean)}, standard deviation {_numbers(view.std)}",
         f"content {view.dataset.content_hash}",
     ]
+    if len(view.validation_index):
+        lines.append(f"held out of training for validation: {len(view.validation_index)} images")
     wrong = wrong_labels(view)
     return [*lines, f"labels changed on purpose: {wrong} in training"] if wrong else lines
 

@@ -1,9 +1,9 @@
 """Variants of a dataset: other classes, fewer images, wrong labels. Views, never copies."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 
 def _names(value: Any) -> Any:
@@ -67,13 +67,17 @@ def _share(value: Any) -> Any:
 Share = Annotated[float, BeforeValidator(_share)]
 
 
+#: That 1/3 is a third, as far as shares of images are concerned.
+ROUNDING = 1e-9
+
+
 class Variant(BaseModel):
     """How a dataset is cut from a packed one (paper 1, sections 4.4 and 6.1.7).
 
     In this order: `groups` make the classes, `classes` chooses among them, both in both splits;
-    `balanced`, `per_class` and `fraction` choose training images; `label_noise` changes labels of
-    those that are left. Test images are all tested, but where both splits are balanced, and keep
-    their labels.
+    `balanced`, `per_class` and `fraction` choose training images; `validation` takes some of these
+    out of training; `label_noise` changes labels of those that are left. Test images are all
+    tested, but where both splits are balanced, and keep their labels.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -101,3 +105,19 @@ class Variant(BaseModel):
     #: Of two shares with one seed, the images with wrong labels of the smaller are among those of
     #: the larger, with the same labels.
     noise_seed: int = Field(default=0, ge=0)
+    #: Share of every class's training images that are not trained on but validated on: recipes may
+    #: choose by them, which must not be done by test images. Groups of images stay whole.
+    validation: Annotated[Share, Field(gt=0, lt=1)] | None = None
+    #: Which of the disjoint shares of that size: 0 to 4 of 1/5 are those of five-fold validation.
+    fold: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _fold_exists(self) -> Self:
+        if self.validation is None and self.fold:
+            raise ValueError("fold: only with validation, such as 1/5")
+        folds = 1 if self.validation is None else int(1 / self.validation + ROUNDING)
+        if self.fold >= folds:
+            raise ValueError(
+                f"fold {self.fold}: validation {self.validation:g} has 0 to {folds - 1}"
+            )
+        return self

@@ -1,9 +1,10 @@
 """A variant applied to a packed dataset: which classes, images, labels and statistics."""
 
 import difflib
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +12,20 @@ from numpy.typing import NDArray
 from anynet_study.data.catalog import USUAL_METRICS
 from anynet_study.data.packed.dataset import Labels, PackedDataset
 from anynet_study.data.packed.images import Images
+from anynet_study.data.packed.manifest import FILE, read_manifest
 from anynet_study.data.packed.meta import Split
 from anynet_study.data.seeded import seeded_order, seeded_uniform
-from anynet_study.data.variants import Variant
+from anynet_study.data.variants import ROUNDING, Variant
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
 
 Indices = NDArray[np.int64]
 #: By the name of each class of a view, in its order: the classes of the dataset that are in it.
 Members = dict[str, tuple[str, ...]]
+#: Images of a view that are not trained on.
+Part = Literal["test", "validation"]
+#: What a variant says of its validation images.
+VALIDATION = {"validation", "fold"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,9 @@ class DatasetView:
     std: NDArray[np.float64]
     #: All that determines the data and nothing else, JSON-able: equal for equal data.
     identity: dict[str, Any]
+    #: Rows of the training split that are held out of training to choose by, and their labels.
+    validation_index: Indices
+    validation_labels: Labels
 
     @property
     def size(self) -> int:
@@ -62,6 +71,12 @@ class DatasetView:
         number = dict(zip(self.dataset.classes, self.numbers.tolist(), strict=True))
         number |= {name: place for place, name in enumerate(self.classes)}
         return np.array([number.get(name, -1) for name in names], np.int64)
+
+    def tested(self, part: Part) -> tuple[Split, Indices, Labels]:
+        """The images of a test or of a validation: the packed split, its rows and their labels."""
+        if part == "test":
+            return "test", self.test_index, self.test_labels
+        return "train", self.validation_index, self.validation_labels
 
     def images(self, split: Split) -> Images:
         """All images of the packed dataset, memory-mapped: index them with this view's index."""
@@ -90,17 +105,25 @@ def make_view(dataset: PackedDataset, variant: Variant) -> DatasetView:
     if variant.balanced == "both":
         tested = _selected(test_labels, classes, Variant(base=variant.base, balanced=True))
     keep = _selected(all_labels, classes, variant)
+    chosen, validated = len(keep), np.zeros(0, np.int64)
+    if variant.validation is not None:
+        is_validated = _validated(dataset, train_index[keep], all_labels[keep], classes, variant)
+        keep, validated = keep[~is_validated], keep[is_validated]
     train_labels = all_labels[keep]
     if variant.label_noise:
         train_labels = _with_noise(all_labels, keep, classes, variant)
     mean, std = dataset.statistics("train", train_index[keep])
     identity: dict[str, Any] = {"content_hash": dataset.content_hash}
     identity |= _classes_identity(dataset, members)
-    if len(keep) < len(train_index) or len(tested) < len(test_index):
+    if chosen < len(train_index) or len(tested) < len(test_index):
         selection = variant.model_dump(include={"balanced", "per_class", "fraction"})
         identity |= {key: value for key, value in selection.items() if value}
     if not np.array_equal(train_labels, all_labels[keep]):
         identity |= variant.model_dump(include={"label_noise", "noise_seed"})
+    if variant.validation is not None:
+        # Groups are no part of the content's hash, so the rows themselves are.
+        rows = hashlib.sha256(train_index[validated].astype("<i8").tobytes()).hexdigest()
+        identity |= {"validation": {**variant.model_dump(include=VALIDATION), "rows": rows}}
     return DatasetView(
         dataset,
         classes,
@@ -112,6 +135,8 @@ def make_view(dataset: PackedDataset, variant: Variant) -> DatasetView:
         mean,
         std,
         identity,
+        train_index[validated],
+        all_labels[validated],
     )
 
 
@@ -250,6 +275,46 @@ def _kept_counts(counts: Indices, classes: Sequence[str], variant: Variant) -> I
     if variant.fraction is not None:
         counts = np.maximum(1, np.rint(counts * variant.fraction).astype(np.int64))
     return counts
+
+
+def _validated(
+    dataset: PackedDataset,
+    rows: Indices,
+    labels: Labels,
+    classes: Sequence[str],
+    variant: Variant,
+) -> NDArray[np.bool_]:
+    """(N,) which of the training images at `rows` (N,) are of the variant's fold.
+
+    The groups of a class come in one seeded order, which is cut into folds of the share's size:
+    folds are disjoint, and all of them together are all images. Where groups have images of
+    several classes, or images have several classes, the order is of all images at once.
+    """
+    assert variant.validation is not None
+    groups = [f"row {row}" for row in rows.tolist()]
+    if dataset.meta.grouped:
+        names = [row.group for row in read_manifest(dataset.folder / FILE) if row.split == "train"]
+        groups = [names[row] or f"row {row}" for row in rows.tolist()]
+    strata = labels if labels.ndim == 1 else np.zeros(len(rows), np.int64)
+    if len(set(zip(groups, strata.tolist(), strict=True))) > len(set(groups)):
+        strata = np.zeros(len(rows), np.int64)
+    held = np.zeros(len(rows), np.bool_)
+    for stratum in np.unique(strata):
+        members = np.flatnonzero(strata == stratum)
+        by_group: dict[str, list[int]] = {}
+        for place in members.tolist():
+            by_group.setdefault(groups[place], []).append(place)
+        of_groups, done = list(by_group.values()), 0
+        for number in seeded_order(len(of_groups), "validation", classes[stratum]):
+            fold = int(done / (variant.validation * len(members)) + ROUNDING)
+            held[of_groups[number]] = fold == variant.fold
+            done += len(of_groups[number])
+    left = labels[~held]
+    missing = ~(left > 0).any(axis=0) if labels.ndim == 2 else ~np.isin(range(len(classes)), left)
+    if missing.any() or not held.any():
+        which = f"class {classes[int(missing.argmax())]!r}" if missing.any() else "validation"
+        raise UserError(f"validation: {variant.validation:g} leaves no image to {which}")
+    return held
 
 
 def _share_of_all(images: int, variant: Variant) -> Indices:

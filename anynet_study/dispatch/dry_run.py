@@ -23,6 +23,7 @@ from anynet_study.dispatch.plan import (
     naming,
     plan_of,
     resolve,
+    setting_of,
 )
 from anynet_study.dispatch.recorded import JournalReader
 from anynet_study.dispatch.slurm.script import sbatch_text, slurm_executor
@@ -137,14 +138,18 @@ def sweep_cost(sweep: Sweep, population: Population, cost: CostModel) -> SweepCo
         with naming(label):
             sizes[label] = dataset_size(entry.base, entry.variant)
     tests = expected_evaluations(sweep, sizes)
-    settings = tuple(_setting(sweep, sizes, tests, *column) for column in columns_of(sweep))
+    found: list[Setting] = []
+    for column in columns_of(sweep):
+        found.append(_setting(sweep, sizes, tests, found, *column))
+    settings = tuple(found)
     plan = plan_of(sweep, population, settings, cost)
     items = [_setting_cost(plan, setting, sizes[setting.dataset], cost) for setting in settings]
     return SweepCost(items, plan)
 
 
 def _setting_cost(plan: Plan, setting: Setting, size: DatasetSize, cost: CostModel) -> SettingCost:
-    groups, device, prices = plan.population.groups, device_memory(cost.name), Prices(plan, cost)
+    groups, device = setting.groups(plan.population), device_memory(cost.name)
+    prices = Prices(plan, cost)
     pair = setting.dataset, setting.recipe
     runs = plan.where(lambda run: (run.dataset, run.recipe) == pair)
     return SettingCost(
@@ -164,15 +169,18 @@ def _setting(
     sweep: Sweep,
     sizes: Mapping[str, DatasetSize],
     tests: Mapping[str, tuple[FurtherEvaluation, ...]],
+    found: Sequence[Setting],
     label: str,
     name: str,
     start: int | None,
 ) -> Setting:
     size = sizes[label]
     recipe = sweep.recipes[name].for_dataset(label)
-    resolved = resolve(recipe, label, size.classes, size.train_images, size.side)
+    images = size.train_images, size.validation_images
+    resolved = resolve(recipe, label, size.classes, *images, size.side)
     work, asked = size.workload(resolved), tests.get(label, ())
-    return Setting(label, name, resolved, {"dataset": label}, start, work, asked)
+    before = None if start is None else found[start]
+    return setting_of(sweep, label, name, resolved, {"dataset": label}, start, before, work, asked)
 
 
 def forecast(study: StudyFolder, sweep: Sweep, runs: Iterable[PlannedRun]) -> SlurmForecast:

@@ -166,7 +166,7 @@ def why_workers_ended(study: StudyFolder, since: float) -> str:
 
 def say_begins(run: PlannedRun) -> None:
     """Let the worker's log tell that it is at `run`."""
-    print(run.run_id, run.dataset, run.spec.architecture.id, BEGINS, flush=True)
+    print(run.run_id, run.dataset, run.architecture, BEGINS, flush=True)
 
 
 def end_worker_at(run: PlannedRun, error: Exception) -> NoReturn:

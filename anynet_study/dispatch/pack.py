@@ -60,12 +60,14 @@ def units(runs: Iterable[PlannedRun]) -> Iterator[list[PlannedRun]]:
     Runs come by architecture and seed, as they are planned. Where the run that others start from
     is not among them, its weights are on disk, and those others are units by themselves.
     """
-    for _, row in groupby(runs, lambda run: (run.spec.architecture, run.replicate)):
-        leaders: dict[str, list[PlannedRun]] = {}
+    for _, row in groupby(runs, lambda run: (run.place, run.replicate)):
+        #: By the id of each run the unit that it is in.
+        found: dict[str, list[PlannedRun]] = {}
         for run in row:
-            start = run.spec.pretrained.run_id if run.spec.pretrained else None
-            leaders.setdefault(start if start in leaders else run.run_id, []).append(run)
-        yield from leaders.values()
+            start = run.spec.pretrained.run_id if run.spec.pretrained else ""
+            found[run.run_id] = found.get(start, [])
+            found[run.run_id].append(run)
+        yield from {id(unit): unit for unit in found.values()}.values()
 
 
 def _seconds(runs: Sequence[PlannedRun]) -> float:
@@ -86,7 +88,7 @@ def cohorts(runs: Sequence[PlannedRun], at_once: int) -> Iterator[list[PlannedRu
         for run in window:
             alike.setdefault((run.recipe, run.dataset, run.replicate), []).append(run)
         # Runs that others start from come first, as in the plan.
-        for group in sorted(alike.values(), key=lambda group: group[0].spec.pretrained is not None):
+        for group in sorted(alike.values(), key=lambda group: group[0].spec.depth):
             by_length = sorted(group, key=lambda run: run.seconds)
             for first in range(0, len(by_length), at_once):
                 yield by_length[first : first + at_once]
@@ -95,9 +97,9 @@ def cohorts(runs: Sequence[PlannedRun], at_once: int) -> Iterator[list[PlannedRu
 def _windows(runs: Sequence[PlannedRun], rows: int) -> Iterator[list[PlannedRun]]:
     """Runs of so many architectures and replicates, in order."""
     window: list[PlannedRun] = []
-    seen: set[tuple[str, int]] = set()
+    seen: set[tuple[int, int]] = set()
     for run in runs:
-        row = (run.spec.architecture.id, run.replicate)
+        row = (run.place, run.replicate)
         if row not in seen and len(seen) == rows:
             yield window
             window, seen = [], set()

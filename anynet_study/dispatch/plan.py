@@ -1,5 +1,6 @@
 """Which runs a sweep consists of, in the order in which they are trained: its plan."""
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -7,7 +8,7 @@ from functools import cached_property
 from typing import Any, overload
 
 from anynet_study.data import DatasetView, load_dataset, make_view
-from anynet_study.design_space import Population
+from anynet_study.design_space import Architecture, Group, Population, groups_of
 from anynet_study.dispatch.cost.features import (
     FurtherEvaluation,
     Workload,
@@ -17,9 +18,10 @@ from anynet_study.dispatch.cost.features import (
 from anynet_study.dispatch.cost.prices import CostModel, expected_cost
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
-from anynet_study.sweep import Sweep
+from anynet_study.sweep import STARTS, Sweep
 from anynet_study.training import (
     EvaluationSet,
+    Inherited,
     Recipe,
     ResolvedRecipe,
     RunSpec,
@@ -45,15 +47,17 @@ class PlannedRun:
     seconds: float
     #: Ids of the further evaluations of its final weights.
     evaluations: tuple[str, ...] = ()
-    #: Its architecture's place in the population.
+    #: Its architecture's place in the population, and the id that it has there: the network may
+    #: have another stem.
     place: int = 0
+    architecture: str = ""
 
     def named(self) -> dict[str, Any]:
         """What a record says of the run, however it ended."""
         return {
             "run_id": self.run_id,
             "spec": self.spec.canonical(),
-            "architecture": self.spec.architecture.id,
+            "architecture": self.architecture,
             "dataset": self.dataset,
             "recipe": self.recipe,
             "replicate": self.replicate,
@@ -72,10 +76,23 @@ class Setting:
     data: dict[str, Any]
     #: Place of the setting from whose weights its runs start; None: from scratch.
     start: int | None
+    inherits: Inherited
+    #: The networks' own, where it is not the population's.
+    stem: str | None
     #: The work of training.
     work: Workload
     #: The further evaluations of its runs.
     tests: tuple[FurtherEvaluation, ...]
+
+    def networks(self, population: Population) -> list[Architecture]:
+        """The architectures as they are trained."""
+        if self.stem is None:
+            return list(population)
+        return [dataclasses.replace(one, stem=self.stem) for one in population]
+
+    def groups(self, population: Population) -> Sequence[Group]:
+        """The same, for computing what all of them cost."""
+        return population.groups if self.stem is None else groups_of(self.networks(population))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +137,11 @@ class Plan(Sequence[PlannedRun]):
         chosen = set(run_ids)
         return self.where(lambda run: run.run_id in chosen)
 
-    def starts_others(self, run: PlannedRun) -> bool:
-        """Whether other runs of the study start from its weights."""
-        starts = [self.settings[it.start] for it in self.settings if it.start is not None]
-        return any((it.dataset, it.recipe) == (run.dataset, run.recipe) for it in starts)
+    def inherited(self, run: PlannedRun) -> set[Inherited]:
+        """What other runs of the study take over from its end."""
+        here = run.dataset, run.recipe
+        followers = [(self.settings[it.start], it) for it in self.settings if it.start is not None]
+        return {it.inherits for of, it in followers if (of.dataset, of.recipe) == here}
 
     def priced(self, cost: CostModel) -> "Plan":
         """The same runs with their whole lengths, as predicted by `cost`."""
@@ -141,7 +159,7 @@ class Prices:
     """Seconds of parts of a plan's runs by a cost model, each computed for all architectures."""
 
     def __init__(self, plan: Plan, cost: CostModel) -> None:
-        self._groups, self._cost = plan.population.groups, cost
+        self._population, self._cost = plan.population, cost
         self._settings = {(it.dataset, it.recipe): it for it in plan.settings}
         self._known: dict[tuple[str, str, tuple[str, ...] | None], list[float]] = {}
 
@@ -157,11 +175,12 @@ class Prices:
         key = run.dataset, run.recipe, evaluations
         if key not in self._known:
             setting = self._settings[run.dataset, run.recipe]
+            groups = setting.groups(self._population)
             if evaluations is None:
-                features = run_features(self._groups, setting.work)
+                features = run_features(groups, setting.work)
             else:
                 tests = [test for test in setting.tests if test.evaluation_id in evaluations]
-                features = evaluation_features(self._groups, tests, setting.work.resolution)
+                features = evaluation_features(groups, tests, setting.work.resolution)
             self._known[key] = self._cost.seconds(features).tolist()
         return self._known[key][run.place]
 
@@ -209,43 +228,159 @@ def make_plan(
     return plan_of(sweep, population, _settings(sweep, views), cost)
 
 
+def _wanted(
+    sweep: Sweep, population: Population, settings: Sequence[Setting]
+) -> Callable[[int, int], list[int]]:
+    """By seed and place in the population: the places of the settings in which it is trained.
+
+    With those that these start from, even if a sweep does not ask for more seeds of them.
+    """
+    asked, trained = sweep.replicates, {}
+    for name, recipe in sweep.recipes.items():
+        trained[name] = _places(population, recipe.architectures, f"recipes.{name}")
+    repeated = _places(population, asked.architectures, "replicates")
+
+    def wanted(seed: int, place: int) -> list[int]:
+        found: set[int | None] = set()
+        for number, it in enumerate(settings):
+            aimed = not seed or (
+                place in repeated
+                and it.dataset in (asked.datasets or [it.dataset])
+                and it.recipe in (asked.recipes or [it.recipe])
+            )
+            if aimed and place in trained[it.recipe]:
+                start: int | None = number
+                while start is not None and start not in found:
+                    found.add(start)
+                    start = settings[start].start
+        return sorted(number for number in found if number is not None)
+
+    return wanted
+
+
+def _places(population: Population, some: int | list[int | str] | None, where: str) -> set[int]:
+    """The places in the population of the architectures that a sweep names; None: of all."""
+    if some is None or isinstance(some, int):
+        return set(range(len(population))[:some])
+    known: dict[int | str, int] = {name: place for place, name in enumerate(population.ids)}
+    known |= {place: place for place in range(len(population))}
+    for name in some:
+        if name not in known:
+            raise UserError(
+                f"{where}.architectures: {name} is none of the population; legal are its ids, and "
+                f"the numbers 0 to {len(population) - 1}"
+            )
+    return {known[name] for name in some}
+
+
 def plan_of(
     sweep: Sweep, population: Population, settings: tuple[Setting, ...], cost: CostModel
 ) -> Plan:
     """All runs of a population in some settings."""
     _refuse_twins(settings)
-    repeated = sweep.replicates.architectures
-    again = len(population) if repeated is None else min(len(population), repeated)
+    wanted = _wanted(sweep, population, settings)
     # Ids are made of the texts of their parts, each written once.
     texts = [(as_json(it.data), as_json(it.resolved.model_dump())) for it in settings]
     tests = [tuple(test.evaluation_id for test in it.tests) for it in settings]
-    architectures = [as_json(architecture.to_dict()) for architecture in population]
+    stems = {it.stem: it.networks(population) for it in settings}
+    architectures = {
+        stem: [as_json(network.to_dict()) for network in networks]
+        for stem, networks in stems.items()
+    }
     runs: list[PlannedRun] = []
     for seed in range(sweep.replicates.count):
-        for place in range(again if seed else len(population)):
-            row: list[PlannedRun] = []
-            for it, text, asked in zip(settings, texts, tests, strict=True):
+        for place, architecture in enumerate(population):
+            row: dict[int, PlannedRun] = {}
+            for number in wanted(seed, place):
+                it = settings[number]
                 start = None if it.start is None else row[it.start]
-                weights_of = start.run_id if start else None
-                run_id = id_of(canonical_text(architectures[place], *text, seed, weights_of))
-                source = start.spec if start else None
-                spec = RunSpec(population[place], it.data, it.resolved, seed, source)
-                run = PlannedRun(run_id, spec, it.dataset, it.recipe, seed, 0.0, asked, place)
-                row.append(run)
-            runs += row
+                of, source = (start.run_id, start.spec) if start else (None, None)
+                parts = architectures[it.stem][place], *texts[number], seed, of, it.inherits
+                network = stems[it.stem][place]
+                spec = RunSpec(network, it.data, it.resolved, seed, source, it.inherits)
+                row[number] = PlannedRun(
+                    run_id=id_of(canonical_text(*parts)),
+                    spec=spec,
+                    dataset=it.dataset,
+                    recipe=it.recipe,
+                    replicate=seed,
+                    seconds=0.0,
+                    evaluations=tests[number],
+                    place=place,
+                    architecture=architecture.id,
+                )
+            runs += row.values()
     return Plan(population, settings, runs).priced(cost)
 
 
 def _settings(sweep: Sweep, views: Mapping[str, DatasetView]) -> tuple[Setting, ...]:
     asked = evaluations_by_dataset(sweep, views)
-    settings = []
+    settings: list[Setting] = []
     for label, name, start in columns_of(sweep):
         view = views[label]
         resolved = resolve_on(view, sweep.recipes[name].for_dataset(label), label)
         tests = tuple(map(FurtherEvaluation.of, asked.get(label, {}).values()))
         work = Workload.on(view, resolved)
-        settings.append(Setting(label, name, resolved, view.identity, start, work, tests))
+        before = None if start is None else settings[start]
+        settings.append(
+            setting_of(sweep, label, name, resolved, view.identity, start, before, work, tests)
+        )
     return tuple(settings)
+
+
+def setting_of(
+    sweep: Sweep,
+    label: str,
+    name: str,
+    resolved: ResolvedRecipe,
+    data: dict[str, Any],
+    start: int | None,
+    before: Setting | None,
+    work: Workload,
+    tests: tuple[FurtherEvaluation, ...],
+) -> Setting:
+    """The setting of a recipe on a dataset; `before`: that at `start`.
+
+    UserError where a run cannot go on from the end of the other.
+    """
+    recipe = sweep.recipes[name]
+    inherits: Inherited = "body"
+    for key, taken in STARTS.items():
+        if getattr(recipe, key) is not None:
+            inherits = taken
+    if inherits == "state":
+        assert before is not None
+        with naming(label):
+            work = _further_work(resolved, before, work, f"recipes.{name}")
+    return Setting(label, name, resolved, data, start, inherits, recipe.stem, work, tests)
+
+
+#: What must be alike in a recipe and in that which it continues.
+ALIKE = ("batch_size", "optimizer", "momentum", "trained")
+
+
+def _further_work(
+    resolved: ResolvedRecipe, before: Setting, work: Workload, where: str
+) -> Workload:
+    """What is left to do of a run that goes on from the end of another."""
+    for key in ALIKE:
+        mine, others = getattr(resolved, key), getattr(before.resolved, key)
+        if mine != others:
+            raise UserError(
+                f"{where}.{key}: {mine}, but it continues {before.recipe} with {others}"
+            )
+    if resolved.epochs is None or before.resolved.epochs is None:
+        raise UserError(f"{where}: it continues {before.recipe}; both must state epochs")
+    if resolved.validates or before.resolved.validates:
+        raise UserError(f"{where}: what continues, or is continued, cannot select by validation")
+    further = resolved.epochs - before.resolved.epochs
+    if further < 1:
+        raise UserError(
+            f"{where}.epochs: {resolved.epochs}, of which {before.recipe} has done "
+            f"{before.resolved.epochs} already"
+        )
+    share = further / resolved.epochs
+    return replace(work, steps=round(work.steps * share), evaluations=further)
 
 
 def columns_of(sweep: Sweep) -> list[tuple[str, str, int | None]]:
@@ -258,12 +393,19 @@ def columns_of(sweep: Sweep) -> list[tuple[str, str, int | None]]:
         for name, recipe in sweep.recipes.items()
         for label in sweep.trained_datasets(recipe)
     ]
-    pairs.sort(key=lambda pair: sweep.recipes[pair[1]].pretrained is not None)
-    sources = [sweep.recipes[name].pretrained for _, name in pairs]
-    starts = [
-        pairs.index((source, sweep.pretraining(source))) if source else None for source in sources
+    sources = {(label, name): sweep.start_of(name, label) for label, name in pairs}
+
+    def depth(pair: tuple[str, str]) -> int:
+        source = sources[pair]
+        return 0 if source is None else 1 + depth(source)
+
+    pairs.sort(key=depth)
+    places = {pair: place for place, pair in enumerate(pairs)}
+    starts = [sources[pair] for pair in pairs]
+    return [
+        (*pair, None if start is None else places[start])
+        for pair, start in zip(pairs, starts, strict=True)
     ]
-    return [(*pair, start) for pair, start in zip(pairs, starts, strict=True)]
 
 
 def evaluations_by_dataset(
@@ -286,7 +428,7 @@ def evaluations_by_dataset(
 
 def resolve_on(view: DatasetView, recipe: Recipe, label: str) -> ResolvedRecipe:
     """The recipe as used on a view; UserError where they do not fit."""
-    size = len(view.classes), len(view.train_index), view.size
+    size = len(view.classes), len(view.train_index), len(view.validation_index), view.size
     return resolve(recipe, label, *size, view.multi_label, view.metric)
 
 
@@ -295,6 +437,7 @@ def resolve(
     label: str,
     classes: int,
     train_images: int,
+    validation_images: int,
     side: int,
     multi_label: bool = False,
     metric: Metric | None = None,
@@ -306,6 +449,11 @@ def resolve(
     with naming(label):
         if train_images < 2:
             raise UserError(f"{train_images} training images are too few")
+        if recipe.validates and not validation_images:
+            raise UserError(
+                f"{'select: best' if recipe.select == 'best' else 'patience'}: there are no "
+                "validation images; state the dataset's share of them, such as validation: 0.1"
+            )
         warmup = recipe.warmup_epochs * steps_per_epoch(train_images, recipe.batch_size)
         if recipe.steps is not None and warmup >= recipe.steps and warmup > 0:
             raise UserError(f"warmup_epochs: {warmup:g} steps of warm-up, of {recipe.steps} in all")
@@ -321,7 +469,8 @@ def _refuse_twins(settings: Sequence[Setting]) -> None:
     names: dict[object, str] = {}
     for setting in settings:
         this = f"dataset {setting.dataset} with recipe {setting.recipe}"
-        other = names.setdefault((as_json(setting.data), setting.resolved, setting.start), this)
+        key = as_json(setting.data), setting.resolved, setting.start, setting.inherits, setting.stem
+        other = names.setdefault(key, this)
         if other != this:
             raise UserError(
                 f"{this}: the same images and the same training as {other}; leave one of them out"

@@ -33,6 +33,7 @@ from anynet_study.training import (
     Options,
     Outcome,
     Preprocessor,
+    Trainer,
     Turns,
     Weights,
     evaluate,
@@ -100,7 +101,7 @@ class Trained:
     """A run that was trained to its end, not yet written down."""
 
     outcome: Outcome
-    network: torch.nn.Module
+    trainer: Trainer
     started: float
     #: Time that earlier processes spent on it.
     seconds_before: float
@@ -128,14 +129,15 @@ def training_steps(
         epochs = len(outcome.curves["test_loss"])
         checkpoint.save(trainer.state(), outcome.curves, epochs, steps_done=0)
     past = checkpoint.seconds_before
-    return Trained(outcome, trainer.model, started, past, options.backend, checkpoint.backends)
+    return Trained(outcome, trainer, started, past, options.backend, checkpoint.backends)
 
 
 def record_of(run: PlannedRun, trained: Trained, seconds: float, engine: Engine) -> RunRecord:
     """The row of a run that was trained; `seconds`: in this process."""
     outcome, several = trained.outcome, trained.backends
+    mixed = f"trained by several backends: {', '.join(several)}" if len(several) > 1 else ""
     return RunRecord(
-        message=f"trained by several backends: {', '.join(several)}" if len(several) > 1 else "",
+        message="; ".join(filter(None, (outcome.remark, mixed))),
         **_common(run, engine, trained.backend),
         status=outcome.status,
         error=outcome.error,

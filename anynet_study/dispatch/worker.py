@@ -96,9 +96,13 @@ class Assignment:
         if self.launch.at_once is not None:
             return self.launch.at_once
         free, _ = torch.cuda.mem_get_info(self.device)
-        settings = {(run.dataset, run.spec.recipe) for run in todo}
-        pairs = [(self.views[label], recipe) for label, recipe in settings]
-        return gpu_capacity(pairs, self.plan.population, free)
+        todo_in = {(run.dataset, run.recipe) for run in todo}
+        settings = [
+            (it.groups(self.plan.population), self.views[it.dataset], it.resolved)
+            for it in self.plan.settings
+            if (it.dataset, it.recipe) in todo_in
+        ]
+        return gpu_capacity(settings, free)
 
 
 def train_runs(
@@ -203,13 +207,13 @@ class Worker:
         return again
 
     def _steps(self, run: PlannedRun) -> Turns[Trained]:
-        weights = None
+        before = None
         if run.spec.pretrained is not None:
-            weights = yield from self._pretrained(run.spec.pretrained)
+            before = yield from self._before(run.spec)
         say_begins(run)
-        return (yield from self._trained(run, weights))
+        return (yield from self._trained(run, before))
 
-    def _trained(self, run: PlannedRun, weights: Weights | None) -> Turns[Trained]:
+    def _trained(self, run: PlannedRun, before: Weights | None = None) -> Turns[Trained]:
         path = self.assignment.study.checkpoints / f"{run.run_id}.pt"
         launch = self.assignment.launch
         checkpoint = Checkpoint(
@@ -221,20 +225,44 @@ class Worker:
             str(self.options.backend),
         )
         view = self.assignment.views[run.dataset]
-        return (
-            yield from training_steps(run, view, self.source, checkpoint, self.options, weights)
-        )
+        if run.spec.pretrained is not None and run.spec.inherits == "state":
+            checkpoint.before = self.assignment.study.weights(f"{run.spec.pretrained.run_id}.state")
+        return (yield from training_steps(run, view, self.source, checkpoint, self.options, before))
 
-    def _pretrained(self, spec: RunSpec) -> Turns[Weights]:
-        """The final weights of another run, which is trained for them if they are not there."""
-        path = self.assignment.study.weights(spec.run_id)
-        weights = load_weights(path, spec.run_id)
+    def _before(self, spec: RunSpec) -> Turns[Weights | None]:
+        """The final weights of the run that one starts from, unless it takes over its whole state.
+
+        That run is trained for them if they are not there, and those before it.
+        """
+        source = spec.pretrained
+        assert source is not None, "there is a run to start from"
+        weights = self._kept(spec)
         if weights is None:
-            trained = yield from self._trained(self.assignment.plan.by_id[spec.run_id], None)
-            save_weights(path, spec.run_id, trained.network)
-            weights = load_weights(path, spec.run_id)
+            before = (yield from self._before(source)) if source.pretrained else None
+            run = self.assignment.plan.by_id[source.run_id]
+            self._keep(run, (yield from self._trained(run, before)))
+            weights = self._kept(spec)
         assert weights is not None, "what was just written can be read"
-        return weights
+        return None if spec.inherits == "state" else weights
+
+    def _kept(self, spec: RunSpec) -> Weights | None:
+        """What is on disk of the run that one starts from; None: it is not there."""
+        source, study = spec.pretrained, self.assignment.study
+        assert source is not None, "there is a run to start from"
+        if spec.inherits == "state":
+            return load_weights(study.weights(f"{source.run_id}.state"), source.run_id, "trainer")
+        return load_weights(study.weights(source.run_id), source.run_id)
+
+    def _keep(self, run: PlannedRun, trained: Trained) -> None:
+        """Write what other runs take over, and what is asked to be kept."""
+        study, launch = self.assignment.study, self.assignment.launch
+        inherited = self.assignment.plan.inherited(run)
+        if launch.keep == "weights" or inherited & {"body", "weights"}:
+            save_weights(study.weights(run.run_id), run.run_id, trained.trainer.model)
+        if "state" in inherited:
+            end = Checkpoint(study.weights(f"{run.run_id}.state"), run.run_id, launch.engine)
+            curves = trained.outcome.curves
+            end.save(trained.trainer.state(), curves, len(curves["test_loss"]), steps_done=0)
 
     def _finish(self, run: PlannedRun, trained: Trained, seconds: float) -> Exception | None:
         """Journal the evaluations first: with the run's row, nothing of it is left to do.
@@ -245,11 +273,10 @@ class Worker:
         row = record_of(run, trained, seconds, self.assignment.launch.engine)
         if row.status == "completed":
             try:
-                self._evaluate(run, trained.network)
+                self._evaluate(run, trained.trainer.model)
             except Exception as error:
                 return error
-            if self.assignment.launch.keep == "weights" or self.assignment.plan.starts_others(run):
-                save_weights(self.assignment.study.weights(run.run_id), run.run_id, trained.network)
+            self._keep(run, trained)
         if self.assignment.recorded.runs.get(run.run_id) in (None, "failed"):
             self.journals.append(row)  # otherwise it was trained once more for its weights
         (self.assignment.study.checkpoints / f"{run.run_id}.pt").unlink(missing_ok=True)

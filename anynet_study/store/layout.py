@@ -36,7 +36,7 @@ _OF_RUNS = {
     "replicate": "number of the repetition, from 0",
     "status": "completed, diverged (error of guessing) or failed (no error)",
     "failure_kind": "of a failed run: oom, data, timeout, node, code",
-    "message": "of a failed run",
+    "message": "why a run failed, or what else is to be said of it",
     "metric": "what the error is of: top1, top5, balanced_accuracy, macro_f1, quadratic_kappa, "
     "auroc; errors are 100 (1 - value), at most 100",
     "error": "test error in percent after the final epoch on the run's metric; of a diverged run: "

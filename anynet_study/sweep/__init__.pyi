@@ -4,6 +4,7 @@ from .population import PopulationSpec as PopulationSpec
 from .schema import Key as Key
 from .schema import explain as explain
 from .schema import json_schema as json_schema
+from .sweep import STARTS as STARTS
 from .sweep import DatasetSpec as DatasetSpec
 from .sweep import RecipeSpec as RecipeSpec
 from .sweep import Replicates as Replicates

@@ -14,11 +14,12 @@ from pydantic import (
 )
 
 from anynet_study.data import Variant
+from anynet_study.design_space import STEMS
 from anynet_study.errors import UserError
 from anynet_study.sweep.launch import Launch
 from anynet_study.sweep.population import PopulationSpec
 from anynet_study.sweep.text import Strict, apply_override, describe, dump_yaml, load_yaml
-from anynet_study.training import EvaluationSpec, Recipe
+from anynet_study.training import EvaluationSpec, Inherited, Recipe
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -31,6 +32,12 @@ def _label(text: str) -> str:
 
 Label = Annotated[str, AfterValidator(_label)]
 Role = Literal["source", "family", "target", "extra"]
+
+
+#: Some architectures of the population: their numbers in it, from 0, or their ids.
+Some = Annotated[list[Annotated[int, Field(ge=0)] | str], Field(min_length=1)]
+#: Keys of a recipe that say from which other runs its runs start.
+STARTS: dict[str, Inherited] = {"pretrained": "body", "after": "weights", "continues": "state"}
 
 
 class DatasetSpec(Variant):
@@ -60,16 +67,34 @@ class DatasetSpec(Variant):
 
 
 class RecipeSpec(Recipe):
-    """A recipe, what differs on single datasets, and on which datasets it is used."""
+    """A recipe, what differs on single datasets, and which runs it is used for."""
 
     #: The dataset of this sweep on whose trained weights the runs start, with a new head: all
     #: layers are trained further, or with `trained: head` only the head. None: from scratch.
     pretrained: str | None = None
 
+    #: Another recipe of this sweep: each run starts from the final weights, head included, of that
+    #: one's run on the same dataset (a probe, then fine-tuned).
+    after: str | None = None
+    #: Another recipe of this sweep: each run goes on from the end of that one's run, with its
+    #: optimiser's state, as if it had had this recipe's epochs and learning rates all along: these
+    #: are counted from the other's first step.
+    continues: str | None = None
+    #: The stem of the networks, where it is not the population's. Errors are the architecture's.
+    stem: str | None = None
+    #: The architectures that are trained; None: all.
+    architectures: Some | None = None
     #: Keys of the recipe that differ, by dataset.
     overrides: dict[str, dict[str, Any]] = Field(default_factory=dict)
     #: The datasets trained with this recipe; by default all, but not the pretrained one again.
     datasets: list[str] | None = Field(None, min_length=1)
+
+    @field_validator("stem")
+    @classmethod
+    def _known_stem(cls, stem: str | None) -> str | None:
+        if stem not in (None, *STEMS):
+            raise ValueError(f"unknown stem; legal: {', '.join(STEMS)}")
+        return stem
 
     @model_validator(mode="after")
     def _legal_overrides(self) -> Self:
@@ -84,8 +109,14 @@ class RecipeSpec(Recipe):
     @model_validator(mode="after")
     def _probes_pretrained_weights(self) -> Self:
         used: list[Recipe] = [self, *(self.for_dataset(label) for label in self.overrides)]
-        if self.pretrained is None and any(recipe.trained == "head" for recipe in used):
-            raise ValueError("trained: head needs weights to start from: give pretrained: DATASET")
+        starts = [name for name in STARTS if getattr(self, name) is not None]
+        if len(starts) > 1:
+            raise ValueError(f"{' and '.join(starts)}: a run starts from one other")
+        if not starts and any(recipe.trained == "head" for recipe in used):
+            raise ValueError(
+                "trained: head needs weights to start from: give pretrained: DATASET or "
+                "after: RECIPE"
+            )
         return self
 
     def for_dataset(self, label: str) -> Recipe:
@@ -93,7 +124,7 @@ class RecipeSpec(Recipe):
         return Recipe(**self._keys_for(label))
 
     def _keys_for(self, label: str) -> dict[str, Any]:
-        common = self.model_dump(exclude={"overrides", "datasets", "pretrained"})
+        common = self.model_dump(include=set(Recipe.model_fields))
         changes = self.overrides.get(label, {})
         for length in {"epochs", "steps"} & set(changes):  # one takes the other's place
             common |= {"epochs": None, "steps": None, length: changes[length]}
@@ -105,8 +136,12 @@ class Replicates(Strict):
 
     #: Runs of each architecture, the first included.
     count: int = Field(1, ge=1)
-    #: Only the first so many architectures are repeated; all by default.
-    architectures: int | None = Field(None, ge=1)
+    #: Only the first so many architectures are repeated, or these; all by default.
+    architectures: Annotated[int, Field(ge=1)] | Some | None = None
+    #: Only runs on these datasets; on all by default.
+    datasets: list[str] | None = Field(None, min_length=1)
+    #: Only runs of these recipes, and those that they start from; of all by default.
+    recipes: list[str] | None = Field(None, min_length=1)
 
 
 class Sweep(Strict):
@@ -172,6 +207,11 @@ class Sweep(Strict):
             if recipe.pretrained is not None:
                 self._require(recipe.pretrained, f"recipes.{name}.pretrained")
                 self.pretraining(recipe.pretrained)
+            self._check_start(name, recipe)
+        for label in self.replicates.datasets or ():
+            self._require(label, "replicates.datasets")
+        for name in self.replicates.recipes or ():
+            self._require_recipe(name, "replicates.recipes")
         for name, evaluation in self.evaluations.items():
             for label in evaluation.datasets or ():
                 self._require(label, f"evaluations.{name}.datasets")
@@ -187,16 +227,57 @@ class Sweep(Strict):
             legal = ", ".join(self.datasets)
             raise ValueError(f"{where}: no dataset `{label}` in this sweep; there are: {legal}")
 
+    def _require_recipe(self, name: str, where: str) -> None:
+        if name not in self.recipes:
+            legal = ", ".join(self.recipes)
+            raise ValueError(f"{where}: no recipe `{name}` in this sweep; there are: {legal}")
+
+    def _check_start(self, name: str, recipe: RecipeSpec) -> None:
+        """The recipes that one starts from exist, end somewhere and fit."""
+        self._check_cycle(name)
+        for label in self.trained_datasets(recipe):
+            if (start := self.start_of(name, label)) is None:
+                continue
+            dataset, other = start
+            before = self.recipes[other]
+            if dataset not in self.trained_datasets(before):
+                raise ValueError(f"recipes.{name}: {other} is not trained on {dataset}")
+            if recipe.stem != before.stem:
+                raise ValueError(f"recipes.{name}.stem: it must be that of {other}")
+            here, there = set(recipe.architectures or ()), set(before.architectures or ())
+            if there and (not here or here - there):
+                raise ValueError(f"recipes.{name}.architectures: {other} trains only some of them")
+
+    def _check_cycle(self, name: str) -> None:
+        passed, now = [name], self.recipes[name]
+        while (other := now.after or now.continues) is not None:
+            self._require_recipe(other, f"recipes.{passed[-1]}")
+            if other in passed:
+                raise ValueError(f"recipes.{name}: it starts from itself, by way of {other}")
+            passed, now = [*passed, other], self.recipes[other]
+
+    def start_of(self, name: str, label: str) -> tuple[str, str] | None:
+        """Dataset and recipe from whose run one of recipe `name` on `label` starts, if from any."""
+        recipe = self.recipes[name]
+        if recipe.pretrained is not None:
+            return recipe.pretrained, self.pretraining(recipe.pretrained)
+        other = recipe.after or recipe.continues
+        return None if other is None else (label, other)
+
     def trained_datasets(self, recipe: RecipeSpec) -> list[str]:
         """The datasets on which a recipe is used, in the sweep's order."""
         if recipe.datasets is not None:
             return [label for label in self.datasets if label in recipe.datasets]
+        if other := recipe.after or recipe.continues:
+            return self.trained_datasets(self.recipes[other])
         return [label for label in self.datasets if label != recipe.pretrained]
 
     def pretraining(self, label: str) -> str:
         """The recipe that trains the weights of `label` that others start from: the first."""
         for name, recipe in self.recipes.items():
-            if recipe.pretrained is None and label in self.trained_datasets(recipe):
+            if not any(getattr(recipe, key) for key in STARTS) and label in self.trained_datasets(
+                recipe
+            ):
                 return name
         raise ValueError(f"pretrained: no recipe trains {label} from scratch in this sweep")
 

@@ -101,9 +101,10 @@ def apply_override(content: dict[str, Any], override: str) -> None:
     for parent in parents:
         if content.get(parent) is None:
             content[parent] = {}
-        content = content[parent]
-        if not isinstance(content, dict):
+        if not isinstance(content[parent], dict):
             raise UserError(f"override `{override}`: `{parent}` is a value, it has no keys")
+        # A mapping that another took over by an alias is one object in both places.
+        content[parent] = content = dict(content[parent])
     try:
         content[last] = parse_yaml(value)
     except ValueError as error:

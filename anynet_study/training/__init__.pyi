@@ -29,9 +29,11 @@ from .recipe import epoch_lengths as epoch_lengths
 from .recipe import learning_rate as learning_rate
 from .recipe import steps_per_epoch as steps_per_epoch
 from .recipe import total_steps as total_steps
+from .spec import Inherited as Inherited
 from .spec import RunSpec as RunSpec
 from .spec import as_json as as_json
 from .spec import canonical_text as canonical_text
 from .spec import id_of as id_of
 from .together import Turns as Turns
 from .together import train_together as train_together
+from .trainer import Trainer as Trainer

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from anynet_study.errors import first_line
+from anynet_study.errors import UserError, first_line
 from anynet_study.files import replacing
 from anynet_study.training.options import Engine
 from anynet_study.training.trainer import State, Trainer
@@ -52,6 +52,8 @@ class Checkpoint:
         self.seconds = seconds
         #: Asked between steps: whether to save and stop.
         self.stop = stop
+        #: The file of the run from whose end this one goes on.
+        self.before: Path | None = None
         #: Of all processes that worked at the run; `backend` is this one's.
         self.backends = [backend]
         #: Time that the run took before this process took it up.
@@ -96,7 +98,7 @@ class Checkpoint:
         correctness: the run starts over, and a message says so.
         """
         if self.path is None or not self.path.is_file():
-            return 0, 0
+            return self._start(trainer, curves)
         before = copy.deepcopy(trainer.state())
         try:
             content = _read(self.path, self.run_id)
@@ -107,11 +109,26 @@ class Checkpoint:
         except Exception as error:  # torch raises nearly anything on a damaged file
             trainer.restore(before)  # whatever was taken up already
             _say_unusable(self.path, error, "the run starts over")
-            return 0, 0
+            return self._start(trainer, curves)
         self.backends = list(dict.fromkeys([*content["backends"], *self.backends]))
         curves.update(content["curves"])
         self.seconds_before = seconds
         return place
+
+    def _start(self, trainer: Trainer, curves: Curves) -> tuple[int, int]:
+        """Where a run begins that has no checkpoint yet: at the end of another, or at 0, 0."""
+        if self.before is None:
+            return 0, 0
+        source = trainer.spec.pretrained
+        assert source is not None, "what goes on has a source"
+        content = _read(self.before, source.run_id)
+        if content["engine"] != self.engine:
+            raise UserError(
+                f"{self.before}: trained by the engine {content['engine']}; go on by it"
+            )
+        trainer.restore(content["trainer"])
+        curves.update(copy.deepcopy(content["curves"]))
+        return content["epoch"], content["steps_done"]
 
 
 def save_weights(path: Path, run_id: str, network: nn.Module) -> None:
@@ -120,12 +137,15 @@ def save_weights(path: Path, run_id: str, network: nn.Module) -> None:
     _write(path, {"run_id": run_id, "weights": plain})
 
 
-def load_weights(path: Path, run_id: str) -> Weights | None:
-    """The weights of a run; None where they are not there, or damaged, which a message says."""
+def load_weights(path: Path, run_id: str, kept: str = "weights") -> Weights | None:
+    """The weights of a run; None where they are not there, or damaged, which a message says.
+
+    `kept`: what the file calls them; of a checkpoint the whole `trainer`.
+    """
     if not path.is_file():
         return None
     try:
-        weights: Weights = _read(path, run_id)["weights"]
+        weights: Weights = _read(path, run_id)[kept]
     except Exception as error:  # torch raises nearly anything on a damaged file
         _say_unusable(path, error, "they are made again where they are needed")
         return None

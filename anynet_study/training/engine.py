@@ -25,7 +25,7 @@ class Outcome:
     """What a run gave."""
 
     status: Literal["completed", "diverged"] = "completed"
-    #: Test error after the last epoch in percent, on the recipe's metric; chance if diverged.
+    #: Test error of the final weights in percent, on the recipe's metric; chance if diverged.
     error: float = float("nan")
     #: Per epoch: mean loss and errors in percent, `test_error` on the recipe's metric. Training
     #: values are running averages over the augmented batches, as the weights moved; test values
@@ -34,6 +34,8 @@ class Outcome:
     #: Predicted class of each test image, (n_test,) uint16; where images have
     #: several, as `to_words` packs them; empty if diverged.
     predictions: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint16))
+    #: What else is to be said of it, or "".
+    remark: str = ""
 
 
 def make_trainer(
@@ -67,7 +69,10 @@ def steps(
         spec.recipe, steps_per_epoch(len(view.train_index), spec.recipe.batch_size)
     )
     first, done = checkpoint.load(trainer, outcome.curves)
+    tested = None
     for epoch in range(first, len(lengths)):
+        if trainer.selection.ends(epoch):
+            break
         trainer.begin_epoch(epoch, done)
         for number in range(done, lengths[epoch]):
             trainer.step()
@@ -83,8 +88,13 @@ def steps(
             outcome.curves[name].append(float(value))  # checkpoints refuse those of NumPy
         if not np.isfinite([trained[0], tested.loss]).all():
             return _diverged(outcome, spec, view)
-    if first == len(lengths):  # killed after the last test, before the record
+        yield from trainer.validate(epoch)
+    # Other weights than the last, or killed after the last test and before the record.
+    if trainer.take_selected() or tested is None:
         tested = yield from trainer.test()
+    if spec.recipe.validates:
+        trained_for, best = len(outcome.curves["test_loss"]), trainer.selection.epoch + 1
+        outcome.remark = f"lowest validation error after epoch {best} of {trained_for}"
     outcome.predictions, outcome.error = tested.predictions, tested.error
     return outcome
 

@@ -19,6 +19,8 @@ from anynet_study.data import (
     DatasetView,
     Labels,
     PackedDataset,
+    Part,
+    Split,
     load_dataset,
     of_classes,
     seeded_order,
@@ -90,7 +92,7 @@ TRANSFORMS: Mapping[TransformName, Parameters] = MappingProxyType(
 class EvaluationSpec(BaseModel):
     """Another test of a trained network: other images, transformed images, or fewer classes.
 
-    The three combine. At least one of `test_set`, `transform` and `classes` is given.
+    These combine. At least one of `test_set`, `transform`, `classes` and `part` is given.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -98,6 +100,8 @@ class EvaluationSpec(BaseModel):
     #: A packed dataset whose test split is used instead of the run's own. Its classes are matched
     #: by name with those trained on; the others are left out, of the images and of the guesses.
     test_set: str | None = Field(None, min_length=1)
+    #: The run's test images, or the images that were held out of its training for validation.
+    part: Part = "test"
     #: What is done to each test image (paper 4, appendix B.2).
     transform: TransformName | None = None
     #: How many of the trained classes, drawn with `class_seed`, or which; the network chooses
@@ -110,8 +114,14 @@ class EvaluationSpec(BaseModel):
 
     @model_validator(mode="after")
     def _asks_something(self) -> Self:
-        if self.test_set is None and self.transform is None and self.classes is None:
-            raise ValueError("an evaluation needs at least one of: test_set, transform, classes")
+        asked = self.test_set, self.transform, self.classes
+        if self.part == "test" and not any(one is not None for one in asked):
+            raise ValueError(
+                "an evaluation needs at least one of: test_set, transform, classes, "
+                "part: validation"
+            )
+        if self.part == "validation" and self.test_set is not None:
+            raise ValueError("part: validation is of the run's own dataset; leave out test_set")
         return self
 
 
@@ -119,8 +129,9 @@ class EvaluationSpec(BaseModel):
 class EvaluationSet:
     """What a trained network is tested on, and among which classes it chooses."""
 
-    #: Its test split is used.
     dataset: PackedDataset
+    #: The split of it whose images these are: training images for a validation.
+    split: Split
     #: Rows of that split, ascending.
     index: Indices
     #: The class of each of these images, as the network numbers it; where images
@@ -174,7 +185,13 @@ def make_evaluation_set(spec: EvaluationSpec, view: DatasetView) -> EvaluationSe
             f"on {view.size}; pack it again with: anynet-study data add {dataset.name} "
             f"--size {view.size}"
         )
-    index, labels = view.test_index, view.test_labels
+    split, index, labels = view.tested(spec.part)
+    if not len(index):
+        raise NotApplicableError(
+            f"evaluation on {dataset.name!r}: it has no validation images; state `validation: 0.1` "
+            "of the dataset"
+        )
+    images = dataset.counts("test").images if spec.part == "test" else len(index)
     if spec.test_set is not None:  # classes are matched by name, and numbered as in `view`
         index, labels = of_classes(dataset.labels("test"), view.numbers_of(dataset.classes))
     kept = labels[:, allowed].any(axis=1) if view.multi_label else allowed[labels]
@@ -182,11 +199,12 @@ def make_evaluation_set(spec: EvaluationSpec, view: DatasetView) -> EvaluationSe
         raise NotApplicableError(f"evaluation on {dataset.name!r}: no test image of its classes")
     return EvaluationSet(
         dataset=dataset,
+        split=split,
         index=index[kept],
         labels=labels[kept],
         allowed=allowed,
         transform=spec.transform or "identity",
-        left_out=dataset.counts("test").images - int(kept.sum()),
+        left_out=images - int(kept.sum()),
         identity=_identity(spec, dataset, tuple(np.array(view.classes)[allowed].tolist())),
     )
 
@@ -224,6 +242,8 @@ def _identity(
     spec: EvaluationSpec, dataset: PackedDataset, classes: tuple[str, ...]
 ) -> dict[str, Any]:
     identity: dict[str, Any] = {"content_hash": dataset.content_hash}
+    if spec.part == "validation":
+        identity["part"] = spec.part
     if set(classes) != set(dataset.classes):
         identity["classes"] = sorted(classes)
     if spec.transform not in (None, "identity"):

@@ -28,7 +28,7 @@ def evaluate(
     """
     model.eval()
     index, draws = evaluation_set.index, evaluation_set.draws()
-    images = evaluation_set.dataset.images("test")
+    images = evaluation_set.dataset.images(evaluation_set.split)
     _, together = even_batches(len(index), batch)
 
     @torch.no_grad()

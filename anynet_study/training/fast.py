@@ -5,16 +5,16 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from anynet_study.data import DatasetView
+from anynet_study.data import DatasetView, Part
 from anynet_study.training.augment import Preprocessor, draws_per_image, epoch_tables
 from anynet_study.training.checkpoint import Weights
-from anynet_study.training.feeds import DeviceImages
+from anynet_study.training.feeds import DeviceImages, Feed
 from anynet_study.training.graphs import Program
 from anynet_study.training.metrics import Tally, training_loss
 from anynet_study.training.network import arrange, initial_network, training_mode
 from anynet_study.training.optimizers import Update
 from anynet_study.training.options import Options
-from anynet_study.training.recipe import learning_rate, steps_per_epoch
+from anynet_study.training.recipe import learning_rate
 from anynet_study.training.spec import RunSpec
 from anynet_study.training.trainer import State, Trainer, even_batches
 
@@ -34,10 +34,8 @@ class FastTrainer(Trainer):
         options: Options,
         weights: Weights | None = None,
     ) -> None:
-        self.spec, self.recipe, self.view = spec, spec.recipe, view
-        self.device = device = images.device
-        self.steps = steps_per_epoch(len(view.train_index), self.recipe.batch_size)
-        self.batch = min(len(view.train_index), self.recipe.batch_size)
+        super().__init__(spec, view, images.device)
+        device = self.device
         # Batches are made channels last; in float32 on a GPU, grouped convolutions lose by it.
         on_cpu = device.type == "cpu"
         self.contiguous = not (options.channels_last if on_cpu else options.bfloat16)
@@ -60,13 +58,17 @@ class FastTrainer(Trainer):
         self.rates = torch.zeros(steps, device=device)
         self.counter = torch.zeros(1, dtype=torch.int64, device=device)
         self.tally = Tally(device)
-        count, size = even_batches(len(self.view.test_index))
-        self.test_feed = images.feed(self.view, "test", count, size, options.resident)
-        #: Rows of the test split, (batches, images); zeros fill the end of the last batch.
-        self.test_rows = torch.zeros(count, size, dtype=torch.int64)
-        self.test_rows.view(-1)[: len(self.view.test_index)] = torch.from_numpy(
-            self.view.test_index
-        )
+        parts: list[Part] = ["test", "validation"] if self.recipe.validates else ["test"]
+        #: Images that are not trained on, and their rows in the split, (batches, images); zeros
+        #: fill the end of the last batch.
+        self.tested: dict[Part, tuple[Feed, Tensor]] = {}
+        for part in parts:
+            split, index, _ = self.view.tested(part)
+            count, size = even_batches(len(index))
+            rows = torch.zeros(count, size, dtype=torch.int64)
+            rows.view(-1)[: len(index)] = torch.from_numpy(index)
+            feed = images.feed(self.view, split, count, size, options.resident)
+            self.tested[part] = feed, rows
 
     def begin_epoch(self, epoch: int, steps_done: int = 0) -> None:
         tables = epoch_tables(self.spec, len(self.view.train_index), self.view.size, epoch)
@@ -124,12 +126,14 @@ class FastTrainer(Trainer):
         logits: Tensor = self.model(batch.contiguous() if self.contiguous else batch)
         return logits.float()
 
-    def test_logits(self) -> Iterator[Tensor]:
-        self.test_feed.begin(self.test_rows)
-        left = len(self.view.test_index)
-        for number, step in enumerate(torch.arange(len(self.test_rows)).split(1)):
-            self.test_feed.advance(number)
-            pixels, rows = self.test_feed.batch(step.to(self.device))
+    def logits(self, part: Part) -> Iterator[Tensor]:
+        feed, all_rows = self.tested[part]
+        feed.begin(all_rows)
+        _, index, _ = self.view.tested(part)
+        left = len(index)
+        for number, step in enumerate(torch.arange(len(all_rows)).split(1)):
+            feed.advance(number)
+            pixels, rows = feed.batch(step.to(self.device))
             with torch.no_grad():
                 logits = self._logits(self.preprocess.test(pixels, rows[:left]))
             yield logits
@@ -140,6 +144,7 @@ class FastTrainer(Trainer):
             "model": self.model.state_dict(),
             "update": self.update.state(),
             "sums": self.tally.sums,
+            **self.selection.state(),
         }
 
     def restore(self, state: State) -> None:
@@ -148,6 +153,7 @@ class FastTrainer(Trainer):
         self.tally.sums.copy_(state["sums"])
         for tensor, kept in zip(self.update.state(), state["update"], strict=True):
             tensor.copy_(kept)
+        self.selection.restore(state)
 
     def _changed(self) -> list[Tensor]:
         weights = [*self.model.parameters(), *self.model.buffers()]

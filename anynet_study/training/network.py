@@ -18,18 +18,19 @@ from anynet_study.training.spec import RunSpec
 def initial_network(spec: RunSpec, classes: int, weights: Weights | None = None) -> AnyNet:
     """The network of `spec`, on the CPU: from its seed, or with pretrained `weights`.
 
-    Of pretrained weights all but the head are taken, which is new for the run's classes. With
-    `trained: head` only the head is trainable (a linear probe).
+    Of pretrained weights all but the head are taken, which is new for the run's classes, unless
+    the run takes that over, too. One that goes on from another's state has weights of its own until
+    that is read. With `trained: head` only the head is trainable (a linear probe).
     """
     # Drawn on the CPU: the same initial weights on every device.
     generator = torch.Generator().manual_seed(spec.seed_for("initialisation"))
     network = build(spec.architecture, classes, generator=generator)
-    assert (weights is None) == (spec.pretrained is None), (
-        "weights exactly where they are asked for"
-    )
+    wanted = spec.pretrained is not None and spec.inherits != "state"
+    assert (weights is not None) == wanted, "weights exactly where they are asked for"
     if weights is not None:
-        body = {name: value for name, value in weights.items() if not name.startswith("head.")}
-        network.load_state_dict(network.state_dict() | body)
+        whole = spec.inherits == "weights"
+        taken = {n: value for n, value in weights.items() if whole or not n.startswith("head.")}
+        network.load_state_dict(network.state_dict() | taken)
     if spec.recipe.trained == "head":
         network.requires_grad_(False)
         network.head.requires_grad_(True)

@@ -34,7 +34,7 @@ Ratio = Annotated[float, Field(gt=0)]
 #: Keys that were added after the first runs, and are no part of an id where they mean nothing:
 #: those of resized crops, and those that have their defaults.
 OF_RESIZED_CROPS = ("crop_area", "crop_ratio")
-LATER = ("test_crop", "precise_bn")
+LATER = ("test_crop", "precise_bn", "select", "patience", "restart_epochs", "restart_factor")
 #: Metrics that make no sense where images have several classes.
 OF_ONE_CLASS = ("balanced_accuracy", "quadratic_kappa")
 
@@ -76,6 +76,11 @@ class Recipe(BaseModel):
     weight_decay: float = Field(5e-5, ge=0)
     #: Shape of the learning rate after the warm-up, step by step; cosine ends at zero.
     schedule: Literal["cosine", "multistep", "constant"] = "cosine"
+    #: For cosine: after so many epochs it starts again from `lr` (warm restarts). None: one decay
+    #: over the whole run.
+    restart_epochs: float | None = Field(None, gt=0)
+    #: How many times as long as the one before it each decay takes after a warm restart.
+    restart_factor: float = Field(1.0, ge=1)
     #: For multistep: the shares of the run after which the learning rate is multiplied by `gamma`.
     milestones: Annotated[tuple[Fraction, ...], AfterValidator(_ascending)] = (0.5, 0.75)
     gamma: float = Field(0.1, gt=0, le=1)
@@ -106,6 +111,11 @@ class Recipe(BaseModel):
     #: it has one; else macro_f1 where images have several classes, top5 with 100 classes or more,
     #: and top1 otherwise.
     metric: Metric | None = None
+    #: Whose weights are the final ones: those of the last epoch, or of the first with the lowest
+    #: error on the validation images, on the run's metric. Test images have no part in it.
+    select: Literal["last", "best"] = "last"
+    #: The run ends after so many epochs without a lower error on the validation images.
+    patience: int | None = Field(None, ge=1)
     #: What is trained: all layers, or only the last one (a linear probe of pretrained weights).
     trained: Literal["all", "head"] = "all"
 
@@ -137,9 +147,16 @@ class Recipe(BaseModel):
                 raise ValueError(f"{name} [{low:g}, {high:g}]: the lowest comes first")
         if self.nesterov and not (self.optimizer == "sgd" and self.momentum > 0):
             raise ValueError("nesterov: only with optimizer sgd and a momentum above 0")
+        if self.restart_epochs is not None and self.schedule != "cosine":
+            raise ValueError("restart_epochs: only with schedule cosine")
         if self.precise_bn and self.trained == "head":
             raise ValueError("precise_bn: with trained: head, statistics stay as pretrained")
         return self
+
+    @property
+    def validates(self) -> bool:
+        """Whether validation images are looked at after each epoch."""
+        return self.select == "best" or self.patience is not None
 
     def resolved(
         self, size: int, classes: int, multi_label: bool = False, usual: Metric | None = None
@@ -174,6 +191,8 @@ class Recipe(BaseModel):
     def _unused(self) -> list[str]:
         """Keys without effect, which must not tell equal runs apart."""
         unused = ["betas"] if self.optimizer == "sgd" else ["momentum", "nesterov"]
+        if self.restart_epochs is None:
+            unused += ["restart_factor"]
         if self.schedule != "multistep":
             unused += ["milestones", "gamma"]
         return unused if self.crop == "resized" else [*unused, *OF_RESIZED_CROPS]
@@ -217,10 +236,13 @@ def epoch_lengths(recipe: Recipe, steps_an_epoch: int) -> list[int]:
 def learning_rate(recipe: Recipe, step: int, steps_an_epoch: int) -> float:
     """Learning rate of 0-based `step`: linear warm-up times a decay over the whole run.
 
-    The cosine is sampled at the start of each step, so the first step after no warm-up trains at
-    `recipe.lr` and the last one slightly above zero.
+    With warm restarts the decay is over each cycle. The cosine is sampled at the start of each
+    step, so the first step after no warm-up trains at `recipe.lr` and the last one slightly above
+    zero.
     """
     progress = step / total_steps(recipe, steps_an_epoch)
+    if recipe.restart_epochs is not None:
+        progress = _of_cycle(step / steps_an_epoch, recipe.restart_epochs, recipe.restart_factor)
     lr = recipe.lr
     if recipe.schedule == "cosine":
         lr *= 0.5 * (1.0 + math.cos(math.pi * progress))
@@ -230,3 +252,11 @@ def learning_rate(recipe: Recipe, step: int, steps_an_epoch: int) -> float:
     if step < warmup_steps:
         lr *= WARMUP_START + (1.0 - WARMUP_START) * step / warmup_steps
     return lr
+
+
+def _of_cycle(epochs: float, length: float, factor: float) -> float:
+    """Share of its cycle that has passed after `epochs`; the first cycle takes `length` epochs."""
+    while epochs >= length:
+        epochs -= length
+        length *= factor
+    return epochs / length

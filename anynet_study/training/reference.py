@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from anynet_study.data import DatasetView
+from anynet_study.data import DatasetView, Part
 from anynet_study.training.augment import central_box, epoch_tables
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.metrics import Tally, training_loss
 from anynet_study.training.network import initial_network, training_mode
 from anynet_study.training.optimizers import make_optimizer
-from anynet_study.training.recipe import learning_rate, steps_per_epoch
+from anynet_study.training.recipe import learning_rate
 from anynet_study.training.spec import RunSpec
 from anynet_study.training.trainer import State, Trainer, even_batches
 
@@ -28,13 +28,11 @@ class ReferenceTrainer(Trainer):
     def __init__(
         self, spec: RunSpec, view: DatasetView, device: torch.device, weights: Weights | None = None
     ) -> None:
-        self.spec, self.recipe, self.view, self.device = spec, spec.recipe, view, device
+        super().__init__(spec, view, device)
         self.model = initial_network(spec, len(view.classes), weights).to(device)
         self.optimizer = make_optimizer(self.recipe, self.model.parameters(), self.recipe.lr)
         self.mean = torch.tensor(view.mean, dtype=torch.float32)
         self.std = torch.tensor(view.std, dtype=torch.float32)
-        self.steps = steps_per_epoch(len(view.train_index), self.recipe.batch_size)
-        self.batch = min(len(view.train_index), self.recipe.batch_size)
         self.tally = Tally(device)
 
     def begin_epoch(self, epoch: int, steps_done: int = 0) -> None:
@@ -75,11 +73,11 @@ class ReferenceTrainer(Trainer):
             ]
             yield chosen, torch.stack(images).to(self.device)
 
-    def test_logits(self) -> Iterator[Tensor]:
-        index = self.view.test_index
+    def logits(self, part: Part) -> Iterator[Tensor]:
+        split, index, _ = self.view.tested(part)
         _, size = even_batches(len(index))
         for first in range(0, len(index), size):
-            images = self.view.images("test")[index[first : first + size]]
+            images = self.view.images(split)[index[first : first + size]]
             batch = torch.stack([self._centre(self._normalised(image)) for image in images])
             with torch.no_grad():
                 logits = self.model(batch.to(self.device))
@@ -90,12 +88,14 @@ class ReferenceTrainer(Trainer):
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "sums": self.tally.sums,
+            **self.selection.state(),
         }
 
     def restore(self, state: State) -> None:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.tally.sums.copy_(state["sums"])
+        self.selection.restore(state)
 
     def _normalised(self, image: np.ndarray) -> Tensor:
         """(H, W, 3) uint8 to (3, H + 2p, W + 2p): mean 0, deviation 1, padded with zeros."""

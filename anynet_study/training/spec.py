@@ -3,7 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, Literal, Optional
 
 from anynet_study.design_space import Architecture
 from anynet_study.training.recipe import ResolvedRecipe
@@ -12,6 +12,11 @@ from anynet_study.training.recipe import ResolvedRecipe
 #: or another version of torch gives other last bits, and the same result within seed noise.
 #: 2: runs that share data and seed see the images in the same order.
 SEMANTICS = 2
+#: What a run takes over from the end of another: its weights but the head, all its weights, or
+#: these with the state of the optimiser and the epoch, so that it goes on from there.
+Inherited = Literal["body", "weights", "state"]
+#: What specifications call these.
+STARTS = {"body": "weights_of", "weights": "all_weights_of", "state": "state_of"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +34,15 @@ class RunSpec:
     recipe: ResolvedRecipe
     #: Replicates of a run differ in nothing but this.
     seed: int = 0
-    #: The run from whose final weights this one starts, with a new head; None: from scratch.
+    #: The run from whose end this one starts; None: from scratch.
     pretrained: Optional["RunSpec"] = None
+    #: What it takes over from there.
+    inherits: Inherited = "body"
+
+    @property
+    def depth(self) -> int:
+        """How many runs are trained before it can begin, one from the end of the other."""
+        return 0 if self.pretrained is None else 1 + self.pretrained.depth
 
     def canonical(self) -> str:
         """The specification as JSON with sorted keys: equal specifications, equal text."""
@@ -40,6 +52,7 @@ class RunSpec:
             as_json(self.recipe.model_dump()),
             self.seed,
             self.pretrained.run_id if self.pretrained else None,
+            self.inherits,
         )
 
     @property
@@ -67,16 +80,21 @@ def as_json(value: object) -> str:
 
 
 def canonical_text(
-    architecture: str, data: str, recipe: str, seed: int, weights_of: str | None
+    architecture: str,
+    data: str,
+    recipe: str,
+    seed: int,
+    start: str | None,
+    inherits: Inherited = "body",
 ) -> str:
     """The canonical specification from the JSON of its parts.
 
     Of many runs most parts are alike: writing each once makes a million ids in seconds.
-    `weights_of` is the id of the run that this one starts from.
+    `start` is the id of the run that this one starts from.
     """
-    start = '"scratch"' if weights_of is None else f'{{"weights_of":"{weights_of}"}}'
+    begins = '"scratch"' if start is None else f'{{"{STARTS[inherits]}":"{start}"}}'
     return (
-        f'{{"architecture":{architecture},"data":{data},"initialisation":{start},'
+        f'{{"architecture":{architecture},"data":{data},"initialisation":{begins},'
         f'"recipe":{recipe},"seed":{seed},"semantics":{SEMANTICS}}}'
     )
 

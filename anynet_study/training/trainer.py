@@ -10,11 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from anynet_study.data import DatasetView
+from anynet_study.data import DatasetView, Part
 from anynet_study.metrics import Metric, to_words
 from anynet_study.models import AnyNet
 from anynet_study.training.metrics import Tally, final_error
 from anynet_study.training.recipe import ResolvedRecipe, steps_per_epoch
+from anynet_study.training.spec import RunSpec
 from anynet_study.training.together import Turns
 
 #: Loss, top-1 error and top-5 error (percent).
@@ -41,17 +42,59 @@ class PassResult:
     predictions: NDArray[np.uint16]
 
 
+class Selection:
+    """When a run ends and whose weights it keeps, by its errors on validation images alone."""
+
+    def __init__(self, recipe: ResolvedRecipe) -> None:
+        self._recipe = recipe
+        #: The lowest error so far, and the first epoch that had it.
+        self.error, self.epoch = float("inf"), -1
+        #: Those of that epoch, where they are kept.
+        self.weights: dict[str, Tensor] | None = None
+
+    def look(self, epoch: int, error: float, network: nn.Module) -> None:
+        """Take note of the error after 0-based `epoch`."""
+        if error < self.error:
+            self.error, self.epoch = error, epoch
+            if self._recipe.select == "best":
+                state = network.state_dict()
+                self.weights = {name: value.detach().clone() for name, value in state.items()}
+
+    def ends(self, epochs: int) -> bool:
+        """Whether a run of so many epochs has had the patience asked of it."""
+        patience = self._recipe.patience
+        return patience is not None and epochs - 1 - self.epoch >= patience and self.epoch >= 0
+
+    def state(self) -> State:
+        """For a checkpoint; nothing where nothing is selected."""
+        if not self._recipe.validates:
+            return {}
+        chosen = {"error": self.error, "epoch": self.epoch, "weights": self.weights}
+        return {"selection": chosen}
+
+    def restore(self, state: State) -> None:
+        """Take up what `state` gave, among what else there is in a checkpoint."""
+        if self._recipe.validates:
+            chosen = state["selection"]
+            self.error, self.epoch = chosen["error"], chosen["epoch"]
+            self.weights = chosen["weights"]
+
+
 class Trainer(ABC):
     """One network, its optimiser and its data; a step at a time."""
 
-    recipe: ResolvedRecipe
-    view: DatasetView
     #: The network, whose weights have the names that they have in every engine.
     model: AnyNet
     tally: Tally
-    #: Images of a step, and steps done of this epoch.
-    batch: int
+    #: Steps done of this epoch.
     done: int
+
+    def __init__(self, spec: RunSpec, view: DatasetView, device: torch.device) -> None:
+        self.spec, self.recipe, self.view, self.device = spec, spec.recipe, view, device
+        #: Steps of an epoch, and images of a step.
+        self.steps = steps_per_epoch(len(view.train_index), self.recipe.batch_size)
+        self.batch = min(len(view.train_index), self.recipe.batch_size)
+        self.selection = Selection(self.recipe)
 
     @abstractmethod
     def begin_epoch(self, epoch: int, steps_done: int = 0) -> None:
@@ -66,12 +109,12 @@ class Trainer(ABC):
         """Images of the first `steps` steps of this epoch, as the network sees them in training."""
 
     @abstractmethod
-    def test_logits(self) -> Iterator[Tensor]:
-        """Of one batch of test images after the other, (B, classes)."""
+    def logits(self, part: Part) -> Iterator[Tensor]:
+        """Of one batch of test or validation images after the other, (B, classes)."""
 
     @abstractmethod
     def state(self) -> State:
-        """Weights, optimiser and this epoch's sums: with the position, all there is to save."""
+        """Weights, optimiser, this epoch's sums and what is selected: with the position, all."""
 
     @abstractmethod
     def restore(self, state: State) -> None:
@@ -87,14 +130,27 @@ class Trainer(ABC):
         Those of training are the batch's own: what is trained afterwards does not depend on these.
         """
         if self.recipe.precise_bn:
-            wanted = -(-self.recipe.precise_bn // self.batch)
-            steps = min(wanted, steps_per_epoch(len(self.view.train_index), self.batch))
+            steps = min(-(-self.recipe.precise_bn // self.batch), self.steps)
             yield from precise_statistics(self.model, self.training_batches(steps))
 
-    def test(self) -> Turns[PassResult]:
-        """Evaluate the weights as they are on the test images; yields between steps."""
+    def test(self, part: Part = "test") -> Turns[PassResult]:
+        """Evaluate the weights as they are on images not trained on; yields between steps."""
         self.model.eval()
-        return errors_of(self.test_logits(), self.view.test_labels, self.recipe.metric)
+        _, _, labels = self.view.tested(part)
+        return errors_of(self.logits(part), labels, self.recipe.metric)
+
+    def validate(self, epoch: int) -> Turns[None]:
+        """Look at the validation images after 0-based `epoch`, if the recipe does."""
+        if self.recipe.validates:
+            validated = yield from self.test("validation")
+            self.selection.look(epoch, validated.error, self.model)
+
+    def take_selected(self) -> bool:
+        """Make the selected weights the final ones; whether they are others than they were."""
+        if self.selection.weights is None:
+            return False
+        self.model.load_state_dict(self.selection.weights)
+        return True
 
 
 @torch.no_grad()

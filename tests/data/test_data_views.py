@@ -19,9 +19,12 @@ from anynet_study.data import (
     PackedDataset,
     Variant,
     add_dataset,
+    keep_labels,
     load_dataset,
     make_view,
+    reading_kept,
 )
+from anynet_study.data.packed.manifest import read_manifest
 from anynet_study.errors import UserError
 
 
@@ -108,6 +111,46 @@ def test_balanced_caps_the_largest_class_at_the_second(mlc):
     assert both.identity == {"content_hash": mlc.content_hash, "balanced": "both"}
 
 
+@pytest.mark.parametrize("folds", [2, 3, 5])
+def test_validation_folds_are_disjoint_and_all_images(digits, folds):
+    whole = make_view(digits, Variant(base="digits", label_noise=0.2))
+    views = [
+        make_view(digits, Variant(base="digits", validation=1 / folds, fold=k, label_noise=0.2))
+        for k in range(folds)
+    ]
+    assert len({json.dumps(view.identity) for view in views}) == folds
+    rows = np.concatenate([view.validation_index for view in views])
+    np.testing.assert_array_equal(np.sort(rows), whole.train_index)
+    for view in views:
+        trained = np.concatenate([view.train_index, view.validation_index])
+        np.testing.assert_array_equal(np.sort(trained), whole.train_index)
+        truth = digits.labels("train")
+        np.testing.assert_array_equal(view.validation_labels, truth[view.validation_index])
+        held = np.bincount(view.validation_labels)
+        np.testing.assert_allclose(held, np.bincount(truth) / folds, atol=1)
+        np.testing.assert_array_equal(view.test_index, whole.test_index)
+
+
+def test_groups_are_on_one_side_of_a_validation(data_home, tmp_path):
+    """The lesions of HAM10000, of which there are several pictures."""
+    dataset = add_dataset("ham10000", write_miniature("ham10000", tmp_path), size=8)
+    assert dataset.meta.grouped
+    rows = read_manifest(dataset.folder / "split.csv")
+    groups = [row.group for row in rows if row.split == "train"]
+    assert len(set(groups)) < len(groups)
+    held: list[str] = []
+    for fold in range(3):
+        view = make_view(dataset, Variant(base="ham10000", validation="1/3", fold=fold))
+        sides = [{groups[n] for n in of} for of in (view.train_index, view.validation_index)]
+        assert not sides[0] & sides[1]
+        held += sides[1]
+    assert sorted(held) == sorted(set(groups))
+    keep_labels(dataset, tmp_path / "kept")
+    with reading_kept(tmp_path / "kept"):
+        kept = make_view(load_dataset("ham10000"), Variant(base="ham10000", validation="1/3"))
+    assert kept.dataset.folder.parent == tmp_path / "kept"
+
+
 def test_the_share_that_was_held_out_is_checked_and_no_part_of_the_identity(mlc):
     assert make_view(mlc, variant(test_share=0.2)).identity == make_view(mlc, variant()).identity
 
@@ -178,6 +221,7 @@ def test_views_are_deterministic_and_equal_identities_are_equal_data(mlc, chosen
         ({"classes": ["CCA", "Porite"]}, "no class 'Porite', did you mean 'Porites'"),
         ({"classes": ["CCA", "zebra"]}, "no class 'zebra'"),
         ({"test_share": 0.1}, "0.1, but 'mlc2008' was packed with 0.2; pack it again: .* --force"),
+        ({"validation": 0.9}, "validation: 0.9 leaves no image to class 'Acropora'"),
         ({"per_class": 5}, "per_class: 5, but class 'Acropora' has 4 training images"),
     ],
 )
@@ -198,6 +242,8 @@ def test_more_than_there_is(mlc, fields, reason):
         {"per_class": 0},
         {"fraction": 0},
         {"test_share": 1},
+        {"fold": 1},
+        {"validation": 0.3, "fold": 3},
         {"balanced": "test"},
         {"fraction": 1.1},
         {"class_seed": -1},

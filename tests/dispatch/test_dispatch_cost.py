@@ -237,12 +237,12 @@ def test_from_one_to_the_most_and_never_fewer_with_more_memory(
     population = DesignSpace.anynetx(stem="cifar").sample(3, flops=(300e6, 400e6), resolution=32)
     recipe = Recipe(crop="pad", padding=12, resolution=32).resolved(view.size, 10)
     counts = [
-        gpu_capacity([(view, recipe)], population, int(free * GIB))
+        gpu_capacity([(population.groups, view, recipe)], int(free * GIB))
         for free in (0.5, 1, 2, 4, 8, 16, 80)
     ]
     assert counts == sorted(counts)
     assert (counts[0], counts[-1]) == (1, 3)  # three networks: no more than there are
-    assert gpu_capacity([], population, 80 * GIB) == 1 <= MOST
+    assert gpu_capacity([], 80 * GIB) == 1 <= MOST
 
 
 @pytest.mark.parametrize("name", [n for n, entry in CATALOG.items() if entry.kind != "test set"])

@@ -16,7 +16,7 @@ lengths = st.lists(st.floats(0.1, 1000), max_size=60)
 def runs(seconds: list[float]) -> Any:
     scratch = SimpleNamespace(pretrained=None, architecture=None)
     return [
-        SimpleNamespace(run_id=str(n), seconds=length, spec=scratch, replicate=0)
+        SimpleNamespace(run_id=str(n), seconds=length, spec=scratch, replicate=0, place=0)
         for n, length in enumerate(seconds)
     ]
 
@@ -56,6 +56,10 @@ class Spec:
     architecture: Named
     pretrained: "Spec | None" = None
 
+    @property
+    def depth(self) -> int:
+        return 0 if self.pretrained is None else 1
+
 
 @st.composite
 def plans(draw: st.DrawFn) -> list[PlannedRun]:
@@ -71,7 +75,8 @@ def plans(draw: st.DrawFn) -> list[PlannedRun]:
         for recipe, dataset, spec in specs:
             run_id = f"{recipe}/{dataset}/{spec.architecture.id}/{replicate}"
             seconds = draw(st.floats(1, 100))
-            runs.append(PlannedRun(run_id, spec, dataset, recipe, replicate, seconds))  # type: ignore[arg-type]
+            run = PlannedRun(run_id, spec, dataset, recipe, replicate, seconds, place=number)  # type: ignore[arg-type]
+            runs.append(run)
     return [run for run in runs if draw(st.integers(0, 4))]
 
 

@@ -1,11 +1,17 @@
 """A plan: which runs, in which order, and its parts."""
 
+import dataclasses
+import re
+from collections import Counter
+from pathlib import Path
+
 import pytest
 from scripted_study import PACKED
 from tiny_study import TINY
 
 from anynet_study.dispatch.pack import units
 from anynet_study.dispatch.plan import Plan, load_views, make_plan
+from anynet_study.errors import UserError
 from anynet_study.sweep import Sweep
 from anynet_study.training.spec import RunSpec
 
@@ -64,7 +70,7 @@ def test_runs_start_from_those_of_their_row_and_seed(plan: Plan) -> None:
         assert (start.dataset, start.recipe) == ("digits", "basic")
         assert start.replicate == run.replicate
         assert start.spec.architecture == run.spec.architecture
-    starting = {(run.dataset, run.recipe) for run in plan if plan.starts_others(run)}
+    starting = {(run.dataset, run.recipe) for run in plan if plan.inherited(run)}
     assert starting == {("digits", "basic")}
 
 
@@ -95,3 +101,95 @@ def test_a_run_and_those_that_start_from_it_are_one_piece_of_work(plan: Plan) ->
     assert packs[1:3] == [[("digits-2", "basic")], [("blobs", "basic")]]
     without = plan.where(lambda run: run.recipe == "tuned")
     assert [len(unit) for unit in units(without)] == [1] * 14
+
+
+# Recipes that start from others, have another stem or are for some architectures; aimed replicates.
+
+CHAIN = """
+recipes:
+  basic: {epochs: 2, batch_size: 16, crop: none, flip: false}
+  stem: {epochs: 2, batch_size: 16, crop: none, stem: simple, datasets: [blobs]}
+  probe: {epochs: 1, batch_size: 16, pretrained: digits, trained: head, datasets: [blobs]}
+  tuned: {epochs: 1, batch_size: 16, after: probe}
+  longer: {epochs: 6, batch_size: 16, continues: basic, datasets: [blobs], architectures: [3, 1]}
+replicates: {count: 5, architectures: [2, 0], datasets: [blobs], recipes: [tuned]}
+"""
+
+
+def planned(tmp_path: Path, recipes: str) -> Plan:
+    path = tmp_path / "sweep.yaml"
+    path.write_text(TINY.replace(TINY[TINY.index("recipes") :], recipes))
+    sweep = Sweep.load(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANYNET_DATA", PACKED)
+        return make_plan(sweep, sweep.population.population(), load_views(sweep))
+
+
+def test_recipes_start_from_recipes(tmp_path: Path) -> None:
+    plan = planned(tmp_path, CHAIN)
+    found = Counter((run.recipe, run.replicate > 0) for run in plan)
+    # Four more seeds of two architectures: of what is aimed at, and of what that starts from.
+    more = {(name, True): 8 for name in ("basic", "probe", "tuned")}
+    first = {("basic", False): 12, ("stem", False): 4, ("probe", False): 4, ("tuned", False): 4}
+    assert found == {**first, **more, ("longer", False): 2}
+    assert {run.place for run in plan if run.replicate} == {0, 2}
+    for run in plan:
+        assert run.run_id == run.spec.run_id
+        assert run.architecture == plan.population[run.place].id
+        stem = "simple" if run.recipe == "stem" else plan.population[run.place].stem
+        assert run.spec.architecture == dataclasses.replace(plan.population[run.place], stem=stem)
+        assert run.named()["architecture"] == run.architecture
+    ids = plan.by_id
+    starts = {
+        (run.recipe, ids[run.spec.pretrained.run_id].recipe, run.spec.inherits)
+        for run in plan
+        if run.spec.pretrained
+    }
+    assert starts == {
+        ("probe", "basic", "body"),
+        ("tuned", "probe", "weights"),
+        ("longer", "basic", "state"),
+    }
+    by_recipe = {run.recipe: plan.inherited(run) for run in plan if run.dataset == "blobs"}
+    assert by_recipe == {
+        **{"basic": {"state"}, "stem": set(), "probe": {"weights"}, "tuned": set()},
+        "longer": set(),
+    }
+    chains = [[run.recipe for run in unit] for unit in units(plan)]
+    assert ["basic", "probe", "tuned"] in chains
+    assert ["basic", "longer"] in chains
+    costs = {(run.recipe, run.place): run.seconds for run in plan if run.dataset == "blobs"}
+    # Four of its six epochs are left to it, twice as many as the other's; runs also cost as such.
+    assert 1.5 < costs["longer", 1] / costs["basic", 1] < 2
+
+
+@pytest.mark.parametrize(
+    ("recipe", "reason"),
+    [
+        ("{after: basics}", "no recipe `basics` in this sweep; there are: basic, other"),
+        ("{after: other}", "recipes.other: it starts from itself, by way of other"),
+        ("{after: basic, pretrained: digits}", "pretrained and after: a run starts from one other"),
+        ("{after: basic, stem: simple}", "recipes.other.stem: it must be that of basic"),
+        ("{stem: simpl}", "unknown stem; legal: imagenet, "),
+        ("{after: basic}", "recipes.other.architectures: basic trains only some of them"),
+        ("{continues: basic, architectures: [0]}", "epochs: 2, of which basic has done 2 already"),
+        (
+            "{continues: basic, architectures: [0], epochs: 3, batch_size: 8}",
+            "recipes.other.batch_size: 8, but it continues basic with 16",
+        ),
+        (
+            "{continues: basic, architectures: [0], epochs: null, steps: 90}",
+            "both must state epochs",
+        ),
+        ("{architectures: [4]}", "recipes.other.architectures: 4 is none of the population; legal"),
+        ("{architectures: [zzz]}", "zzz is none of the population; legal are its ids, and the num"),
+    ],
+)
+def test_what_cannot_start_or_is_not_there(tmp_path: Path, recipe: str, reason: str) -> None:
+    basic = "{epochs: 2, batch_size: 16, crop: none, architectures: [0, 1]}"
+    other = "{lr: 0.01, epochs: 2, batch_size: 16, crop: none, " + recipe[1:]
+    other = other.replace("epochs: 2, ", "", "epochs" in recipe).replace(
+        "batch_size: 16, ", "", "batch_size" in recipe
+    )
+    with pytest.raises(UserError, match=re.escape(reason)):
+        planned(tmp_path, f"recipes:\n  basic: {basic}\n  other: {other}\n")

@@ -68,6 +68,7 @@ def test_the_id_is_the_same_in_every_process_and_version() -> None:
 
 #: Options that came after the first runs: each makes another run.
 LATER_KEYS: list[dict[str, object]] = [{}, {"test_crop": 0.875}, {"precise_bn": 8}]
+LATER_KEYS += [{"select": "best"}, {"patience": 3}]
 
 
 @pytest.mark.parametrize(
@@ -148,6 +149,20 @@ def test_cosine_equals_torchs_scheduler() -> None:
         assert learning_rate(recipe, step, 7) == pytest.approx(scheduler.get_last_lr()[0])
         optimizer.step()
         scheduler.step()
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_warm_restarts_equal_torchs_scheduler(factor: int) -> None:
+    """Three epochs of seven steps, then twice as long or as long again."""
+    recipe = Recipe(epochs=20, restart_epochs=3, restart_factor=factor)
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], recipe.lr)
+    restarts = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts
+    schedule = restarts(optimizer, T_0=3 * 7, T_mult=factor)
+    for step in range(20 * 7):
+        rate = optimizer.param_groups[0]["lr"]
+        assert learning_rate(recipe, step, 7) == pytest.approx(rate, rel=1e-9, abs=1e-12)
+        optimizer.step()
+        schedule.step()
 
 
 def test_warm_up_rises_linearly_from_a_tenth() -> None:

@@ -13,6 +13,8 @@ from anynet_study.files import naming
 
 KINDS = ("labels", "moments")
 FILES = ("meta.json", *(f"{split}_{kind}.npy" for split in SPLITS for kind in KINDS))
+#: Which images belong together, where any do: validation images are drawn by groups.
+GROUPS = "split.csv"
 
 _FOLDER: ContextVar[Path | None] = ContextVar("kept", default=None)
 
@@ -20,12 +22,14 @@ _FOLDER: ContextVar[Path | None] = ContextVar("kept", default=None)
 def keep_labels(dataset: PackedDataset, folder: Path) -> None:
     """Keep all of a dataset but its images in `folder`, under its name, in the place of before."""
     source, target = dataset.folder, folder / dataset.folder.name
+    names = [*FILES, GROUPS] if dataset.meta.grouped else FILES
     described = (source / "meta.json").read_bytes()
-    if (target / "meta.json").exists() and (target / "meta.json").read_bytes() == described:
+    whole = all((target / name).exists() for name in names)
+    if whole and (target / "meta.json").read_bytes() == described:
         return
     temporary = folder / f".{target.name}.{os.getpid()}.tmp"
     temporary.mkdir(parents=True, exist_ok=True)
-    for name in FILES:
+    for name in names:
         with naming(temporary / name):
             (temporary / name).write_bytes((source / name).read_bytes())
     shutil.rmtree(target, ignore_errors=True)

@@ -95,6 +95,11 @@ class Meta(_Frozen):
     #: How the source was told to be read, by option of `data add`.
     choices: dict[str, str] = {}
 
+    @property
+    def grouped(self) -> bool:
+        """Whether the test split was drawn by groups of images, which the manifest names."""
+        return self.holdout is not None and self.holdout.grouped
+
 
 def content_hash(
     form: Form, classes: tuple[str, ...], splits: Mapping[Split, tuple[bytes, bytes]]

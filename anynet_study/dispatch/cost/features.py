@@ -67,6 +67,7 @@ class Workload:
     """What the cost of a run, or of further evaluations, depends on, beside the network."""
 
     train_images: int
+    #: With the images of validation, where these are looked at, too.
     test_images: int
     #: Optimiser steps of the whole run (none of further evaluations), and evaluations of all test
     #: images.
@@ -108,8 +109,8 @@ class Workload:
     @classmethod
     def on(cls, view: DatasetView, recipe: Recipe) -> "Workload":
         """The work of a recipe on a dataset that is there."""
-        train, test = len(view.train_index), len(view.test_index)
-        return cls.of(recipe, train, test, view.size, len(view.classes))
+        tested = len(view.test_index) + (len(view.validation_index) if recipe.validates else 0)
+        return cls.of(recipe, len(view.train_index), tested, view.size, len(view.classes))
 
     @property
     def trained(self) -> int:

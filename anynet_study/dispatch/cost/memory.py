@@ -12,7 +12,6 @@ from anynet_study.design_space import (
     Group,
     IntArray,
     Networks,
-    Population,
     layers,
     parameters,
     training_memory,
@@ -94,7 +93,7 @@ def _evaluation(networks: Networks, work: Workload, images: int) -> Counts:
 
 
 def gpu_capacity(
-    settings: Collection[tuple[DatasetView, Recipe]], population: Population, free_bytes: int
+    settings: Collection[tuple[Sequence[Group], DatasetView, Recipe]], free_bytes: int
 ) -> int:
     """As many runs of any of `settings` as fit by prediction, whichever they are; 1 to MOST.
 
@@ -104,10 +103,10 @@ def gpu_capacity(
     if not settings:
         return 1
     needed = [
-        run_bytes(population.groups, Workload.on(view, recipe), GPU_MEMORY)
-        for view, recipe in settings
+        run_bytes(groups, Workload.on(view, recipe), GPU_MEMORY)
+        for groups, view, recipe in settings
     ]
-    shared = shared_bytes(max(_pixels(view) for view, _ in settings), GPU_MEMORY)
+    shared = shared_bytes(max(_pixels(view) for _, view, _ in settings), GPU_MEMORY)
     if shared > free_bytes / 2:  # then the dataset is streamed
         shared = shared_bytes(0, GPU_MEMORY)
     largest_first = np.sort(np.max(needed, axis=0))[::-1]

@@ -30,10 +30,12 @@ class DatasetSize:
     side: int
     #: False: the dataset is not there yet, these are the catalog's counts.
     known: bool
+    validation_images: int = 0
 
     def workload(self, recipe: Recipe) -> Workload:
         """The work of a recipe on the view."""
-        return Workload.of(recipe, self.train_images, self.test_images, self.side, self.classes)
+        tested = self.test_images + (self.validation_images if recipe.validates else 0)
+        return Workload.of(recipe, self.train_images, tested, self.side, self.classes)
 
 
 def dataset_size(base: str, variant: Variant) -> DatasetSize:
@@ -59,7 +61,9 @@ def dataset_size(base: str, variant: Variant) -> DatasetSize:
     if variant.per_class is not None:
         train = min(train, variant.per_class * classes)
     train *= variant.fraction or 1.0
-    return DatasetSize(classes, round(train), round(test_images * share), entry.size, known=False)
+    tested = round(test_images * share)
+    validated = round(train * (variant.validation or 0.0))
+    return DatasetSize(classes, round(train) - validated, tested, entry.size, False, validated)
 
 
 def _classes_of(entry: CatalogEntry, variant: Variant) -> int:
@@ -74,8 +78,14 @@ def _classes_of(entry: CatalogEntry, variant: Variant) -> int:
 
 
 def _size_of_view(view: DatasetView) -> DatasetSize:
-    classes, side = len(view.classes), view.size
-    return DatasetSize(classes, len(view.train_index), len(view.test_index), side, known=True)
+    return DatasetSize(
+        classes=len(view.classes),
+        train_images=len(view.train_index),
+        test_images=len(view.test_index),
+        side=view.size,
+        known=True,
+        validation_images=len(view.validation_index),
+    )
 
 
 def expected_evaluations(
@@ -114,7 +124,9 @@ def _expected(
     there = spec.test_set is None or spec.test_set in present() or spec.test_set in BUILT_IN
     if view is not None and there:
         return FurtherEvaluation.of(make_evaluation_set(spec, view))
-    images = float(size.test_images)
+    images = float(size.test_images if spec.part == "test" else size.validation_images)
+    if not images:
+        return None
     if spec.test_set is not None:
         if spec.test_set not in CATALOG:
             load_dataset(spec.test_set)  # raises, saying what there is and how to add it

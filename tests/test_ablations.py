@@ -1,0 +1,108 @@
+"""The experiments of the paper's appendix: what each file asks for, its price, and a miniature."""
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+from command import ROOT, SWEEPS, in_this_process, train
+from miniatures import write_miniature
+
+from anynet_study import ResultStore
+from anynet_study.sweep import Sweep
+
+FILES = sorted((SWEEPS / "ablations").glob("*.yaml"))
+#: Runs of each file.
+RUNS = {"a1": 2500, "a2": 1040, "a3": 998, "a6": 7500}
+#: Their figures, with what the script is told.
+DRAWN = {
+    "a1": "figure_a1.py --dataset cifar10 --proxies imagenet,imagenet-10",
+    "a2": "figure_a2.py --recipe further-natural",
+    "a3": "figure_a3.py",
+    "a6": "figure_a6.py --recipe pretrained --source imagenet",
+}
+#: Of miniatures: what makes any of these files a matter of seconds.
+TOY = [
+    "population.count=4",
+    "population.space={base: anynetx, depths: [1, 2], widths: [8, 24], stem_width: 8}",
+    "population.flops=[1e5, 1e6]",
+    "population.resolution=16",
+    "population.classes=10",
+]
+
+
+def toy(path: Path) -> list[str]:
+    """Overrides: few epochs and small images for every recipe and dataset that the file names."""
+    sweep, overrides = Sweep.load(path), list(TOY)
+    for name, recipe in sweep.recipes.items():
+        epochs = {"basic": 1}.get(name, 2)
+        keys = {"epochs": epochs, "batch_size": 32, "warmup_epochs": 0.5, "resolution": 16}
+        overrides += [f"recipes.{name}.{key}={value}" for key, value in keys.items()]
+        for label in recipe.overrides:
+            overrides += [f"recipes.{name}.overrides.{label}.epochs={epochs}"]
+            overrides += [f"recipes.{name}.overrides.{label}.resolution=16"]
+        if recipe.architectures is not None:
+            overrides += [f"recipes.{name}.architectures=[3, 1]"]
+    if sweep.replicates.count > 1:
+        overrides += ["replicates.count=3", "replicates.architectures=[3, 1]"]
+    return overrides
+
+
+def test_the_table_of_experiments_names_every_file_and_script() -> None:
+    table = (SWEEPS / "README.md").read_text()
+    for path in [*SWEEPS.glob("*.yaml"), *FILES]:
+        assert f"{path.relative_to(SWEEPS)}" in table
+    for name in set(re.findall(r"figure\w+\.py|table\w+\.py", table)):
+        assert (ROOT / "analysis" / name).is_file()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_experiment_has_a_price_before_its_data_is_there(tmp_path: Path, path: Path) -> None:
+    shown = in_this_process(tmp_path, "launch", path, "--dry-run").stdout
+    (line,) = re.findall(r"^([\d,]+) runs, (.*) of one V100 GPU$", shown, re.M)
+    assert int(line[0].replace(",", "")) == RUNS[path.stem]
+    row = next(r for r in (SWEEPS / "README.md").read_text().splitlines() if path.name in r)
+    assert f"{line[0]} runs, {line[1]}" in row
+
+
+def test_250_replicates_of_two_architectures_are_498_further_runs(tmp_path: Path) -> None:
+    aimed = ["count=250", "architectures=[147, 122]", "datasets=[cifar10]", "recipes=[basic]"]
+    overrides = [f"replicates.{key}" for key in aimed]
+    shown = in_this_process(tmp_path, "launch", SWEEPS / "paper.yaml", "--dry-run", *overrides)
+    assert re.search(r"^8,498 runs", shown.stdout, re.M)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_experiment_runs_in_miniature_and_gives_its_figure(
+    tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep = Sweep.load(path)
+    for base in sorted({entry.base for entry in sweep.datasets.values()}):
+        classes = 12 if base == "imagenet" else None
+        source = write_miniature(base, tmp_path / "downloads", classes=classes)
+        in_this_process(
+            tmp_path, "data", "add", base, "--from", source, "--size", 16, "--test-share", 0.1
+        )
+    train(tmp_path, path, path.stem, *toy(path))
+    store = ResultStore(tmp_path / "studies" / path.stem / "results.h5")
+    runs = store.runs()
+    assert set(runs["status"]) == {"completed"}
+    assert runs["planned"].all()
+    assert set(runs["recipe"]) == set(sweep.recipes)
+    assert len(set(runs["architecture"])) == 4, "errors join the same architectures"
+    if path.stem == "a2":
+        curves = store.curves()
+        further = curves[curves["run_id"].isin(runs["run_id"][runs["recipe"] == "further-natural"])]
+        assert set(further["epoch"]) == {1, 2}, "the first epochs are those of the run before"
+    if path.stem == "a3":
+        assert runs["replicate"].value_counts().to_dict() == {0: 4, 1: 2, 2: 2}
+    script, *options = DRAWN[path.stem].split()
+    study = tmp_path / "studies" / path.stem
+    typed = [script, str(study), *options, "-o", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", typed)
+    with pytest.raises(SystemExit) as end:
+        runpy.run_path(str(ROOT / "analysis" / script), run_name="__main__")
+    assert not end.value.code
+    assert list(tmp_path.glob("*.png"))
