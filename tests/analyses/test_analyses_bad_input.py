@@ -158,7 +158,7 @@ ELSEWHERE = {
     *("shifts", "shift-agreement", "gaps", "sampling-gaps", "shift-ranks"),
     "average-robustness",
     *("effective-robustness", "significance", "order-changes", "rank-changes", "label-sets"),
-    "class-accuracy",
+    *("class-accuracy", "distance"),
 }
 
 

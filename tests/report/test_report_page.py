@@ -28,6 +28,7 @@ NEEDS_MORE |= {
     "label-sets",
     "widths",
     "class-accuracy",
+    "distance",
 }
 VOID = {"meta", "img", "br", "link", "input"}
 
