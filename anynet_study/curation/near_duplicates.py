@@ -2,7 +2,7 @@
 
 Two steps, as in paper 2: a perceptual hash finds candidates among all pairs, and a distance of
 their pixels judges these. On CIFAR-10, of whose test images the literature finds 3.25% in the
-training set by eye, the limits below find 3.2%, about nine of ten of them true (docs/data.md).
+training set by eye, the limits below find 3.2% (docs/data.md).
 """
 
 from collections.abc import Iterator

@@ -19,7 +19,7 @@ from anynet_study.data.seeded import seeded_uniform
 from anynet_study.data.splits import hold_out
 
 LAYOUT = "built-in"
-TEST_SHARE = 0.2
+TEST_SHARE = 0.3
 SEED = 0
 #: Height and width of the images by formula, in pixels.
 SIDE = 12
@@ -50,11 +50,11 @@ def _digits() -> Built:
 
 
 def _gratings() -> Built:
-    return _drawn(gratings, GRATING_CLASSES, train=1200, test=600)
+    return _drawn(gratings, GRATING_CLASSES, train=1200, test=1200)
 
 
 def _blobs() -> Built:
-    return _drawn(blobs, BLOB_CLASSES, train=1200, test=600)
+    return _drawn(blobs, BLOB_CLASSES, train=1200, test=1200)
 
 
 def _drawn(
@@ -95,7 +95,7 @@ def gratings(count: int, seed: int) -> tuple[NDArray[np.uint8], NDArray[np.int64
     image = _background(count, "gratings", seed) + (
         contrast[:, None, None, None] * pattern[..., None] * colour[:, None, None, :]
     )
-    return _with_noise(image, 0.65, "gratings", seed), labels
+    return _with_noise(image, 0.2, "gratings", seed), labels
 
 
 def blobs(count: int, seed: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

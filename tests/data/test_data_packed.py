@@ -22,9 +22,9 @@ from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.errors import UserError
 
 GOLDEN = {
-    "digits": "ce699ea32829a0eb32d3024a7069ab225105bff16c3a799a619d0b1a82b4906e",
-    "gratings": "9f966af68d3b780fcdf0636c8e7efb74f7aed6096e7c4f718d9c60752c4a05fa",
-    "blobs": "e1a8cb80822ece055c97f0327ae5b9f1649621febdfb7c1f6623a4db1776323d",
+    "digits": "388f0ac09af3f614d48d036da8e27d2390ba05b4b75472b9a7f8ba7e1aae9437",
+    "gratings": "eaeec040915eafdeaf03a705e66fea831b908300e1895b91ca0f3396e1e6ef86",
+    "blobs": "ef0cf049625814b1f7f75788895b087e1cbf27fcde5b30b365c67dbc7cefd205",
 }
 
 
