@@ -144,12 +144,12 @@ def test_a_larger_population_of_the_same_seed_extends_a_study(
     assert list(Population.read(population).ids)[:4] == list(before.ids)
 
 
-STUDY_COMMANDS = [*(["status"], ["collect"], ["report"], ["query"], ["analyze"])]
-STUDY_COMMANDS += [["serve"]]
-STUDY_COMMANDS += [["plot", "-o", "figures"]]
+#: Those that take a study's name alone, and those that take a store, too.
+NAME_COMMANDS = [["status"], ["collect"], ["serve"]]
+STORE_COMMANDS = [["report"], ["query"], ["analyze"], ["plot", "-o", "figures"]]
 
 
-@pytest.mark.parametrize("command", STUDY_COMMANDS, ids=lambda command: command[0])
+@pytest.mark.parametrize("command", NAME_COMMANDS + STORE_COMMANDS, ids=lambda command: command[0])
 @pytest.mark.parametrize("name", ["none", "data", "../none", "studies", "tiny.yaml"])
 def test_a_study_that_does_not_exist(typed: Type, command: list[str], name: str) -> None:
     verb, *options = command
@@ -350,7 +350,7 @@ def stores(finished: Path, tmp_path: Path) -> dict[str, Path]:
     return paths
 
 
-@pytest.mark.parametrize("command", STUDY_COMMANDS[2:], ids=lambda command: command[0])
+@pytest.mark.parametrize("command", STORE_COMMANDS, ids=lambda command: command[0])
 def test_a_store_that_cannot_be_read(
     typed: Type, stores: dict[str, Path], command: list[str]
 ) -> None:

@@ -19,7 +19,7 @@ from anynet_study.data.seeded import seeded_uniform
 from anynet_study.data.splits import hold_out
 
 LAYOUT = "built-in"
-TEST_SHARE = 0.3
+TEST_SHARE = 0.2
 SEED = 0
 #: Height and width of the images by formula, in pixels.
 SIDE = 12

@@ -22,7 +22,7 @@ from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.errors import UserError
 
 GOLDEN = {
-    "digits": "388f0ac09af3f614d48d036da8e27d2390ba05b4b75472b9a7f8ba7e1aae9437",
+    "digits": "ce699ea32829a0eb32d3024a7069ab225105bff16c3a799a619d0b1a82b4906e",
     "gratings": "eaeec040915eafdeaf03a705e66fea831b908300e1895b91ca0f3396e1e6ef86",
     "blobs": "ef0cf049625814b1f7f75788895b087e1cbf27fcde5b30b365c67dbc7cefd205",
 }

@@ -131,6 +131,10 @@ def test_validation_folds_are_disjoint_and_all_images(digits, folds):
         np.testing.assert_array_equal(view.test_index, whole.test_index)
 
 
+#: Classes of HAM10000's miniature of which there are several lesions in training.
+MORE_LESIONS = ("nv", "mel", "bkl")
+
+
 def test_groups_are_on_one_side_of_a_validation(data_home, tmp_path):
     """The lesions of HAM10000, of which there are several pictures."""
     dataset = add_dataset("ham10000", write_miniature("ham10000", tmp_path), size=8)
@@ -138,16 +142,20 @@ def test_groups_are_on_one_side_of_a_validation(data_home, tmp_path):
     rows = read_manifest(dataset.folder / "split.csv")
     groups = [row.group for row in rows if row.split == "train"]
     assert len(set(groups)) < len(groups)
+    several = {"base": "ham10000", "classes": MORE_LESIONS}
+    whole = make_view(dataset, Variant(**several))
     held: list[str] = []
     for fold in range(3):
-        view = make_view(dataset, Variant(base="ham10000", validation="1/3", fold=fold))
+        view = make_view(dataset, Variant(**several, validation="1/3", fold=fold))
         sides = [{groups[n] for n in of} for of in (view.train_index, view.validation_index)]
         assert not sides[0] & sides[1]
         held += sides[1]
-    assert sorted(held) == sorted(set(groups))
+    assert sorted(held) == sorted({groups[n] for n in whole.train_index})
+    with pytest.raises(UserError, match="leaves no image to class 'df'"):
+        make_view(dataset, Variant(base="ham10000", validation="1/3"))  # one lesion
     keep_labels(dataset, tmp_path / "kept")
     with reading_kept(tmp_path / "kept"):
-        kept = make_view(load_dataset("ham10000"), Variant(base="ham10000", validation="1/3"))
+        kept = make_view(load_dataset("ham10000"), Variant(**several, validation="1/3"))
     assert kept.dataset.folder.parent == tmp_path / "kept"
 
 
