@@ -50,11 +50,11 @@ def _digits() -> Built:
 
 
 def _gratings() -> Built:
-    return _drawn(gratings, GRATING_CLASSES, train=1200, test=1200)
+    return _drawn(gratings, GRATING_CLASSES, train=1200, test=700)
 
 
 def _blobs() -> Built:
-    return _drawn(blobs, BLOB_CLASSES, train=1200, test=1200)
+    return _drawn(blobs, BLOB_CLASSES, train=1200, test=700)
 
 
 def _drawn(

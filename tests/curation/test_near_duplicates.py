@@ -111,7 +111,7 @@ def test_the_command_names_and_draws_them(tmp_path):
     said = json.loads(told.stdout)
     assert said["images"] == "gratings:test"
     assert said["reference"] == "gratings:train"
-    assert said["share"] == said["with_duplicate"] / 1200 > 0
+    assert said["share"] == said["with_duplicate"] / 700 > 0
     assert len((tmp_path / "pairs.csv").read_text().splitlines()) == 1 + len(said["pairs"])
     with Image.open(tmp_path / "pairs.png") as sheet:
         assert sheet.width > 800

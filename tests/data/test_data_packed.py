@@ -23,8 +23,8 @@ from anynet_study.errors import UserError
 
 GOLDEN = {
     "digits": "ce699ea32829a0eb32d3024a7069ab225105bff16c3a799a619d0b1a82b4906e",
-    "gratings": "eaeec040915eafdeaf03a705e66fea831b908300e1895b91ca0f3396e1e6ef86",
-    "blobs": "ef0cf049625814b1f7f75788895b087e1cbf27fcde5b30b365c67dbc7cefd205",
+    "gratings": "02851697094dab53c61f8998a14b14dea9e2d7e8d9aa79c309c258f21dccaf55",
+    "blobs": "f5c918d6d10837296e94ca5620ef74ac9deb6f8b52e95ac0afbf68e6f566974e",
 }
 
 
