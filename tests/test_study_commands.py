@@ -127,7 +127,7 @@ def reported(home: Home) -> Home:
 @contextmanager
 def standing_still(jobs: list[ledger.SubmittedJob]) -> Iterator[None]:
     """Workers of this machine wait, however long it takes to look at them."""
-    submitted = [psutil.Process(int(job.job_id.partition("_")[0])) for job in jobs]
+    submitted = [psutil.Process(int(job.job_id.rpartition("-")[2])) for job in jobs]
     all_of_them = [one for job in submitted for one in (job, *job.children(recursive=True))]
     for process in all_of_them:
         process.suspend()

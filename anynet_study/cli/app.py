@@ -1,8 +1,9 @@
 """The command tree. Heavy imports live inside the commands: `--help` must be instant."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from anynet_study.cli.analyze import ListsTables, analyze
 from anynet_study.cli.class_lists import classes_app
@@ -28,9 +29,24 @@ from anynet_study.cli.studies import list_
 from anynet_study.cli.study import collect, run
 from anynet_study.cli.sweep import init, sweep
 from anynet_study.cli.verify import verify
+from anynet_study.errors import UserError
+
+
+class _Commands(TyperGroup):
+    """The commands; a value that an option cannot have is one line, without their usage."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            if type(error) is not typer.BadParameter:  # something is missing
+                raise
+            raise UserError(error.format_message()) from None
+
 
 app = typer.Typer(
     name="anynet-study",
+    cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

@@ -37,7 +37,12 @@ def cancel(study_name: StudyName) -> None:
         told = cancel_jobs(study)
     if told.running or told.queued:
         print(f"cancelled: {told.running} jobs that ran, {told.queued} that waited")
-    else:
+    if told.elsewhere:
+        raise WorkFailedError(
+            f"workers of {study.folder} are on {', '.join(told.elsewhere)}, cannot be seen from "
+            "here: cancel them there; if they have ended: anynet-study launch --others-ended"
+        )
+    if not told.running and not told.queued:
         print(f"no job of {study.folder} runs or waits")
 
 

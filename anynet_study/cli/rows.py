@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from anynet_study.errors import UserError, printable
+from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,29 +87,23 @@ def write_rows(rows: "pa.Table", form: Format, file: Any, width: int | None = No
     A table on a terminal has the columns that fit; one in a file or a pipe all of them, if no
     `width` is given.
     """
-    from anynet_study.cli.tables import frame_cells, print_table, table_text
+    from anynet_study.cli.tables import frame_cells, harmless, print_table, table_text
     from anynet_study.store import to_pandas
 
     if form != "table" and file.isatty():
         text = io.StringIO()
         write_rows(rows, form, text)
-        file.write(_harmless(text.getvalue()))
+        file.write(harmless(text.getvalue()))
     elif form == "csv":
         to_pandas(rows, whole=True).to_csv(file, index=False)
     elif form == "json":
         _write_json(rows, file)
     else:
         headings, cells, texts = frame_cells(to_pandas(rows, whole=True))
-        headings, *cells = ([_harmless(cell) for cell in row] for row in (headings, *cells))
         if file.isatty():
             print_table(headings, cells, left=texts, wide="cut")
         else:
             file.write(table_text(headings, cells, left=texts, wide="cut", width=width))
-
-
-def _harmless(text: str) -> str:
-    """The text without what gives a terminal orders: names of models may be anybody's."""
-    return "\n".join(map(printable, text.split("\n")))
 
 
 def _write_json(rows: "pa.Table", file: Any) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from anynet_study.dispatch import Status
 
-SHORTEST_WAIT = 1.0
+SHORTEST_WAIT, LONGEST_WAIT = 1.0, 86_400.0
 
 
 def status(
@@ -41,8 +41,9 @@ def status(
 
     from anynet_study.dispatch import JournalReader, current_status, open_study
 
-    if every < SHORTEST_WAIT:
-        raise UserError(f"--every: {every:g} s is too often; legal: {SHORTEST_WAIT:g} or more")
+    if not SHORTEST_WAIT <= every <= LONGEST_WAIT:
+        legal = f"{SHORTEST_WAIT:g} to {LONGEST_WAIT:g}"
+        raise UserError(f"--every: {every:g} s is too often or too seldom; legal: {legal}")
     study = open_study(study_name)
     reader = JournalReader(study.folder.journals)
 

@@ -4,6 +4,8 @@ from collections.abc import Collection, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
+from anynet_study.errors import printable
+
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
@@ -67,6 +69,7 @@ def table_text(
     """
     from rich.console import Console
 
+    headings = [harmless(heading) for heading in headings]
     cells = [[cell_text(cell) for cell in row] for row in rows]
     lefts = set(range(left) if isinstance(left, int) else left)
     grid = [list(headings) or [""] * len(cells[0] if cells else ()), *cells]
@@ -162,7 +165,12 @@ def cell_text(value: Any) -> str:
     """None is empty; a float has two decimals (`number`); all else is as Python prints it."""
     if value is None:
         return ""
-    return number(value) if isinstance(value, float) else str(value)
+    return number(value) if isinstance(value, float) else harmless(str(value))
+
+
+def harmless(text: str) -> str:
+    """The text without what gives a terminal orders: names of models may be anybody's."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def number(value: float, digits: int = 2) -> str:

@@ -21,7 +21,7 @@ import yaml
 
 from anynet_study.data import data_root
 from anynet_study.dispatch.endings import ATTACHED, BEGAN, EXCEPTION
-from anynet_study.dispatch.ledger import alive_file
+from anynet_study.dispatch.ledger import alive_file, local_id
 from anynet_study.dispatch.process import Interruption, end_with, keep_freed_memory
 from anynet_study.dispatch.recorded import Retries, Retry
 from anynet_study.errors import WorkFailedError
@@ -125,7 +125,7 @@ def run_task(logs: Path, name: str) -> None:
 def this_job() -> str:
     """The id of the job that this process is."""
     array, place = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
-    return f"{array}_{place}" if array else os.environ.get("SLURM_JOB_ID", str(os.getpid()))
+    return f"{array}_{place}" if array else os.environ.get("SLURM_JOB_ID", local_id(os.getpid()))
 
 
 def requeue_if_warned(job: Job, task: int, logs: Path, interruption: Interruption) -> None:

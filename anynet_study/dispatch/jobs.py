@@ -28,7 +28,8 @@ class ListedJob:
     """A line of the list."""
 
     job: str
-    #: runs, waits, done (all its runs are recorded), or ended; unknown where squeue is silent.
+    #: runs, waits, done (all its runs are recorded), or ended; unknown where squeue is silent, or
+    #: on a machine that cannot be seen from here.
     state: str
     host: str
     #: Its runs, and those of them that are recorded.
@@ -46,6 +47,7 @@ def list_jobs(
 ) -> list[ListedJob]:
     """Jobs in the order in which they were submitted; `live` None: which live is not known."""
     alive = {live_job.job.job_id: live_job for live_job in live or ()}
+    elsewhere = ledger.jobs_elsewhere(study.jobs, study.logs, recorded.runs)
     listed = []
     for job in jobs:
         done = sum(_is_over(run_id, job, recorded) for run_id in job.runs)
@@ -61,6 +63,8 @@ def list_jobs(
             )
             if done == len(job.runs):
                 state, note = "done", ""
+            elif job in elsewhere:
+                state, host, note = "unknown", job.host, "cannot be seen from here"
             elif live is None:
                 state, note = "unknown", ""
         listed.append(ListedJob(job.job_id, state, host, len(job.runs), done, note))
@@ -128,10 +132,11 @@ def _run_called(name: str, run_ids: Iterable[str], study: StudyFolder) -> str:
 
 @dataclass(frozen=True)
 class CancelReport:
-    """How many jobs were told to end."""
+    """How many jobs were told to end, and the hosts of workers that cannot be told from here."""
 
     running: int
     queued: int
+    elsewhere: Sequence[str] = ()
 
 
 def cancel_jobs(study: StudyFolder) -> CancelReport:
@@ -143,7 +148,10 @@ def cancel_jobs(study: StudyFolder) -> CancelReport:
     _scancel(it.job.job_id for it in live if it.job.cluster == "slurm")
     _terminate(it.job for it in live if it.job.cluster != "slurm")
     running = sum(it.state == "running" for it in live)
-    return CancelReport(running, len(live) - running)
+    runs = Recorded.read(study.journals).runs.items()
+    recorded = [run_id for run_id, status in runs if status != "failed"]
+    elsewhere = ledger.jobs_elsewhere(study.jobs, study.logs, recorded)
+    return CancelReport(running, len(live) - running, sorted({job.host for job in elsewhere}))
 
 
 def _scancel(jobs: Iterable[str]) -> None:

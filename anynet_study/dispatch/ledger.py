@@ -33,7 +33,7 @@ SILENT = 1800.0
 class SubmittedJob:
     """A job as it was submitted."""
 
-    #: Slurm's job id, or the process id of a local worker.
+    #: Slurm's job id, or of a local worker `local_id`: before there were such, its process id.
     job_id: str
     cluster: str
     host: str
@@ -61,7 +61,7 @@ class SubmittedJob:
         if self.cluster == "slurm" or self.host != socket.gethostname():
             return None
         try:
-            process = psutil.Process(int(self.job_id))
+            process = psutil.Process(int(self.job_id.rpartition("-")[2]))
             if self.mark:
                 same = process_mark(process.pid) == self.mark
             else:
@@ -109,11 +109,15 @@ class Submission:
             yield SubmittedJob(job_id, self.cluster, self.host, self.at, run_ids, self.mark)
 
 
-def local_job(job_id: str, run_ids: str) -> SubmittedJob:
+def local_id(pid: int) -> str:
+    """The id of a local worker: process ids alone repeat on machines that share the files."""
+    return f"{socket.gethostname()}-{pid}"
+
+
+def local_job(pid: int, run_ids: str) -> SubmittedJob:
     """The entry of a job just started on this machine."""
-    process = psutil.Process(int(job_id))
-    host, mark = socket.gethostname(), process_mark(process.pid)
-    return SubmittedJob(job_id, "local", host, process.create_time(), run_ids, mark)
+    host, mark, began = socket.gethostname(), process_mark(pid), psutil.Process(pid).create_time()
+    return SubmittedJob(local_id(pid), "local", host, began, run_ids, mark)
 
 
 def this_system() -> str:

@@ -57,6 +57,7 @@ class LocalWorker:
     number: int
     #: What it imports.
     code: Snapshot
+    job_id: str
 
     @property
     def ended(self) -> bool:
@@ -96,7 +97,9 @@ def start_worker(
     It hears neither Ctrl-C nor the end of this terminal, and writes to files alone.
     """
     name, gpus = secrets.token_hex(6), gpus_here()
-    environment = {**os.environ, **asking_for_huge_pages(os.environ), **code.variables()}
+    # This process may be in a job of Slurm; the worker is none.
+    inherited = {name: it for name, it in os.environ.items() if not name.startswith("SLURM_")}
+    environment = {**inherited, **asking_for_huge_pages(os.environ), **code.variables()}
     if gpus:
         environment["CUDA_VISIBLE_DEVICES"] = gpus[number % len(gpus)]
     ids = " ".join(run.run_id for run in runs)
@@ -112,12 +115,13 @@ def start_worker(
             stderr=err,
             start_new_session=True,
         )
+    job = ledger.local_job(process.pid, ids)
     for log in logs:  # named as those of Slurm's jobs
-        log.rename(study.logs / f"{process.pid}_0_log{log.suffix}")
+        log.rename(study.logs / f"{job.job_id}_0_log{log.suffix}")
     _STARTED.append(process)
-    ledger.alive_file(study.logs, str(process.pid)).touch()  # until it says so itself
-    ledger.append(study.jobs, [ledger.local_job(str(process.pid), ids)])
-    return LocalWorker(process, runs, number, code)
+    ledger.alive_file(study.logs, job.job_id).touch()  # until it says so itself
+    ledger.append(study.jobs, [job])
+    return LocalWorker(process, runs, number, code, job.job_id)
 
 
 def train_all(study: StudyFolder, sweep: Sweep, plan: Plan, retry_failed: bool = False) -> None:
@@ -216,7 +220,7 @@ class _LocalTraining:
     def _left_by(self, worker: LocalWorker) -> list[PlannedRun]:
         """What another worker should go on with; where workers die at a run, that is recorded."""
         left = self.reader.read().left(worker.runs, self.retries)
-        end = ending(self.study.logs, str(worker.process.pid))
+        end = ending(self.study.logs, worker.job_id)
         if end is None or not end.runs or not end.kind or disk_is_full(self.study):
             return left if len(left) < len(worker.runs) else []
         killed, self._killed = self._killed, out_of_memory_kills()

@@ -131,7 +131,8 @@ class Status:
     @property
     def is_active(self) -> bool:
         """Whether anything may still change by itself."""
-        return bool(self.jobs or self.jobs_unknown)
+        seen_lately = any(seconds < ledger.SILENT for seconds in self.jobs_elsewhere.values())
+        return bool(self.jobs or self.jobs_unknown or seen_lately)
 
 
 def current_status(study: OpenStudy, reader: JournalReader) -> Status:

@@ -115,7 +115,7 @@ def is_bundle(folder: Path) -> bool:
     """Whether a folder is one that `export` made."""
     try:
         described = json.loads((folder / "schema.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(described, dict) and described.get("format") == FORMAT
 

@@ -11,7 +11,7 @@ from scripted_study import begun
 from test_dispatch_recorded import row
 from tiny_study import Type, tree, typing_in
 
-from anynet_study.dispatch import ledger
+from anynet_study.dispatch import JournalReader, current_status, ledger
 from anynet_study.dispatch.launch import OpenStudy
 from anynet_study.store import JournalWriter
 
@@ -51,11 +51,16 @@ def test_evaluations_added_later_train_again_only_if_that_is_allowed(
 
 
 def test_workers_on_another_machine_are_for_the_user_to_judge(tiny: OpenStudy, type_: Type) -> None:
-    job = replace(ledger.local_job(str(os.getpid()), " ".join(tiny.plan.ids())), host="elsewhere")
+    job = replace(ledger.local_job(os.getpid(), " ".join(tiny.plan.ids())), host="elsewhere")
     ledger.append(tiny.folder.jobs, [job])
     alive = ledger.alive_file(tiny.folder.logs, job.job_id)
     alive.touch()
+    assert current_status(tiny, JournalReader(tiny.folder.journals)).is_active
     os.utime(alive, (alive.stat().st_mtime - 7200.0,) * 2)
+    told = type_("cancel", "tiny")
+    assert (told.code, "are on elsewhere, cannot be seen from here" in told.line) == (1, True)
+    (row,) = json.loads(type_("logs", "tiny", "--json").out)
+    assert (row["state"], row["host"]) == ("unknown", "elsewhere")
     told = type_("launch", "tiny.yaml", *LOCAL)
     assert told.code == 2
     assert "is on elsewhere, cannot be seen from here, and gave a sign of life 2 h" in told.line
@@ -65,10 +70,11 @@ def test_workers_on_another_machine_are_for_the_user_to_judge(tiny: OpenStudy, t
     assert json.loads(type_("launch", "tiny.yaml", *LOCAL, "--others-ended").out)["submitted"] == 12
     assert json.loads(type_("launch", "tiny.yaml", *LOCAL).out)["submitted"] == 12
     assert json.loads(type_("status", "tiny", "--json").out)["jobs_elsewhere"] == {}
+    assert type_("cancel", "tiny").out.startswith("no job")
 
 
 def test_a_worker_that_hangs_is_named(tiny: OpenStudy, type_: Type) -> None:
-    job = ledger.local_job(str(os.getpid()), " ".join(tiny.plan.ids()[:3]))
+    job = ledger.local_job(os.getpid(), " ".join(tiny.plan.ids()[:3]))
     ledger.append(tiny.folder.jobs, [job])
     alive = ledger.alive_file(tiny.folder.logs, job.job_id)
     alive.touch()
@@ -92,7 +98,7 @@ def test_a_path_that_slurm_reads_as_something_else_is_refused(
         assert (told.code, "in a path as something else" in told.line) == (2, True)
 
 
-@pytest.mark.parametrize("change", ["recipes.basic.epochs=1e9", "launch.job_minutes=1e308"])
+@pytest.mark.parametrize("change", ["recipes.basic.epochs=1000000000", "launch.job_minutes=1e+308"])
 def test_absurd_sizes_are_refused_in_a_line(type_: Type, change: str) -> None:
     told = type_("launch", "tiny.yaml", "--dry-run", change)
     assert (told.code, change.partition("=")[0] in told.line) == (2, True)

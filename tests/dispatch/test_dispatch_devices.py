@@ -82,11 +82,12 @@ def test_each_worker_gets_a_gpu_whatever_its_name(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-8c9f,MIG-12ab")
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")  # `run` may be in a job; its workers are none
     (tmp_path / "sweep.yaml").write_text(TINY)
     prepared = open_sweep(tmp_path / "sweep.yaml", [])
     monkeypatch.setattr(local.sys, "executable", str(tmp_path / "python"))
     (tmp_path / "python").write_text(
-        "#!/bin/sh\necho $CUDA_VISIBLE_DEVICES; echo $PYTHONPATH >&2\n"
+        "#!/bin/sh\necho $CUDA_VISIBLE_DEVICES$SLURM_ARRAY_TASK_ID; echo $PYTHONPATH >&2\n"
     )
     (tmp_path / "python").chmod(0o755)
     folder, code = prepared.folder, local.take(prepared.folder.code)
@@ -95,7 +96,7 @@ def test_each_worker_gets_a_gpu_whatever_its_name(
         runs = prepared.plan[number : number + 1]
         worker = start_worker(folder, prepared.sweep, code, list(runs), number, attached=False)
         assert worker.process.wait(60) == 0
-        log = folder.logs / f"{worker.process.pid}_0_log.out"
+        log = folder.logs / f"{worker.job_id}_0_log.out"
         assert str(code.folder) in log.with_suffix(".err").read_text()
         seen.append(log.read_text())
     assert seen == ["GPU-8c9f\n", "MIG-12ab\n"]

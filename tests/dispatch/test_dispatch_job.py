@@ -30,6 +30,7 @@ class Worker:
         self, study: StudyFolder, _: object, runs: Iterable[str], retries: object, stop: object
     ) -> None:
         assert (study.folder, retries) == (self.study.folder, {"a": Retry(2, 1)})
+        assert list(study.logs.glob("12_*_0_alive")), "it gives no sign of life"
         self.done.append(" ".join(runs))
         if self.saves:
             (study.checkpoints / f"{self.saves}.pt").touch()

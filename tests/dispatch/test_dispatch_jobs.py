@@ -84,7 +84,7 @@ def worker() -> Iterator["subprocess.Popen[bytes]"]:
 def test_cancel_waits_for_workers_of_this_machine(
     tiny: OpenStudy, type_: Type, worker: "subprocess.Popen[bytes]"
 ) -> None:
-    entry = ledger.local_job(str(worker.pid), " ".join(tiny.plan[:3].ids()))
+    entry = ledger.local_job(worker.pid, " ".join(tiny.plan[:3].ids()))
     ledger.append(tiny.folder.jobs, [entry])
     assert type_("cancel", "tiny").out == "cancelled: 1 jobs that ran, 0 that waited\n"
     assert not psutil.pid_exists(worker.pid) or worker.wait(60)

@@ -24,7 +24,7 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 
 def test_a_process_is_alive_until_it_ends(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
     path = tmp_path / "jobs"
-    job = ledger.local_job(str(sleeper.pid), "a b")
+    job = ledger.local_job(sleeper.pid, "a b")
     ledger.append(path, [job])
     (live,) = ledger.live_jobs(path)
     assert (live.job, live.state, live.started) == (job, "running", job.started)
@@ -36,7 +36,7 @@ def test_a_process_is_alive_until_it_ends(tmp_path: Path, sleeper: subprocess.Po
 def test_a_worker_is_known_whatever_the_clock_does_and_whoever_has_its_id_later(
     tmp_path: Path, sleeper: subprocess.Popen[bytes]
 ) -> None:
-    job = ledger.local_job(str(sleeper.pid), "a")
+    job = ledger.local_job(sleeper.pid, "a")
     assert replace(job, started=job.started - 3600.0).process  # the clock was set
     assert not replace(job, mark=f"{job.mark}0").process  # another one, or after another boot
     before_marks = replace(job, mark="")
@@ -48,7 +48,7 @@ def test_a_worker_is_known_whatever_the_clock_does_and_whoever_has_its_id_later(
 def test_a_container_does_not_see_the_workers_of_another_with_its_host_name(
     tmp_path: Path, sleeper: subprocess.Popen[bytes]
 ) -> None:
-    job = replace(ledger.local_job(str(sleeper.pid), "a"), mark="another-boot/pid:[1] 7")
+    job = replace(ledger.local_job(sleeper.pid, "a"), mark="another-boot/pid:[1] 7")
     ledger.append(tmp_path, [job])
     alive = ledger.alive_file(tmp_path, job.job_id)
     alive.touch()
@@ -59,7 +59,7 @@ def test_a_container_does_not_see_the_workers_of_another_with_its_host_name(
 
 
 def test_a_torn_line_is_skipped(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
-    job = ledger.local_job(str(sleeper.pid), "a")
+    job = ledger.local_job(sleeper.pid, "a")
     ledger.append(tmp_path, [job])
     (tmp_path / "0-elsewhere-7.jsonl").write_text('{"job": "1", "clu')
     assert list(ledger.submitted_jobs(tmp_path)) == [job]

@@ -1,7 +1,6 @@
 """The snapshot of the code: what workers import, whatever is edited after the launch."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -100,14 +99,14 @@ def test_workers_import_it_wherever_they_are(
 def test_of_two_launchers_at_once_one_publishes_it(
     tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, copy = tmp_path / "code", shutil.copyfile
+    code, write = tmp_path / "code", Path.write_bytes
 
-    def while_another_does(source: Path, target: Path) -> None:
-        monkeypatch.setattr("anynet_study.dispatch.snapshot.shutil.copyfile", copy)
+    def while_another_does(path: Path, content: bytes) -> int:
+        monkeypatch.setattr(Path, "write_bytes", write)
         take(code, package)
-        copy(source, target)
+        return write(path, content)
 
-    monkeypatch.setattr("anynet_study.dispatch.snapshot.shutil.copyfile", while_another_does)
+    monkeypatch.setattr(Path, "write_bytes", while_another_does)
     taken = take(code, package)
     assert [path.name for path in code.iterdir()] == [taken.folder.name]
 

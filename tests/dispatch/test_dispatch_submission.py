@@ -208,6 +208,8 @@ def test_litter_is_removed_once_no_job_is_alive(
     assert len(list(study.code.iterdir())) == 1
     assert [path.name for path in old if path.exists()] == ["1_0_0_log.out"]
     assert sorted(path.suffix for path in study.logs.iterdir()) == [".json", ".out", ".sh"]
+    (script,) = study.logs.glob("*.sh")
+    assert script.stat().st_mode & 0o777 == 0o700  # for nobody else to change
 
 
 def test_a_shell_inside_a_job_passes_nothing_on(

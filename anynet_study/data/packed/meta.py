@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from anynet_study.data.packed.form import Form, Store
 from anynet_study.errors import UserError
@@ -135,7 +135,7 @@ def read_meta(path: Path) -> Meta:
         raise
     except FileNotFoundError as error:
         raise damaged(path, "the file is missing") from error
-    except (ValueError, TypeError, KeyError, ValidationError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise damaged(path, "not the meta data of a packed dataset") from error
 
 
