@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from anynet_study.cli.class_lists import WordNetFolder
 from anynet_study.cli.options import AsJson, opt
 from anynet_study.cli.rows import save_csv
 from anynet_study.cli.tables import print_table
@@ -108,6 +109,10 @@ def label(
         ),
     ],
     terms: Annotated[Path, opt("A table with class and term, a row for each term.")],
+    synonyms: Annotated[
+        bool, opt("Look for synonyms in WordNet, too; then a term may be a number, n02958343.")
+    ] = False,
+    wordnet: WordNetFolder = None,
     strategy: Annotated[
         Literal["strict", "single", "multi"],
         opt("strict: captions that name one class; single: the first; multi: all, up to 25."),
@@ -126,7 +131,8 @@ def label(
 ) -> None:
     """Label images by the terms that their captions contain.
 
-    A term is found where its words follow each other; within a longer one it does not count.
+    A term is found where its words follow each other; within a longer one it does not count. Its
+    synonyms are the words that mean the same in the most usual sense of each.
     Label accuracy is the share of the labelled images whose true class is (among) the label, and
     utilisation the share of all images that are labelled rightly: both where the table has the
     true class.
@@ -135,8 +141,15 @@ def label(
     Examples:
       anynet-study data label captions.csv --terms terms.csv --strategy strict -o labels.csv
       anynet-study data label captions.csv --terms terms.csv --from cifar10 --add cifar10-captions
+      anynet-study data label captions.csv --terms terms.csv --synonyms
     """
-    from anynet_study.curation import label_captions, pack_labelled, quality, read_table
+    from anynet_study.curation import (
+        WordNet,
+        label_captions,
+        pack_labelled,
+        quality,
+        read_table,
+    )
     from anynet_study.data import load_dataset
 
     if (source is None) != (add is None):
@@ -144,6 +157,12 @@ def label(
     table = read_table(captions, ("image", "caption"))
     listed = read_table(terms, ("class", "term"))
     by_class = listed.groupby("class", sort=True)["term"].agg(list).to_dict()
+    if synonyms:
+        nouns = WordNet.read(wordnet)
+        by_class = {
+            name: [word for term in of_class for word in nouns.synonyms(term)]
+            for name, of_class in by_class.items()
+        }
     labels = label_captions(list(table["caption"].astype(str)), by_class, strategy)
     found = quality(labels, list(table["class"]) if "class" in table else None)
     told = {name: None if value != value else value for name, value in vars(found).items()}

@@ -1,9 +1,9 @@
 from .captions import Quality as Quality
 from .captions import label_captions as label_captions
 from .captions import quality as quality
-from .class_lists import WordNet as WordNet
 from .class_lists import class_similarity as class_similarity
-from .class_lists import tree_statistics as tree_statistics
+from .class_lists import open_embedder as open_embedder
+from .class_lists import select_classes as select_classes
 from .distances import Estimate as Estimate
 from .distances import Moments as Moments
 from .distances import discrepancy as discrepancy
@@ -29,3 +29,5 @@ from .selection import histogram as histogram
 from .selection import pack_selection as pack_selection
 from .selection import read_annotations as read_annotations
 from .selection import select_images as select_images
+from .wordnet import WordNet as WordNet
+from .wordnet import tree_statistics as tree_statistics

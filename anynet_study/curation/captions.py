@@ -18,8 +18,8 @@ Strategy = Literal["strict", "single", "multi"]
 MOST_CLASSES = 25
 _WORD = re.compile(r"[^\W_]+")
 
-#: By the first word of a term, the terms with it, longest first: their words, and their classes.
-Index = dict[str, list[tuple[tuple[str, ...], frozenset[str]]]]
+#: Classes by the words of each of their terms.
+Index = dict[tuple[str, ...], set[str]]
 
 
 def label_captions(
@@ -32,9 +32,10 @@ def label_captions(
     is no "truck"). A term of several classes names all of them. UserError for a term without words.
     """
     index = _index(terms)
+    longest = max(map(len, index), default=0)
     found = []
     for caption in captions:
-        named = list(dict.fromkeys(_named(words_of(caption), index)))
+        named = list(dict.fromkeys(_named(words_of(caption), index, longest)))
         if strategy == "strict":
             named = named if len(named) == 1 else []
         found.append(tuple(named[: 1 if strategy == "single" else MOST_CLASSES]))
@@ -70,29 +71,26 @@ def words_of(text: str) -> list[str]:
 
 
 def _index(terms: Mapping[str, Sequence[str]]) -> Index:
-    classes: dict[tuple[str, ...], set[str]] = {}
+    index: Index = {}
     for name, of_class in terms.items():
         for term in of_class:
             words = words_of(term)
             if not words:
                 raise UserError(f"class {name!r}: term {term!r} has no words")
             for last in (words[-1], f"{words[-1]}s", f"{words[-1]}es"):
-                classes.setdefault((*words[:-1], last), set()).add(name)
-    index: Index = {}
-    for key, names in sorted(classes.items(), key=lambda item: -len(item[0])):
-        index.setdefault(key[0], []).append((key, frozenset(names)))
+                index.setdefault((*words[:-1], last), set()).add(name)
     return index
 
 
-def _named(words: list[str], index: Index) -> list[str]:
+def _named(words: list[str], index: Index, longest: int) -> list[str]:
     """The classes that terms name, in the order of the words; the longest term of each place."""
     found: list[str] = []
     place = 0
     while place < len(words):
-        for term, names in index.get(words[place], ()):
-            if tuple(words[place : place + len(term)]) == term:
+        for end in range(min(place + longest, len(words)), place, -1):
+            if names := index.get(tuple(words[place:end])):
                 found += sorted(names)
-                place += len(term)
+                place = end
                 break
         else:
             place += 1

@@ -1,119 +1,198 @@
-"""Lists of classes (paper 4): how they lie in WordNet's tree of nouns, and how alike images are.
+"""Choosing classes by what captions say of them, and how alike the images of a class are (paper 4).
 
-The database is that of Debian's package wordnet-base (WordNet 3.0, whose noun offsets are the
-numbers of ImageNet's classes, n01440764), or any folder with its file data.noun.
+A class is a synset of WordNet. How well a caption describes it is their similarity: the inner
+product of the embeddings, of length 1, of the caption and of the synset's words and gloss.
 """
 
-import os
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from statistics import median
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from anynet_study.errors import UserError, first_line
+from anynet_study.curation.captions import label_captions
+from anynet_study.curation.features import open_function
+from anynet_study.curation.wordnet import WordNet
+from anynet_study.data import seeded_order
+from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Where Debian keeps the database; $WNSEARCHDIR and --wordnet name another folder.
-DEBIAN = Path("/usr/share/wordnet")
-FILE = "data.noun"
-_NUMBER = re.compile(r"n?(\d{8})")
+#: The embedder that needs no model: see `letter_groups`.
+NGRAMS = "ngrams"
+#: Of unrelated captions and classes, the share that reaches the threshold where none is told.
+REACHED = 0.001
+#: Captions, and classes, drawn to see how similar unrelated ones are; pairs of these that are told.
+DRAWN, TOLD = 1000, 5
+#: How many times more like one class than another a caption must be that names both.
+CLEARLY = 1.25
+
+#: Texts to (texts, features), an array or a sparse matrix.
+Embedder = Callable[[list[str]], Any]
 
 
-@dataclass(frozen=True)
-class WordNet:
-    """The nouns of a WordNet database."""
+class Selection(NamedTuple):
+    """What `select_classes` chose, and from what."""
 
-    #: By synset, its number of eight digits: its words; and the synsets that it is a kind of.
-    words: Mapping[str, tuple[str, ...]]
-    parents: Mapping[str, tuple[str, ...]]
-
-    @classmethod
-    def read(cls, folder: Path | None = None) -> "WordNet":
-        """Read data.noun; UserError where it is not there, or is something else."""
-        path = (folder or Path(os.environ.get("WNSEARCHDIR") or DEBIAN)) / FILE
-        words, parents = {}, {}
-        try:
-            with path.open(encoding="utf-8") as file:
-                for line in file:
-                    if not line.startswith(" "):  # the licence
-                        number, words[number], parents[number] = _entry(line)
-        except FileNotFoundError:
-            raise UserError(
-                f"{path}: no WordNet database; install the Debian package wordnet-base, or name "
-                "its folder with --wordnet"
-            ) from None
-        except (OSError, ValueError, IndexError) as error:
-            raise UserError(f"{path}: not WordNet's nouns ({first_line(error)})") from None
-        return cls(words, parents)
-
-    @cached_property
-    def synsets(self) -> dict[str, list[str]]:
-        """By word, in small letters and with blanks, its synsets in the order of the database."""
-        found: dict[str, list[str]] = {}
-        for number, names in self.words.items():
-            for name in names:
-                found.setdefault(name.lower(), []).append(number)
-        return found
-
-    def find(self, name: str) -> str:
-        """The synset of a number (n01440764), or of a word that has one sense; else UserError."""
-        if (number := _NUMBER.fullmatch(name)) and number[1] in self.words:
-            return number[1]
-        senses = self.synsets.get(name.lower().replace("_", " "), [])
-        if len(senses) == 1:
-            return senses[0]
-        if not senses:
-            raise UserError(f"class {name!r} is no noun of WordNet")
-        listed = ", ".join(f"n{one} ({', '.join(self.words[one][:3])})" for one in senses[:4])
-        raise UserError(f"class {name!r} has {len(senses)} senses, name one: {listed}")
-
-    def above(self, synsets: Sequence[str]) -> set[str]:
-        """These synsets and all that they are a kind of, along every path."""
-        found, open_ones = set(synsets), list(synsets)
-        while open_ones:
-            for parent in self.parents[open_ones.pop()]:
-                if parent not in found:
-                    found.add(parent)
-                    open_ones.append(parent)
-        return found
-
-    def depth(self, synset: str) -> int:
-        """Steps of the shortest path from the root, `entity`."""
-        steps, level = 0, {synset}
-        while level and not any(not self.parents[one] for one in level):
-            level = {parent for one in level for parent in self.parents[one]}
-            steps += 1
-        return steps
+    #: DataFrame[class, term, captions, min, mean, median, max, similarity], the most similar first:
+    #: of the captions that count for the class, and the mean of the best of these. `class` is a
+    #: word of it, and `term` its number, n01440764.
+    classes: "pd.DataFrame"
+    #: DataFrame[class, caption, similarity] of all candidates, and all captions that name them.
+    candidates: "pd.DataFrame"
+    threshold: float
+    #: Share of unrelated captions and candidates whose similarity reaches the threshold.
+    reached: float
+    #: DataFrame[class, caption, similarity]: the most similar of those, one for each class.
+    unrelated: "pd.DataFrame"
 
 
-def tree_statistics(wordnet: WordNet, classes: Sequence[str]) -> dict[str, float]:
-    """Of the smallest part of the tree with these synsets and all above them (paper 4, Table 3).
+def select_classes(
+    captions: Sequence[str],
+    nouns: WordNet,
+    exclude: Collection[str] = (),
+    embed: Embedder | None = None,
+    threshold: float | None = None,
+    per_class: int = 10,
+    count: int | None = None,
+) -> Selection:
+    """Choose the classes that captions name and describe best, none of those that are excluded.
 
-    nodes, edges, density (edges of all possible ones, nodes * (nodes - 1)), and the smallest,
-    median and largest depth of the classes; leaves: classes above no other class.
+    Candidates are nouns, in their most usual sense, that `per_class` captions or more name, that
+    share no word with the synsets `exclude`, and that are above no other candidate in the tree. A
+    caption that names several counts for the one that it is clearly most like, or for none. Chosen
+    are, at most `count`, those of which the `per_class` best captions have a mean similarity of the
+    `threshold` or more. `embed` is called once; by default it is `letter_groups`, and the threshold
+    is what a thousandth of the unrelated reach. UserError where nothing can be chosen.
+
+    Paper 4, section 3, leaves out all captions of several candidates; where the garden in which a
+    dog is photographed is a candidate, too, few would be left.
     """
-    nodes = wordnet.above(classes)
-    edges = sum(len(wordnet.parents[node]) for node in nodes)
-    depths = [wordnet.depth(synset) for synset in classes]
-    inner = {above for synset in classes for above in wordnet.above([synset]) - {synset}}
-    return {
-        "classes": len(classes),
-        "nodes": len(nodes),
-        "edges": edges,
-        "density": edges / max(1, len(nodes) * (len(nodes) - 1)),
-        "min_depth": min(depths),
-        "median_depth": median(depths),
-        "max_depth": max(depths),
-        "leaves": len(set(classes) - inner),
-    }
+    pairs = _candidates(captions, nouns, exclude, per_class)
+    synsets, classes = np.unique(pairs["synset"], return_inverse=True)
+    texts, places = np.unique(pairs["caption"], return_inverse=True)
+    units = _units([*texts, *map(nouns.describe, synsets)], embed or letter_groups)
+    described, glosses = units[: len(texts)], units[len(texts) :]
+    pairs["similarity"] = described[places].multiply(glosses[classes]).sum(axis=1)
+    far = _unrelated(described, glosses, csr_array((np.ones(len(pairs)), (places, classes))))
+    if threshold is None:
+        threshold = float(far["similarity"].quantile(1 - REACHED))
+    alone = _clear(pairs)
+    best = alone.groupby("synset")["similarity"].transform(_best, per_class)
+    kept = alone[best >= threshold]
+    if kept.empty:
+        raise UserError(
+            f"no class has {per_class} captions for itself of a mean similarity of {threshold:.3g}"
+        )
+    of_class = kept.groupby(["class", "synset"])["similarity"]
+    table = of_class.agg(["count", "min", "mean", "median", "max"])
+    table["similarity"] = of_class.apply(_best, per_class)
+    table = table.nlargest(count or len(table), "similarity").reset_index()
+    worst = far.nlargest(DRAWN, "similarity").drop_duplicates("class").head(TOLD)
+    worst = worst.assign(caption=texts[worst["text"]])
+    worst["class"] = [nouns.terms(synset)[0] for synset in synsets[worst["class"]]]
+    return Selection(
+        table.assign(synset="n" + table["synset"]).rename(
+            columns={"synset": "term", "count": "captions"}
+        ),
+        pairs[["class", "caption", "similarity"]],
+        threshold,
+        float((far["similarity"] >= threshold).mean()),
+        worst[["class", "caption", "similarity"]].reset_index(drop=True),
+    )
+
+
+def open_embedder(text: str) -> Embedder:
+    """What makes features of texts: `ngrams`, or MODULE:FUNCTION; UserError where there is none."""
+    if text == NGRAMS:
+        return letter_groups
+    if ":" not in text:
+        raise UserError(f"--embedder {text}: legal are {NGRAMS} and MODULE:FUNCTION")
+    return open_function(text, "--embedder")
+
+
+def letter_groups(texts: list[str]) -> Any:
+    """(texts, groups) sparse: groups of 3 to 5 letters of a word, the rarer the heavier (TF-IDF).
+
+    Texts are similar that share words, or parts of rare words; what they mean is not known.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
+    return vectorizer.fit_transform(texts)
+
+
+def _candidates(
+    captions: Sequence[str], nouns: WordNet, exclude: Collection[str], per_class: int
+) -> "pd.DataFrame":
+    """DataFrame[synset, class, row, caption] of each candidate and each caption that names it.
+
+    `class` is a word of the synset, `row` the caption's.
+    """
+    import pandas as pd
+
+    taken = {word for synset in exclude for word in nouns.synsets[synset].words}
+    terms: dict[str, list[str]] = {}
+    for word, (usual, *_) in nouns.senses.items():
+        if taken.isdisjoint(nouns.synsets[usual].words):
+            terms.setdefault(usual, []).append(word)
+    named = pd.Series(label_captions(captions, terms, "multi")).explode().dropna()
+    counts = named.value_counts()
+    enough = set(counts.index[counts >= per_class])
+    leaves = enough - {above for synset in enough for above in nouns.above([synset]) - {synset}}
+    if len(leaves) < 2:
+        raise UserError(
+            f"--per-class {per_class}: {len(leaves)} nouns that are not excluded are named by as "
+            f"many of the {len(captions):,} captions; 2 are needed"
+        )
+    named = named[named.isin(leaves)]
+    columns = {"synset": named, "class": [nouns.terms(synset)[0] for synset in named]}
+    columns |= {"row": named.index, "caption": [captions[row] for row in named.index]}
+    return pd.DataFrame(columns).reset_index(drop=True)
+
+
+def _units(texts: list[str], embed: Embedder) -> csr_array:
+    """(texts, features) of length 1."""
+    from scipy.sparse import issparse
+    from sklearn.preprocessing import normalize
+
+    made = embed(texts)
+    made = made if issparse(made) else np.asarray(made)
+    if made.ndim != 2 or made.shape[0] != len(texts) or made.dtype.kind not in "fiu":
+        raise UserError(
+            f"--embedder: of {len(texts)} texts it made {made.dtype} {made.shape}; needed are "
+            f"numbers, ({len(texts)}, features)"
+        )
+    return csr_array(normalize(made.astype(np.float64)))
+
+
+def _unrelated(described: csr_array, glosses: csr_array, named: csr_array) -> "pd.DataFrame":
+    """DataFrame[text, class, similarity] of some captions and all classes that each does not name.
+
+    `named` (captions, classes) is 0 there.
+    """
+    import pandas as pd
+
+    texts = seeded_order(described.shape[0], "unrelated captions")[:DRAWN]
+    classes = seeded_order(glosses.shape[0], "unrelated classes")[:DRAWN]
+    first, second = np.nonzero(named[texts][:, classes].toarray() == 0)
+    similar = (described[texts] @ glosses[classes].T).toarray()[first, second]
+    return pd.DataFrame({"text": texts[first], "class": classes[second], "similarity": similar})
+
+
+def _clear(pairs: "pd.DataFrame") -> "pd.DataFrame":
+    """Of each caption the most similar class, where no other that it names is nearly as similar."""
+    ordered = pairs.sort_values("similarity", ascending=False, kind="stable")
+    first = ordered.drop_duplicates("row")
+    second = ordered.drop(first.index).drop_duplicates("row").set_index("row")["similarity"]
+    return first[first["similarity"] > CLEARLY * first["row"].map(second).fillna(0)]
+
+
+def _best(similarity: "pd.Series[float]", count: int) -> float:
+    """The mean of the best `count`; NaN where there are fewer."""
+    return float(similarity.nlargest(count).mean()) if len(similarity) >= count else np.nan
 
 
 def class_similarity(features: NDArray[np.float32], classes: NDArray[np.object_]) -> "pd.DataFrame":
@@ -140,17 +219,3 @@ def class_similarity(features: NDArray[np.float32], classes: NDArray[np.object_]
         between = total @ (whole - total) / others if others else np.nan
         rows.append({"class": name, "images": count, "within": within, "between": between})
     return pd.DataFrame(rows)
-
-
-def _entry(line: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Number, words and parents of a line of data.noun (wndb(5WN))."""
-    cells = line.split(" | ")[0].split()
-    number, count = cells[0], int(cells[3], 16)
-    words = tuple(word.replace("_", " ") for word in cells[4 : 4 + 2 * count : 2])
-    pointers = cells[5 + 2 * count :]
-    parents = tuple(
-        target
-        for kind, target, part in zip(pointers[::4], pointers[1::4], pointers[2::4], strict=False)
-        if kind in ("@", "@i") and part == "n"
-    )
-    return number, words, parents

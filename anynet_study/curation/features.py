@@ -1,7 +1,9 @@
 """Features of images: of a study's network, of anybody's function, or low frequencies."""
 
 import importlib
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,9 +34,8 @@ def open_extractor(text: str) -> Extractor:
     """
     if text == FREQUENCIES:
         return low_frequencies
-    module, colon, name = text.partition(":")
-    if colon:
-        return _function(text, module, name)
+    if ":" in text:
+        return open_function(text, "--features")
     from anynet_study.curation.of_study import open_network
 
     return open_network(text).features
@@ -73,18 +74,24 @@ def low_frequencies(images: NDArray[np.uint8]) -> NDArray[np.float32]:
     return np.concatenate(low).reshape(len(images), 3 * LOW**2).astype(np.float32)
 
 
-def _function(text: str, module: str, name: str) -> Extractor:
+def open_function(text: str, option: str) -> Callable[[Any], Any]:
+    """Anybody's MODULE:FUNCTION, also of a file in this folder; UserError naming the `option`.
+
+    What goes wrong in a call is a UserError, too.
+    """
+    module, _, name = text.partition(":")
     try:
+        sys.path.append(str(Path.cwd()))  # a script's folder is there, the command's is not
         found = getattr(importlib.import_module(module), name, None)
     except Exception as error:  # whatever the module does when it is imported
-        raise UserError(f"--features {text}: {module}: {first_line(error)}") from None
+        raise UserError(f"{option} {text}: {module}: {first_line(error)}") from None
     if not callable(found):
-        raise UserError(f"--features {text}: {module} has no function {name!r}")
+        raise UserError(f"{option} {text}: {module} has no function {name!r}")
 
-    def extract(images: NDArray[np.uint8]) -> NDArray[Any]:
+    def called(given: Any) -> Any:
         try:
-            return np.asarray(found(images))
+            return found(given)
         except Exception as error:  # it is anybody's
-            raise UserError(f"--features {text}: {first_line(error)}") from error
+            raise UserError(f"{option} {text}: {first_line(error)}") from error
 
-    return extract
+    return called

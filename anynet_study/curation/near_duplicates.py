@@ -72,23 +72,6 @@ def find_near_duplicates(
     return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
 
-def perceptual_hashes(images: Images) -> Hashes:
-    """(N,) 64 bits: which of the lowest frequencies of the grey image are above their median.
-
-    That of the library imagehash (`phash`): the DCT of the grey image at 32 x 32 pixels.
-    """
-    return np.concatenate([_hashes(part) for part in thumbnails(images)])
-
-
-def details(images: Images) -> Floats:
-    """(N, features) the colours less their local mean, each image's of length 1.
-
-    Light and contrast do not matter then, nor where there is sky; coarse enough (16 x 16) to bear
-    compression.
-    """
-    return np.concatenate([_details(part) for part in thumbnails(images)])
-
-
 def _prepared(images: Images) -> _Prepared:
     hashes, features = [], []
     with progress_if_long("preparing images", len(images)) as report:
@@ -111,6 +94,10 @@ def thumbnails(images: Images) -> Iterator[Floats]:
 
 
 def _hashes(thumbnails: Floats) -> Hashes:
+    """(n,) 64 bits: which of the lowest frequencies of the grey image are above their median.
+
+    That of the library imagehash (`phash`): the DCT of the grey image at 32 x 32 pixels.
+    """
     low = dctn(thumbnails @ GREY, axes=(1, 2))[:, :FREQUENCIES, :FREQUENCIES]
     low = low.reshape(len(low), FREQUENCIES**2)
     above = low > np.median(low, axis=1, keepdims=True)
@@ -118,6 +105,11 @@ def _hashes(thumbnails: Floats) -> Hashes:
 
 
 def _details(thumbnails: Floats) -> Floats:
+    """(n, features) the colours less their local mean, each image's of length 1.
+
+    Light and contrast do not matter then, nor where there is sky; coarse enough (16 x 16) to bear
+    compression.
+    """
     half = SIDE // 2
     means = thumbnails.reshape(-1, half, 2, half, 2, 3).mean(axis=(2, 4))
     local = means - uniform_filter(means, (0, 5, 5, 0))

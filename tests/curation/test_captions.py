@@ -16,7 +16,7 @@ TERMS = {
     "bird": ["bird", "sparrow"],
     "cat": ["cat", "tabby cat"],
     "dog": ["dog", "bird dog"],
-    "truck": ["truck", "fire truck", "bus"],
+    "truck": ["truck", "rail car", "bus"],
 }
 
 
@@ -29,6 +29,8 @@ TERMS = {
         ("a concatenation of carpets", "", "", ""),
         ("my tabby cat", "cat", "cat", "cat"),
         ("a bird dog at work", "dog", "dog", "dog"),
+        ("rail cars are no cars", "", "truck", "truck|automobile"),
+        ("a rail car", "truck", "truck", "truck"),
         ("the dog chases a cat; the dog wins", "", "dog", "dog|cat"),
         ("car-truck: sparrow", "", "automobile", "automobile|truck|bird"),
         ("", "", "", ""),
@@ -122,6 +124,26 @@ def test_the_command_makes_the_dataset(tables, monkeypatch):
     )
     assert "100.00%" in several.stdout
     assert load_dataset("several").multi_label
+
+
+def test_synonyms_are_looked_for_in_wordnet(tmp_path):
+    (tmp_path / "data.noun").write_text(
+        "00000001 03 n 02 car 0 motorcar 0 000 | it has wheels\n"
+        "00000002 03 n 02 railcar 0 car 0 000 | it has rails\n"
+    )
+    (tmp_path / "index.noun").write_text(
+        "car n 2 0 2 0 00000001 00000002\nmotorcar n 1 0 1 0 00000001\nrailcar n 1 0 1 0 00000002\n"
+    )
+    (tmp_path / "terms.csv").write_text("class,term\nroad,car\nrail,n00000002\n")
+    (tmp_path / "captions.csv").write_text(
+        "image,caption\n1,motorcars\n2,old railcar\n3,a car\n4,n00000002\n"
+    )
+    label = ("data", "label", "captions.csv", "--terms", "terms.csv", "-o", "labels.csv")
+    found = []
+    for more in ((), ("--synonyms", "--wordnet", ".")):
+        in_this_process(tmp_path, *label, *more)
+        found.append(pd.read_csv(tmp_path / "labels.csv", keep_default_na=False)["class"].tolist())
+    assert found == [["", "", "road", "rail"], ["road", "rail", "road", ""]]
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_features_that_are_none_are_refused():
 def test_digits_against_their_half_are_below_digits_against_gratings(tmp_path, monkeypatch):
     """With what needs no network, and with a function of anybody's."""
     (tmp_path / "mine.py").write_text("def colours(images):\n    return images.std(axis=(1, 2))\n")
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # to which the folder of the command is added
     for features in ("frequencies", "mine:colours"):
         told = in_this_process(
             *(tmp_path, "data", "distance", "digits:train", "digits:test", "gratings:train"),
