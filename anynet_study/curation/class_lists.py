@@ -165,7 +165,10 @@ def _units(texts: list[str], embed: Embedder) -> csr_array:
             f"--embedder: of {len(texts)} texts it made {made.dtype} {made.shape}; needed are "
             f"numbers, ({len(texts)}, features)"
         )
-    return csr_array(normalize(made.astype(np.float64)))
+    found = csr_array(made, dtype=np.float64)
+    if not np.isfinite(found.data).all():
+        raise UserError("--embedder: not all numbers that it made are finite")
+    return csr_array(normalize(found))
 
 
 def _unrelated(described: csr_array, glosses: csr_array, named: csr_array) -> "pd.DataFrame":
