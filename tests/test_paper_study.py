@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,12 @@ from miniatures import write_miniature
 
 from anynet_study import ResultStore
 from anynet_study.design_space import Population
+from anynet_study.dispatch.cost.memory import MOST
+from anynet_study.dispatch.cost.prices import H100
+from anynet_study.dispatch.dry_run import sweep_cost
+from anynet_study.dispatch.pack import cohorts, pack_jobs
+from anynet_study.study_folder import sample
+from anynet_study.sweep import Sweep
 
 SWEEP = SWEEPS / "paper.yaml"
 TARGETS = ["concrete", "mlc2008", "ham10000", "powerline", "insects", "natural"]
@@ -158,6 +165,16 @@ def test_the_whole_study_has_a_price_before_its_data_is_there(tmp_path: Path, ve
     assert sum(priced.values()) / 24 == pytest.approx(days, abs=0.1)
     assert max(priced, key=priced.get) == "imagenet"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_on_an_h100_nearly_all_time_is_in_eight_runs_at_once():
+    sweep = Sweep.load(SWEEP)
+    plan = sweep_cost(sweep, sample(sweep.population), H100).plan
+    seconds = Counter[int]()
+    for job in pack_jobs(sweep.launch, plan):
+        for cohort in cohorts(job, MOST):
+            seconds[len(cohort)] += sum(run.seconds for run in cohort)
+    assert seconds[MOST] > 0.94 * seconds.total()
 
 
 def info(home: Path, name: str) -> dict:

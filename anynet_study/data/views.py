@@ -22,8 +22,8 @@ from anynet_study.metrics import Metric
 Indices = NDArray[np.int64]
 #: By the name of each class of a view, in its order: the classes of the dataset that are in it.
 Members = dict[str, tuple[str, ...]]
-#: Images of a view that are not trained on.
-Part = Literal["test", "validation"]
+#: Images of a view: those trained on, and those that are not.
+Part = Literal["train", "test", "validation"]
 #: What a variant says of its validation images.
 VALIDATION = {"validation", "fold"}
 
@@ -72,8 +72,10 @@ class DatasetView:
         number |= {name: place for place, name in enumerate(self.classes)}
         return np.array([number.get(name, -1) for name in names], np.int64)
 
-    def tested(self, part: Part) -> tuple[Split, Indices, Labels]:
-        """The images of a test or of a validation: the packed split, its rows and their labels."""
+    def part(self, part: Part) -> tuple[Split, Indices, Labels]:
+        """Some of the images: the packed split that they are in, its rows and their labels."""
+        if part == "train":
+            return "train", self.train_index, self.train_labels
         if part == "test":
             return "test", self.test_index, self.test_labels
         return "train", self.validation_index, self.validation_labels

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anynet_study.dispatch.cost.prices import CostModel, built_in_cost
+from anynet_study.dispatch.cost.prices import CostModel, built_in_cost, expected_cost
 from anynet_study.dispatch.plan import Plan, PlannedRun, Prices
 from anynet_study.dispatch.recorded import Recorded
+from anynet_study.dispatch.slurm.site import Site
+from anynet_study.sweep import Launch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,16 +38,22 @@ class Calibrated:
     ended: Mapping[str, float]
 
 
+def expected_on(launch: Launch) -> CostModel:
+    """The cost on the device that a study will get: Slurm is asked what its partition has."""
+    site = Site.ask() if launch.cluster == "slurm" else Site()
+    return expected_cost(launch.cluster, launch.slurm, site.gpu(launch.slurm.get("partition", "")))
+
+
 def calibrate(plan: Plan, timings: "pd.DataFrame", expected: CostModel) -> Calibrated:
     """Predict the lengths of all runs, by the `timings` (`JournalReader.timings`) of some of them.
 
     Only runs with the latest one's device and engine count. Before any run has finished the lengths
-    stay as planned, by the `expected` cost; after that prices are those of the device that it was,
+    are those of the `expected` cost; after that prices are those of the device that it was,
     which may not be what was expected of the sweep.
     """
     runs = latest_runs(plan, timings)
     if not len(runs):
-        return Calibrated(plan, expected, {})
+        return Calibrated(plan.priced(expected), expected, {})
     cost = built_in_cost(runs["device"].iloc[-1])
     prices, start = Prices(plan, cost), cost.factor * cost.prices.starts
     pairs = zip(runs["run_id"], runs["first"], strict=True)

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from math import ceil
 
 from anynet_study.design_space import Population
-from anynet_study.dispatch.calibration import calibrate
+from anynet_study.dispatch.calibration import calibrate, expected_on
 from anynet_study.dispatch.cost.features import FurtherEvaluation
 from anynet_study.dispatch.cost.memory import device_memory, run_bytes, shared_bytes
-from anynet_study.dispatch.cost.prices import GPU_OPTIONS, CostModel, expected_cost
+from anynet_study.dispatch.cost.prices import CostModel, asks_for_gpu
 from anynet_study.dispatch.cost.sizes import DatasetSize, dataset_size, expected_evaluations
 from anynet_study.dispatch.failures import retries
-from anynet_study.dispatch.pack import last_end, pack_by_length
+from anynet_study.dispatch.pack import last_end, pack_jobs
 from anynet_study.dispatch.plan import (
     Plan,
     PlannedRun,
@@ -107,7 +107,7 @@ class Begun:
 
 def begun_study(sweep: Sweep, population: Population) -> Begun:
     """What the study of a sweep has finished; runs and their order are those of `sweep_cost`."""
-    cost, study = expected_cost(sweep.launch.cluster, sweep.launch.slurm), StudyFolder.of(sweep)
+    cost, study = expected_on(sweep.launch), StudyFolder.of(sweep)
     reader = JournalReader(study.journals)
     recorded = reader.read()
     try:
@@ -189,11 +189,10 @@ def forecast(study: StudyFolder, sweep: Sweep, runs: Iterable[PlannedRun]) -> Sl
     Needs no Slurm: without one, its usual limits are taken for the site's.
     """
     site = Site.ask()
-    packed = pack_by_length(runs, 60.0 * sweep.launch.job_minutes)
-    work = [sum(run.seconds for run in part) for part in packed]
+    work = [sum(run.seconds for run in job) for job in pack_jobs(sweep.launch, runs)]
     executor = slurm_executor(study, sweep, snapshot(study.code).setup, site, max(work))
     options = executor.parameters
-    on_gpu = any(sweep.launch.slurm.get(name) for name in GPU_OPTIONS)
+    on_gpu = asks_for_gpu(sweep.launch.slurm)
     start_up = START_UP_GPU if on_gpu else START_UP_CPU
     starts = [_starts(seconds, options["time"], options["signal_delay_s"]) for seconds in work]
     jobs = [seconds + start_up * times for seconds, times in zip(work, starts, strict=True)]

@@ -14,10 +14,10 @@ from anynet_study.dispatch import ledger
 from anynet_study.dispatch.calibration import (
     Calibrated,
     calibrate,
+    expected_on,
     kept_weights,
     with_what_is_left,
 )
-from anynet_study.dispatch.cost.prices import expected_cost
 from anynet_study.dispatch.failures import PASSING_KINDS, next_attempts
 from anynet_study.dispatch.ledger import LiveJob
 from anynet_study.dispatch.local import submit_locally
@@ -56,9 +56,8 @@ class OpenStudy:
 
     def calibrated(self, reader: JournalReader) -> Calibrated:
         """The planned runs with what is left of them, as runs that have finished predict it."""
-        expected = expected_cost(self.sweep.launch.cluster, self.sweep.launch.slurm)
         recorded = reader.read()
-        calibrated = calibrate(self.plan, reader.timings(), expected)
+        calibrated = calibrate(self.plan, reader.timings(), expected_on(self.sweep.launch))
         kept = kept_weights(self.folder.weights_folder)
         left = with_what_is_left(calibrated.plan, recorded, kept, calibrated.cost)
         return Calibrated(left, calibrated.cost, calibrated.ended)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from anynet_study.dispatch.job import Job, job_file, script_file
 from anynet_study.dispatch.ledger import intend, settle
-from anynet_study.dispatch.pack import pack_by_length
+from anynet_study.dispatch.pack import pack_jobs
 from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.dispatch.process import asking_for_huge_pages
 from anynet_study.dispatch.recorded import NO_RETRIES, Retries
@@ -35,8 +35,8 @@ class Submitted:
 
 def slurm_tasks(sweep: Sweep, runs: Iterable[PlannedRun]) -> Iterator[tuple[str, float]]:
     """The ids of the runs of each Slurm job, separated by spaces, and its predicted seconds."""
-    for part in pack_by_length(runs, 60.0 * sweep.launch.job_minutes):
-        yield " ".join(run.run_id for run in part), sum(run.seconds for run in part)
+    for job in pack_jobs(sweep.launch, runs):
+        yield " ".join(run.run_id for run in job), sum(run.seconds for run in job)
 
 
 def check_slurm(study: StudyFolder, sweep: Sweep) -> None:

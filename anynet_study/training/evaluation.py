@@ -185,7 +185,7 @@ def make_evaluation_set(spec: EvaluationSpec, view: DatasetView) -> EvaluationSe
             f"on {view.size}; pack it again with: anynet-study data add {dataset.name} "
             f"--size {view.size}"
         )
-    split, index, labels = view.tested(spec.part)
+    split, index, labels = view.part(spec.part)
     if not len(index):
         raise NotApplicableError(
             f"evaluation on {dataset.name!r}: it has no validation images; state `validation: 0.1` "

@@ -50,7 +50,6 @@ class FastTrainer(Trainer):
     def _make_tables(self, images: DeviceImages, options: Options) -> None:
         steps, batch, device = self.steps, self.batch, self.device
         self.feed = images.feed(self.view, "train", steps, batch, options.resident)
-        self._index = torch.from_numpy(self.view.train_index)
         self._truth = torch.from_numpy(self.view.train_labels)
         shape = (steps, batch, *self._truth.shape[1:])
         self.labels = torch.zeros(shape, dtype=self._truth.dtype, device=device)
@@ -59,20 +58,20 @@ class FastTrainer(Trainer):
         self.counter = torch.zeros(1, dtype=torch.int64, device=device)
         self.tally = Tally(device)
         parts: list[Part] = ["test", "validation"] if self.recipe.validates else ["test"]
-        #: Images that are not trained on, and their rows in the split, (batches, images); zeros
+        #: Images that are not trained on, and their places among these, (batches, images); zeros
         #: fill the end of the last batch.
         self.tested: dict[Part, tuple[Feed, Tensor]] = {}
         for part in parts:
-            split, index, _ = self.view.tested(part)
-            count, size = even_batches(len(index))
-            rows = torch.zeros(count, size, dtype=torch.int64)
-            rows.view(-1)[: len(index)] = torch.from_numpy(index)
-            feed = images.feed(self.view, split, count, size, options.resident)
-            self.tested[part] = feed, rows
+            tested = len(self.view.part(part)[1])
+            count, size = even_batches(tested)
+            places = torch.zeros(count, size, dtype=torch.int64)
+            places.view(-1)[:tested] = torch.arange(tested)
+            feed = images.feed(self.view, part, count, size, options.resident)
+            self.tested[part] = feed, places
 
     def begin_epoch(self, epoch: int, steps_done: int = 0) -> None:
         tables = epoch_tables(self.spec, len(self.view.train_index), self.view.size, epoch)
-        self.feed.begin(self._index[tables.order])
+        self.feed.begin(tables.order)
         self.labels.copy_(self._truth[tables.order])
         self.draws.copy_(tables.draws)
         first = epoch * self.steps
@@ -127,11 +126,10 @@ class FastTrainer(Trainer):
         return logits.float()
 
     def logits(self, part: Part) -> Iterator[Tensor]:
-        feed, all_rows = self.tested[part]
-        feed.begin(all_rows)
-        _, index, _ = self.view.tested(part)
-        left = len(index)
-        for number, step in enumerate(torch.arange(len(all_rows)).split(1)):
+        feed, places = self.tested[part]
+        feed.begin(places)
+        left = len(self.view.part(part)[1])
+        for number, step in enumerate(torch.arange(len(places)).split(1)):
             feed.advance(number)
             pixels, rows = feed.batch(step.to(self.device))
             with torch.no_grad():

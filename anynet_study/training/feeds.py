@@ -1,5 +1,7 @@
-"""Where a step takes its images from: the whole split in memory, or a stream of batches."""
+"""Where a step takes its images from: those of a view in memory, or a stream of batches."""
 
+import hashlib
+import math
 import warnings
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -9,9 +11,10 @@ from weakref import WeakSet
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from anynet_study.data import DatasetView, Images, Split
+from anynet_study.data import DatasetView, Images, Part, Split
 
 #: Batches read ahead of the step that needs them.
 AHEAD = 4
@@ -19,15 +22,15 @@ AHEAD = 4
 RESIDENT_SHARE = 0.5
 #: Images copied at a time.
 CHUNK = 1024
-#: A split of a packed dataset: its folder and its name.
-Key = tuple[Path, Split]
+#: Images of a packed dataset: its folder, a split, and a digest of their rows in it.
+Key = tuple[Path, Split, str]
 
 
 class Feed(Protocol):
     """Images by step. `batch` runs on the device only, so that it can be part of a CUDA graph."""
 
-    def begin(self, rows: Tensor) -> None:
-        """Take the rows (steps, batch) of the packed split that an epoch will use, on the CPU."""
+    def begin(self, places: Tensor) -> None:
+        """Take an epoch's places (steps, batch) among the images of the part, on the CPU."""
 
     def advance(self, step: int) -> None:
         """Make the images of 0-based `step` ready, before `batch` is called for it."""
@@ -39,12 +42,16 @@ class Feed(Protocol):
 class ResidentFeed:
     """All images are on the device, or memory-mapped on the CPU."""
 
-    def __init__(self, pixels: Tensor, steps: int, batch: int) -> None:
+    def __init__(
+        self, pixels: Tensor, steps: int, batch: int, index: NDArray[np.int64] | None = None
+    ) -> None:
+        """`index`: the rows of the images in `pixels`, where these have others, too."""
         self._pixels = pixels
+        self._index = None if index is None else torch.from_numpy(index)
         self._rows = torch.zeros(steps, batch, dtype=torch.int64, device=pixels.device)
 
-    def begin(self, rows: Tensor) -> None:
-        self._rows.copy_(rows)
+    def begin(self, places: Tensor) -> None:
+        self._rows.copy_(places if self._index is None else self._index[places])
 
     def advance(self, step: int) -> None:
         pass
@@ -107,16 +114,19 @@ class StreamedFeed:
     while a step that the device has yet to do still reads it.
     """
 
-    def __init__(self, stream: BatchStream, batch: int, device: torch.device) -> None:
+    def __init__(
+        self, stream: BatchStream, batch: int, device: torch.device, index: NDArray[np.int64]
+    ) -> None:
+        """`index`: the rows of the images in the split that `stream` reads."""
         side = stream.side
-        self._stream = stream
+        self._stream, self._index = stream, index
         self._buffer = torch.zeros(batch, side, side, 3, dtype=torch.uint8, device=device)
         self._places = torch.arange(batch, device=device)
         self._rows: list[np.ndarray] = []
         stream.feeds.add(self)
 
-    def begin(self, rows: Tensor) -> None:
-        self._rows = list(rows.numpy())
+    def begin(self, places: Tensor) -> None:
+        self._rows = list(self._index[places.numpy()])
 
     def advance(self, step: int) -> None:
         self._buffer.copy_(self._stream.get(self._rows, step), non_blocking=True)
@@ -126,11 +136,11 @@ class StreamedFeed:
 
 
 class DeviceImages:
-    """The images of packed datasets on a device: loaded once, shared by all runs of a process.
+    """The images of views on a device: loaded once, shared by all runs of a process.
 
     On a CPU these are the memory-mapped files, whose pages all processes of a machine share; on a
-    GPU copies of whole splits where they fit. Otherwise, and on a CPU for images that are decoded
-    as they are read, they are streams of batches.
+    GPU copies of what the views use, where that fits. Otherwise, and on a CPU for images that are
+    decoded as they are read, they are streams of batches.
     """
 
     def __init__(self, device: torch.device, budget: int | None = None) -> None:
@@ -144,40 +154,48 @@ class DeviceImages:
         #: The last used come last.
         self._resident: dict[Key, Tensor] = {}
         self._feeds: dict[Key, WeakSet[ResidentFeed]] = {}
-        self._streams: dict[Key, BatchStream] = {}
+        self._streams: dict[tuple[Path, Split], BatchStream] = {}
 
     def feed(
-        self, view: DatasetView, split: Split, steps: int, batch: int, resident: bool = True
+        self, view: DatasetView, part: Part, steps: int, batch: int, resident: bool = True
     ) -> Feed:
-        """The images of a view's split, for `steps` steps of `batch` images."""
-        key, images = (view.dataset.folder, split), view.images(split)
-        pixels = self._whole(key, images) if resident else None
-        if pixels is not None:
-            feed = ResidentFeed(pixels, steps, batch)
-            self._feeds.setdefault(key, WeakSet()).add(feed)
-            return feed
-        if key not in self._streams:
-            self._streams[key] = BatchStream(images, pinned=self.device.type == "cuda")
-        return StreamedFeed(self._streams[key], batch, self.device)
+        """The images of a part of a view, for `steps` steps of `batch` images."""
+        split, index, _ = view.part(part)
+        folder, images = view.dataset.folder, view.images(split)
+        if self._mapped and resident and isinstance(images, np.ndarray):
+            return ResidentFeed(as_tensor(images), steps, batch, index)
+        if resident and not self._mapped:
+            key = folder, split, hashlib.sha256(index.tobytes()).hexdigest()
+            pixels = self._copy(key, images, index)
+            if pixels is not None:
+                feed = ResidentFeed(pixels, steps, batch)
+                self._feeds.setdefault(key, WeakSet()).add(feed)
+                return feed
+        if (folder, split) not in self._streams:
+            stream = BatchStream(images, pinned=self.device.type == "cuda")
+            self._streams[folder, split] = stream
+        return StreamedFeed(self._streams[folder, split], batch, self.device, index)
 
     def release(self) -> None:
         """Let go of what no feed uses any more."""
         self._resident.clear()
         self._streams.clear()
 
-    def _whole(self, key: Key, images: Images) -> Tensor | None:
-        if self._mapped:
-            return as_tensor(images) if isinstance(images, np.ndarray) else None
+    def _copy(self, key: Key, images: Images, index: NDArray[np.int64]) -> Tensor | None:
+        """The images at `index` on the device; None where there is no room for them."""
         pixels = self._resident.pop(key, None)
         if pixels is None:
-            if not self._make_room(images.nbytes):
+            shape = (len(index), *images.shape[1:])
+            if not self._make_room(math.prod(shape)):
                 return None
-            pixels = _copied(images, self.device)
+            pixels = torch.empty(shape, dtype=torch.uint8, device=self.device)
+            for start in range(0, len(index), CHUNK):  # they may be decoded as they are read
+                pixels[start : start + CHUNK] = as_tensor(images[index[start : start + CHUNK]])
         self._resident[key] = pixels
         return pixels
 
     def _make_room(self, needed: int) -> bool:
-        """Whether `needed` bytes are free once the least recently used splits have gone.
+        """Whether `needed` bytes are free once the least recently used copies have gone.
 
         Those that a feed uses stay: their memory would not be free.
         """
@@ -192,14 +210,6 @@ class DeviceImages:
                 break
             free += self._resident.pop(key).nbytes
         return True
-
-
-def _copied(images: Images, device: torch.device) -> Tensor:
-    """All images on `device`, some at a time: they may be decoded as they are read."""
-    pixels = torch.empty(images.shape, dtype=torch.uint8, device=device)
-    for start in range(0, len(images), CHUNK):
-        pixels[start : start + CHUNK] = as_tensor(images[start : start + CHUNK])
-    return pixels
 
 
 def as_tensor(images: np.ndarray) -> Tensor:

@@ -74,7 +74,7 @@ class ReferenceTrainer(Trainer):
             yield chosen, torch.stack(images).to(self.device)
 
     def logits(self, part: Part) -> Iterator[Tensor]:
-        split, index, _ = self.view.tested(part)
+        split, index, _ = self.view.part(part)
         _, size = even_batches(len(index))
         for first in range(0, len(index), size):
             images = self.view.images(split)[index[first : first + size]]

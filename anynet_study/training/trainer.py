@@ -136,7 +136,7 @@ class Trainer(ABC):
     def test(self, part: Part = "test") -> Turns[PassResult]:
         """Evaluate the weights as they are on images not trained on; yields between steps."""
         self.model.eval()
-        _, _, labels = self.view.tested(part)
+        _, _, labels = self.view.part(part)
         return errors_of(self.logits(part), labels, self.recipe.metric)
 
     def validate(self, epoch: int) -> Turns[None]:

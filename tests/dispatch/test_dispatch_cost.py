@@ -154,6 +154,8 @@ def test_the_expected_device_is_what_slurm_is_asked_for(monkeypatch: pytest.Monk
     assert expected_cost("slurm", {"gpus_per_node": 1}) is V100
     assert expected_cost("slurm", {"gres": "gpu:H100:2"}) is H100
     assert expected_cost("slurm", {"gpus_per_node": 1, "constraint": "h200"}) is H100
+    assert expected_cost("slurm", {"gpus_per_node": 1}, gpu="h200") is H100
+    assert expected_cost("slurm", {}, gpu="h200") is CPU_CORE
 
 
 def test_records_name_the_device_whose_prices_are_known():

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anynet_study.dispatch.pack import WINDOW, cohorts, pack_by_length, pack_for_workers
+from anynet_study.dispatch.pack import WINDOW, cohorts, pack_by_length, pack_for_workers, units
 from anynet_study.dispatch.plan import PlannedRun
 
 lengths = st.lists(st.floats(0.1, 1000), max_size=60)
@@ -55,6 +55,7 @@ class Spec:
 
     architecture: Named
     pretrained: "Spec | None" = None
+    run_id: str = ""
 
     @property
     def depth(self) -> int:
@@ -69,7 +70,7 @@ def plans(draw: st.DrawFn) -> list[PlannedRun]:
     rows = [(draw(st.integers(0, 1)), number) for number in range(draw(st.integers(1, 12)))]
     runs = []
     for replicate, number in sorted(rows):
-        start = Spec(Named(f"a{number}"))
+        start = Spec(Named(f"a{number}"), run_id=f"scratch/d0/a{number}/{replicate}")
         specs = [("scratch", f"d{n}", start) for n in range(datasets)]
         specs += [("tuned", f"d{n}", Spec(start.architecture, start)) for n in range(tuned)]
         for recipe, dataset, spec in specs:
@@ -117,3 +118,25 @@ def test_rows_are_complete_before_those_a_window_later(
         rows.index((run.spec.architecture.id, run.replicate)) // (WINDOW * at_once) for run in runs
     ]
     assert windows == sorted(windows)
+
+
+@given(plans(), st.integers(2, 5), st.floats(1, 500))
+def test_jobs_have_what_is_trained_at_once_side_by_side(
+    plan: list[PlannedRun], at_once: int, target: float
+) -> None:
+    jobs = list(pack_by_length(plan, target, at_once))
+    assert sorted(run.run_id for job in jobs for run in job) == sorted(run.run_id for run in plan)
+    for job in jobs:
+        assert len(list(units(job))) == 1 or sum(run.seconds for run in job) <= target + 1e-6
+
+
+def test_with_room_for_all_of_a_dataset_cohorts_are_full() -> None:
+    spec = Spec(Named("a"))
+    plan = [
+        PlannedRun(f"{dataset}/{place}", spec, dataset, "basic", 0, 10.0 + place, place=place)  # type: ignore[arg-type]
+        for place in range(16)
+        for dataset in ("d0", "d1", "d2")
+    ]
+    jobs = list(pack_by_length(plan, 200.0, 8))
+    found = [len(cohort) for job in jobs for cohort in cohorts(job, 8)]
+    assert found == [8] * 6

@@ -90,12 +90,17 @@ def test_limits_are_the_site_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     program(tmp_path / "scontrol", "MaxArraySize            = 11", "MaxDBDMsgs = 20012")
     partitions = ("main*|1-12:00:00", "short|30:00", "free|infinite", "long|10-00:00:00")
-    program(tmp_path / "sinfo", *partitions, "tiny|2:30:00")
+    gpus = ("tiny|2:30:00|gpu:h200:8(S:0-1),shm:1", "tiny|2:30:00|(null)", "free|infinite|gpu:4")
+    program(
+        tmp_path / "sinfo", *partitions, *gpus, "both|30:00|gpu:a100:4", "both|30:00|gpu:h200:4"
+    )
     site = Site.ask()
     assert site.array_size == 11
     asked = ("", "main", "short", "free", "long", "tiny", "short,tiny", "short,free", "unknown")
     limits = [site.longest(partition) for partition in asked]
     assert limits == [2160, 2160, 30, None, 14400, 150, 150, None, None]
+    known = [site.gpu(partition) for partition in ("", "tiny", "free,tiny", "free", "both", "none")]
+    assert known == ["", "h200", "h200", "", "", ""]
 
 
 def test_without_a_slurm_they_are_the_usual_ones(monkeypatch: pytest.MonkeyPatch) -> None:

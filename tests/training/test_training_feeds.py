@@ -39,7 +39,7 @@ def orders(seed: int = 0) -> torch.Tensor:
 
 def begun(stream: BatchStream, *seeds: int) -> list[StreamedFeed]:
     """Feeds of one stream, each in the order of its seed."""
-    feeds = [StreamedFeed(stream, BATCH, CPU) for _ in seeds]
+    feeds = [StreamedFeed(stream, BATCH, CPU, np.arange(90)) for _ in seeds]
     for seed, feed in zip(seeds, feeds, strict=True):
         feed.begin(orders(seed))
     return feeds
@@ -109,24 +109,29 @@ class Packed:
 
 @dataclass(frozen=True)
 class View:
-    """As much of a view as device images look at."""
+    """As much of a view as device images look at: the last `size` of ten images."""
 
     dataset: Packed
+    size: int = 10
+
+    def part(self, part: str) -> tuple[str, np.ndarray, None]:
+        return part, np.arange(10 - self.size, 10), None
 
     def images(self, split: str) -> np.ndarray:
         seed = sum(f"{self.dataset.folder}{split}".encode())
         return np.random.default_rng(seed).integers(0, 256, (10, 4, 4, 3), dtype=np.uint8)
 
 
-def ask(there: DeviceImages, name: str, split: str = "train") -> Feed:
-    feed = there.feed(View(Packed(Path(name))), split, 2, 5)  # type: ignore[arg-type]
-    feed.begin(torch.arange(10).view(2, 5))
-    assert np.array_equal(images_of(feed, 1), View(Packed(Path(name))).images(split)[5:])
+def ask(there: DeviceImages, name: str, split: str = "train", size: int = 10) -> Feed:
+    view = View(Packed(Path(name)), size)
+    feed = there.feed(view, split, 2, size // 2)  # type: ignore[arg-type]
+    feed.begin(torch.arange(size).view(2, -1))
+    assert np.array_equal(images_of(feed, 1), view.images(split)[-(size // 2) :])
     return feed
 
 
 def held(there: DeviceImages) -> list[str]:
-    return [str(folder) for folder, _ in there._resident]
+    return [str(folder) for folder, _, _ in there._resident]
 
 
 def test_the_least_recently_used_goes_first() -> None:
@@ -153,6 +158,17 @@ def test_what_is_in_use_stays_and_the_next_is_streamed() -> None:
     del training, companion
     assert isinstance(ask(there, "b"), ResidentFeed)
     assert held(there) == ["b"]
+
+
+def test_of_a_large_split_what_a_view_uses_is_copied() -> None:
+    there = DeviceImages(CPU, budget=SPLIT // 2)
+    whole, half = ask(there, "a"), ask(there, "a", size=4)
+    assert isinstance(whole, StreamedFeed)
+    assert isinstance(half, ResidentFeed)
+    pixels = half.batch(torch.tensor([0]))[0]
+    assert len(pixels) == 4
+    assert ask(there, "a", size=4).batch(torch.tensor([0]))[0] is pixels
+    assert isinstance(ask(there, "a", size=2), StreamedFeed)  # another copy has no room beside it
 
 
 def test_what_never_fits_is_streamed_by_one_stream() -> None:

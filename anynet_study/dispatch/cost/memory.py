@@ -97,8 +97,8 @@ def gpu_capacity(
 ) -> int:
     """As many runs of any of `settings` as fit by prediction, whichever they are; 1 to MOST.
 
-    With the largest dataset. `free_bytes`: of the GPU. What does not fit after all is noticed when
-    it happens.
+    With the images of the largest view. `free_bytes`: of the GPU. What does not fit after all is
+    noticed when it happens.
     """
     if not settings:
         return 1
@@ -116,5 +116,4 @@ def gpu_capacity(
 
 
 def _pixels(view: DatasetView) -> int:
-    images = len(view.dataset.labels("train")) + len(view.dataset.labels("test"))
-    return images * view.size**2
+    return view.size**2 * sum(map(len, (view.train_index, view.test_index, view.validation_index)))

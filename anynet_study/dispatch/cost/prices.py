@@ -79,16 +79,20 @@ V100 = CostModel("V100 GPU", _V100, is_estimate=True)
 H100 = CostModel("H100 GPU", _H100, is_estimate=True)
 
 
-def expected_cost(cluster: str, slurm: Mapping[str, Any]) -> CostModel:
+def expected_cost(cluster: str, slurm: Mapping[str, Any], gpu: str = "") -> CostModel:
     """The device on which a sweep will be trained: this machine's, or what Slurm is asked for.
 
     Slurm's is a GPU where one of its options asks for one; which, their words tell, such as
-    `gres: gpu:h100:1`.
+    `gres: gpu:h100:1`, or else `gpu`, the kind that the partition has.
     """
     if cluster != "slurm":
         return built_in_cost(gpu_here() or "cpu")
-    asks_for_gpu = any(slurm.get(key) for key in GPU_OPTIONS)
-    return _gpu(" ".join(map(str, slurm.values()))) if asks_for_gpu else CPU_CORE
+    return _gpu(" ".join([gpu, *map(str, slurm.values())])) if asks_for_gpu(slurm) else CPU_CORE
+
+
+def asks_for_gpu(slurm: Mapping[str, Any]) -> bool:
+    """Whether a job with these options of Slurm gets a GPU."""
+    return any(slurm.get(key) for key in GPU_OPTIONS)
 
 
 def built_in_cost(device: str) -> CostModel:

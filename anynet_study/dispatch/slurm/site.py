@@ -8,6 +8,8 @@ from anynet_study.dispatch.slurm.commands import output_of
 
 #: Slurm's default.
 ARRAY_SIZE = 1001
+#: The kind of GPU in a node's resources: `gpu:h200:8(S:0-1)`.
+GPU_TYPE = re.compile(r"\bgpu:([A-Za-z][^:,(]*)")
 #: `days-hours:minutes:seconds`, of which the beginning may be missing.
 LIMIT = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
 #: A cluster of which a larger share would be left out is rather used whole.
@@ -23,6 +25,8 @@ class Site:
     #: The longest time limit of a job in minutes, by partition; "" is the default one. Those
     #: without a limit are left out.
     longest_min: Mapping[str, float] = field(default_factory=dict)
+    #: The kinds of GPU in the nodes of each partition, as the site calls them; "" as above.
+    gpus: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
     def ask(cls) -> "Site":
@@ -30,15 +34,21 @@ class Site:
         size = re.search(
             r"^MaxArraySize\s*=\s*(\d+)", output_of("scontrol", "show", "config"), re.M
         )
-        longest = {}
-        for line in output_of("sinfo", "--noheader", "--format=%P|%l").splitlines():
-            partition, _, limit = line.partition("|")
+        longest: dict[str, float] = {}
+        gpus: dict[str, frozenset[str]] = {}
+        for line in output_of("sinfo", "--noheader", "--format=%P|%l|%G").splitlines():
+            partition, limit, resources = (line + "||").split("|")[:3]
             minutes = _minutes(limit)
-            if minutes is not None:
-                longest[partition.rstrip("*")] = minutes
-                if partition.endswith("*"):
-                    longest[""] = minutes
-        return cls(int(size[1]) if size else ARRAY_SIZE, longest)
+            for name in {partition.rstrip("*"), *([""] if partition.endswith("*") else [])}:
+                if minutes is not None:
+                    longest[name] = minutes
+                gpus[name] = gpus.get(name, frozenset()) | set(GPU_TYPE.findall(resources))
+        return cls(int(size[1]) if size else ARRAY_SIZE, longest, gpus)
+
+    def gpu(self, partitions: str) -> str:
+        """The kind of GPU in some partitions, separated by commas; "" if not known to be one."""
+        kinds = {kind for name in partitions.split(",") for kind in self.gpus.get(name, ())}
+        return kinds.pop() if len(kinds) == 1 else ""
 
     def longest(self, partitions: str) -> float | None:
         """The longest time limit in minutes in any of some partitions, separated by commas."""
