@@ -109,12 +109,11 @@ def in_bulk(view: DatasetView, recipe: ResolvedRecipe) -> Epoch:
     steps = len(view.train_index) // BATCH
     preprocess = Preprocessor(recipe, view.mean, view.std, CPU)
     feed = DeviceImages(CPU).feed(view, "train", steps, BATCH)
-    rows = torch.from_numpy(view.train_index)
     numbers = iter(range(1_000_000))
 
     def epoch() -> Iterator[Tensor]:
-        tables = epoch_tables(spec, len(rows), view.size, next(numbers))
-        feed.begin(rows[tables.order])
+        tables = epoch_tables(spec, len(view.train_index), view.size, next(numbers))
+        feed.begin(tables.order)
         for step in range(steps):
             feed.advance(step)
             pixels, places = feed.batch(torch.tensor([step]))

@@ -1,5 +1,9 @@
 """What the benchmarks of training compare is the same work, and unfair comparisons are refused."""
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +25,7 @@ CPU = torch.device("cpu")
 def bench() -> Iterator[Any]:
     """The modules of the benchmarks, by their last name."""
     names = [f"training.{name}" for name in ("task", "loaders", "plain", "results", "ways")]
-    names += ["training.checks", "training.table", "training.__main__", "engines_agree"]
+    names += ["training.checks", "training.table", "training.__main__", "engines_agree", "gpu"]
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT))
         modules = [import_module(f"benchmarks.{name}") for name in names]
@@ -77,3 +81,42 @@ def test_engines_that_agree_are_told_from_those_that_do_not(
     middle, low, high = module.shift(np.array([reference, reference + 8]))
     assert (middle, low, high) == pytest.approx((8, 8, 8))
     assert "alike: 30 networks" in capsys.readouterr().out
+
+
+def test_a_gpu_s_first_command_tells_what_fails_and_goes_on(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(setup: Any) -> Iterator[Any]:
+        yield bench.gpu.Row("before it", 1.0)
+        raise RuntimeError("CUDA error:\nan illegal memory access")
+
+    def missed(setup: Any) -> Iterator[Any]:
+        yield bench.gpu.Row("runs an hour", 1.0, "at least 2", reached=False)
+
+    parts = {"broken": (broken, 1), "missed": (missed, 1), "tests": bench.gpu.PARTS["tests"]}
+    monkeypatch.setattr(bench.gpu, "PARTS", parts)
+    monkeypatch.setattr(bench.gpu, "run_apart", bench.gpu.run_here)
+    out = tmp_path / "gpu.json"
+    assert bench.gpu.main(["--device", "cpu", "-o", str(out)]) == 1
+    told = json.loads(out.read_text())
+    assert list(told) == list(parts)
+    assert told["broken"]["failed"] == "RuntimeError: an illegal memory access"
+    assert [row["what"] for row in told["broken"]["rows"]] == ["before it"]
+    assert told["tests"]["skipped"] == "it needs a CUDA device"
+    shown = capsys.readouterr().out
+    assert "FAILED: RuntimeError" in shown
+    assert "MISSED: at least 2" in shown
+    assert bench.gpu.main(["--device", "cpu", "-o", str(out), "--only", "tests"]) == 0
+
+
+@pytest.mark.slow
+def test_what_of_it_needs_no_gpu_runs_without(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks.gpu", "--device", "cpu", "--quick"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    out = tmp_path / "gpu.json"
+    done = subprocess.run([*command, "-o", out], cwd=ROOT, env=environment, capture_output=True)
+    told = json.loads(out.read_text())
+    assert done.returncode == 0, told
+    left_out = {name for name, part in told.items() if part["skipped"]}
+    assert left_out == {"tests", "together"}
+    assert all(part["rows"] for name, part in told.items() if name not in left_out)
