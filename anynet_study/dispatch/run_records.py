@@ -37,6 +37,7 @@ from anynet_study.training import (
     Turns,
     Weights,
     evaluate,
+    given_up,
     is_out_of_memory,
     make_trainer,
     steps,
@@ -105,7 +106,7 @@ class Trained:
     started: float
     #: Time that earlier processes spent on it.
     seconds_before: float
-    backend: Backend
+    options: Options
     #: Of all processes that worked at it, in words.
     backends: list[str]
 
@@ -129,7 +130,7 @@ def training_steps(
         epochs = len(outcome.curves["test_loss"])
         checkpoint.save(trainer.state(), outcome.curves, epochs, steps_done=0)
     past = checkpoint.seconds_before
-    return Trained(outcome, trainer, started, past, options.backend, checkpoint.backends)
+    return Trained(outcome, trainer, started, past, options, checkpoint.backends)
 
 
 def record_of(run: PlannedRun, trained: Trained, seconds: float, engine: Engine) -> RunRecord:
@@ -137,8 +138,8 @@ def record_of(run: PlannedRun, trained: Trained, seconds: float, engine: Engine)
     outcome, several = trained.outcome, trained.backends
     mixed = f"trained by several backends: {', '.join(several)}" if len(several) > 1 else ""
     return RunRecord(
-        message="; ".join(filter(None, (outcome.remark, mixed))),
-        **_common(run, engine, trained.backend),
+        message="; ".join(filter(None, (outcome.remark, mixed, *given_up(trained.options)))),
+        **_common(run, engine, trained.options.backend),
         status=outcome.status,
         error=outcome.error,
         curves={name: np.array(v, dtype=np.float32) for name, v in outcome.curves.items()},

@@ -20,6 +20,7 @@ from .network import arrange as arrange
 from .options import Engine as Engine
 from .options import Options as Options
 from .options import device_is_lost as device_is_lost
+from .options import given_up as given_up
 from .options import is_out_of_memory as is_out_of_memory
 from .options import step_down as step_down
 from .options import with_less_memory as with_less_memory

@@ -72,6 +72,13 @@ def step_down(options: Options, error: Exception, device_type: str) -> tuple[Opt
     return None
 
 
+def given_up(options: Options) -> list[str]:
+    """What a run was trained without, in words: for its record."""
+    usual = Options(backend=options.backend)
+    names = ("resident", "recompute", "graph", "bfloat16")
+    return [SAID[name] for name in names if getattr(options, name) != getattr(usual, name)]
+
+
 def with_less_memory(options: Options, steps: int) -> Options:
     """Return what to begin with after a run was killed `steps` times for want of memory.
 

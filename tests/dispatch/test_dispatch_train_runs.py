@@ -16,7 +16,7 @@ from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.dispatch.process import Interruption
 from anynet_study.dispatch.recorded import Recorded, Retry
 from anynet_study.dispatch.worker import Worker
-from anynet_study.store import JournalWriter
+from anynet_study.store import JournalWriter, read_journal
 from anynet_study.training.options import Options, with_less_memory
 
 
@@ -101,6 +101,11 @@ def test_runs_that_were_short_of_memory_come_last_with_less_of_it(place: Place) 
     place.work(place.ids[:3], {shorter: Retry(1, 2), short: Retry(1, 1)})
     assert [run_id for run_id, _ in place.done] == [fine, short, shorter]
     assert [options.recompute for _, options in place.done] == [False, False, True]
+    paths = place.study.journals.glob("*.arrow")
+    rows = [row for path in paths for row in read_journal(path).records if row.seconds > 0]
+    told = {row.run_id: row.message for row in rows if row.status == "completed"}
+    given_up = "datasets streamed; activations computed twice"
+    assert told == {fine: "", short: "", shorter: given_up}
     statuses = Recorded.read(place.study.journals).runs
     assert [statuses[run_id] for run_id in place.ids[:3]] == ["completed"] * 3
 
