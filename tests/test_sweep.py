@@ -227,8 +227,17 @@ def test_mistakes_get_one_line(tmp_path: Path, override: str, expected: str) -> 
         ("name: [", "not valid YAML"),
         (SMALL + "name: twice", "key `name` is given twice (line "),
         ("name: x", "missing: `population`, `datasets`, `source`, `recipes`"),
-        (SMALL.replace("count: 4, ", ""), "`population`: `count` is missing: how many to draw"),
-        ("datasets: 3\nname: x", "missing: `population`, `source`, `recipes`"),
+        (SMALL.replace("count: 4, ", ""), "missing: `population.count` (how many to draw, or a"),
+        ("datasets: 3\nname: x", "`datasets` = 3: should be a mapping of keys; missing: `popula"),
+        (
+            "name: x\npopulation: {seed: 1}\nrecipes: {a: {epoch: 3}}\nevaluations: {b: 1}",
+            "`epochs`? legal keys: ",
+        ),
+        (
+            "name: x\npopulation: {seed: 1}\nrecipes: {a: {epoch: 3}}\nevaluations: {b: 1}",
+            "(and 1 more); missing: `population.count` (how many to draw, or a `file` of them), "
+            "`datasets`, `source`",
+        ),
     ],
 )
 def test_broken_files_get_one_line(tmp_path: Path, text: str, expected: str) -> None:

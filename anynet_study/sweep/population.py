@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from anynet_study.design_space import DesignSpace, Population, checked_band, checked_strata
 from anynet_study.errors import UserError
@@ -30,7 +31,7 @@ class PopulationSpec(Strict):
     strata: dict[str, Any] | None = None
     seed: int = Field(0, ge=0)
     #: How many are drawn, or how many of the file's are taken; all of these by default.
-    count: int | None = Field(None, ge=1)
+    count: int | None = Field(None, ge=1, validate_default=True)
     #: Image side and class count at which the bands are meant and complexity is counted.
     resolution: int = Field(224, ge=1)
     classes: int = Field(1000, ge=2)
@@ -52,12 +53,17 @@ class PopulationSpec(Strict):
             raise ValueError(message) from None
         return value
 
+    @field_validator("count")
+    @classmethod
+    def _needed_to_draw(cls, count: int | None, info: ValidationInfo) -> int | None:
+        if count is None and info.data.get("file", "") is None:
+            raise PydanticCustomError("missing", "how many to draw, or a `file` of them")
+        return count
+
     @model_validator(mode="after")
     def _drawn_or_read(self) -> Self:
         drawing = ("space", "flops", "parameters", "activations", "strata", "seed")
         both = [name for name in drawing if name in self.model_fields_set]
-        if self.file is None and self.count is None:
-            raise ValueError("`count` is missing: how many to draw (or give a `file` of them)")
         if self.file is not None and both:
             raise ValueError(f"`{both[0]}` is for drawing, but there is a `file`; drop one of them")
         return self
@@ -80,7 +86,7 @@ class PopulationSpec(Strict):
             raise UserError(f"population: {error}") from None
 
     def _drawn(self, on_found: Callable[[int], None] | None) -> Population:
-        assert self.count is not None  # `_drawn_or_read`
+        assert self.count is not None  # `_needed_to_draw`
         return DesignSpace.from_spec(self.space).sample(
             self.count,
             flops=self.flops,

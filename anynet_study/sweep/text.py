@@ -112,32 +112,46 @@ def apply_override(content: dict[str, Any], override: str) -> None:
 
 
 def describe(error: ValidationError, model: type[BaseModel], content: Any) -> str:
-    """The first error in one line: the key, its value, what is legal; and how many more.
+    """What is wrong in one line: all keys that are missing, or the first other error with them.
 
     `content` is what was validated.
     """
     problems = error.errors(include_url=False)
+    missing = [_missing(problem, content) for problem in problems if problem["type"] == "missing"]
+    told = [f"missing: {', '.join(missing)}"] if missing else []
     # An unknown key is most often the cause of the others.
     unknown = ("extra_forbidden", "invalid_key")
-    first = next((p for p in problems if p["type"] in unknown), problems[0])
-    where = _key(first, content)
-    others = len({_key(problem, content) for problem in problems}) - 1
-    more = f" (and {others} more)" if others else ""
-    if first["type"] in unknown:
-        legal = legal_keys(str(first["loc"][-1]), _fields(model, first["loc"]))
-        return f"unknown key `{where}`; {legal}{more}"
-    if first["type"] == "missing":
-        missing = [_key(problem, content) for problem in problems if problem["type"] == "missing"]
-        return f"missing: {', '.join(f'`{key}`' for key in missing)}"
-    if first["type"] in KINDS:
-        message = f"should be {KINDS[first['type']]}"
+    wrong = [problem for problem in problems if problem["type"] != "missing"]
+    wrong.sort(key=lambda problem: problem["type"] not in unknown)
+    if wrong:
+        first, others = wrong[0], len({_key(problem, content) for problem in wrong}) - 1
+        where, more = _key(first, content), f" (and {others} more)" if others else ""
+        if first["type"] in unknown:
+            legal = legal_keys(str(first["loc"][-1]), _fields(model, first["loc"]))
+            said = f"unknown key `{where}`; {legal}"
+        else:
+            said = _wrong(first, where)
+        told.insert(0, f"{said}{more}")
+    return "; ".join(told)
+
+
+def _missing(problem: ErrorDetails, content: Any) -> str:
+    """A key that is missing; a validator's own message says what could be there instead."""
+    note = "" if problem["msg"] == "Field required" else f" ({problem['msg']})"
+    return f"`{_key(problem, content)}`{note}"
+
+
+def _wrong(problem: ErrorDetails, where: str) -> str:
+    """A key, its value, and what is legal."""
+    if problem["type"] in KINDS:
+        message = f"should be {KINDS[problem['type']]}"
     else:
-        message = first["msg"].removeprefix("Value error, ")
+        message = problem["msg"].removeprefix("Value error, ")
         message = message[0].lower() + message[1:]
     if not where:
-        return f"{message}{more}"
-    value = "" if isinstance(first["input"], dict) else f" = {_short(first['input'])}"
-    return f"`{where}`{value}: {message}{more}"
+        return message
+    value = "" if isinstance(problem["input"], dict) else f" = {_short(problem['input'])}"
+    return f"`{where}`{value}: {message}"
 
 
 def _key(problem: ErrorDetails, content: Any) -> str:
