@@ -6,16 +6,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-
 SECONDS_BETWEEN_LINES = 10.0
 SECONDS_OF_PATIENCE = 2.0
 
@@ -32,8 +22,19 @@ def progress(description: str, total: int, start: int = 0) -> Iterator[Report]:
 
     `start` units were done before this began; they count as done but not for the ETA.
     """
+    from rich.console import Console
+
     console = Console(file=sys.stderr)
     if console.is_terminal:
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),

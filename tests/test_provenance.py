@@ -1,5 +1,6 @@
 """An installed package knows the commit that it was made from."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,9 @@ def test_what_is_built_says_its_commit(tmp_path: Path) -> None:
     ask = ["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"]
     commit = subprocess.run(ask, check=True, capture_output=True, text=True).stdout.strip()
     told = (tmp_path / "anynet_study" / VERSION_FILE).read_text()
-    assert told.removesuffix("+dirty") == f"0.1.0 {commit}"
+    release, _, made = told.removesuffix("+dirty").partition(" ")
+    assert made == commit
+    assert re.fullmatch(r"\d+\.\d+(\.\d+)?(\.dev\d+)?", release)
     assert not (ROOT / "anynet_study" / VERSION_FILE).exists()
 
 

@@ -1,21 +1,17 @@
 """Which classes are hard, and do the architectures differ on them? Accuracy class by class."""
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from anynet_study import plots
 from anynet_study.analyses.building import Parts, stacked, with_interval
 from anynet_study.analysis import Analysis, StudyFigure
 from anynet_study.apr.bootstrap import resample
 from anynet_study.apr.options import with_attrs
 from anynet_study.apr.predictions import UNKNOWN
-from anynet_study.plots import style, wording
 from anynet_study.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: Classes that a figure has room for: the hardest.
 MOST_CLASSES = 50
@@ -65,20 +61,6 @@ def drawn_classes(study: Study) -> pd.DataFrame:
     return rows.sort_values("mean", kind="stable").head(MOST_CLASSES)
 
 
-@style.styled
-def draw_classes(study: Study, rows: pd.DataFrame) -> "Figure":
-    """A row for each class: the mean with its interval, and the range."""
-    drawn = style.one_panel(style.ONE_COLUMN * 1.2, 1.1 + 0.14 * len(rows))
-    axes, places = drawn.first, np.arange(len(rows))
-    axes.hlines(places, rows["lowest"], rows["highest"], color="0.8", linewidth=3)
-    style.draw_intervals(axes, rows, "mean", places, color=style.BLUE, marker="o")
-    axes.set_yticks(places, [wording.shorten(name, 26) for name in rows["class"]], fontsize=6)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_xlabel(f"accuracy on classes of {wording.shorten(rows['dataset'].iloc[0], 18)} (%)")
-    axes.set_title(f"n = {rows['n'].iloc[0]}")
-    return drawn.figure
-
-
 def hardest(table: pd.DataFrame) -> list[str]:
     """The hardest and the easiest class where classes differ most, if they clearly do."""
     ends = []
@@ -109,7 +91,7 @@ CLASS_ACCURACY = Analysis[Study](
             caption="Accuracy on the test images of each class (of many, the hardest): mean over "
             "the architectures with its {level} bootstrap interval; grey: from the worst to the "
             "best architecture.",
-            draw=draw_classes,
+            draw=lambda study, rows: plots.class_chart(rows),
             data=drawn_classes,
             column="mean",
         ),

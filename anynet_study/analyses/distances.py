@@ -1,27 +1,21 @@
 """Does a nearer dataset carry over better? Distances of datasets against correlations (paper 3)."""
 
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
+import scipy
 
-from anynet_study import apr
+from anynet_study import apr, plots
 from anynet_study.analysis import Analysis, StudyFigure
 from anynet_study.errors import UserError
-from anynet_study.plots import style, wording
+from anynet_study.plots import wording
 from anynet_study.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: The distance that is compared, and the ends of its interval.
 DISTANCE = {"fid_corrected": "distance", "fid_low": "distance_low", "fid_high": "distance_high"}
 #: Fewest pairs that a correlation over pairs rests on, and permutations that it is tested with.
 FEWEST, PERMUTATIONS = 6, 9_999
-#: Pairs that are named on the figure.
-NAMED = 30
 
 
 def distance(study: Study) -> pd.DataFrame:
@@ -87,41 +81,12 @@ def mantel(table: pd.DataFrame, seed: int = 0) -> tuple[float, float]:
         both = ~np.isnan(pairs[0]) & ~np.isnan(pairs[1])
         if both.sum() < 3:
             return 0.0
-        ranks = [rankdata(values[both]) for values in pairs]
+        ranks = [scipy.stats.rankdata(values[both]) for values in pairs]
         return float(np.corrcoef(*ranks)[0, 1]) if all(np.ptp(rank) for rank in ranks) else 0.0
 
     own = rho(np.arange(len(names)))
     drawn = [rho(generator.permutation(len(names))) for _ in range(PERMUTATIONS)]
     return own, float((1 + np.sum(np.abs(drawn) >= abs(own) - 1e-12)) / (PERMUTATIONS + 1))
-
-
-@style.styled
-def draw_distance(study: Study, table: pd.DataFrame) -> "Figure":
-    """A point for each pair: distance across, correlation up, with both intervals."""
-    drawn = style.one_panel(style.ONE_COLUMN * 1.3, style.ONE_COLUMN)
-    axes = drawn.first
-    known = table.dropna(subset=["distance", "estimate"])
-    ends = (known["distance"] - known["distance_low"], known["distance_high"] - known["distance"])
-    axes.errorbar(
-        known["distance"],
-        known["estimate"],
-        xerr=np.clip(ends, 0, None),
-        fmt="none",
-        elinewidth=0.9,
-        ecolor="0.75",
-    )
-    style.draw_intervals(
-        axes, known, "estimate", known["distance"], across=False, color=style.BLUE, marker="o"
-    )
-    if len(known) <= NAMED:
-        for row in known.itertuples():
-            names = f"{wording.shorten(row.source, 12)}, {wording.shorten(row.target, 12)}"
-            axes.annotate(
-                names, (row.distance, row.estimate), (3, 3), textcoords="offset points", fontsize=5
-            )
-    axes.set_xlabel("distance of the datasets' images (FID, bias removed)")
-    axes.set_ylabel(f"correlation of errors ({wording.symbol(wording.method_of(table))})")
-    return drawn.figure
 
 
 DISTANCE_AND_CORRELATION = Analysis[Study](
@@ -136,7 +101,7 @@ DISTANCE_AND_CORRELATION = Analysis[Study](
             title="Does a nearer dataset carry over better?",
             caption="{rho}: {correlation} of the errors on two datasets against the distance of "
             "their images (FID, its bias taken off), each with its {level} interval.",
-            draw=draw_distance,
+            draw=lambda study, table: plots.distance_chart(table),
             column="distance",
         ),
     ),

@@ -7,7 +7,6 @@ import pandas as pd
 from anynet_study import apr, plots
 from anynet_study.analysis import MOST_PANELS, Analysis, StudyFigure, check_room
 from anynet_study.errors import UserError
-from anynet_study.plots import SERIES
 from anynet_study.study import Study
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ def improvement(study: Study) -> pd.DataFrame:
 def improvements(study: Study) -> pd.DataFrame:
     """Accuracy over that of the baseline, of every architecture on source and targets."""
     accuracies, source, targets = scores(study)
-    check_room(1 + len(targets), len(SERIES), "datasets with a line of their own")
+    check_room(1 + len(targets), len(plots.SERIES), "datasets with a line of their own")
     known = accuracies[[source, *targets]].dropna(axis="columns", how="all")
     return apr.relative_improvement(known, baseline_of(study))
 

@@ -10,9 +10,9 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
-from scipy.special import ndtr
+from scipy.special import ndtr, stdtr
 
 from anynet_study.apr.bootstrap import (
     FEWEST_TO_RESAMPLE,
@@ -160,7 +160,9 @@ def p_values(
     for index in np.flatnonzero(np.isfinite(estimate) & (few | (method == "kendall"))):
         x, y = values[pairs.rows[index]][:, pairs.columns[index]].T
         permuted = few[index]
-        p[index] = permutation_p_value(x, y, method) if permuted else stats.kendalltau(x, y).pvalue
+        p[index] = (
+            permutation_p_value(x, y, method) if permuted else scipy.stats.kendalltau(x, y).pvalue
+        )
     return p
 
 
@@ -180,7 +182,9 @@ def permutation_p_value(x: Floats, y: Floats, method: Method) -> float:
         a, b = (np.sign(np.subtract.outer(values, values)) for values in (x, y))
         found = np.einsum("ij,pij->p", a, b[orders[:, :, None], orders[:, None, :]])
     else:
-        a, b = (stats.rankdata(values) if method == "spearman" else values for values in (x, y))
+        a, b = (
+            scipy.stats.rankdata(values) if method == "spearman" else values for values in (x, y)
+        )
         found = (b - b.mean())[orders] @ (a - a.mean())
     sizes = np.abs(found)
     return float((sizes >= sizes[0] * (1 - 1e-9)).mean())
@@ -190,7 +194,7 @@ def student_p_values(estimate: Floats, freedom: Floats | Ints) -> Floats:
     """Two-sided p-values of correlations by Student's t; NaN without degrees of freedom."""
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.abs(estimate) * np.sqrt(freedom / ((1 + estimate) * (1 - estimate)))
-    p: Floats = 2 * stats.t.sf(t, np.where(freedom > 0, freedom, np.nan))
+    p: Floats = 2 * stdtr(np.where(freedom > 0, freedom, np.nan), -t)
     return p
 
 
@@ -251,12 +255,14 @@ def adjust(p: ArrayLike, correction: Correction = "holm") -> Floats:
     known = np.flatnonzero(np.isfinite(values))
     if ((values[known] < 0) | (values[known] > 1)).any():
         raise UserError("p: outside 0 to 1")
-    if correction == "bh":
-        values[known] = stats.false_discovery_control(values[known]) if len(known) else []
-        return values
     rising = known[np.argsort(values[known], kind="stable")]
-    stepped = values[rising] * np.arange(len(rising), 0, -1)
-    values[rising] = np.minimum(np.maximum.accumulate(stepped), 1.0)
+    tests = len(rising)
+    if correction == "holm":
+        stepped = np.maximum.accumulate(values[rising] * np.arange(tests, 0, -1))
+    else:
+        stepped = values[rising] * (tests / np.arange(1, tests + 1))
+        stepped = np.minimum.accumulate(stepped[::-1])[::-1]
+    values[rising] = np.minimum(stepped, 1.0)
     return values
 
 

@@ -10,7 +10,8 @@ from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
+from scipy.special import stdtrit
 
 from anynet_study.apr.bootstrap import Resampled, complete_in, pairwise, resample_correlations
 from anynet_study.apr.correlations import DRAWS_BYTES, adjust, correlate_pairs, student_p_values
@@ -65,6 +66,15 @@ def drivers(
     where a dataset has fewer than 4 errors or is constant, or all architectures are equally deep.
     `weights` by architecture as in `correlations`; a column `weight` of the population is not used
     unless given (`weights_of`).
+
+    >>> errors = pd.DataFrame({"big": [30, 31, 33, 34, 36]}, index=list("abcde"))
+    >>> depths = {"architecture": list("abcde"), "d1": [1, 2, 2, 3, 4], "w1": [64, 48, 32, 24, 16]}
+    >>> depths |= {"b1": [1] * 5, "g1": [8] * 5}
+    >>> table = drivers(errors, pd.DataFrame(depths), resamples=100)
+    >>> table[["dataset", "parameter", "estimate", "n"]].round(2)
+      dataset         parameter  estimate  n
+    0     big  cumulative depth      0.97  5
+    1     big  cumulative width     -1.00  5
     """
     check_level(level, resamples, seed)
     table = check_errors(errors)
@@ -132,6 +142,15 @@ def stage_drivers(
     a column is constant, and partial ones where the columns `given` determine each other.
     `weights` by architecture as in `correlations`; p is then of Kish's effective number. Raises
     UserError for method="kendall" and for a column `given` that the population does not have.
+
+    >>> errors = pd.DataFrame({"big": [30, 31, 33, 34, 36]}, index=list("abcde"))
+    >>> depths = {"architecture": list("abcde"), "d1": [1, 2, 2, 3, 4], "w1": [64, 48, 32, 24, 16]}
+    >>> depths |= {"b1": [1] * 5, "g1": [8] * 5}
+    >>> table = stage_drivers(errors, pd.DataFrame(depths), resamples=100)
+    >>> table[["parameter", "estimate", "p_holm"]].round(3).head(2)
+      parameter  estimate  p_holm
+    0        d1     0.975    0.01
+    1        w1    -1.000    0.00
     """
     check_level(level, resamples, seed)
     if method == "kendall":
@@ -242,7 +261,7 @@ def importance(
         columns = ["importance", "low", "high", "r2", "r2_oob"]
         found: dict[str, Floats | float] = dict.fromkeys(columns, np.nan)
         if len(y) >= FEWEST_OF_FOREST and np.ptp(y) > 0:
-            found = _of_forests(x, stats.rankdata(y), trees, repeats, seed, level)
+            found = _of_forests(x, scipy.stats.rankdata(y), trees, repeats, seed, level)
         parts.append(pd.DataFrame({**row, **found, "n": len(y)}))
     result = pd.concat(parts, ignore_index=True)
     order = np.lexsort([-result["importance"], result.index // len(parameters.columns)])
@@ -269,7 +288,7 @@ def _of_forests(
         )
         falls.append(risen.mean(axis=1) / ranks.var())
     mean, spread = np.mean(falls, axis=0), np.std(falls, axis=0, ddof=1)
-    half = spread * np.sqrt(1 / FOLDS + 1 / (FOLDS - 1)) * stats.t.ppf((1 + level) / 2, FOLDS - 1)
+    half = spread * np.sqrt(1 / FOLDS + 1 / (FOLDS - 1)) * stdtrit(FOLDS - 1, (1 + level) / 2)
     whole = forest.set_params(oob_score=True).fit(x, ranks)
     return {
         "importance": mean,

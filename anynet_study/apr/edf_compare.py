@@ -15,8 +15,8 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from anynet_study.apr.bootstrap import percentiles
 from anynet_study.apr.correlations import adjust
@@ -129,7 +129,7 @@ class _Pair:
         with warnings.catch_warnings():
             # Where scipy's exact p-value is within rounding of 1, it gives the asymptotic one.
             warnings.filterwarnings("ignore", "ks_2samp", RuntimeWarning)
-            return float(stats.ks_2samp(*models).pvalue)
+            return float(scipy.stats.ks_2samp(*models).pvalue)
 
 
 def _from_zero(masses: Floats) -> Floats:

@@ -7,7 +7,8 @@ to go either way by a studentised bootstrap over points.
 """
 
 import numpy as np
-from scipy import stats
+import scipy
+from scipy.special import stdtrit
 
 from anynet_study.apr.bootstrap import draws
 from anynet_study.apr.options import Floats
@@ -22,7 +23,7 @@ Estimates = tuple[Floats, Floats, Floats]
 
 def line_intervals(x: Floats, y: Floats, resamples: int, seed: int, level: float) -> Estimates:
     """Slope, intercept and correlation of points (n,), (n,) with their intervals."""
-    found = stats.linregress(x, y)
+    found = scipy.stats.linregress(x, y)
     estimate = np.array([found.slope, found.intercept, found.rvalue])
     away, left = x - x.mean(), residuals(x, y)
     slope_error = np.sqrt(((away * left) ** 2).sum()) / (away**2).sum()
@@ -33,7 +34,7 @@ def line_intervals(x: Floats, y: Floats, resamples: int, seed: int, level: float
 
 def student(n: int, level: float) -> float:
     """The quantile of Student's t for a line through n points."""
-    return float(stats.t.ppf((1 + level) / 2, n - 2))
+    return float(stdtrit(n - 2, (1 + level) / 2))
 
 
 def reaches(x: Floats, y: Floats, at: Floats, level: float) -> Floats:
@@ -75,7 +76,7 @@ def _correlation_ends(
     if abs(r) > STRONGEST:  # perfect, but for rounding: no width
         return r, r
     n, z = len(x), float(np.arctanh(r))
-    u, v = (stats.zscore(column) for column in (x, y))
+    u, v = (scipy.stats.zscore(column) for column in (x, y))
     # All but one point: what the sums of the others are, and their means' part of it.
     shrunk = n / (n - 1)
     spreads = (n - shrunk * u**2) * (n - shrunk * v**2)

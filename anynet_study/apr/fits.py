@@ -26,7 +26,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy.interpolate import make_smoothing_spline
+import scipy
 from scipy.special import expit, logit, ndtr, ndtri
 
 from anynet_study.apr.error_tables import Values, check_percent, matched, why_no_fit
@@ -188,6 +188,10 @@ def linear_fit(
 
     Raises UserError for fewer than 4 points, a constant column (also but for one point), infinite
     values, fractions on a scale for percent, and illegal options.
+
+    >>> fit = linear_fit(np.arange(10), 2 * np.arange(10) + [0, 1, 0, 1, 0, 1, 0, 1, 0, 1])
+    >>> round(float(fit.slope), 2)
+    2.03
     """
     check_choice("scale", scale, Scale)
     check_level(level, resamples, seed)
@@ -246,7 +250,9 @@ def spline_fit(x: Values, y: Values) -> pd.DataFrame:
     # Brought to 0 to 1: what is smooth must not depend on x's unit.
     first, spread = of_each.index[0], of_each.index[-1] - of_each.index[0]
     places = (of_each.index.to_numpy() - first) / spread
-    spline = make_smoothing_spline(places, of_each["mean"].to_numpy(), of_each["count"].to_numpy())
+    spline = scipy.interpolate.make_smoothing_spline(
+        places, of_each["mean"].to_numpy(), of_each["count"].to_numpy()
+    )
     grid = np.linspace(0, 1, SPLINE_POINTS)
     table = pd.DataFrame({"x": first + spread * grid, "y": spline(grid), "n": len(points)})
     return with_attrs(table, scale="linear")

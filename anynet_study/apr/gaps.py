@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from anynet_study.apr.bootstrap import draws, pairwise
 from anynet_study.apr.correlations import adjust, correlate_pairs
@@ -49,6 +49,13 @@ def gaps(
     intervals of ranks are, if anything, too wide (`rank_changes` resamples the images themselves).
 
     Raises UserError for fewer than 2 architectures, and for what is no accuracy in percent.
+
+    >>> accuracies = pd.DataFrame({"old": [90, 88, 85], "new": [80, 79, 70]}, index=list("abc"))
+    >>> gaps(accuracies, "old", "new", resamples=100)
+      architecture  original   new   gap  original_rank  new_rank  rank_change
+    0            a      90.0  80.0  10.0              1         1            0
+    1            b      88.0  79.0   9.0              2         2            0
+    2            c      85.0  70.0  15.0              3         3            0
     """
     check_level(level, resamples, seed)
     both = _both(accuracies, original, new)
@@ -164,7 +171,9 @@ def whole_percentiles(draws: Ints, estimate: Ints, level: float) -> tuple[Ints, 
 
 def ranks_of(accuracies: ArrayLike) -> Ints:
     """(b, m) ranks from 1, the best first; equal ones share the better rank."""
-    ranks: Ints = stats.rankdata(-np.asarray(accuracies), method="min", axis=1).astype(np.int32)
+    ranks: Ints = scipy.stats.rankdata(-np.asarray(accuracies), method="min", axis=1).astype(
+        np.int32
+    )
     return ranks
 
 

@@ -24,6 +24,8 @@ from anynet_study.apr.options import Floats, Ints, Method, Multiplicities, check
 from anynet_study.errors import UserError
 
 Kernel = Callable[[Multiplicities], Floats]
+#: (n,) tie group of each architecture.
+Groups = NDArray[np.int32]
 #: Bytes of working memory for one step of a kernel: about what a core's cache holds.
 WORKING_BYTES = 3 * 2**20
 #: Bytes of ranks at once. Larger: threads wait for each other less often.
@@ -267,48 +269,55 @@ def pearson_kernel(values: Floats, pairs: Ints) -> Kernel:
 def kendall_kernel(values: Floats, pairs: Ints) -> Kernel:
     """Kendall's tau-b: a quadratic form of the multiplicities, over the pairs that are not tied."""
     columns = {column: sort_column(values[:, column]) for column in np.unique(pairs)}
-    forms = [_concordance(columns[x].group, columns[y].group) for x, y in pairs]
+    groups = {index: column.group.astype(np.int32) for index, column in columns.items()}
+    concordance = _concordance([(groups[x], groups[y]) for x, y in pairs])
 
     def correlate(multiplicities: Multiplicities) -> Floats:
         untied = {index: _untied_pairs(multiplicities, c) for index, c in columns.items()}
-        found = [
-            _ratio(form(multiplicities), untied[x], untied[y])
-            for form, (x, y) in zip(forms, pairs, strict=True)
-        ]
-        return np.stack(found, axis=1)
+        left, right = (np.stack([untied[c] for c in side], axis=1) for side in pairs.T)
+        return _ratio(concordance(multiplicities), left, right)
 
     return correlate
 
 
-def _concordance(x: Ints, y: Ints) -> Kernel:
-    """Concordant less discordant ordered pairs (b,) of the draws, from tie groups (n,), (n,).
+def _concordance(groups: Sequence[tuple[Groups, Groups]]) -> Kernel:
+    """Concordant less discordant ordered pairs (b, p) of the draws, from p pairs of tie groups.
 
     Of more than `MOST_PAIRED` architectures to first order in what a resample has more of each than
     the sample, and the mean of the second: of n**2 operations for each resample n are left, and the
     spread of the resamples is off by a share of about 1 / n.
     """
-    n = len(x)
+    n = len(groups[0][0])
 
-    def signs(rows: slice) -> NDArray[np.float32]:
-        products: Ints = np.sign(x[rows, None] - x) * np.sign(y[rows, None] - y)
-        return products.astype(np.float32)
+    def order(v: Groups, rows: slice) -> NDArray[np.int8]:
+        found: NDArray[np.int8]
+        found = (v[rows, None] > v).view(np.int8) - (v[rows, None] < v).view(np.int8)
+        return found
+
+    def signs(x: Groups, y: Groups, rows: slice) -> NDArray[np.int8]:
+        """(rows, n) 1 where two architectures are in the same order on both, -1 in reverse."""
+        return order(x, rows) * order(y, rows)
 
     def exact(multiplicities: Multiplicities) -> Floats:
-        sums = multiplicities.astype(np.float32) @ signs(slice(None))
-        found: Floats = np.einsum("bi,bi->b", sums, multiplicities, dtype=float)
-        return found
+        counts = multiplicities.astype(np.float32)
+        sums = [counts @ signs(x, y, slice(None)).astype(np.float32) for x, y in groups]
+        return np.stack([np.einsum("bi,bi->b", it, counts, dtype=float) for it in sums], axis=1)
 
     if n <= MOST_PAIRED:
         return exact
     at_once = max(1, WORKING_BYTES // (8 * n))
     starts = range(0, n, at_once)
-    own = np.concatenate([signs(slice(i, i + at_once)).sum(axis=1, dtype=float) for i in starts])
-    mean = own.sum() / (n * (n - 1))
+    own = np.empty((n, len(groups)))
+    for number, (x, y) in enumerate(groups):
+        for start in starts:
+            rows = slice(start, start + at_once)
+            own[rows, number] = signs(x, y, rows).sum(axis=1, dtype=np.int32)
+    mean = own.sum(axis=0) / (n * (n - 1))
 
     def first_order(multiplicities: Multiplicities) -> Floats:
         more = multiplicities - 1.0
-        both = more.sum(axis=1) ** 2 - (more**2).sum(axis=1)
-        found: Floats = own.sum() + 2 * (more @ own) + mean * both
+        both = more.sum(axis=1) ** 2 - np.einsum("bi,bi->b", more, more)
+        found: Floats = own.sum(axis=0) + 2 * (more @ own) + mean * both[:, None]
         return found
 
     return first_order

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from anynet_study.apr.bootstrap import draws
 from anynet_study.apr.correlations import adjust
@@ -88,9 +88,9 @@ def p_values(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Exact and mid-p two-sided p-values of McNemar's test from the discordant counts."""
     fewer, both = np.minimum(only_a, only_b), only_a + only_b
-    tail = stats.binom.cdf(fewer, both, 0.5)
+    tail = scipy.stats.binom.cdf(fewer, both, 0.5)
     exact = np.minimum(2 * tail, 1.0)
-    mid = np.minimum(2 * tail - stats.binom.pmf(fewer, both, 0.5), 1.0)
+    mid = np.minimum(2 * tail - scipy.stats.binom.pmf(fewer, both, 0.5), 1.0)
     return exact, mid
 
 

@@ -41,6 +41,17 @@ def match_family(
     `carries_over` is the verdict on the source ("–" of the average) by the `p_holm` of
     `correlations` of all datasets (`anynet_study.apr.verdicts`). It allows for training noise where
     `icc` gives the ICC of datasets (`noise_ceiling`).
+
+    >>> big = [30, 31, 33, 34, 36, 37, 39, 41, 42, 45]
+    >>> half = [20, 22, 21, 25, 24, 27, 29, 28, 31, 33]
+    >>> small = [10, 12, 11, 13, 15, 14, 16, 18, 17, 19]
+    >>> errors = pd.DataFrame({"big": big, "half": half, "small": small})
+    >>> roles = Roles("big", {"big": 100, "half": 50}, {"small": 40})
+    >>> table = match_family(errors, roles, resamples=1000)
+    >>> table[["target", "member", "rho_source", "rho_member", "carries_over"]].round(2)
+        target member  rho_source  rho_member carries_over
+    0    small   half        0.96        0.93          yes
+    1  average               0.96        0.93            –
     """
     check_level(level, resamples, seed)
     table = check_errors(errors)
@@ -130,6 +141,16 @@ def best_proxies(
     error on the target and on every member that has any. Members and targets that are constant or
     have too few errors keep their row, with NaN. `weights` by architecture as in `correlations`,
     with `effective` after n.
+
+    >>> big = [30, 31, 33, 34, 36, 37, 39, 41, 42, 45]
+    >>> half = [20, 22, 21, 25, 24, 27, 29, 28, 31, 33]
+    >>> small = [10, 12, 11, 13, 15, 14, 16, 18, 17, 19]
+    >>> errors = pd.DataFrame({"big": big, "half": half, "small": small})
+    >>> roles = Roles("big", {"big": 100, "half": 50}, {"small": 40})
+    >>> best_proxies(errors, roles, resamples=1000)[["proxy", "estimate", "best"]].round(2)
+      proxy  estimate       best
+    0   big      0.96  undecided
+    1  half      0.93  undecided
     """
     check_level(level, resamples, seed)
     result, resampled = family_correlations(errors, roles, method, resamples, seed, level, weights)

@@ -9,7 +9,8 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
+from scipy.special import stdtrit
 
 from anynet_study.apr.error_tables import check_long
 from anynet_study.apr.options import Floats, check_choice, check_level, with_attrs
@@ -52,7 +53,7 @@ def replicate_intervals(
             freedom = (counts - 1).astype(float)
             variance = groups["var"].fillna(0.0).to_numpy()
         known = freedom > 0
-        quantile = np.where(known, stats.t.ppf((1 + level) / 2, np.maximum(freedom, 1)), 0.0)
+        quantile = np.where(known, stdtrit(np.maximum(freedom, 1), (1 + level) / 2), 0.0)
         reach = quantile * np.sqrt(variance / counts)
         columns = {
             "dataset": dataset,
@@ -81,7 +82,7 @@ def tied_ranks(intervals: pd.DataFrame) -> pd.DataFrame:
     for _, part in intervals.groupby("dataset", sort=False):
         low, high = part["low"].to_numpy(), part["high"].to_numpy()
         ranks = {
-            "rank": stats.rankdata(part["error"], method="min").astype(np.int64),
+            "rank": scipy.stats.rankdata(part["error"], method="min").astype(np.int64),
             "rank_best": 1 + np.searchsorted(np.sort(high), low, "left"),
             "rank_worst": np.searchsorted(np.sort(low), high, "right"),
         }
@@ -105,6 +106,12 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
 
     Overlap is a strict judge: 95% intervals that just touch differ with p < 0.01. Raises UserError
     where the reference is not there, or no dataset shares two architectures with it.
+
+    >>> runs = {"architecture": list("abab"), "dataset": ["big", "big", "small", "small"]}
+    >>> ends = {"error": [30, 35, 10, 15], "low": [29, 34, 9, 14], "high": [31, 36, 11, 16]}
+    >>> rank_preservation(pd.DataFrame(runs | ends), "big")[["dataset", "pairs", "same", "tau"]]
+      dataset  pairs  same  tau
+    0   small      1     1  1.0
     """
     tables = {name: part.set_index("architecture") for name, part in intervals.groupby("dataset")}
     if reference not in tables:
@@ -127,7 +134,7 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
 def _compare(reference: pd.DataFrame, other: pd.DataFrame) -> dict[str, object]:
     x, y = reference["error"].to_numpy(), other["error"].to_numpy()
     flat = min(len(np.unique(x)), len(np.unique(y))) == 1
-    tau = np.nan if flat else stats.kendalltau(x, y).statistic
+    tau = np.nan if flat else scipy.stats.kendalltau(x, y).statistic
     ends = [(table["low"].to_numpy(), table["high"].to_numpy()) for table in (reference, other)]
     same, swapped = ordered_pairs(*ends)
     pairs = len(x) * (len(x) - 1) // 2

@@ -10,7 +10,11 @@ from anynet_study.errors import UserError
 
 @dataclass(frozen=True)
 class Roles:
-    """A source with its X family (subsets of its classes) and targets (paper 1, section 4.3)."""
+    """A source with its X family (subsets of its classes) and targets (paper 1, section 4.3).
+
+    >>> Roles.among("imagenet", ["imagenet", "flowers"], {"imagenet": 1000}).targets
+    {'flowers': 0}
+    """
 
     source: str
     #: Members of the X family, the source among them, with their class counts.

@@ -12,7 +12,8 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
+from scipy.special import fdtrc, ndtri
 
 from anynet_study.apr.bootstrap import pairwise, resample_correlations
 from anynet_study.apr.error_tables import FEWEST, check_accuracies, check_columns, check_errors
@@ -163,7 +164,7 @@ def relative_improvement(
         spread = np.sqrt((1 - p) / (sizes * p) + (1 - q) / (sizes * q))
         # The baseline is exactly as good as itself.
         spread = spread.where(result["architecture"] != baseline, 0.0)
-        factor = np.exp(stats.norm.ppf((1 + level) / 2) * spread)
+        factor = np.exp(ndtri((1 + level) / 2) * spread)
         result["relative_low"] = np.where(result["accuracy"] > 0, p / q / factor, 0.0)
         result["relative_high"] = p / q * factor
     return with_attrs(result, None if images is None else level, n=len(table))
@@ -312,7 +313,7 @@ def _on(table: pd.DataFrame, average: Average, images: Mapping[str, int] | None)
     for name, column in table.items():
         values = column.to_numpy()
         if average == "ranks":
-            values = stats.rankdata(values)
+            values = scipy.stats.rankdata(values)
         elif average == "logits":
             if images is not None and name in images:
                 values = clip_perfect(values, images[name])
@@ -343,5 +344,5 @@ def _nested(y: Floats, source: Floats, average: Floats) -> dict[str, float]:
     for added, kept in (("average", "source"), ("source", "average")):
         gain = max(left[kept] - left["both"], 0.0)
         row[f"f_{added}"] = float(gain / (left["both"] / freedom))
-        row[f"p_{added}"] = float(stats.f.sf(row[f"f_{added}"], 1, freedom))
+        row[f"p_{added}"] = float(fdtrc(1, freedom, row[f"f_{added}"]))
     return row

@@ -28,6 +28,7 @@ from anynet_study.cli.status import status
 from anynet_study.cli.studies import list_
 from anynet_study.cli.study import collect, run
 from anynet_study.cli.sweep import init, sweep
+from anynet_study.cli.track import track
 from anynet_study.cli.verify import verify
 from anynet_study.errors import UserError
 
@@ -72,7 +73,7 @@ def _options(
 ) -> None: ...
 
 
-STUDY = (run, sample, launch, status, cancel, retry, logs, collect, report, serve)
+STUDY = (run, sample, launch, status, cancel, retry, logs, collect, report, serve, track)
 app.command()(init)
 app.command()(sweep)
 app.command("list")(list_)

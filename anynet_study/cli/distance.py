@@ -10,7 +10,6 @@ from anynet_study.cli.options import AsJson, opt
 from anynet_study.cli.rows import save_csv
 from anynet_study.cli.tables import print_table
 from anynet_study.errors import UserError
-from anynet_study.study_folder import StudyFolder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,6 +81,8 @@ def distance(
     if output is not None:
         save_csv(found, output)
     if study is not None:
+        from anynet_study.study_folder import StudyFolder
+
         save_csv(found, StudyFolder.open(study).distances)
     if as_json:
         print(json.dumps({"features": features, "distances": found.to_dict("records")}, indent=1))

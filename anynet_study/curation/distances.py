@@ -11,9 +11,9 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.stats import t as student_t
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from anynet_study.data import cores, seeded_order
@@ -177,7 +177,7 @@ def jackknife(statistic: Callable[[int | None], float], level: float) -> Estimat
     without = np.array([statistic(group) for group in range(GROUPS)])
     bias = (GROUPS - 1) * float(without.mean() - value)
     spread = float(np.sqrt((GROUPS - 1) * ((without - without.mean()) ** 2).mean()))
-    reach = float(student_t.ppf(0.5 + level / 2, GROUPS - 1)) * spread
+    reach = float(scipy.stats.t.ppf(0.5 + level / 2, GROUPS - 1)) * spread
     return Estimate(value, bias, value - bias - reach, value - bias + reach)
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.meta import Holdout
 from anynet_study.data.packed.root import dataset_folder, publish, workspace
-from anynet_study.data.packing.packing import Origin, pack
 from anynet_study.data.readers.listing import Example, Listing
 from anynet_study.data.seeded import seeded_uniform
 from anynet_study.data.splits import hold_out
@@ -149,6 +148,8 @@ def generate(name: str) -> PackedDataset:
     listing, holdout, source = BUILT_IN[name]()
     images = listing.train[0].pixels
     assert images is not None
+    from anynet_study.data.packing.packing import Origin, pack
+
     with workspace(name) as folder:
         if dataset_folder(name).exists():  # another process has made it meanwhile
             return PackedDataset.open(dataset_folder(name))

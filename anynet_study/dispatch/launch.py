@@ -23,7 +23,6 @@ from anynet_study.dispatch.ledger import LiveJob
 from anynet_study.dispatch.local import submit_locally
 from anynet_study.dispatch.plan import Plan, datasets_of, load_views, make_plan
 from anynet_study.dispatch.recorded import JournalReader, Recorded, Retry
-from anynet_study.dispatch.submission import check_slurm, submit_to_slurm
 from anynet_study.errors import UserError, counted
 from anynet_study.progress import duration
 from anynet_study.study_folder import StudyFolder, sample
@@ -133,6 +132,8 @@ def launch_missing(
         if not recorded.failed() and not recorded.todo(study.plan):
             return LaunchReport(count, count, 0, 0, 0, 0, 0)  # a reader may ask
     if study.sweep.launch.cluster == "slurm":
+        from anynet_study.dispatch.submission import check_slurm
+
         check_slurm(study.folder, study.sweep)
     check_may_begin(study, retrain or only_failed, others_ended)
     with study.folder.locked():
@@ -203,6 +204,8 @@ def _launch(
     if is_local:
         workers = submit_locally(folder, sweep, list(new), attached=False, retries=retries)
         return LaunchReport(*counts, len(new), len(workers), retried, kept)
+    from anynet_study.dispatch.submission import submit_to_slurm
+
     sent = submit_to_slurm(folder, sweep, new, retries, attempts.excluded_nodes)
     left = sent.runs_left, sent.jobs_left, sent.reason
     return LaunchReport(*counts, sent.runs, sent.jobs, retried, kept, *left)

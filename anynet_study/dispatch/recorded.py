@@ -2,11 +2,11 @@
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from sys import intern
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -182,12 +182,12 @@ class JournalReader:
 
     def timings(self) -> "pd.DataFrame":
         """One row per record that was read: TIMINGS, and when it `ended` (seconds since 1970)."""
-        import pandas as pd
-
-        if not self._tables:
-            return pd.DataFrame({name: [] for name in (*TIMINGS, "ended")})
-        table: pd.DataFrame = pa.concat_tables(self._tables).unify_dictionaries().to_pandas()
+        table: pd.DataFrame = self._table().to_pandas()
         return table.assign(ended=table["started"] + table["seconds"])
+
+    def _table(self) -> pa.Table:
+        tables = self._tables or [read_journals([]).select(TIMINGS)]
+        return pa.concat_tables(tables).unify_dictionaries()
 
     def throughput(self, now: float, is_over: bool = False) -> Throughput:
         """How fast runs ended that were read, at `now` (seconds since 1970), and what they took.
@@ -198,25 +198,32 @@ class JournalReader:
         """
         from anynet_study.store import mixed_backends
 
-        table = self.timings()
-        is_run = table["record_kind"] == "run"
-        runs, tests = table[is_run], table[~is_run]
-        ended = runs[runs["seconds"] > 0]  # not those of a worker's death, recorded by others
+        table = self._table()
+        is_run = pc.equal(table["record_kind"], "run")
+        runs, tests = table.filter(is_run), table.filter(pc.invert(is_run))
+        # Not those of a worker's death, recorded by others.
+        worked = runs.filter(pc.greater(runs["seconds"], 0))
         rate = None
-        if len(ended):
-            now = min(now, ended["ended"].max()) if is_over else now
-            hours = min(HOUR, max(1.0, now - ended["started"].min())) / HOUR
-            rate = float((ended["ended"] > now - HOUR).sum()) / hours
+        if len(worked):
+            began = worked["started"].to_numpy()
+            ended = began + worked["seconds"].to_numpy()
+            now = min(now, ended.max()) if is_over else now
+            hours = min(HOUR, max(1.0, now - began.min())) / HOUR
+            rate = float((ended > now - HOUR).sum()) / hours
         spent: Counter[str] = Counter()
         devices: dict[str, str] = {}
-        for journal, device, seconds in runs[["journal", "device", "seconds"]].itertuples(False):
+        for journal, device, seconds in _rows(runs, "journal", "device", "seconds"):
             spent[device] += seconds
             devices[_worker(journal)] = device
         usual = max(spent, key=lambda device: spent[device], default="cpu")
-        for journal, seconds in tests[["journal", "seconds"]].itertuples(False):
+        for journal, seconds in _rows(tests, "journal", "seconds"):
             spent[devices.get(_worker(journal), usual)] += seconds
         hours_spent = {device: took / HOUR for device, took in spent.items() if took}
         return Throughput(rate, hours_spent, mixed_backends(runs))
+
+
+def _rows(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
+    return zip(*(table[name].to_pylist() for name in names), strict=True)
 
 
 def _worker(journal: str) -> str:

@@ -145,3 +145,20 @@ def _label_set(name: str, classes: float, images: float) -> str:
     """Name a label set with its classes (unless they are its name) and images."""
     counted = "" if name == f"{classes:.0f} classes" else f"{classes:.0f} classes\n"
     return f"{wording.shorten(name, 16)}\n{counted}{images:.0f} images"
+
+
+@style.styled
+def class_chart(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
+    """Plot the accuracy on each class: the mean with its interval, and the range.
+
+    `table` has dataset (one), class, mean, low, high, lowest, highest (percent) and n.
+    """
+    drawn = style.one_panel(style.ONE_COLUMN * 1.2, 1.1 + 0.14 * len(table), ax)
+    axes, places = drawn.first, np.arange(len(table))
+    axes.hlines(places, table["lowest"], table["highest"], color="0.8", linewidth=3)
+    style.draw_intervals(axes, table, "mean", places, color=style.BLUE, marker="o")
+    axes.set_yticks(places, [wording.shorten(name, 26) for name in table["class"]], fontsize=6)
+    axes.set_ylim(len(table) - 0.4, -0.6)
+    axes.set_xlabel(f"accuracy on classes of {wording.shorten(table['dataset'].iloc[0], 18)} (%)")
+    axes.set_title(f"n = {table['n'].iloc[0]}")
+    return drawn.figure

@@ -12,15 +12,14 @@ from matplotlib.figure import Figure
 from anynet_study.apr import configurations, drivers
 from anynet_study.apr.population import PARAMETERS, stages_of
 from anynet_study.plots import style, wording
+from anynet_study.plots.estimates import Estimate, driver_estimates, upper_limit
 from anynet_study.plots.points import (
     MANY_POINTS,
     draw_points,
     driver_data,
     legend_of_marks,
     note_beyond,
-    upper_limit,
 )
-from anynet_study.plots.scatter import Estimate
 
 UNITS = {"cumulative depth": "blocks", "cumulative width": "channels"}
 COLOURS = {"d": style.BLUE, "w": style.ORANGE, "b": style.GREEN, "g": style.PURPLE}
@@ -32,13 +31,6 @@ STAGE_LABELS = {
     "group width": "group width\n(channels)",
 }
 DATASETS_PER_BAND = 8
-
-
-def driver_estimates(table: pd.DataFrame, parameter: str) -> dict[str, Estimate]:
-    """Look-up of a result of `apr.drivers` by dataset."""
-    rows = table[table["parameter"] == parameter]
-    columns = [rows[name] for name in ("dataset", "estimate", "low", "high", "n")]
-    return {name: Estimate(*values) for name, *values in zip(*columns, strict=True)}
 
 
 @style.styled

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from anynet_study.plots import style, wording
-from anynet_study.plots.points import upper_limit
+from anynet_study.plots.estimates import upper_limit
 
 DASHES = ("-", (0, (4, 1.2)), (0, (1.2, 1.2)), (0, (5, 1.2, 1.2, 1.2)))
 """Line styles: neighbouring curves differ in more than colour."""

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from anynet_study.plots import style, wording
-from anynet_study.plots.scatter import Estimate, pair_estimates
+from anynet_study.plots.estimates import Estimate, pair_estimates
 
 LIGHT_TEXT_ABOVE = 0.65
 """Correlations beyond this are on a dark cell."""

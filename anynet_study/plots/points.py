@@ -22,10 +22,6 @@ SMALL = 0.6
 """Markers shrunk to less than this have no edge."""
 MARGIN = 0.07
 """Free space around the points, as a share of their range."""
-FAR = 5.0
-"""Errors this many interquartile ranges above the upper quartile are off the scale ..."""
-FEW = 0.1
-"""... if they are at most this share of all."""
 
 LOOKS: dict[str, dict[str, Any]] = {
     "": {"color": POPULATION, "marker": "o", "alpha": 0.45, "markeredgewidth": 0},
@@ -96,17 +92,6 @@ def _stacked(parts: Iterable[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
     return (
         pd.concat(frames, ignore_index=True)[columns] if frames else pd.DataFrame(columns=columns)
     )
-
-
-def upper_limit(errors: pd.Series) -> float:
-    """The largest error to scale an axis to, percent; infinity where none is far off."""
-    known = errors.dropna()
-    quarter, three_quarters = known.quantile([0.25, 0.75]) if len(known) else (0.0, 0.0)
-    spread = three_quarters - quarter
-    far = known > three_quarters + FAR * spread
-    if spread == 0 or not 0 < far.mean() <= FEW:
-        return math.inf
-    return float(known[~far].max())
 
 
 def point_size(count: int) -> float:

@@ -14,6 +14,8 @@ from anynet_study.plots import style, wording
 
 VERSIONS = ("source", "images", "classes")
 """Of `apr.class_or_size`: the source, fewer images of it, fewer classes of it."""
+NAMED_PAIRS = 30
+"""Up to this many pairs of datasets are named on a figure."""
 
 
 def _ordered(table: pd.DataFrame, family: Mapping[str, int] | None) -> dict[str, str]:
@@ -234,3 +236,35 @@ def _draw_widths(axes: Axes, table: pd.DataFrame) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
     for formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
         formatter(ScalarFormatter())
+
+
+@style.styled
+def distance_chart(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
+    """Plot a point for each pair of datasets: distance across, correlation up, with intervals.
+
+    `table` has source, target, distance, distance_low, distance_high, estimate, low, high.
+    """
+    drawn = style.one_panel(style.ONE_COLUMN * 1.3, style.ONE_COLUMN, ax)
+    axes = drawn.first
+    known = table.dropna(subset=["distance", "estimate"])
+    ends = (known["distance"] - known["distance_low"], known["distance_high"] - known["distance"])
+    axes.errorbar(
+        known["distance"],
+        known["estimate"],
+        xerr=np.clip(ends, 0, None),
+        fmt="none",
+        elinewidth=0.9,
+        ecolor="0.75",
+    )
+    style.draw_intervals(
+        axes, known, "estimate", known["distance"], across=False, color=style.BLUE, marker="o"
+    )
+    if len(known) <= NAMED_PAIRS:
+        for row in known.itertuples():
+            names = f"{wording.shorten(row.source, 12)}, {wording.shorten(row.target, 12)}"
+            axes.annotate(
+                names, (row.distance, row.estimate), (3, 3), textcoords="offset points", fontsize=5
+            )
+    axes.set_xlabel("distance of the datasets' images (FID, bias removed)")
+    axes.set_ylabel(f"correlation of errors ({wording.symbol(wording.method_of(table))})")
+    return drawn.figure

@@ -1,8 +1,7 @@
 """Errors on one dataset against errors on another: chosen pairs, and all pairs in one square."""
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -16,39 +15,19 @@ from matplotlib.transforms import Bbox
 
 from anynet_study.apr import correlations
 from anynet_study.plots import style, wording
+from anynet_study.plots.estimates import Estimate, pair_estimates, upper_limit
 from anynet_study.plots.points import (
     MANY_POINTS,
     draw_points,
     legend_of_marks,
     note_beyond,
     scatter_data,
-    upper_limit,
 )
 
 CROWDED = 8
 """A scatter matrix of more datasets than this has small cells: shorter text, names across."""
-
-
 TICKS = 0.24
 """Inches that the ticks of such a matrix take, beyond which are the names."""
-
-
-class Estimate(NamedTuple):
-    """A correlation with its interval and the architectures it rests on; NaN: undefined."""
-
-    estimate: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    n: int = 0
-
-
-def pair_estimates(table: pd.DataFrame) -> dict[tuple[str, str], Estimate]:
-    """Look-up of a result of `apr.correlations` by pair of datasets, in either order."""
-    found = {}
-    columns = [table[name] for name in ("source", "target", "estimate", "low", "high", "n")]
-    for x, y, estimate, low, high, n in zip(*columns, strict=True):
-        found[x, y] = found[y, x] = Estimate(estimate, low, high, int(n))
-    return found
 
 
 @style.styled

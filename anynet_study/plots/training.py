@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from anynet_study.plots import style, wording
-from anynet_study.plots.points import upper_limit
+from anynet_study.plots.estimates import upper_limit
 
 QUANTILES = (0.1, 0.5, 0.9)
 LINES = 30

@@ -62,7 +62,7 @@ def summarise(store: ResultStore) -> Summary:
         failed=int((planned_runs["status"] == "failed").sum()),
         compute=duration(float(planned_runs["seconds"].sum())),
         sampling=describe_sampling(provenance.get("sampling", "")),
-        versions=_versions(planned_runs, provenance),
+        versions=_versions(store, planned_runs),
         sweep=provenance.get("sweep", ""),
         created=provenance.get("created", ""),
     )
@@ -102,7 +102,7 @@ def describe_sampling(text: str) -> dict[str, str]:
     return origin(sampling) | declared
 
 
-def _versions(runs: pd.DataFrame, provenance: dict[str, str]) -> dict[str, str]:
+def _versions(store: ResultStore, runs: pd.DataFrame) -> dict[str, str]:
     columns = {
         **{"device": "devices", "processor": "processors", "backend": "numeric backend"},
         **{"libraries": "libraries", "code_version": "code of the runs"},
@@ -111,9 +111,10 @@ def _versions(runs: pd.DataFrame, provenance: dict[str, str]) -> dict[str, str]:
     for name, title in columns.items():
         counts = runs[name].value_counts(sort=False)
         facts[title] = ", ".join(f"{value} ({count} runs)" for value, count in counts.items())
-    if mixed := mixed_backends(runs):
+    whole = store.table("runs")
+    if mixed := mixed_backends(whole.filter(whole["planned"])):
         facts["mixed"] = mixed
-    return facts | {"code of the store": provenance.get("code_version", "")}
+    return facts | {"code of the store": store.provenance.get("code_version", "")}
 
 
 def _mapping(text: str) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from .importing import report_of as report_of
 from .importing import stage_columns as stage_columns
 from .importing import with_roles as with_roles
 from .integrity import Finding as Finding
-from .integrity import mixed_backends as mixed_backends
 from .integrity import verify as verify
 from .integrity import verify_journals as verify_journals
 from .journal import EvaluationWriter as EvaluationWriter
@@ -31,6 +30,7 @@ from .records import EVALUATIONS_SUFFIX as EVALUATIONS_SUFFIX
 from .records import EvaluationRecord as EvaluationRecord
 from .records import FailureKind as FailureKind
 from .records import RunRecord as RunRecord
+from .records import mixed_backends as mixed_backends
 from .results import Results as Results
 from .results import ResultStore as ResultStore
 from .results import label_matrices as label_matrices
@@ -39,3 +39,7 @@ from .several import find_store as find_store
 from .several import find_stores as find_stores
 from .sql import run_sql as run_sql
 from .tables import to_pandas as to_pandas
+from .trackers import Seen as Seen
+from .trackers import finished_runs as finished_runs
+from .trackers import to_tensorboard as to_tensorboard
+from .trackers import to_wandb as to_wandb

@@ -5,14 +5,16 @@ from several.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.metrics import CURVES, Metric
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: How the runs of one architecture on one dataset become one number, or stay several.
 Reduction = Literal["mean", "first", "each"]
@@ -29,7 +31,7 @@ def has_curve(metric: str) -> bool:
     return f"test_{metric}" in CURVES
 
 
-def on_metric(runs: pd.DataFrame, metric: str, final: "pd.Series[Any]") -> NDArray[np.float64]:
+def on_metric(runs: "pd.DataFrame", metric: str, final: "pd.Series[Any]") -> NDArray[np.float64]:
     """Every run's error on `metric` in percent, NaN where it has none.
 
     A run's own error where that is its metric. Else the end of its curve, which `final` has by
@@ -49,17 +51,19 @@ def on_metric(runs: pd.DataFrame, metric: str, final: "pd.Series[Any]") -> NDArr
 
 
 def error_table(
-    errors: pd.DataFrame,
+    errors: "pd.DataFrame",
     architectures: Sequence[str],
     datasets: Sequence[str],
     replicates: str,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Architecture x dataset, in the order of the study; what only `errors` name comes after.
 
     `errors` has the columns architecture, dataset, replicate, and error, in percent. `replicates`
     is a Reduction; "each": (architecture, replicate) x dataset. Errors are rounded to 9 decimals:
     far finer than one image of a test set, and equal errors are ties, whatever their sums rounded.
     """
+    import pandas as pd
+
     if replicates not in get_args(Reduction):
         raise UserError(f"replicates {replicates!r}: legal are {', '.join(get_args(Reduction))}")
     errors = in_order(errors, architectures, datasets)
@@ -75,8 +79,8 @@ def error_table(
 
 
 def in_order(
-    errors: pd.DataFrame, architectures: Sequence[str], datasets: Sequence[str]
-) -> pd.DataFrame:
+    errors: "pd.DataFrame", architectures: Sequence[str], datasets: Sequence[str]
+) -> "pd.DataFrame":
     """The rows by architecture and dataset, as the study orders them, and replicate.
 
     The names of the study are the first categories; others that occur follow, as they were.
@@ -88,7 +92,7 @@ def in_order(
     return errors.sort_values(["architecture", "dataset", "replicate"], kind="stable")
 
 
-def check_alike(dataset: str, evaluations: pd.DataFrame) -> None:
+def check_alike(dataset: str, evaluations: "pd.DataFrame") -> None:
     """Raises UserError where a name in `evaluations` stands for unlike evaluations."""
     pairs = evaluations[["evaluation", "evaluation_id"]].astype(str).drop_duplicates()
     twice = pairs[pairs["evaluation"].duplicated(keep=False)].sort_values("evaluation")

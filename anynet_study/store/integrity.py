@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anynet_study.errors import UserError, counted
+from anynet_study.errors import UserError
 from anynet_study.progress import progress_if_long
 from anynet_study.store.collecting import Asked, Collected
 from anynet_study.store.compare import differences
@@ -25,6 +25,7 @@ from anynet_study.store.hdf5 import (
 )
 from anynet_study.store.opening import DAMAGE, open_store, opened
 from anynet_study.store.predictions import truths_in
+from anynet_study.store.records import mixed_backends
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
 from anynet_study.store.tables import runs_table
@@ -52,26 +53,6 @@ class Finding:
         return self.repair == "none"
 
 
-def mixed_backends(runs: pd.DataFrame) -> str:
-    """What to say of runs that were computed by different kernels; "" where all are alike.
-
-    `runs` has the columns status, backend, instruction_set and threads.
-    """
-    ended = runs[runs["status"] != "failed"]
-    counts = ended[["backend", "instruction_set", "threads"]].astype(str).value_counts(sort=False)
-    if len(counts) < 2:
-        return ""
-    parts = []
-    for (backend, instructions, threads), count in counts.items():
-        threads = counted(int(float(threads)), "thread")
-        name = f"{backend} on {instructions} in {threads}" if backend else "not recorded"
-        parts.append(f"{name} ({counted(count, 'run')})")
-    return (
-        f"results of {len(counts)} numeric backends are mixed: {', '.join(parts)}. They differ in "
-        "rounding, which training amplifies to as much as seeds differ; launch.backend pins one"
-    )
-
-
 def verify(path: Path) -> list[Finding]:
     """What of a results store is not as it was written; nothing if all is well.
 
@@ -86,7 +67,7 @@ def verify(path: Path) -> list[Finding]:
             found = [Finding(f"/{place}", what) for place, what in unfit(file)]
             found = found or list(_changed(file)) or list(_impossible(file))
         if not found:
-            mixed = mixed_backends(ResultStore(path).runs())
+            mixed = mixed_backends(ResultStore(path).table("runs"))
             found = [Finding("/runs/backend", mixed, "none")] if mixed else []
         return found
     except UserError:

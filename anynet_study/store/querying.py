@@ -3,10 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -17,6 +16,9 @@ from anynet_study.store.layout import TableName
 from anynet_study.store.results import Results
 from anynet_study.store.sql import engine, fetch
 from anynet_study.store.tables import ON_REQUEST, check_columns, to_pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: What can be computed of a column of numbers, missing ones left out, and what SQL calls it. The
 #: standard deviation is the sample's (n - 1).
@@ -55,7 +57,7 @@ def query(
     group_by: Sequence[str] = (),
     aggregate: Sequence[str] = (),
     **options: Any,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """The rows of `select`, for pandas: whole numbers of which some are missing are Int64."""
     rows = select(results, table, where, columns, sort, limit, group_by, aggregate, **options)
     return to_pandas(rows, whole=True)

@@ -7,6 +7,7 @@ means: journals, the store, its tables and its comparison follow.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from anynet_study.errors import counted
 from anynet_study.metrics import CURVES, Metric
 from anynet_study.store.layout import COLUMNS
 
@@ -357,3 +359,26 @@ def joined(tables: Iterable[pa.Table]) -> pa.Table:
     """Tables of RECORDS below each other."""
     every = pa.concat_tables([RECORDS.empty_table(), *tables])
     return every.unify_dictionaries().combine_chunks()
+
+
+def mixed_backends(runs: pa.Table) -> str:
+    """What to say of runs that were computed by different kernels; "" where all are alike.
+
+    `runs` has the columns status, backend, instruction_set and threads.
+    """
+    import pyarrow.compute as pc
+
+    ended = runs.filter(pc.not_equal(runs["status"], "failed"))
+    columns = (ended[name].to_pylist() for name in ("backend", "instruction_set", "threads"))
+    counts = Counter(zip(*columns, strict=True))
+    if len(counts) < 2:
+        return ""
+    parts = []
+    for (backend, instructions, threads), count in sorted(counts.items(), key=str):
+        told = counted(threads or 0, "thread")
+        name = f"{backend} on {instructions} in {told}" if backend else "not recorded"
+        parts.append(f"{name} ({counted(count, 'run')})")
+    return (
+        f"results of {len(counts)} numeric backends are mixed: {', '.join(parts)}. They differ in "
+        "rounding, which training amplifies to as much as seeds differ; launch.backend pins one"
+    )

@@ -6,11 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 import h5py
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -44,8 +43,11 @@ from anynet_study.store.tables import (
     to_pandas,
 )
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 #: Rows that say whose predictions they are, and the predictions (rows, images).
-Predicted = tuple[pd.DataFrame, NDArray[np.uint16]]
+Predicted = tuple["pd.DataFrame", NDArray[np.uint16]]
 
 
 class Results(ABC):
@@ -156,7 +158,7 @@ class Results(ABC):
             columns = shown[table] if table in shown else self.columns(table)
         return self._curves(columns, options) if table == "curves" else self._read(table, columns)
 
-    def runs(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    def runs(self, columns: Sequence[str] | None = None) -> "pd.DataFrame":
         """One row per run, in the order of the store; its own columns (`layout`), or these.
 
         `columns` may also name "spec", and columns of its architecture and dataset, such as flops.
@@ -168,7 +170,7 @@ class Results(ABC):
         metric: str | None = None,
         recipe: str | None = None,
         replicates: Reduction = "mean",
-    ) -> pd.DataFrame:
+    ) -> "pd.DataFrame":
         """Final-epoch test errors in percent: index "architecture", one column per dataset.
 
         All architectures and datasets of the study are there, in its order; NaN where no planned
@@ -180,7 +182,7 @@ class Results(ABC):
         with self:
             return self._error_table(self._run_errors(metric, recipe), replicates)
 
-    def evaluations(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    def evaluations(self, columns: Sequence[str] | None = None) -> "pd.DataFrame":
         """One row per evaluation of a run on a further test set, in the order of the store.
 
         Columns run_id, architecture, dataset, recipe, replicate (of the run), evaluation,
@@ -195,7 +197,7 @@ class Results(ABC):
         metric: str = "top1",
         recipe: str | None = None,
         replicates: Reduction = "mean",
-    ) -> pd.DataFrame:
+    ) -> "pd.DataFrame":
         """Errors of the runs on a dataset, on its test set and on further ones, in percent.
 
         Index "architecture" as of `errors`; columns "test", then the planned evaluations as the
@@ -212,7 +214,7 @@ class Results(ABC):
         test = tested[[dataset]].set_axis([OWN_TEST_SET], axis="columns")
         return test.join(found)
 
-    def replicates(self, metric: str | None = None, recipe: str | None = None) -> pd.DataFrame:
+    def replicates(self, metric: str | None = None, recipe: str | None = None) -> "pd.DataFrame":
         """Long table architecture, dataset, replicate, error of the planned runs that have one."""
         with self:
             errors = in_order(self._run_errors(metric, recipe), *self._names())
@@ -220,8 +222,8 @@ class Results(ABC):
         return errors.assign(**texts).reset_index(drop=True)
 
     def _error_table(
-        self, errors: pd.DataFrame, replicates: str, datasets: Sequence[str] | None = None
-    ) -> pd.DataFrame:
+        self, errors: "pd.DataFrame", replicates: str, datasets: Sequence[str] | None = None
+    ) -> "pd.DataFrame":
         """The errors as a table; `datasets`: its first columns, None: those of the study."""
         architectures, known = self._names()
         return error_table(
@@ -234,7 +236,7 @@ class Results(ABC):
         datasets = self._read("datasets", ["dataset"])["dataset"]
         return architectures.to_pylist(), datasets.to_pylist()
 
-    def _run_errors(self, metric: str | None, recipe: str | None) -> pd.DataFrame:
+    def _run_errors(self, metric: str | None, recipe: str | None) -> "pd.DataFrame":
         """Columns architecture, dataset, replicate, error of the planned runs that have one."""
         check_metric(metric)
         name = self._recipe(recipe)
@@ -251,12 +253,14 @@ class Results(ABC):
 
     def _final(self, metric: str) -> "pd.Series[Any]":
         """The last values of all runs' curves of a metric, by run_id."""
+        import pandas as pd
+
         if not has_curve(metric):
             return pd.Series(dtype=np.float64)
         curves = self.table("curves", ["run_id", f"test_{metric}"]).to_pandas()
         return curves.drop_duplicates("run_id", keep="last").set_index("run_id").squeeze(axis=1)
 
-    def _evaluation_errors(self, dataset: str, metric: str, recipe: str | None) -> pd.DataFrame:
+    def _evaluation_errors(self, dataset: str, metric: str, recipe: str | None) -> "pd.DataFrame":
         """The same of the planned evaluations of runs on a dataset; their names as datasets.
 
         On every evaluation's top-1 and top-5, and on other metrics where they are its run's.
@@ -284,7 +288,7 @@ class Results(ABC):
         architecture: str | None = None,
         run_id: str | None = None,
         metrics: Sequence[str] = CURVES,
-    ) -> pd.DataFrame:
+    ) -> "pd.DataFrame":
         """Curves as a long table, one row per epoch (counted from 1) of a run.
 
         Columns run_id, architecture, dataset, recipe, replicate, epoch, then `metrics`; losses in
@@ -295,18 +299,20 @@ class Results(ABC):
         wanted = {"dataset": dataset, "architecture": architecture, "run_id": run_id}
         return to_pandas(self._curves([*columns, *metrics], wanted))
 
-    def classes(self) -> pd.DataFrame:
+    def classes(self) -> "pd.DataFrame":
         """How often each run is right on each class: one row per run and class, `CLASS_TABLE`.
 
         Of the runs whose predictions on test images of one class each are stored; accuracy is in
         percent of the images of the class.
         """
+        import pandas as pd
+
         with self:
             parts = [self._classes_of(row) for _, row in self.datasets().iterrows()]
         found = [part for part in parts if part is not None]
         return pd.concat(found) if found else pd.DataFrame(columns=list(CLASS_TABLE))
 
-    def _classes_of(self, dataset: "pd.Series[Any]") -> pd.DataFrame | None:
+    def _classes_of(self, dataset: "pd.Series[Any]") -> "pd.DataFrame | None":
         """The same of one dataset; None without predictions, or where images have more classes."""
         try:
             labels = self.labels(dataset["dataset"])
@@ -327,19 +333,19 @@ class Results(ABC):
         columns = {"class": of * len(runs), "images": np.tile(images, len(runs))}
         return rows.assign(**columns, accuracy=accuracy.ravel())
 
-    def architectures(self) -> pd.DataFrame:
+    def architectures(self) -> "pd.DataFrame":
         """The population with its complexity, as `Population.to_pandas()`."""
         return to_pandas(self.table("architectures"))
 
-    def datasets(self) -> pd.DataFrame:
+    def datasets(self) -> "pd.DataFrame":
         """One row per dataset: label, role, class and image counts, metric, chance and the rest."""
         return to_pandas(self.table("datasets"))
 
-    def journals(self) -> pd.DataFrame:
+    def journals(self) -> "pd.DataFrame":
         """One row per journal or imported file: counts, and what was wrong with it."""
         return to_pandas(self.table("journals"))
 
-    def exclusions(self) -> pd.DataFrame:
+    def exclusions(self) -> "pd.DataFrame":
         """What is not an ordinary row of `errors()`: dataset, status, failure_kind, n (runs).
 
         Status is failed (no error), diverged (there, with the error of guessing) or unplanned
@@ -367,6 +373,9 @@ class ResultStore(Results):
 
     Every method opens the file anew, so a collect in between shows; inside `with store:` all
     methods see one and the same state. Raises UserError for what is not a store, or a newer one.
+
+    >>> store = ResultStore("studies/quickstart/results.h5")  # doctest: +SKIP
+    >>> store.errors(), store.table("runs", ["architecture", "flops", "error"])  # doctest: +SKIP
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -470,7 +479,7 @@ class ResultStore(Results):
 
 def label_matrices(
     store: ResultStore, dataset: str
-) -> tuple[pd.DataFrame, NDArray[np.uint8], NDArray[np.uint8] | None]:
+) -> tuple["pd.DataFrame", NDArray[np.uint8], NDArray[np.uint8] | None]:
     """Predictions on images that have several classes, and the truth.
 
     The runs (rows of `runs()`), (runs, images, classes) and (images, classes) uint8, 1 where an

@@ -5,10 +5,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -19,6 +18,9 @@ from anynet_study.store.layout import TableName
 from anynet_study.store.records import RUN_COLUMNS
 from anynet_study.store.results import Predicted, Results, ResultStore
 from anynet_study.store.tables import EVALUATIONS_SHOWN, check_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Tables that are merged, and the column that a row is known by.
 KEYS: Mapping[TableName, str] = {"architectures": "architecture", "datasets": "dataset"}
@@ -118,7 +120,7 @@ class ResultStores(Results):
                 found.setdefault(name, {})[column] = told
         return found
 
-    def _unlike(self, rows: pd.DataFrame, key: str, column: str) -> dict[str, str]:
+    def _unlike(self, rows: "pd.DataFrame", key: str, column: str) -> dict[str, str]:
         """Names for which a column has several values, with two of them and their stores.
 
         What a store does not know ("" or missing) is no difference.
@@ -155,6 +157,7 @@ class ResultStores(Results):
         self, table: str, dataset: str, read: Callable[[ResultStore], Predicted]
     ) -> Predicted:
         """The predictions of the stores that have any. Raises UserError where none has."""
+        import pandas as pd
 
         def of_store(number: int) -> Predicted:
             frame, predictions = read(self.stores[number])

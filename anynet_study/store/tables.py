@@ -4,11 +4,10 @@ A missing number is null, coded text a dictionary.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -19,6 +18,9 @@ from anynet_study.metrics import CURVES
 from anynet_study.store.hdf5 import get_texts, read_column
 from anynet_study.store.layout import COLUMNS, EVALUATION_CODED
 from anynet_study.store.records import CODED, RUN_COLUMNS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Rows = NDArray[np.int64]
 #: Columns of a run that its curves and its evaluations are shown with.
@@ -215,7 +217,7 @@ def _evaluation_column(file: h5py.File, name: str) -> pa.Array:
     return pa.array(values.astype(bool) if name == "planned" else values, from_pandas=True)
 
 
-def to_pandas(table: pa.Table, whole: bool = False) -> pd.DataFrame:
+def to_pandas(table: pa.Table, whole: bool = False) -> "pd.DataFrame":
     """Coded text as text, a missing number as NaN; `whole`: whole numbers as Int64 where needed."""
     for number, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):

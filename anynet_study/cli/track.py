@@ -1,0 +1,55 @@
+"""The command `track`: finished runs for TensorBoard and Weights & Biases."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+from anynet_study.cli.options import StudyName, opt
+from anynet_study.errors import UserError, counted
+
+#: Seconds between two looks.
+WAIT = 10.0
+
+
+def track(
+    study_name: StudyName,
+    tensorboard: Annotated[
+        Path | None, opt("Write event files into this folder.", "--tensorboard", metavar="FOLDER")
+    ] = None,
+    wandb: Annotated[
+        str, opt("Log to this project of Weights & Biases.", "--wandb", metavar="PROJECT")
+    ] = "",
+    watch: Annotated[bool, opt("Go on with runs as they finish, until Ctrl-C.", "--watch")] = False,
+) -> None:
+    """Hand the curves of finished runs to TensorBoard or to Weights & Biases.
+
+    It reads the study's journals and writes none of its files. What was handed over before stays
+    as it is, so the command can be given again. Both come as extras: anynet-study[tensorboard],
+    anynet-study[wandb].
+
+    \b
+    Examples:
+      anynet-study track quickstart --tensorboard events && tensorboard --logdir events
+      anynet-study track quickstart --wandb my-project --watch
+    """
+    from anynet_study.store import Seen, finished_runs, to_tensorboard, to_wandb
+    from anynet_study.study_folder import StudyFolder
+
+    journals = StudyFolder.open(study_name).journals
+    sends = [to_tensorboard(tensorboard)] if tensorboard else []
+    sends += [to_wandb(wandb)] if wandb else []
+    if not sends:
+        raise UserError("say where to: --tensorboard FOLDER or --wandb PROJECT")
+    seen: Seen = {}
+    try:
+        while True:
+            for record in finished_runs(journals, seen):
+                for send in sends:
+                    send(record)
+            if not watch:
+                break
+            time.sleep(WAIT)
+    except KeyboardInterrupt:
+        if not watch:
+            raise
+    print(counted(sum(count for _, count in seen.values()), "run"))
