@@ -70,6 +70,12 @@ class Study(Analysed):
 
     A property raises UserError with the reason where the study has nothing of the kind; `known`
     gives None instead.
+
+    >>> import anynet_study
+    >>> errors = pd.DataFrame({"big": [30, 31, 33, 34, 36], "small": [10, 12, 11, 13, 15]})
+    >>> study = anynet_study.load(errors, "big", resamples=200)
+    >>> study.best("big", 2), study.roles.targets, study.table("correlations").attrs["method"]
+    ([0, 1], {'small': 0}, 'spearman')
     """
 
     def __init__(

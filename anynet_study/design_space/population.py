@@ -58,6 +58,11 @@ class Population:
     stages that one of them has; cells of stages that an architecture lacks are null.
 
     What makes a population of another one returns a new one, whose `sampling` tells the step.
+
+    >>> from anynet_study import DesignSpace
+    >>> population = DesignSpace.anynetx().sample(20, flops=(360e6, 400e6), seed=0)
+    >>> len(population), len(population.filter("d1 >= 2"))
+    (20, 15)
     """
 
     def __init__(

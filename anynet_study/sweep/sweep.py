@@ -145,7 +145,18 @@ class Replicates(Strict):
 
 
 class Sweep(Strict):
-    """A study: population x datasets x recipes x replicates."""
+    """A study: population x datasets x recipes x replicates.
+
+    >>> sweep = Sweep(
+    ...     name="first",
+    ...     population={"count": 4, "resolution": 8, "classes": 10},
+    ...     source="digits",
+    ...     datasets={"digits": {}, "gratings": {}},
+    ...     recipes={"basic": {"epochs": 1}},
+    ... )
+    >>> sweep.role_of("gratings"), sweep.recipes["basic"].lr
+    ('target', 0.1)
+    """
 
     #: Of the study, and of its folder under studies/.
     name: Label
