@@ -17,7 +17,7 @@ SHOWN = 10
 
 classes_app = typer.Typer(
     no_args_is_help=True,
-    help="How the classes of a dataset lie in WordNet, and how alike the images of each are.",
+    help="Where classes lie in WordNet, which to choose, and how alike the images of each are.",
 )
 WordNetFolder = Annotated[
     Path | None,
@@ -175,16 +175,12 @@ def diversity(
     if picture is not None:
         series = {kind: table[kind] for kind in ("within", "between")}
         _draw(picture, {"": series}, "mean similarity of a class's images")
-    rows = table.to_dict("records")
     if as_json:
+        rows = table.to_dict("records")
         known = [{key: None if v != v else v for key, v in row.items()} for row in rows]
         print(json.dumps(known, indent=1))
         return
-    shown = [
-        (row["class"], row["images"], f"{row['within']:.3f}", f"{row['between']:.3f}")
-        for row in rows
-    ]
-    print_table(("class", "images", "within", "between"), shown)
+    print_table(*frame_cells(table)[:2])
 
 
 def _listed(path: Path) -> list[str]:
