@@ -57,10 +57,11 @@ class Matrix {
     const pen = this.canvas.getContext("2d");
     const { step, room } = this;
     pen.clearRect(0, 0, this.side, this.side);
-    pen.font = "11px system-ui, sans-serif";
+    pen.font = `${step < 40 ? 10 : 11}px system-ui, sans-serif`;
     for (let i = 0; i < this.size; i += 1) {
       for (let j = 0; j < this.size; j += 1) if (i !== j) this.drawCell(pen, colours, i, j);
     }
+    pen.font = "11px system-ui, sans-serif";
     pen.fillStyle = colours.ink;
     for (let i = 0; room && i < this.size; i += 1) {
       const middle = room + (i + 0.5) * step;
