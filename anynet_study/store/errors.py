@@ -59,8 +59,8 @@ def error_table(
     """Architecture x dataset, in the order of the study; what only `errors` name comes after.
 
     `errors` has the columns architecture, dataset, replicate, and error, in percent. `replicates`
-    is a Reduction; "each": (architecture, replicate) x dataset. Errors are rounded to 9 decimals:
-    far finer than one image of a test set, and equal errors are ties, whatever their sums rounded.
+    is a Reduction; "each": (architecture, replicate) x dataset. Means that are equal to nine
+    decimals, or equal another error, are ties: far less than one image of a test set apart.
     """
     import pandas as pd
 
@@ -70,12 +70,14 @@ def error_table(
     index = ["architecture", "replicate"] if replicates == "each" else ["architecture"]
     cells = errors.groupby([*index, "dataset"], observed=True)["error"]
     table = (cells.first() if replicates == "first" else cells.mean()).unstack("dataset")
+    if replicates == "mean" and (cells.size() > 1).any():  # sums of equal errors differ by rounding
+        table = table.apply(lambda column: column.groupby(column.round(9)).transform("min"))
     rows = pd.Index(errors["architecture"].cat.categories.tolist(), name="architecture")
     if replicates == "each":
         rows = pd.MultiIndex.from_tuples(table.index.tolist(), names=index)
     columns = errors["dataset"].cat.categories.tolist()
     table = table.reindex(index=rows, columns=columns)
-    return pd.DataFrame(table.to_numpy(np.float64).round(9), index=rows, columns=columns)
+    return pd.DataFrame(table.to_numpy(np.float64), index=rows, columns=columns)
 
 
 def in_order(

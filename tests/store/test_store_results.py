@@ -62,6 +62,19 @@ def test_a_single_replicate_is_its_own_mean_bit_for_bit(tmp_path: Path) -> None:
     assert ResultStore(out).errors().iloc[0, 0] == 100 / 3
 
 
+def test_equal_means_are_ties_whatever_their_sums_rounded(tmp_path: Path) -> None:
+    once = record(0, error=100 * 3 / 7, architecture=ARCHITECTURES[0], dataset="digits")
+    wrong = (1, 4, 4)
+    assert sum(100 * count / 7 for count in wrong) / 3 != once.error
+    thrice = [
+        record(number, error=100 * count / 7, architecture=ARCHITECTURES[1], dataset="digits")
+        for number, count in zip((9, 18, 27), wrong, strict=True)
+    ]
+    out, _ = make_store(tmp_path, [once, *thrice])
+    single, mean = ResultStore(out).errors().loc[list(ARCHITECTURES[:2]), "digits"]
+    assert single == mean == pytest.approx(once.error)
+
+
 def test_replicates_are_the_runs_with_an_error(store: ResultStore) -> None:
     table = store.replicates()
     assert table.columns.tolist() == ["architecture", "dataset", "replicate", "error"]
