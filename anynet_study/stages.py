@@ -14,6 +14,7 @@ from anynet_study.dispatch import (
     OpenStudy,
     check_may_begin,
     evaluations_by_dataset,
+    finished_by_others,
     open_sweep,
     resolve_on,
     train_all,
@@ -96,8 +97,12 @@ def run_study(
     is at the study, as `check_may_begin`, and as `dispatch.local.train_all`.
     """
     folder = study.folder
-    if not retry_failed and _report_is_current(folder, fingerprint(study, resamples)):
-        return False  # also for those who may not write here
+    if not retry_failed:
+        if finished_by_others(study):
+            find_store(folder.folder)  # what cannot be read is not claimed to be there
+            return False
+        if _report_is_current(folder, fingerprint(study, resamples)):
+            return False
     check_may_begin(study, *allowed)
     with folder.locked():
         study.begin()

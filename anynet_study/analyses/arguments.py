@@ -1,6 +1,7 @@
 """The arguments by which commands and scripts say what to analyse, and how."""
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -199,7 +200,7 @@ def parse_counts(
     counts: dict[str, int] = {}
     for value in (part for text in values for part in text.split(",")):
         name, _, count = value.strip().rpartition("=")
-        if not name or not count.isdecimal() or not count.isascii():
+        if not name or not re.fullmatch("[0-9]{1,12}", count):
             raise UserError(f"{option}: {value!r} is not {legal}")
         counts[name] = int(count)
     return counts

@@ -13,7 +13,7 @@ from anynet_study.analyses import ANALYSES
 from anynet_study.analyses.building import some_of
 from anynet_study.analysis import Analysis, remarks
 from anynet_study.apr import as_matrix, exclusions
-from anynet_study.cli.tables import number, print_table, short_name, table_text
+from anynet_study.cli.tables import harmless, number, print_table, short_name, table_text
 from anynet_study.errors import UserError
 from anynet_study.report import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats
 from anynet_study.study import NO_POPULATION, NO_ROLES, NO_TEST_SETS, Study
@@ -94,12 +94,19 @@ def as_json(study: Study, names: list[str]) -> str:
     return json.dumps(whole, indent=2) + "\n"
 
 
+class Terminal(Console):
+    """rich's, to which names, which may be anybody's, give no orders."""
+
+    def print(self, text: str = "", **how: Any) -> None:  # type: ignore[override]
+        super().print(harmless(text), **how)
+
+
 def print_tables(study: Study, names: list[str], whole: bool) -> None:
     """Print every table, why there are no others, and what they leave out.
 
     Unless they are to be shown `whole`, long tables are only said to be there.
     """
-    console = Console(highlight=False, markup=False)
+    console = Terminal(highlight=False, markup=False)
     console.print(f"{study.name}: {_heading(study)}")
     for name in names:
         table = study.tables[name]
@@ -120,7 +127,7 @@ def print_tables(study: Study, names: list[str], whole: bool) -> None:
 
 def print_summary(study: Study) -> None:
     """Print the correlation matrix, and the best proxy of each target with how sure it is."""
-    console = Console(highlight=False, markup=False)
+    console = Terminal(highlight=False, markup=False)
     matrix, proxies = study.table("correlations"), study.table("proxies")
     console.print(_heading(study))
     _print_matrix(console, matrix)

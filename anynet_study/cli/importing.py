@@ -19,6 +19,7 @@ from anynet_study.analyses.arguments import (
 )
 from anynet_study.cli.options import AsJson, opt
 from anynet_study.cli.rows import STORES
+from anynet_study.cli.tables import harmless
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _import(
     if as_json:
         print(json.dumps({**vars(report), "store": str(output)}))
         return
-    print(_said(report, output))
+    print(harmless(_said(report, output)))
 
 
 def _said(report: "ImportReport", output: Path) -> str:

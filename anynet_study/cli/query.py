@@ -10,6 +10,7 @@ import typer
 from anynet_study.analyses.arguments import studies_and_files
 from anynet_study.cli.options import AsJson, opt
 from anynet_study.cli.rows import TERMINAL_ROWS, Format, choose_format, print_rows, save_rows
+from anynet_study.cli.tables import harmless
 from anynet_study.errors import UserError
 from anynet_study.store import TableName
 
@@ -110,14 +111,14 @@ def query(
         options = {name: value for name, value in of_errors.items() if value}
         rows = _select(results, table or "runs", form == "table", limit, where, names, options)
     for line in results.conflicts:
-        typer.echo(f"note: {line}", err=True)
+        typer.echo(harmless(f"note: {line}"), err=True)
     if output is not None:
         save_rows(rows, form, output)
         typer.echo(f"{len(rows)} rows: {output}", err=True)
         return
     print_rows(rows, form, TERMINAL_ROWS if limit is None else limit)
     if not len(rows):
-        typer.echo(f"0 rows{_datasets_of(results, where)}", err=True)
+        typer.echo(harmless(f"0 rows{_datasets_of(results, where)}"), err=True)
 
 
 def _refuse(options: dict[str, str], reason: str) -> None:

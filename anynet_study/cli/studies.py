@@ -58,8 +58,8 @@ def progress(folder: Path) -> Progress:
     except (UserError, OSError) as error:
         return Progress(folder.name, "unreadable", note=str(error))
     recorded = status.planned - status.missing
-    if status.jobs:
-        state = "running" if status.jobs_running else "queued"
+    if status.is_active and not status.jobs_unknown:  # workers on other hosts are no jobs of here
+        state = "running" if status.jobs_running or not status.jobs else "queued"
     else:
         state = "not begun" if not recorded else "stopped" if status.missing else "done"
     return Progress(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anynet_study.cli.options import AsJson, StoreName
+from anynet_study.cli.tables import harmless
 from anynet_study.errors import UserError, WorkFailedError
 
 if TYPE_CHECKING:
@@ -114,4 +115,4 @@ def _print(found: "list[Finding]", name: str, study: "StudyFolder | None") -> No
     if not found:
         print(f"{name}: all is well")
     for finding in found:
-        print(f"{finding.where}: {finding.what}\n  {_remedy(finding, name, study)}")
+        print(harmless(f"{finding.where}: {finding.what}\n  {_remedy(finding, name, study)}"))

@@ -14,6 +14,7 @@ from .jobs import list_jobs as list_jobs
 from .launch import LaunchReport as LaunchReport
 from .launch import OpenStudy as OpenStudy
 from .launch import check_may_begin as check_may_begin
+from .launch import finished_by_others as finished_by_others
 from .launch import launch_missing as launch_missing
 from .launch import open_study as open_study
 from .launch import open_sweep as open_sweep

@@ -29,7 +29,7 @@ from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 
 #: What Slurm's patterns and lists of folders have a meaning for.
-PATH_MARKS = "%:"
+PATH_MARKS = "%:\n"
 
 
 @dataclass(frozen=True)
@@ -127,10 +127,8 @@ def launch_missing(
     UserError for what cannot be submitted, and as `check_may_begin`, before anything is written;
     WorkFailedError where Slurm does not answer or refuses.
     """
-    if not only_failed and not os.access(study.folder.folder, os.W_OK):
-        recorded, count = Recorded.read(study.folder.journals), len(study.plan)
-        if not recorded.failed() and not recorded.todo(study.plan):
-            return LaunchReport(count, count, 0, 0, 0, 0, 0)  # a reader may ask
+    if not only_failed and finished_by_others(study):
+        return LaunchReport(len(study.plan), len(study.plan), 0, 0, 0, 0, 0)
     if study.sweep.launch.cluster == "slurm":
         from anynet_study.dispatch.submission import check_slurm
 
@@ -138,6 +136,14 @@ def launch_missing(
     check_may_begin(study, retrain or only_failed, others_ended)
     with study.folder.locked():
         return _launch(study, kinds, limited, only_failed)
+
+
+def finished_by_others(study: OpenStudy) -> bool:
+    """Whether nothing is left to do, and this user, who may ask, may not write to the study."""
+    if os.access(study.folder.folder, os.W_OK):
+        return False
+    recorded = Recorded.read(study.folder.journals)
+    return not recorded.failed() and not recorded.todo(study.plan)
 
 
 def check_may_begin(study: OpenStudy, retrain: bool, others_ended: bool) -> None:
@@ -149,8 +155,8 @@ def check_may_begin(study: OpenStudy, retrain: bool, others_ended: bool) -> None
     folder, recorded = study.folder, Recorded.read(study.folder.journals)
     if any(mark in str(folder.folder.absolute()) for mark in PATH_MARKS):
         raise UserError(
-            f"{folder.folder.absolute()}: Slurm and Python read a % or : in a path as something "
-            "else; use a folder without"
+            f"{folder.folder.absolute()}: Slurm and Python read a %, : or line break in a path "
+            "as something else; use a folder without"
         )
     kept = kept_weights(folder.weights_folder)
     again = {run.run_id for run in study.plan if recorded.missing_evaluations(run)} - kept

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import psutil
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from anynet_study.dispatch.slurm.commands import WAITING, QueuedJob, queued_jobs
 from anynet_study.errors import UserError
@@ -214,7 +214,7 @@ class _Line(BaseModel):
     at: float = 0.0
     runs: str | None = None
     tasks: tuple[str, ...] | None = None
-    job: str = ""
+    job: str = Field("", pattern=r"^((.*-)?[0-9]{1,12})?$")
     array: bool = False
     mark: str = ""
 

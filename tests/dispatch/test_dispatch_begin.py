@@ -86,7 +86,7 @@ def test_a_worker_that_hangs_is_named(tiny: OpenStudy, type_: Type) -> None:
     assert (refused.code, "1 gave no sign of life for long" in refused.line) == (2, True)
 
 
-@pytest.mark.parametrize("name", ["50%", "a:b"])
+@pytest.mark.parametrize("name", ["50%", "a:b", "a\nb"])
 def test_a_path_that_slurm_reads_as_something_else_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, name: str
 ) -> None:
@@ -133,5 +133,9 @@ def test_who_may_not_write_hears_that_nothing_is_left(
     assert told.code == 0, told
     counts = json.loads(told.out)
     assert (counts["recorded"], counts["submitted"]) == (12, 0)
+    told = type_("run", "tiny.yaml")
+    assert (told.code, "no results.h5 yet" in told.line) == (2, True)
+    monkeypatch.setattr("anynet_study.stages.find_store", lambda _: None)
+    assert "nothing to do: all 12 runs are recorded" in type_("run", "tiny.yaml").out
     assert tree(tiny.folder.folder) == before
     assert not (tiny.folder.folder / ".lock").exists()

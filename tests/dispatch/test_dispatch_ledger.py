@@ -66,7 +66,15 @@ def test_a_torn_line_is_skipped(tmp_path: Path, sleeper: subprocess.Popen[bytes]
 
 
 @pytest.mark.parametrize(
-    "line", ["", "3", '{"job": 3, "runs": 1}', '{"token": "a", "at": "x", "tasks": ["a"]}', "\xff"]
+    "line",
+    [
+        "",
+        "3",
+        '{"job": 3, "runs": 1}',
+        '{"job": "a", "runs": "b"}',
+        '{"token": "a", "at": "x", "tasks": ["a"]}',
+        "\xff",
+    ],
 )
 def test_what_launch_does_not_write_is_one_clear_line(tmp_path: Path, line: str) -> None:
     path = tmp_path / "1-host-7.jsonl"
