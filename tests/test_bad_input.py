@@ -386,6 +386,16 @@ def test_a_garbled_journal_is_named_and_the_rest_is_kept(typed: Type, finished: 
         garbled.unlink()
 
 
+def test_a_damaged_header_of_what_a_study_kept_is_named(typed: Type, finished: Path) -> None:
+    labels = Path("studies/tiny/datasets/blobs/test_labels.npy")
+    whole = labels.read_bytes()
+    try:
+        labels.write_bytes(whole[:20] + b"\xff" * 20 + whole[40:])
+        assert f"{labels}: damaged dataset (" in refusal(typed, "collect", "tiny")
+    finally:
+        labels.write_bytes(whole)
+
+
 def test_a_damaged_dataset_is_named(typed: Type, finished: Path) -> None:
     pixels = finished / "data/blobs/train_images.npy"
     whole = pixels.read_bytes()

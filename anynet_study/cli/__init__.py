@@ -20,6 +20,8 @@ def main() -> None:
         is_file = isinstance(error, FileExistsError)  # as mkdir puts it
         reason = "is a file where a folder belongs" if is_file else error.strerror or error
         _stop(f"error: {where}{reason}", 1)
+    except RecursionError:  # of JSON or YAML in somebody else's file
+        _stop("error: a text in what was given is nested too deeply", 2)
     except KeyboardInterrupt:
         _stop("interrupted: finished work is kept; run the same command again to go on", 130)
 

@@ -13,6 +13,7 @@ from import_factory import imported, written
 from store_factory import make_store, record
 from tiny_study import Type, tree, typing_in
 
+from anynet_study.cli.analysis_output import Terminal as AnalysisConsole
 from anynet_study.cli.rows import write_rows
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, run_sql
@@ -152,12 +153,21 @@ def test_names_give_the_terminal_no_orders(form: str, capsys: pytest.CaptureFixt
     rows = pa.table({"model": ["\x1b[31mred", "\x9b2Jgone"], "\x1b]0;title\x07": ["a", "b"]})
     shown = Terminal()
     write_rows(rows, form, shown)  # type: ignore[arg-type]
+    AnalysisConsole(file=shown, highlight=False).print("of \x1b[31mred: a remark")
     text = shown.getvalue() + capsys.readouterr().out  # a table is printed by rich
     assert not {"\x1b", "\x9b", "\x07"} & set(text)
     assert "31mred" in text
 
 
-def test_json_that_is_nested_without_end_is_one_line(tmp_path: Path) -> None:
+def test_json_that_is_nested_without_end_is_one_line(typed: Type, tmp_path: Path) -> None:
+    def nest(file: h5py.File) -> None:
+        del file["provenance"]
+        file["provenance"] = fixed_texts(json.dumps({"import": "[" * 50_000}))
+
+    path = changed(tmp_path / "nested.h5", nest)
+    told = typed("export", path, "-o", "release")
+    assert (told.code, "nested too deeply" in told.line) == (2, True)
+    assert not Path("release").exists()
     for text in ('{"a":' * 100_000, '[{"model": "a", "x": ' + "[" * 900 + "]" * 900 + "}]"):
         with pytest.raises(UserError):
             imported(tmp_path / "s.h5", written(tmp_path / "t.json", text))
