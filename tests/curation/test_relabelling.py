@@ -41,9 +41,10 @@ def test_folds_are_manifests_in_which_each_image_is_tested_once(tmp_path):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A study of three architectures, its weights kept; only digits are learnt."""
+    """A study of four architectures, its weights kept; only digits are learnt."""
     folder = tmp_path_factory.mktemp("kept")
-    changes = ["population.count=3", "launch.keep=weights", "name=kept", "replicates.count=1"]
+    changes = ["population.count=4", "launch.keep=weights", "name=kept", "replicates.count=1"]
+    changes += ["recipes.basic.warmup_epochs=0.5"]
     others = ("digits-5", "gratings", "blobs")
     changes += [f"recipes.basic.overrides.{name}.epochs=1" for name in others]
     train(folder, SWEEPS / "quickstart.yaml", "kept", *changes)
