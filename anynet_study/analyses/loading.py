@@ -1,6 +1,5 @@
 """From a study, a results store or a table of errors to a loaded study."""
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from anynet_study.analyses.registry import ANALYSES
 from anynet_study.analysis import Options
 from anynet_study.apr import Roles
 from anynet_study.errors import UserError, first_line
-from anynet_study.store import ResultStore, find_store
+from anynet_study.store import ResultStore, find_store, stored_json
 from anynet_study.study import Predicted, Study
 
 TABLE_SUFFIXES = (".csv", ".parquet")
@@ -334,7 +333,7 @@ class StoreReading:
         """Dataset, evaluation and what determines it, of each that there is."""
         found = self.store.evaluations(["dataset", "evaluation", "identity"]).drop_duplicates()
         return [
-            (str(dataset), str(evaluation), json.loads(identity or "{}"))
+            (dataset, evaluation, stored_json(identity, dict, f"identity of {evaluation}"))
             for dataset, evaluation, identity in found.itertuples(index=False)
         ]
 
@@ -374,7 +373,7 @@ class StoreReading:
             raise UserError(f"predictions on {named} are stored of {len(first)} architectures")
         places = np.sort(first.index.to_numpy())
         known = list(runs["architecture"].iloc[places])
-        names = json.loads(self._row(dataset).get("class_names") or "[]")
+        names = stored_json(self._row(dataset).get("class_names"), list, "class_names")
         return Predicted(known, predictions[places], labels, tuple(map(str, names)))
 
     def _labels(self, dataset: str) -> NDArray[np.uint16]:

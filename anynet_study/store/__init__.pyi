@@ -24,6 +24,7 @@ from .journal import read_journal as read_journal
 from .journal import read_journals as read_journals
 from .layout import TableName as TableName
 from .opening import NewerStoreError as NewerStoreError
+from .opening import stored_json as stored_json
 from .querying import query as query
 from .querying import select as select
 from .records import EVALUATIONS_SUFFIX as EVALUATIONS_SUFFIX

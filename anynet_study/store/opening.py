@@ -1,8 +1,10 @@
 """Opening a results store for reading: what is not one is refused in one line."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 import h5py
 from pyarrow.lib import ArrowException
@@ -13,6 +15,8 @@ from anynet_study.store.layout import FORMAT, SCHEMA_VERSION
 
 #: What reading a damaged file comes to, but for a UserError; SystemError: h5py, leaving its lock.
 DAMAGE = (OSError, LookupError, RuntimeError, ValueError, SystemError, ArrowException)
+
+T = TypeVar("T", dict[str, Any], list[Any])
 
 
 class NewerStoreError(UserError):
@@ -59,6 +63,17 @@ def naming_damage(path: Path) -> Iterator[None]:
         raise UserError(
             f"{path}: the store is damaged ({reason}); move it away and collect it again"
         ) from error
+
+
+def stored_json(text: object, kind: type[T], where: str) -> T:
+    """The JSON of a stored text, empty where there is none; UserError where it is not a `kind`."""
+    try:
+        found = json.loads(text) if isinstance(text, str) and text else kind()
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, kind):
+        raise UserError(f"{where}: not a JSON {'list' if kind is list else 'object'}")
+    return found
 
 
 def _check(path: Path, file: h5py.File) -> None:

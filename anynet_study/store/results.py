@@ -26,7 +26,7 @@ from anynet_study.store.errors import (
 )
 from anynet_study.store.hdf5 import get_text, read_column, unfit
 from anynet_study.store.layout import TableName
-from anynet_study.store.opening import naming_damage, open_store
+from anynet_study.store.opening import naming_damage, open_store, stored_json
 from anynet_study.store.predictions import evaluation_predictions_in, predictions_in
 from anynet_study.store.records import OWN_TEST_SET, RUN_COLUMNS
 from anynet_study.store.tables import (
@@ -327,7 +327,7 @@ class Results(ABC):
         order = np.argsort(number, kind="stable")
         there, first, images = np.unique(number[order], return_index=True, return_counts=True)
         accuracy = 100 * np.add.reduceat(right[:, order], first, axis=1) / images
-        names = json.loads(dataset.get("class_names") or "[]")
+        names = stored_json(dataset.get("class_names"), list, "class_names")
         rows = runs[list(RUN_KEYS)].loc[runs.index.repeat(len(there))].reset_index(drop=True)
         of = [str(names[place]) if names else str(place) for place in there.tolist()]
         columns = {"class": of * len(runs), "images": np.tile(images, len(runs))}
@@ -338,8 +338,18 @@ class Results(ABC):
         return to_pandas(self.table("architectures"))
 
     def datasets(self) -> "pd.DataFrame":
-        """One row per dataset: label, role, class and image counts, metric, chance and the rest."""
-        return to_pandas(self.table("datasets"))
+        """One row per dataset: label, role, class and image counts, metric, chance and the rest.
+
+        Raises UserError where the JSON in it is not what `layout` says.
+        """
+        found = to_pandas(self.table("datasets"))
+        for row in found.to_dict("records"):
+            where = f"dataset {row['dataset']} of the store"
+            stored_json(row.get("variant"), dict, f"{where}: variant")
+            names = stored_json(row.get("class_names"), list, f"{where}: class_names")
+            if names and len(names) != row["classes"] and not np.isnan(row["classes"]):
+                raise UserError(f"{where}: {len(names)} class_names of {row['classes']:g} classes")
+        return found
 
     def journals(self) -> "pd.DataFrame":
         """One row per journal or imported file: counts, and what was wrong with it."""

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from anynet_study.cli.rows import write_rows
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, run_sql
 from anynet_study.store import sql as module
-from anynet_study.store.hdf5 import checksums, fixed_texts
+from anynet_study.store.hdf5 import checksums, fixed_texts, set_text
 
 Change = Callable[[h5py.File], None]
 
@@ -157,6 +158,31 @@ def test_names_give_the_terminal_no_orders(form: str, capsys: pytest.CaptureFixt
     text = shown.getvalue() + capsys.readouterr().out  # a table is printed by rich
     assert not {"\x1b", "\x9b", "\x07"} & set(text)
     assert "31mred" in text
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "says"),
+    [
+        ("variant", "5", "variant: not a JSON object"),
+        ("variant", "[" * 50_000, "variant: not a JSON object"),
+        ("class_names", '{"0": "cat"}', "class_names: not a JSON list"),
+        ("class_names", '["cat"]', "1 class_names of "),
+    ],
+)
+def test_json_of_another_kind_is_one_line(
+    tmp_path: Path, column: str, text: str, says: str
+) -> None:
+    def write(file: h5py.File) -> None:
+        datasets = file["datasets"]
+        if column in datasets:
+            del datasets[column]
+        else:
+            set_text(datasets, "columns", [*datasets.attrs["columns"].astype(str), column])
+        datasets[column] = fixed_texts([text] * len(datasets["dataset"]))
+
+    path = changed(tmp_path / "other.h5", write)
+    with pytest.raises(UserError, match=re.escape(says)):
+        ResultStore(path).datasets()
 
 
 def test_json_that_is_nested_without_end_is_one_line(typed: Type, tmp_path: Path) -> None:
