@@ -42,5 +42,6 @@ from .variants import ClassChoice as ClassChoice
 from .variants import Variant as Variant
 from .views import DatasetView as DatasetView
 from .views import Part as Part
+from .views import Tested as Tested
 from .views import make_view as make_view
 from .views import of_classes as of_classes

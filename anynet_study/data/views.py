@@ -22,8 +22,9 @@ from anynet_study.metrics import Metric
 Indices = NDArray[np.int64]
 #: By the name of each class of a view, in its order: the classes of the dataset that are in it.
 Members = dict[str, tuple[str, ...]]
-#: Images of a view: those trained on, and those that are not.
-Part = Literal["train", "test", "validation"]
+#: Images of a view that are not trained on; and all of them.
+Tested = Literal["test", "validation"]
+Part = Literal["train", Tested]
 #: What a variant says of its validation images.
 VALIDATION = {"validation", "fold"}
 

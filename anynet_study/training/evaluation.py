@@ -19,7 +19,7 @@ from anynet_study.data import (
     DatasetView,
     Labels,
     PackedDataset,
-    Part,
+    Tested,
     Split,
     load_dataset,
     of_classes,
@@ -101,7 +101,7 @@ class EvaluationSpec(BaseModel):
     #: by name with those trained on; the others are left out, of the images and of the guesses.
     test_set: str | None = Field(None, min_length=1)
     #: The run's test images, or the images that were held out of its training for validation.
-    part: Part = "test"
+    part: Tested = "test"
     #: What is done to each test image (paper 4, appendix B.2).
     transform: TransformName | None = None
     #: How many of the trained classes, drawn with `class_seed`, or which; the network chooses

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from anynet_study.data import DatasetView, Part
+from anynet_study.data import DatasetView, Tested
 from anynet_study.training.augment import Preprocessor, draws_per_image, epoch_tables
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.feeds import DeviceImages, Feed
@@ -57,10 +57,10 @@ class FastTrainer(Trainer):
         self.rates = torch.zeros(steps, device=device)
         self.counter = torch.zeros(1, dtype=torch.int64, device=device)
         self.tally = Tally(device)
-        parts: list[Part] = ["test", "validation"] if self.recipe.validates else ["test"]
+        parts: list[Tested] = ["test", "validation"] if self.recipe.validates else ["test"]
         #: Images that are not trained on, and their places among these, (batches, images); zeros
         #: fill the end of the last batch.
-        self.tested: dict[Part, tuple[Feed, Tensor]] = {}
+        self.tested: dict[Tested, tuple[Feed, Tensor]] = {}
         for part in parts:
             tested = len(self.view.part(part)[1])
             count, size = even_batches(tested)
@@ -125,7 +125,7 @@ class FastTrainer(Trainer):
         logits: Tensor = self.model(batch.contiguous() if self.contiguous else batch)
         return logits.float()
 
-    def logits(self, part: Part) -> Iterator[Tensor]:
+    def logits(self, part: Tested) -> Iterator[Tensor]:
         feed, places = self.tested[part]
         feed.begin(places)
         left = len(self.view.part(part)[1])

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from anynet_study.data import DatasetView, Part
+from anynet_study.data import DatasetView, Tested
 from anynet_study.training.augment import central_box, epoch_tables
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.metrics import Tally, training_loss
@@ -73,7 +73,7 @@ class ReferenceTrainer(Trainer):
             ]
             yield chosen, torch.stack(images).to(self.device)
 
-    def logits(self, part: Part) -> Iterator[Tensor]:
+    def logits(self, part: Tested) -> Iterator[Tensor]:
         split, index, _ = self.view.part(part)
         _, size = even_batches(len(index))
         for first in range(0, len(index), size):

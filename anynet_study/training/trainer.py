@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from anynet_study.data import DatasetView, Part
+from anynet_study.data import DatasetView, Tested
 from anynet_study.metrics import Metric, to_words
 from anynet_study.models import AnyNet
 from anynet_study.training.metrics import Tally, final_error
@@ -109,7 +109,7 @@ class Trainer(ABC):
         """Images of the first `steps` steps of this epoch, as the network sees them in training."""
 
     @abstractmethod
-    def logits(self, part: Part) -> Iterator[Tensor]:
+    def logits(self, part: Tested) -> Iterator[Tensor]:
         """Of one batch of test or validation images after the other, (B, classes)."""
 
     @abstractmethod
@@ -133,7 +133,7 @@ class Trainer(ABC):
             steps = min(-(-self.recipe.precise_bn // self.batch), self.steps)
             yield from precise_statistics(self.model, self.training_batches(steps))
 
-    def test(self, part: Part = "test") -> Turns[PassResult]:
+    def test(self, part: Tested = "test") -> Turns[PassResult]:
         """Evaluate the weights as they are on images not trained on; yields between steps."""
         self.model.eval()
         _, _, labels = self.view.part(part)

@@ -105,7 +105,9 @@ def training_seconds(study: OpenStudy) -> FloatArray:
 def test_a_study_is_calibrated_by_its_runs(tmp_path: Path, study: OpenStudy):
     """This machine takes 3 times as long as is built in, give or take."""
     nothing = calibrate(study.plan, timings(tmp_path), CPU_CORE)
-    assert (nothing.cost, nothing.plan, nothing.ended) == (CPU_CORE, study.plan, {})
+    assert (nothing.cost, list(nothing.plan), nothing.ended) == (CPU_CORE, list(study.plan), {})
+    dearer = calibrate(study.plan, timings(tmp_path), V100).plan
+    assert list(dearer) == list(study.plan.priced(V100)) != list(study.plan)
     trained = 3 * training_seconds(study)
     noise = np.exp(np.random.default_rng(0).normal(0, 0.05, len(study.plan)))
     known = 15
