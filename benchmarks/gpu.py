@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
@@ -86,10 +87,12 @@ class Setup:
         return self.device.type == "cuda"
 
     def task(self, name: str, runs: int, epochs: int, steps: int, side: int = 32) -> Task:
-        """Runs of the paper's band on images drawn by formula; one step of two runs if quick."""
+        """Runs of the paper's band on images drawn by formula; a small step of two if quick."""
+        batch = BATCH
         if self.quick:
-            runs, epochs, steps, side = 2, 1, 1, 32
-        task = Task(self.folder / name, "cuda" if self.on_gpu else "cpu", runs, epochs, steps, side)
+            runs, epochs, steps, side, batch = 2, 1, 1, 32, 10
+        device: Literal["cpu", "cuda"] = "cuda" if self.on_gpu else "cpu"
+        task = Task(self.folder / name, device, runs, epochs, steps, side, batch, 5 * batch)
         task.prepare()
         return task
 

@@ -77,7 +77,7 @@ def worker_at(
         for path in folder.glob("studies/tiny/logs/*_0_log.out"):
             if path.name in killed or not at(path):
                 continue
-            worker = psutil.Process(int(path.name.split("_")[0]))
+            worker = psutil.Process(int(path.name.split("_")[0].rpartition("-")[2]))
             worker.suspend()
             if run := at(path):
                 killed.add(path.name)
