@@ -5,7 +5,7 @@ is one factor: the median of measured over predicted seconds. It does as well as
 the runs (`python -m benchmarks.cost` tells the error on held-out datasets).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anynet_study.dispatch.cost.prices import CostModel, built_in_cost, expected_cost
+from anynet_study.dispatch.cost.prices import (
+    CostModel,
+    asks_for_gpu,
+    built_in_cost,
+    expected_cost,
+)
 from anynet_study.dispatch.plan import Plan, PlannedRun, Prices
 from anynet_study.dispatch.recorded import Recorded
 from anynet_study.dispatch.slurm.site import Site
@@ -39,21 +44,23 @@ class Calibrated:
 
 
 def expected_on(launch: Launch) -> CostModel:
-    """The cost on the device that a study will get: Slurm is asked what its partition has."""
-    site = Site.ask() if launch.cluster == "slurm" else Site()
+    """The cost on the device that a study will get: Slurm is asked which GPU its partition has."""
+    asked = launch.cluster == "slurm" and asks_for_gpu(launch.slurm)
+    site = Site.ask() if asked else Site()
     return expected_cost(launch.cluster, launch.slurm, site.gpu(launch.slurm.get("partition", "")))
 
 
-def calibrate(plan: Plan, timings: "pd.DataFrame", expected: CostModel) -> Calibrated:
+def calibrate(plan: Plan, timings: "pd.DataFrame", expected: Callable[[], CostModel]) -> Calibrated:
     """Predict the lengths of all runs, by the `timings` (`JournalReader.timings`) of some of them.
 
     Only runs with the latest one's device and engine count. Before any run has finished the lengths
-    are those of the `expected` cost; after that prices are those of the device that it was,
-    which may not be what was expected of the sweep.
+    are those of the `expected` cost, which is asked for then only; after that prices are those of
+    the device that it was, which may not be what was expected of the sweep.
     """
     runs = latest_runs(plan, timings)
     if not len(runs):
-        return Calibrated(plan.priced(expected), expected, {})
+        cost = expected()
+        return Calibrated(plan.priced(cost), cost, {})
     cost = built_in_cost(runs["device"].iloc[-1])
     prices, start = Prices(plan, cost), cost.factor * cost.prices.starts
     pairs = zip(runs["run_id"], runs["first"], strict=True)

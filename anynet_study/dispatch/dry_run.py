@@ -124,7 +124,7 @@ def begun_study(sweep: Sweep, population: Population) -> Begun:
     plan = make_plan(sweep, population, views)
     todo = recorded.todo(plan, retries(recorded, sweep.launch.attempts)).by_id
     left = [place for place, run in enumerate(plan) if run.run_id in todo]
-    return Begun(calibrate(plan, reader.timings(), cost).cost, left)
+    return Begun(calibrate(plan, reader.timings(), lambda: cost).cost, left)
 
 
 def sweep_cost(sweep: Sweep, population: Population, cost: CostModel) -> SweepCost:

@@ -6,6 +6,7 @@ An `OpenStudy` is a study with all that this needs: its sweep, population, datas
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from anynet_study.data import DatasetView, keep_labels, load_dataset, reading_kept
@@ -56,7 +57,8 @@ class OpenStudy:
     def calibrated(self, reader: JournalReader) -> Calibrated:
         """The planned runs with what is left of them, as runs that have finished predict it."""
         recorded = reader.read()
-        calibrated = calibrate(self.plan, reader.timings(), expected_on(self.sweep.launch))
+        expected = partial(expected_on, self.sweep.launch)
+        calibrated = calibrate(self.plan, reader.timings(), expected)
         kept = kept_weights(self.folder.weights_folder)
         left = with_what_is_left(calibrated.plan, recorded, kept, calibrated.cost)
         return Calibrated(left, calibrated.cost, calibrated.ended)

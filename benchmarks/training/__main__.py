@@ -27,7 +27,7 @@ from pathlib import Path
 
 import torch
 
-from anynet_study.dispatch import OpenStudy, open_sweep
+from anynet_study.dispatch import OpenStudy
 from anynet_study.models import compiled_kernels
 
 from .checks import STEP_TOLERANCE, first_step, violations
@@ -72,12 +72,6 @@ def compare(task: Task, prepared: OpenStudy, rounds: int) -> dict[str, list[Meas
     return measured
 
 
-def opened(task: Task) -> OpenStudy:
-    """The task's sweep, its data and the runs planned."""
-    with task.data():
-        return open_sweep(task.sweep_file, [])
-
-
 def unfair(task: Task, prepared: OpenStudy, rounds: dict[str, list[Measured]]) -> list[str]:
     steps = task.epochs * task.steps
     work = {run.run_id: (steps, steps * task.batch) for run in prepared.plan}
@@ -108,7 +102,7 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as name:
         for task in tasks(options, Path(name)):
             task.prepare()
-            prepared = opened(task)
+            prepared = task.opened()
             # Turns are many rounds; without them, ways meet another machine each.
             enough = 1 if options.quick or task.device == "cpu" else 3
             rounds = compare(task, prepared, options.rounds or enough)

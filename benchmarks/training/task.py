@@ -12,6 +12,7 @@ import yaml
 from numpy.typing import NDArray
 
 from anynet_study.data import Example, Listing, Origin, dataset_folder, pack, publish, workspace
+from anynet_study.dispatch import OpenStudy, open_sweep
 
 CLASSES = 10
 #: Of the paper's sweep: multiply-adds at 224 px and 1000 classes.
@@ -57,6 +58,11 @@ class Task:
         """In this block, the data directory is the task's."""
         with data_in(self.environment()["ANYNET_DATA"]):
             yield
+
+    def opened(self, *overrides: str) -> OpenStudy:
+        """The task's sweep, its data and the runs planned."""
+        with self.data():
+            return open_sweep(self.sweep_file, overrides)
 
     def prepare(self) -> None:
         """Write the sweep file, and the dataset if there is none."""

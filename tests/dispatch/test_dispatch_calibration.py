@@ -104,9 +104,9 @@ def training_seconds(study: OpenStudy) -> FloatArray:
 
 def test_a_study_is_calibrated_by_its_runs(tmp_path: Path, study: OpenStudy):
     """This machine takes 3 times as long as is built in, give or take."""
-    nothing = calibrate(study.plan, timings(tmp_path), CPU_CORE)
+    nothing = calibrate(study.plan, timings(tmp_path), lambda: CPU_CORE)
     assert (nothing.cost, list(nothing.plan), nothing.ended) == (CPU_CORE, list(study.plan), {})
-    dearer = calibrate(study.plan, timings(tmp_path), V100).plan
+    dearer = calibrate(study.plan, timings(tmp_path), lambda: V100).plan
     assert list(dearer) == list(study.plan.priced(V100)) != list(study.plan)
     trained = 3 * training_seconds(study)
     noise = np.exp(np.random.default_rng(0).normal(0, 0.05, len(study.plan)))
@@ -117,7 +117,7 @@ def test_a_study_is_calibrated_by_its_runs(tmp_path: Path, study: OpenStudy):
     start = 3 * CPU_CORE.prices.starts
     records[0] = replace(records[0], seconds=records[0].seconds + start)
     write(tmp_path, "one", [*records, took(study.plan[known], 900.0, 2e9, status="diverged")])
-    first = calibrate(study.plan, timings(tmp_path), V100)
+    first = calibrate(study.plan, timings(tmp_path), lambda: pytest.fail("Slurm was asked"))
     assert (first.cost.name, first.cost.runs) == ("CPU core", known)
     assert first.cost.factor == pytest.approx(3, rel=0.05)
     assert first.cost.error < 0.1
@@ -137,7 +137,7 @@ def test_a_run_that_does_not_fit_the_others_says_little(
     trained = training_seconds(study)
     records = [took(run, trained[i], 1e9 + i) for i, run in enumerate(study.plan[:5])]
     write(tmp_path, "one", [replace(records[0], seconds=odd * records[0].seconds), *records[1:]])
-    cost = calibrate(study.plan, timings(tmp_path), CPU_CORE).cost
+    cost = calibrate(study.plan, timings(tmp_path), lambda: CPU_CORE).cost
     assert cost.factor == pytest.approx(1)
 
 
@@ -149,12 +149,12 @@ def test_runs_of_the_latest_device_and_engine_count_alone(tmp_path: Path, study:
     runs += [measured("NVIDIA H200", "reference", place) for place in range(5, 8)]
     runs += [measured("NVIDIA H200", "fast", 8)]
     write(tmp_path, "one", runs)
-    cost = calibrate(study.plan, timings(tmp_path), CPU_CORE).cost
+    cost = calibrate(study.plan, timings(tmp_path), lambda: CPU_CORE).cost
     assert (cost.name, cost.runs, cost.prices) == ("NVIDIA H200", 1, H100.prices)
     assert np.isnan(cost.error)
     assert cost.basis.endswith("as 1 finished run took")
     write(tmp_path / "others", "one", [replace(run, run_id="0" * 16) for run in runs])
-    unknown = calibrate(study.plan, timings(tmp_path / "others"), H100)
+    unknown = calibrate(study.plan, timings(tmp_path / "others"), lambda: H100)
     assert unknown.cost is H100
 
 
