@@ -43,7 +43,7 @@ def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
         rows.append(
             {
                 "dataset": label,
-                "base": entry.base,
+                "base": "+".join(entry.bases),
                 "role": sweep.role_of(label),
                 "classes": len(view.classes),
                 "train_images": images,
@@ -52,7 +52,7 @@ def dataset_table(sweep: Sweep, views: Mapping[str, DatasetView]) -> pa.Table:
                 "chance": chance_error(view.test_labels, len(view.classes), recipe.metric),
                 "epochs": len(epoch_lengths(recipe, steps)),
                 "content_hash": view.dataset.content_hash,
-                "variant": entry.variant.model_dump_json(exclude_defaults=True),
+                "variant": entry.model_dump_json(exclude_defaults=True, exclude={"role"}),
                 "class_names": json.dumps(view.classes),
             }
         )

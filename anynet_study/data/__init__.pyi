@@ -38,6 +38,8 @@ from .source.images import UnreadableImageError as UnreadableImageError
 from .source.images import cores as cores
 from .source.images import decode_image as decode_image
 from .source.source import Choices as Choices
+from .unions import union_of as union_of
+from .variants import Bases as Bases
 from .variants import ClassChoice as ClassChoice
 from .variants import Variant as Variant
 from .views import DatasetView as DatasetView

@@ -67,6 +67,18 @@ def _share(value: Any) -> Any:
 Share = Annotated[float, BeforeValidator(_share)]
 
 
+def _bases(value: Any) -> Any:
+    if not isinstance(value, list | tuple):
+        return value
+    if len(value) < 2 or len(set(value)) < len(value):
+        raise ValueError("legal: a packed dataset, or a list of 2 or more different ones")
+    return tuple(value)
+
+
+#: A packed dataset, or several whose images are taken together.
+Bases = Annotated[str | tuple[str, ...], BeforeValidator(_bases)]
+
+
 #: That 1/3 is a third, as far as shares of images are concerned.
 ROUNDING = 1e-9
 
@@ -75,19 +87,21 @@ class Variant(BaseModel):
     """How a dataset is cut from a packed one (paper 1, sections 4.4 and 6.1.7).
 
     In this order: `groups` make the classes, `classes` chooses among them, both in both splits;
-    `balanced`, `per_class` and `fraction` choose training images; `validation` takes some of these
-    out of training; `label_noise` changes labels of those that are left. Test images are all
-    tested, but where both splits are balanced, and keep their labels.
+    `balanced`, `per_class`, `fraction` and `images` choose training images; `validation` takes some
+    of these out of training; `label_noise` changes labels of those that are left. Test images are
+    all tested, but where both splits are balanced, and keep their labels.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    #: Name of the packed dataset.
-    base: str
+    #: Name of the packed dataset; or of several, whose training images and whose test images are
+    #: taken together. Classes of equal names become one, if `groups` does not say otherwise.
+    base: Bases
     #: What `data add` must have held out of each class for tests (its --test-share): a dataset that
     #: was packed otherwise, or has a test split of its own, is refused. None: as it was packed.
     test_share: Annotated[Share, Field(gt=0, lt=1)] | None = None
-    #: Classes that become one, by its name; those of no group are left out.
+    #: Classes that become one, by its name; those of no group are left out. In a union `cat` is
+    #: that class of all datasets that have it, and `pets:cat` that of the dataset pets alone.
     groups: ClassGroups = None
     #: How many classes, drawn with `class_seed`, or which. None: all.
     classes: ClassChoice | None = None
@@ -100,6 +114,9 @@ class Variant(BaseModel):
     per_class: int | None = Field(default=None, ge=1)
     #: Share of every class's training images, at least one.
     fraction: Annotated[Share, Field(gt=0, le=1)] | None = None
+    #: Training images in all: every class in proportion to its size, of a union an equal part from
+    #: each dataset. Of two numbers, the smaller selection is part of the larger.
+    images: int | None = Field(default=None, ge=2)
     #: Share of every class's training images that get another label, each class equally likely.
     label_noise: Share = Field(default=0.0, ge=0, le=1)
     #: Of two shares with one seed, the images with wrong labels of the smaller are among those of
@@ -110,6 +127,11 @@ class Variant(BaseModel):
     validation: Annotated[Share, Field(gt=0, lt=1)] | None = None
     #: Which of the disjoint shares of that size: 0 to 4 of 1/5 are those of five-fold validation.
     fold: int = Field(default=0, ge=0)
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """The packed datasets whose images these are."""
+        return (self.base,) if isinstance(self.base, str) else self.base
 
     @model_validator(mode="after")
     def _fold_exists(self) -> Self:

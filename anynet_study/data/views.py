@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynet_study.data.catalog import USUAL_METRICS
-from anynet_study.data.packed.dataset import Labels, PackedDataset
+from anynet_study.data.packed.dataset import Labels, PackedDataset, class_counts
 from anynet_study.data.packed.images import Images
-from anynet_study.data.packed.manifest import FILE, read_manifest
+from anynet_study.data.packed.manifest import training_groups
 from anynet_study.data.packed.meta import Split
 from anynet_study.data.seeded import seeded_order, seeded_uniform
 from anynet_study.data.variants import ROUNDING, Variant
@@ -67,11 +67,22 @@ class DatasetView:
         """On what networks are usually judged on this dataset; None: nothing special."""
         return USUAL_METRICS.get(self.dataset.meta.layout)
 
-    def numbers_of(self, names: Sequence[str]) -> Indices:
-        """(names,) the number in this view of classes of the dataset, or of groups; -1: none."""
-        number = dict(zip(self.dataset.classes, self.numbers.tolist(), strict=True))
+    def numbers_of(self, dataset: PackedDataset) -> Indices:
+        """(its classes,) the number that each of another dataset's has in this view; -1: none.
+
+        By name: that of a class of this view, or of a class in one of its groups. Those of a
+        dataset that is part of a union are what they are there.
+        """
+        own = dict(zip(self.dataset.classes, self.numbers.tolist(), strict=True))
+        number = {}
+        for name, called in self.dataset.classes_called.items():
+            meant = {own[one] for one in called} - {-1}
+            number[name] = meant.pop() if len(meant) == 1 else -1
         number |= {name: place for place, name in enumerate(self.classes)}
-        return np.array([number.get(name, -1) for name in names], np.int64)
+        bases = [part.name for part in self.dataset.parts]
+        if len(bases) > 1 and dataset.name in bases:
+            number |= {name: own[f"{dataset.name}:{name}"] for name in dataset.classes}
+        return np.array([number.get(name, -1) for name in dataset.classes], np.int64)
 
     def part(self, part: Part) -> tuple[Split, Indices, Labels]:
         """Some of the images: the packed split that they are in, its rows and their labels."""
@@ -86,8 +97,12 @@ class DatasetView:
         return self.dataset.images(split)
 
 
-def make_view(dataset: PackedDataset, variant: Variant) -> DatasetView:
+def make_view(
+    dataset: PackedDataset, variant: Variant, like: DatasetView | None = None
+) -> DatasetView:
     """Apply `variant` to `dataset`; its `base` is not looked at.
+
+    `like`: of each class as many training images are taken as this view has of it, by name.
 
     UserError for classes that do not exist, for more classes or images than there are, and for
     what makes no sense where images have several classes.
@@ -98,7 +113,8 @@ def make_view(dataset: PackedDataset, variant: Variant) -> DatasetView:
             "as test_set of an evaluation"
         )
     if variant.test_share is not None:
-        _check_held_out(dataset, variant.test_share)
+        for part in dataset.parts:
+            _check_held_out(part, variant.test_share)
     members = _view_classes(dataset, variant)
     classes = tuple(members)
     numbers = _numbers(dataset, members)
@@ -107,8 +123,14 @@ def make_view(dataset: PackedDataset, variant: Variant) -> DatasetView:
     tested = np.arange(len(test_index))
     if variant.balanced == "both":
         tested = _selected(test_labels, classes, Variant(base=variant.base, balanced=True))
-    keep = _selected(all_labels, classes, variant)
-    chosen, validated = len(keep), np.zeros(0, np.int64)
+    keep = _selected(all_labels, classes, variant, _counts_like(like, classes))
+    keep = keep[_in_all(variant.images, dataset, train_index[keep], all_labels[keep], classes)]
+    is_whole = len(keep) == len(train_index) and len(tested) == len(test_index)
+    identity: dict[str, Any] = {"content_hash": dataset.content_hash}
+    identity |= _classes_identity(dataset, members)
+    if not is_whole:
+        identity |= _selection_identity(variant, like, all_labels[keep], len(classes))
+    validated = np.zeros(0, np.int64)
     if variant.validation is not None:
         is_validated = _validated(dataset, train_index[keep], all_labels[keep], classes, variant)
         keep, validated = keep[~is_validated], keep[is_validated]
@@ -116,11 +138,6 @@ def make_view(dataset: PackedDataset, variant: Variant) -> DatasetView:
     if variant.label_noise:
         train_labels = _with_noise(all_labels, keep, classes, variant)
     mean, std = dataset.statistics("train", train_index[keep])
-    identity: dict[str, Any] = {"content_hash": dataset.content_hash}
-    identity |= _classes_identity(dataset, members)
-    if chosen < len(train_index) or len(tested) < len(test_index):
-        selection = variant.model_dump(include={"balanced", "per_class", "fraction"})
-        identity |= {key: value for key, value in selection.items() if value}
     if not np.array_equal(train_labels, all_labels[keep]):
         identity |= variant.model_dump(include={"label_noise", "noise_seed"})
     if variant.validation is not None:
@@ -164,9 +181,22 @@ def _numbers(dataset: PackedDataset, members: Members) -> Indices:
 
 def _classes_identity(dataset: PackedDataset, members: Members) -> dict[str, Any]:
     """What says which classes these are: nothing for all, names for some, or the groups."""
+    if len(dataset.parts) > 1:  # names of datasets are no part of their content
+        place = {name: number for number, name in enumerate(dataset.classes)}
+        return {"groups": {name: [place[own] for own in group] for name, group in members.items()}}
     if any(group != (name,) for name, group in members.items()):
         return {"groups": {name: list(group) for name, group in members.items()}}
     return {} if len(members) == len(dataset.classes) else {"classes": list(members)}
+
+
+def _selection_identity(
+    variant: Variant, like: DatasetView | None, labels: Labels, classes: int
+) -> dict[str, Any]:
+    """What says which images of these classes are chosen, whose `labels` are these."""
+    if like is not None:
+        return {"counts": class_counts(labels, classes).tolist()}
+    selection = variant.model_dump(include={"balanced", "per_class", "fraction", "images"})
+    return {key: value for key, value in selection.items() if value}
 
 
 def _view_classes(dataset: PackedDataset, variant: Variant) -> Members:
@@ -180,8 +210,9 @@ def _view_classes(dataset: PackedDataset, variant: Variant) -> Members:
 
 
 def _groups(dataset: PackedDataset, variant: Variant) -> Members:
+    called = dataset.classes_called
     if variant.groups is None:
-        return {name: (name,) for name in dataset.classes}
+        return called
     wanted: Mapping[str, tuple[str, ...]]
     if variant.groups == "superclasses":
         if not dataset.meta.superclasses:
@@ -193,12 +224,17 @@ def _groups(dataset: PackedDataset, variant: Variant) -> Members:
     else:
         wanted = variant.groups
     place = {name: number for number, name in enumerate(dataset.classes)}
-    groups = {}
-    for group, members in wanted.items():
-        for name in members:
-            if name not in place:
-                raise _no_such_class("groups", name, dataset.classes, dataset.name)
+    groups: Members = {}
+    for group, names in wanted.items():
+        for name in names:
+            if name not in called and name not in place:
+                raise _no_such_class("groups", name, [*called, *place], dataset.name)
+        members = [own for name in names for own in called.get(name, (name,))]
         groups[group] = tuple(sorted(members, key=place.__getitem__))
+    listed = [own for members in groups.values() for own in members]
+    for own in listed:  # of a union, by its name and by its dataset's and its name
+        if listed.count(own) > 1:
+            raise UserError(f"groups: class {own!r} is in a group twice, or in two")
     return dict(sorted(groups.items(), key=lambda group: place[group[1][0]]))
 
 
@@ -241,19 +277,26 @@ def of_classes(labels: Labels, numbers: Indices) -> tuple[Indices, Labels]:
     return rows, matrix[rows]
 
 
-def _selected(labels: Labels, classes: Sequence[str], variant: Variant) -> Indices:
-    """Positions of the training images to keep, ascending.
+def _selected(
+    labels: Labels, classes: Sequence[str], variant: Variant, wanted: Indices | None = None
+) -> Indices:
+    """Positions of the training images to keep, ascending; of each class as many as `wanted`.
 
     In each class the images come in one seeded order of which a beginning is kept: a smaller
     selection is part of every larger one.
     """
     if labels.ndim == 2:
+        if wanted is not None:
+            raise UserError("match: the images of this dataset have several classes each")
         return _share_of_all(len(labels), variant)
     counts = np.bincount(labels, minlength=len(classes))
     kept = [
         members[seeded_order(len(members), "images", name)[:count]]
         for members, name, count in zip(
-            _by_class(labels, counts), classes, _kept_counts(counts, classes, variant), strict=True
+            _by_class(labels, counts),
+            classes,
+            _kept_counts(counts, classes, variant, wanted),
+            strict=True,
         )
     ]
     return np.sort(np.concatenate(kept))
@@ -264,7 +307,66 @@ def _by_class(labels: Indices, counts: Indices) -> list[Indices]:
     return np.split(np.argsort(labels, kind="stable"), np.cumsum(counts)[:-1])
 
 
-def _kept_counts(counts: Indices, classes: Sequence[str], variant: Variant) -> Indices:
+def _counts_like(like: DatasetView | None, classes: Sequence[str]) -> Indices | None:
+    """(classes,) training images that another view has of these classes, by name."""
+    if like is None:
+        return None
+    if like.multi_label:
+        raise UserError("match: images there have several classes each")
+    there = class_counts(like.train_labels, len(like.classes))
+    counts = dict(zip(like.classes, there.tolist(), strict=True))
+    for name in classes:
+        if name not in counts:
+            raise UserError(f"match: there is no class {name!r}; there are {', '.join(counts)}")
+    return np.array([counts[name] for name in classes], np.int64)
+
+
+def _in_all(
+    images: int | None,
+    dataset: PackedDataset,
+    rows: Indices,
+    labels: Labels,
+    classes: Sequence[str],
+) -> Indices:
+    """Positions of so many of the training images at `rows` (N,), ascending; None: of all.
+
+    An equal part from each dataset of a union, and of each the classes in proportion to their
+    sizes. A smaller selection is part of every larger one of the same images.
+    """
+    if images is None:
+        return np.arange(len(rows))
+    kept, start = [], 0
+    for number, part in enumerate(dataset.parts):
+        end = start + part.counts("train").images
+        here = np.flatnonzero((rows >= start) & (rows < end))
+        start = end
+        wanted = images // len(dataset.parts) + (number < images % len(dataset.parts))
+        if wanted > len(here):
+            raise UserError(
+                f"images: {images}, so {wanted} of {part.name!r}, which has {len(here)} training "
+                "images of these classes"
+            )
+        # The images of each class, in a seeded order, at even distances from 0 to 1.
+        places = np.zeros(len(here))
+        strata = labels[here] if labels.ndim == 1 else np.zeros(len(here), np.int64)
+        for stratum in np.unique(strata):
+            members = np.flatnonzero(strata == stratum)
+            order = seeded_order(len(members), "images in all", number, classes[stratum])
+            places[members[order]] = (np.arange(len(members)) + 0.5) / len(members)
+        kept.append(here[np.argsort(places, kind="stable")[:wanted]])
+    return np.sort(np.concatenate(kept))
+
+
+def _kept_counts(
+    counts: Indices, classes: Sequence[str], variant: Variant, wanted: Indices | None
+) -> Indices:
+    if wanted is not None:
+        for name, there, asked in zip(classes, counts, wanted, strict=True):
+            if asked > there:
+                raise UserError(
+                    f"match: {asked} training images of class {name!r}, but it has {there}"
+                )
+        return wanted
     if variant.balanced:
         counts = np.minimum(counts, np.sort(counts)[-2])
     if variant.per_class is not None:
@@ -294,10 +396,8 @@ def _validated(
     several classes, or images have several classes, the order is of all images at once.
     """
     assert variant.validation is not None
-    groups = [f"row {row}" for row in rows.tolist()]
-    if dataset.meta.grouped:
-        names = [row.group for row in read_manifest(dataset.folder / FILE) if row.split == "train"]
-        groups = [names[row] or f"row {row}" for row in rows.tolist()]
+    names = training_groups(dataset)
+    groups = [names[row] or f"row {row}" for row in rows.tolist()]
     strata = labels if labels.ndim == 1 else np.zeros(len(rows), np.int64)
     if len(set(zip(groups, strata.tolist(), strict=True))) > len(set(groups)):
         strata = np.zeros(len(rows), np.int64)

@@ -4,12 +4,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from anynet_study.data import load_dataset
 from anynet_study.design_space import Population
 from anynet_study.dispatch.calibration import calibrate, expected_on
 from anynet_study.dispatch.cost.features import FurtherEvaluation
 from anynet_study.dispatch.cost.memory import device_memory, run_bytes, shared_bytes
 from anynet_study.dispatch.cost.prices import CostModel, asks_for_gpu
-from anynet_study.dispatch.cost.sizes import DatasetSize, dataset_size, expected_evaluations
+from anynet_study.dispatch.cost.sizes import (
+    DatasetSize,
+    dataset_size,
+    expected_evaluations,
+    is_there,
+    size_of_view,
+)
 from anynet_study.dispatch.failures import retries
 from anynet_study.dispatch.pack import last_end, pack_jobs
 from anynet_study.dispatch.plan import (
@@ -18,8 +25,10 @@ from anynet_study.dispatch.plan import (
     Prices,
     Setting,
     columns_of,
+    datasets_of,
     load_views,
     make_plan,
+    make_views,
     naming,
     plan_of,
     resolve,
@@ -133,11 +142,19 @@ def sweep_cost(sweep: Sweep, population: Population, cost: CostModel) -> SweepCo
     Raises UserError for a dataset that is neither there nor in the catalog, and for a recipe that
     does not fit a dataset.
     """
-    sizes = {}
-    for label, entry in sweep.datasets.items():
+    there = filter(is_there, datasets_of(sweep)[0])
+    views = make_views(sweep, {base: load_dataset(base) for base in there})
+
+    def size_of(label: str) -> DatasetSize:
+        entry = sweep.datasets[label]
+        if label in views:
+            return size_of_view(views[label])
+        match = None if entry.match is None else size_of(entry.match)
         with naming(label):
-            sizes[label] = dataset_size(entry.base, entry.variant)
-    tests = expected_evaluations(sweep, sizes)
+            return dataset_size(entry.variant, match)
+
+    sizes = {label: size_of(label) for label in sweep.datasets}
+    tests = expected_evaluations(sweep, sizes, views)
     found: list[Setting] = []
     for column in columns_of(sweep):
         found.append(_setting(sweep, sizes, tests, found, *column))

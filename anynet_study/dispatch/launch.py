@@ -51,7 +51,8 @@ class OpenStudy:
         """
         self.folder.begin(self.sweep, self.population)
         tests = map(load_dataset, datasets_of(self.sweep)[1])
-        for dataset in (*(view.dataset for view in self.views.values()), *tests):
+        trained = (part for view in self.views.values() for part in view.dataset.parts)
+        for dataset in (*trained, *tests):
             keep_labels(dataset, self.folder.datasets)
 
     def calibrated(self, reader: JournalReader) -> Calibrated:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, overload
 
-from anynet_study.data import DatasetView, load_dataset, make_view
+from anynet_study.data import DatasetView, PackedDataset, load_dataset, make_view, union_of
 from anynet_study.design_space import Architecture, Group, Population, groups_of
 from anynet_study.dispatch.cost.features import (
     FurtherEvaluation,
@@ -194,16 +194,26 @@ def load_views(sweep: Sweep, whole: bool = False) -> dict[str, DatasetView]:
     opened = {base: load_dataset(base, whole) for base in bases}
     for name in tests if whole else ():
         load_dataset(name, whole)
-    views = {}
-    for label, entry in sweep.datasets.items():
-        with naming(label):
-            views[label] = make_view(opened[entry.base], entry.variant)
-    return views
+    return make_views(sweep, opened)
+
+
+def make_views(sweep: Sweep, opened: Mapping[str, PackedDataset]) -> dict[str, DatasetView]:
+    """The sweep's views of datasets that are `opened`; left out are those that need others, too."""
+    views: dict[str, DatasetView] = {}
+    # Those whose sizes others take come first.
+    for label in sorted(sweep.datasets, key=lambda label: sweep.datasets[label].match is not None):
+        entry = sweep.datasets[label]
+        if set(entry.bases) <= set(opened) and (entry.match is None or entry.match in views):
+            with naming(label):
+                dataset = union_of([opened[base] for base in entry.bases])
+                like = None if entry.match is None else views[entry.match]
+                views[label] = make_view(dataset, entry.variant, like)
+    return {label: views[label] for label in sweep.datasets if label in views}
 
 
 def datasets_of(sweep: Sweep) -> tuple[list[str], list[str]]:
     """The packed datasets that are trained on, and the others that networks are tested on."""
-    bases = {entry.base for entry in sweep.datasets.values()}
+    bases = {base for entry in sweep.datasets.values() for base in entry.bases}
     tests = {spec.test_set for spec in sweep.evaluations.values() if spec.test_set is not None}
     return sorted(bases), sorted(tests - bases)
 

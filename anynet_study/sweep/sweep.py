@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from anynet_study.data import Variant
+from anynet_study.data import Bases, Variant
 from anynet_study.design_space import STEMS
 from anynet_study.errors import UserError
 from anynet_study.sweep.launch import Launch
@@ -43,8 +43,12 @@ STARTS: dict[str, Inherited] = {"pretrained": "body", "after": "weights", "conti
 class DatasetSpec(Variant):
     """A packed dataset, or a view of one, and its part in the analysis."""
 
-    #: The packed dataset; by default the one named like this entry.
-    base: str = ""
+    #: The packed dataset; by default the one named like this entry. A list of several is their
+    #: union: training and test images of all, classes of equal names as one (see `groups`).
+    base: Bases = ""
+    #: Another dataset of this sweep: of every class as many training images are taken as that one
+    #: has of the class of this name.
+    match: str | None = None
     #: Inferred if left out: class subsets of the source form its X family; other views of its base,
     #: and views of a dataset that is there whole, are extras; the rest are targets.
     role: Literal["family", "target", "extra"] | None = None
@@ -52,18 +56,27 @@ class DatasetSpec(Variant):
     @property
     def variant(self) -> Variant:
         """The view, without its part in the analysis."""
-        return Variant(**self.model_dump(exclude={"role"}))
+        return Variant(**self.model_dump(exclude={"role", "match"}))
 
     @property
     def is_whole(self) -> bool:
         """Whether this is the packed dataset as it is."""
-        return self.variant == Variant(base=self.base, test_share=self.test_share)
+        whole = Variant(base=self.base, test_share=self.test_share)
+        return len(self.bases) == 1 and self.match is None and self.variant == whole
 
     def is_class_subset_of(self, other: "DatasetSpec") -> bool:
         """Whether the two differ in the choice of classes only."""
         any_classes = {"classes": None, "class_seed": 0}
         mine, theirs = self.variant.model_copy(update=any_classes), other.variant
-        return other.classes is None and mine == theirs.model_copy(update=any_classes)
+        alike = self.match == other.match and other.classes is None
+        return alike and mine == theirs.model_copy(update=any_classes)
+
+    @model_validator(mode="after")
+    def _matched_alone(self) -> Self:
+        for name in ("balanced", "per_class", "fraction", "images"):
+            if self.match is not None and getattr(self, name):
+                raise ValueError(f"match and {name}: only one of them says how many images")
+        return self
 
 
 class RecipeSpec(Recipe):
@@ -212,6 +225,7 @@ class Sweep(Strict):
     @model_validator(mode="after")
     def _names_exist(self) -> Self:
         self._require(self.source, "source")
+        self._check_matches()
         for name, recipe in self.recipes.items():
             for label in [*recipe.overrides, *(recipe.datasets or [])]:
                 self._require(label, f"recipes.{name}")
@@ -232,6 +246,13 @@ class Sweep(Strict):
                 "or give one `role: target`"
             )
         return self
+
+    def _check_matches(self) -> None:
+        for label, entry in self.datasets.items():
+            if entry.match is not None:
+                self._require(entry.match, f"datasets.{label}.match")
+                if self.datasets[entry.match].match is not None:
+                    raise ValueError(f"datasets.{label}.match: {entry.match} has a match, too")
 
     def _require(self, label: str, where: str) -> None:
         if label not in self.datasets:
@@ -320,10 +341,11 @@ class Sweep(Strict):
             return "source"
         if entry.role is not None:
             return entry.role
-        if entry.base == source.base:
+        if set(entry.bases) & set(source.bases):
             return "family" if entry.is_class_subset_of(source) else "extra"
         whole_is_there = any(
-            other.base == entry.base and other.is_whole for other in self.datasets.values()
+            set(other.bases) <= set(entry.bases) and other.is_whole
+            for other in self.datasets.values()
         )
         return "extra" if whole_is_there and not entry.is_whole else "target"
 

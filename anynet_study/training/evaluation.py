@@ -193,7 +193,7 @@ def make_evaluation_set(spec: EvaluationSpec, view: DatasetView) -> EvaluationSe
         )
     images = dataset.counts("test").images if spec.part == "test" else len(index)
     if spec.test_set is not None:  # classes are matched by name, and numbered as in `view`
-        index, labels = of_classes(dataset.labels("test"), view.numbers_of(dataset.classes))
+        index, labels = of_classes(dataset.labels("test"), view.numbers_of(dataset))
     kept = labels[:, allowed].any(axis=1) if view.multi_label else allowed[labels]
     if not kept.any():
         raise NotApplicableError(f"evaluation on {dataset.name!r}: no test image of its classes")
@@ -263,7 +263,7 @@ def allowed_classes(spec: EvaluationSpec, view: DatasetView, dataset: PackedData
     """
     shared = np.ones(len(view.classes), bool)
     if spec.test_set is not None:
-        shared = np.isin(np.arange(len(view.classes)), view.numbers_of(dataset.classes))
+        shared = np.isin(np.arange(len(view.classes)), view.numbers_of(dataset))
     if shared.sum() < 2:
         raise NotApplicableError(
             f"evaluation on {dataset.name!r}: at least 2 of its classes must be among those "

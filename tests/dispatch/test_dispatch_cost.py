@@ -249,7 +249,7 @@ def test_from_one_to_the_most_and_never_fewer_with_more_memory(
 
 @pytest.mark.parametrize("name", [n for n, entry in CATALOG.items() if entry.kind != "test set"])
 def test_all_that_can_be_trained_on(data_home, name):
-    entry, size = CATALOG[name], dataset_size(name, Variant(base=name))
+    entry, size = CATALOG[name], dataset_size(Variant(base=name))
     assert (size.classes, size.side, size.known) == (entry.classes, entry.size, False)
     assert size.train_images + size.test_images == entry.images
 
@@ -265,12 +265,12 @@ def test_all_that_can_be_trained_on(data_home, name):
     ],
 )
 def test_variants_of_cifar100(data_home, variant, classes, train):
-    size = dataset_size("cifar100", Variant.model_validate({"base": "cifar100", **variant}))
+    size = dataset_size(Variant.model_validate({"base": "cifar100", **variant}))
     assert (size.classes, size.train_images) == (classes, train)
 
 
 def test_the_share_that_is_to_be_held_out(data_home):
-    size = dataset_size("concrete", Variant(base="concrete", test_share=0.1))
+    size = dataset_size(Variant(base="concrete", test_share=0.1))
     assert (size.train_images, size.test_images) == (36_000, 4_000)
 
 
@@ -285,4 +285,4 @@ def test_the_share_that_is_to_be_held_out(data_home):
 )
 def test_what_cannot_be_priced(data_home, name, variant, reason):
     with pytest.raises(UserError, match=reason):
-        dataset_size(name, Variant.model_validate({"base": name, **variant}))
+        dataset_size(Variant.model_validate({"base": name, **variant}))

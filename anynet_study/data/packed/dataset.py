@@ -84,6 +84,16 @@ class PackedDataset:
         return self.meta.classes
 
     @property
+    def parts(self) -> tuple["PackedDataset", ...]:
+        """The datasets on disk that it consists of."""
+        return (self,)
+
+    @property
+    def classes_called(self) -> dict[str, tuple[str, ...]]:
+        """By name, in order: the classes that are called so. In a union there can be several."""
+        return {name: (name,) for name in self.classes}
+
+    @property
     def size(self) -> int:
         """Height and width in pixels."""
         return self.meta.size

@@ -107,6 +107,18 @@ def image_names(dataset: PackedDataset, split: Split) -> list[str]:
     return names if len(names) == count else [f"{split}/{place}" for place in range(count)]
 
 
+def training_groups(dataset: PackedDataset) -> list[str]:
+    """Which training images belong together: the group of each, "" where it is in none."""
+    groups: list[str] = []
+    for number, part in enumerate(dataset.parts):
+        names = [""] * part.counts("train").images
+        if part.meta.grouped:
+            rows = read_manifest(part.folder / FILE)
+            names = [row.group for row in rows if row.split == "train"]
+        groups += [name and f"{number}:{name}" for name in names]
+    return groups
+
+
 def copy_manifest(dataset: PackedDataset, path: Path) -> None:
     """Write the manifest of `dataset` to `path`, byte for byte; UserError if it is damaged."""
     own = dataset.folder / FILE

@@ -1,12 +1,11 @@
 """How large datasets and test sets are before their data is there: by the catalog."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from anynet_study.data import (
     BUILT_IN,
     CATALOG,
-    CatalogEntry,
     DatasetView,
     Variant,
     load_dataset,
@@ -38,46 +37,58 @@ class DatasetSize:
         return Workload.of(recipe, self.train_images, tested, self.side, self.classes)
 
 
-def dataset_size(base: str, variant: Variant) -> DatasetSize:
-    """The size of a view: exact if its dataset is there or built in, else by the catalog."""
-    if base in present() or base in BUILT_IN:
-        return _size_of_view(make_view(load_dataset(base), variant))
-    if base not in CATALOG:
-        load_dataset(base)  # raises, saying what there is and how to add it
-    entry = CATALOG[base]
-    if entry.kind == "test set":
-        raise UserError(f"{base!r} is a test set only, nothing can be trained on it")
-    classes = whole = _classes_of(entry, variant)
+def is_there(name: str) -> bool:
+    """Whether a dataset is packed, or made on first use."""
+    return name in present() or name in BUILT_IN
+
+
+def dataset_size(variant: Variant, match: DatasetSize | None = None) -> DatasetSize:
+    """The size of a view by the catalog, of a union also by what of it is there.
+
+    `match`: the size of that whose number of images it takes.
+    """
+    bases = [_whole_size(base, variant) for base in variant.bases]
+    # Of a union as many as the largest has: which are the same by name is not known yet.
+    classes = whole = max(base.classes for base in bases)
+    if isinstance(variant.groups, dict):
+        classes = whole = len(variant.groups)
     if variant.classes is not None:
-        chosen = variant.classes
-        classes = chosen if isinstance(chosen, int) else len(chosen)
+        classes = variant.classes if isinstance(variant.classes, int) else len(variant.classes)
     if classes > whole:
-        raise UserError(f"{base} has {whole} classes, not {classes}")
+        raise UserError(f"{'+'.join(variant.bases)} has {whole} classes, not {classes}")
     share = classes / whole
-    test_images = entry.test_images
-    if variant.test_share is not None:
-        test_images = round(entry.images * variant.test_share)
-    train = (entry.images - test_images) * share
+    train = sum(base.train_images for base in bases) * share
+    if match is not None:
+        train = min(train, match.train_images)
     if variant.per_class is not None:
         train = min(train, variant.per_class * classes)
     train *= variant.fraction or 1.0
-    tested = round(test_images * share)
+    train = min(train, variant.images or train)
+    tested = round(sum(base.test_images for base in bases) * share)
     validated = round(train * (variant.validation or 0.0))
-    return DatasetSize(classes, round(train) - validated, tested, entry.size, False, validated)
+    return DatasetSize(classes, round(train) - validated, tested, bases[0].side, False, validated)
 
 
-def _classes_of(entry: CatalogEntry, variant: Variant) -> int:
-    """Classes or groups before some are chosen."""
-    if variant.groups is None:
-        return entry.classes
-    if variant.groups != "superclasses":
-        return len(variant.groups)
-    if not entry.superclasses:
-        raise UserError(f"{entry.name} has no superclasses; list the classes of each group")
-    return entry.superclasses
+def _whole_size(base: str, variant: Variant) -> DatasetSize:
+    """The size of all of a dataset, before its groups and classes are chosen."""
+    if base not in CATALOG or is_there(base):
+        return size_of_view(make_view(load_dataset(base), Variant(base=base)))
+    entry = CATALOG[base]
+    if entry.kind == "test set":
+        raise UserError(f"{base!r} is a test set only, nothing can be trained on it")
+    classes = entry.classes
+    if variant.groups == "superclasses":
+        if not entry.superclasses:
+            raise UserError(f"{base} has no superclasses; list the classes of each group")
+        classes = entry.superclasses
+    tested = entry.test_images
+    if variant.test_share is not None:
+        tested = round(entry.images * variant.test_share)
+    return DatasetSize(classes, entry.images - tested, tested, entry.size, known=False)
 
 
-def _size_of_view(view: DatasetView) -> DatasetSize:
+def size_of_view(view: DatasetView) -> DatasetSize:
+    """The size of a view whose data is there."""
     return DatasetSize(
         classes=len(view.classes),
         train_images=len(view.train_index),
@@ -89,25 +100,21 @@ def _size_of_view(view: DatasetView) -> DatasetSize:
 
 
 def expected_evaluations(
-    sweep: Sweep, sizes: Mapping[str, DatasetSize]
+    sweep: Sweep, sizes: Mapping[str, DatasetSize], views: Mapping[str, DatasetView]
 ) -> dict[str, tuple[FurtherEvaluation, ...]]:
     """The further tests of the networks trained on each dataset, in the sweep's order.
 
     Exact where all the data is there; else by the catalog's counts, of test sets of the same size
-    in pixels. `sizes` by the sweep's labels. Raises UserError for a test set that is neither there
-    nor in the catalog, and for an evaluation that does not fit a dataset that it names.
+    in pixels. `sizes` by the sweep's labels, and `views` of what is there. Raises UserError for a
+    test set that is neither there nor in the catalog, and for an evaluation that does not fit a
+    dataset that it names.
     """
-    views = {
-        label: make_view(load_dataset(entry.base), entry.variant)
-        for label, entry in sweep.datasets.items()
-        if sweep.evaluations and sizes[label].known
-    }
     found: dict[str, tuple[FurtherEvaluation, ...]] = {}
     for name, spec in sweep.evaluations.items():
         for label in spec.datasets or sweep.datasets:
-            base = sweep.datasets[label].base
+            bases = sweep.datasets[label].bases
             try:
-                test = _expected(name, spec, base, sizes[label], views.get(label))
+                test = _expected(name, spec, bases, sizes[label], views.get(label))
             except UserError as error:
                 if isinstance(error, NotApplicableError) and spec.datasets is None:
                     continue
@@ -118,10 +125,14 @@ def expected_evaluations(
 
 
 def _expected(
-    name: str, spec: EvaluationSpec, base: str, size: DatasetSize, view: DatasetView | None
+    name: str,
+    spec: EvaluationSpec,
+    bases: Sequence[str],
+    size: DatasetSize,
+    view: DatasetView | None,
 ) -> FurtherEvaluation | None:
     """The evaluation of networks trained on one dataset; None where it will not be applied."""
-    there = spec.test_set is None or spec.test_set in present() or spec.test_set in BUILT_IN
+    there = spec.test_set is None or is_there(spec.test_set)
     if view is not None and there:
         return FurtherEvaluation.of(make_evaluation_set(spec, view))
     images = float(size.test_images if spec.part == "test" else size.validation_images)
@@ -133,7 +144,7 @@ def _expected(
         entry = CATALOG[spec.test_set]
         if entry.size != size.side:
             return None
-        whole = CATALOG[base].classes if base in CATALOG else size.classes
+        whole = max(CATALOG[base].classes if base in CATALOG else size.classes for base in bases)
         images = entry.test_images * min(1.0, size.classes / whole)
     if spec.classes is not None:
         chosen = spec.classes if isinstance(spec.classes, int) else len(spec.classes)
