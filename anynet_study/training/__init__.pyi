@@ -11,12 +11,12 @@ from .engine import train as train
 from .evaluation import EvaluationSet as EvaluationSet
 from .evaluation import EvaluationSpec as EvaluationSpec
 from .evaluation import NotApplicableError as NotApplicableError
-from .evaluation import TransformName as TransformName
 from .evaluation import evaluation_sets as evaluation_sets
 from .evaluation import make_evaluation_set as make_evaluation_set
 from .evaluation_pass import evaluate as evaluate
 from .feeds import DeviceImages as DeviceImages
 from .network import arrange as arrange
+from .operators import TransformName as TransformName
 from .options import Engine as Engine
 from .options import Options as Options
 from .options import device_is_lost as device_is_lost

@@ -8,6 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from anynet_study.data import seeded_uniform
+from anynet_study.training.operators import Draws
 from anynet_study.training.recipe import Recipe, ResolvedRecipe, steps_per_epoch
 from anynet_study.training.spec import RunSpec
 
@@ -27,6 +29,9 @@ class EpochTables:
     #: (steps, 3, batch) float32 in [0, 1): for the top and the left of the crop, and the flip. Of
     #: resized crops (steps, 5, batch): top and left in pixels, the flip, height and width.
     draws: Tensor
+    #: (steps, 6) float32, how pairs of images are mixed: see `mixed`. Without a row where the
+    #: recipe mixes none.
+    mixes: Tensor
 
 
 def draws_per_image(recipe: Recipe) -> int:
@@ -48,7 +53,15 @@ def epoch_tables(spec: RunSpec, images: int, side: int, epoch: int) -> EpochTabl
     draws = torch.rand(steps, 3, batch, generator=augment)
     if spec.recipe.crop == "resized":
         draws = with_boxes(draws, spec.recipe, side, augment)
-    return EpochTables(order.view(steps, batch), draws)
+    mixes = mix_table(spec.recipe, seeded_uniform((steps, 4), spec.seed_for("mixing", epoch)))
+    return EpochTables(order.view(steps, batch), draws, mixes)
+
+
+def operator_draws(spec: RunSpec, epoch: int, step: int, images: int) -> list[Draws]:
+    """For each operator of the recipe (images, width) numbers in [0, 1), of one step's batch."""
+    widths = [operator.width for operator in spec.recipe.operators]
+    draws = seeded_uniform((images, sum(widths)), spec.seed_for("operators", epoch, step))
+    return np.split(draws, np.cumsum(widths), axis=1)[:-1]
 
 
 def with_boxes(draws: Tensor, recipe: Recipe, side: int, generator: torch.Generator) -> Tensor:
@@ -94,6 +107,57 @@ def _place(draw: NDArray[np.float64], room: NDArray[np.float64]) -> NDArray[np.f
 def same_everywhere(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rounded to 2**-32: sine, exponential and the like differ between machines in last bits."""
     return np.rint(values * 2.0**32) / 2.0**32
+
+
+# Pairs of images mixed.
+
+
+def mix_table(recipe: ResolvedRecipe, draws: Draws) -> Tensor:
+    """How each batch is mixed, from `draws` (steps, 4) in [0, 1): (steps, 6) float32.
+
+    A box of pixels (top, left, bottom, right) of the network's input, the share that an image
+    keeps in it, and its share of the target. Of mixup the box is all of the image; of cutmix it
+    keeps nothing in it.
+    """
+    from scipy.special import betaincinv
+
+    which, quantile, *centre = draws.T
+    side, done = recipe.resolution, 0.0
+    table = np.tile([0.0, 0.0, 0.0, 0.0, 1.0, 1.0], (len(draws), 1))
+    for operator in recipe.mixing:
+        mine = (which >= done) & (which < done + operator.probability)
+        done += operator.probability
+        alpha = operator.values["alpha"]
+        share = same_everywhere(betaincinv(alpha, alpha, quantile))
+        if operator.name == "mixup":
+            table[mine, 2:4] = side
+            table[mine, 4:] = share[mine, None]
+        else:
+            table[mine] = _boxes(share, centre, side)[mine]
+    return torch.from_numpy(table.astype(np.float32))[: len(draws) if recipe.mixing else 0]
+
+
+def _boxes(share: Draws, centre: list[Draws], side: int) -> Draws:
+    """Rows for squares about random pixels, cut at the border.
+
+    An image's share of the target is what is left of it.
+    """
+    length = np.floor(side * np.sqrt(1.0 - share))
+    first = [np.floor(place * side) - np.floor(length / 2) for place in centre]
+    top, left = (np.maximum(place, 0) for place in first)
+    bottom, right = (np.minimum(place + length, side) for place in first)
+    left_over = 1.0 - (bottom - top) * (right - left) / side**2
+    return np.stack([top, left, bottom, right, np.zeros_like(share), left_over], axis=1)
+
+
+def mixed(batch: Tensor, mix: Tensor) -> Tensor:
+    """Mix each image of `batch` (B, 3, R, R) with the one before it, by a row of a table (6,)."""
+    top, left, bottom, right, kept, _ = mix
+    place = torch.arange(batch.shape[-1], device=batch.device)
+    down, across = (place >= top) & (place < bottom), (place >= left) & (place < right)
+    own = torch.where(down[:, None] & across, kept, 1.0)
+    others = torch.cat([batch[-1:], batch[:-1]])
+    return own * batch + (1.0 - own) * others
 
 
 class Preprocessor:

@@ -7,8 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,66 +26,15 @@ from anynet_study.data import (
     seeded_uniform,
 )
 from anynet_study.errors import UserError
+from anynet_study.training.operators import (
+    DRAWS_PER_IMAGE,
+    TRANSFORMS,
+    TRANSFORMS_VERSION,
+    TransformName,
+)
 
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-# The 17 test-time transforms of paper 4 (appendix B.2) and their parameters.
-#
-# The paper names the transforms, not their parameters. These are the defaults of the usual library
-# (torchvision) or, where it has none, moderate values of common use. Unlike there, each image is
-# transformed, none left as it is by chance: as the error of a mixture is the mean of the errors,
-# a mixture with the untouched images follows from these and the identity's.
-
-TransformName = Literal[
-    "identity",
-    "blur",
-    "sharpness",
-    "affine",
-    "colour_jitter",
-    "contrast",
-    "equalise",
-    "grayscale",
-    "horizontal_flip",
-    "invert",
-    "perspective",
-    "posterise",
-    "resized_crop",
-    "rotation",
-    "sharpness_change",
-    "solarise",
-    "vertical_flip",
-]
-Parameters = Mapping[str, "float | list[float]"]
-
-#: Raised whenever a transform gives other pixels than before.
-TRANSFORMS_VERSION = 1
-#: Random numbers per image, whether a transform uses them or not.
-DRAWS_PER_IMAGE = 8
-
-#: Keyword arguments of the transform's function, documented there. Ranges are drawn from
-#: uniformly, for each image anew.
-TRANSFORMS: Mapping[TransformName, Parameters] = MappingProxyType(
-    {
-        "identity": {},
-        "blur": {"sigma": [0.1, 2.0]},
-        "sharpness": {"factor": [2.0, 2.0]},
-        "affine": {"degrees": 30.0, "shift": 0.1, "scale": [0.8, 1.2]},
-        "colour_jitter": {"spread": 0.4, "hue": 0.1},
-        "contrast": {"factor": [0.1, 1.9]},
-        "equalise": {},
-        "grayscale": {},
-        "horizontal_flip": {},
-        "invert": {},
-        "perspective": {"distortion": 0.5},
-        "posterise": {"bits": 2},
-        "resized_crop": {"area": [0.08, 1.0], "ratio": [0.75, 4 / 3]},
-        "rotation": {"degrees": 30.0},
-        "sharpness_change": {"factor": [0.1, 1.9]},
-        "solarise": {"threshold": 128},
-        "vertical_flip": {},
-    }
-)
 
 
 class EvaluationSpec(BaseModel):

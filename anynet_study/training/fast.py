@@ -6,7 +6,13 @@ import torch
 from torch import Tensor
 
 from anynet_study.data import DatasetView, Tested
-from anynet_study.training.augment import Preprocessor, draws_per_image, epoch_tables
+from anynet_study.training.augment import (
+    Preprocessor,
+    draws_per_image,
+    epoch_tables,
+    mixed,
+    operator_draws,
+)
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.feeds import DeviceImages, Feed
 from anynet_study.training.graphs import Program
@@ -17,6 +23,7 @@ from anynet_study.training.options import Options
 from anynet_study.training.recipe import learning_rate
 from anynet_study.training.spec import RunSpec
 from anynet_study.training.trainer import State, Trainer, even_batches
+from anynet_study.training.transforms import augmented
 
 
 class FastTrainer(Trainer):
@@ -54,6 +61,13 @@ class FastTrainer(Trainer):
         shape = (steps, batch, *self._truth.shape[1:])
         self.labels = torch.zeros(shape, dtype=self._truth.dtype, device=device)
         self.draws = torch.zeros(steps, draws_per_image(self.recipe), batch, device=device)
+        #: As `EpochTables.mixes`, and the images of a step after the recipe's operators.
+        self.mixes = torch.zeros(steps, 6, device=device)
+        self.changed: Tensor | None = None
+        if self.recipe.operators:
+            side = self.view.size
+            self.changed = torch.zeros(batch, side, side, 3, dtype=torch.uint8, device=device)
+        self.places = torch.arange(batch, device=device)
         self.rates = torch.zeros(steps, device=device)
         self.counter = torch.zeros(1, dtype=torch.int64, device=device)
         self.tally = Tally(device)
@@ -74,6 +88,8 @@ class FastTrainer(Trainer):
         self.feed.begin(tables.order)
         self.labels.copy_(self._truth[tables.order])
         self.draws.copy_(tables.draws)
+        if self.recipe.mixing:
+            self.mixes.copy_(tables.mixes)
         first = epoch * self.steps
         self.rates.copy_(
             torch.tensor(
@@ -81,15 +97,27 @@ class FastTrainer(Trainer):
             )
         )
         self.counter.fill_(steps_done)
-        self.done = steps_done
+        self.epoch, self.done = epoch, steps_done
         if steps_done == 0:
             self.tally.sums.zero_()
         training_mode(self.model, self.spec)
 
     def step(self) -> None:
-        self.feed.advance(self.done)
+        self._advance(self.done, self.counter)
         self.program(self._step, self._changed)
         self.done += 1
+
+    def _advance(self, number: int, step: Tensor) -> None:
+        """Make the images of 0-based `number`, also in `step` (1,), ready for `_batches`.
+
+        The operators take other images each time: they are no part of a CUDA graph.
+        """
+        self.feed.advance(number)
+        if self.changed is not None:
+            pixels, rows = self.feed.batch(step)
+            draws = operator_draws(self.spec, self.epoch, number, self.batch)
+            seen = pixels.index_select(0, rows)
+            self.changed.copy_(augmented(seen, self.recipe.operators, draws))
 
     def _step(self) -> None:
         labels = self.labels.index_select(0, self.counter)[0]
@@ -104,21 +132,26 @@ class FastTrainer(Trainer):
     def _batches(self, step: Tensor) -> Iterator[Tensor]:
         """The parts of the batch of `step` (1,), augmented."""
         pixels, rows = self.feed.batch(step)
-        draws = self.draws.index_select(0, step)[0]
+        if self.changed is not None:
+            pixels, rows = self.changed, self.places
+        draws, mix = (table.index_select(0, step)[0] for table in (self.draws, self.mixes))
         parts = self.recipe.accumulation
         for part in zip(rows.chunk(parts), draws.chunk(parts, 1), strict=True):
-            yield self.preprocess.train(pixels, *part)
+            batch = self.preprocess.train(pixels, *part)
+            yield mixed(batch, mix) if self.recipe.mixing else batch
 
     def _gradients(self, batch: Tensor, labels: Tensor) -> None:
         logits = self._logits(batch)
-        loss = training_loss(logits, labels, self.recipe.label_smoothing)
+        share = self.mixes.index_select(0, self.counter)[0, -1] if self.recipe.mixing else None
+        loss = training_loss(logits, labels, self.recipe.label_smoothing, share)
         (loss / self.recipe.accumulation).backward()
         self.tally.add(logits, labels, loss)
 
     def training_batches(self, steps: int) -> Iterator[Tensor]:
         for number in range(steps):
-            self.feed.advance(number)
-            for batch in self._batches(torch.tensor([number], device=self.device)):
+            step = torch.tensor([number], device=self.device)
+            self._advance(number, step)
+            for batch in self._batches(step):
                 yield batch.contiguous() if self.contiguous else batch
 
     def _logits(self, batch: Tensor) -> Tensor:

@@ -11,12 +11,18 @@ from torch.nn import functional as F
 from anynet_study.metrics import Metric, error_of, prediction_error
 
 
-def training_loss(logits: Tensor, labels: Tensor, smoothing: float = 0.0) -> Tensor:
+def training_loss(
+    logits: Tensor, labels: Tensor, smoothing: float = 0.0, share: Tensor | None = None
+) -> Tensor:
     """Mean loss of a batch, in nats.
 
     `logits` (N, C); `labels` (N,) classes: cross-entropy, `smoothing` of the target spread evenly;
-    or (N, C) of zeros and ones: binary cross-entropy, the mean over images and classes.
+    or (N, C) of zeros and ones: binary cross-entropy, the mean over images and classes. Where
+    images are mixed, `share` () of the target is the image's own, the rest that of the one before.
     """
+    if share is not None:
+        own = training_loss(logits, labels, smoothing)
+        return share * own + (1.0 - share) * training_loss(logits, labels.roll(1, 0), smoothing)
     if labels.dim() == 1:
         return F.cross_entropy(logits, labels, label_smoothing=smoothing)
     return F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype))

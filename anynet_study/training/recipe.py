@@ -15,6 +15,7 @@ from pydantic import (
 
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
+from anynet_study.training.operators import MIXING, Operator
 
 #: The warm-up starts at this share of the learning rate, as in the study's code base.
 WARMUP_START = 0.1
@@ -34,7 +35,10 @@ Ratio = Annotated[float, Field(gt=0)]
 #: Keys that were added after the first runs, and are no part of an id where they mean nothing:
 #: those of resized crops, and those that have their defaults.
 OF_RESIZED_CROPS = ("crop_area", "crop_ratio")
-LATER = ("test_crop", "precise_bn", "select", "patience", "restart_epochs", "restart_factor")
+LATER = (
+    *("test_crop", "precise_bn", "select", "patience", "restart_epochs", "restart_factor"),
+    "augment",
+)
 #: Metrics that make no sense where images have several classes.
 OF_ONE_CLASS = ("balanced_accuracy", "quadratic_kappa")
 
@@ -102,6 +106,13 @@ class Recipe(BaseModel):
     crop_area: tuple[Share, Share] = (0.08, 1.0)
     #: Of resized crops: the box's width over its height, drawn evenly in logarithms.
     crop_ratio: tuple[Ratio, Ratio] = (3 / 4, 4 / 3)
+    #: What is done to training images before the crop, one after the other, by name or with
+    #: parameters, as `{rotation: {degrees: 15, probability: 0.5}}`: blur, sharpness, affine,
+    #: colour_jitter, contrast, equalise, grayscale, horizontal_flip, invert, perspective,
+    #: posterise, resized_crop, rotation, sharpness_change, solarise, vertical_flip, and
+    #: randaugment, some of them drawn. After the crop mixup and cutmix mix pairs of a batch and
+    #: their targets.
+    augment: tuple[Operator, ...] = ()
     #: Tests see the central square of this share of the image's side, resized to the network's
     #: input; None: as many pixels as the input has, not resized.
     test_crop: Share | None = None
@@ -149,9 +160,24 @@ class Recipe(BaseModel):
             raise ValueError("nesterov: only with optimizer sgd and a momentum above 0")
         if self.restart_epochs is not None and self.schedule != "cosine":
             raise ValueError("restart_epochs: only with schedule cosine")
+        if sum(operator.probability for operator in self.mixing) > 1:
+            raise ValueError(
+                "augment: a batch is mixed in one way; the probabilities of mixup and cutmix must "
+                "not exceed 1 together"
+            )
         if self.precise_bn and self.trained == "head":
             raise ValueError("precise_bn: with trained: head, statistics stay as pretrained")
         return self
+
+    @property
+    def operators(self) -> list[Operator]:
+        """What is done to single images in training."""
+        return [operator for operator in self.augment if operator.name not in MIXING]
+
+    @property
+    def mixing(self) -> list[Operator]:
+        """What mixes the images of a batch in training."""
+        return [operator for operator in self.augment if operator.name in MIXING]
 
     @property
     def validates(self) -> bool:
@@ -183,6 +209,11 @@ class Recipe(BaseModel):
             )
         if multi_label and self.label_smoothing:
             raise UserError("label_smoothing needs one class an image, here are several")
+        if multi_label and any(operator.name == "cutmix" for operator in self.mixing):
+            raise UserError(
+                "augment: cutmix needs one class an image, here are several: which of them are in "
+                "a part of it is not known"
+            )
         unused = {name: Recipe.model_fields[name].default for name in self._unused()}
         filled = {"resolution": resolution, "padding": padding, "metric": metric}
         keys = {name: getattr(self, name) for name in Recipe.model_fields}

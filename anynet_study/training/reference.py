@@ -12,14 +12,16 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from anynet_study.data import DatasetView, Tested
-from anynet_study.training.augment import central_box, epoch_tables
+from anynet_study.training.augment import central_box, epoch_tables, mixed, operator_draws
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.metrics import Tally, training_loss
 from anynet_study.training.network import initial_network, training_mode
+from anynet_study.training.operators import Draws
 from anynet_study.training.optimizers import make_optimizer
 from anynet_study.training.recipe import learning_rate
 from anynet_study.training.spec import RunSpec
 from anynet_study.training.trainer import State, Trainer, even_batches
+from anynet_study.training.transforms import augmented
 
 
 class ReferenceTrainer(Trainer):
@@ -48,11 +50,12 @@ class ReferenceTrainer(Trainer):
         for group in self.optimizer.param_groups:
             group["lr"] = torch.tensor(rate)  # in float32, as a device holds it
         parts = self.recipe.accumulation
+        share = self.tables.mixes[self.done, -1].to(self.device) if self.recipe.mixing else None
         self.optimizer.zero_grad()
         for chosen, batch in self._batches(self.done):
             labels = torch.tensor(self.view.train_labels[chosen.numpy()]).to(self.device)
             logits = self.model(batch)
-            loss = training_loss(logits, labels, self.recipe.label_smoothing)
+            loss = training_loss(logits, labels, self.recipe.label_smoothing, share)
             (loss / parts).backward()
             self.tally.add(logits, labels, loss)
         self.optimizer.step()
@@ -66,12 +69,17 @@ class ReferenceTrainer(Trainer):
     def _batches(self, step: int) -> Iterator[tuple[Tensor, Tensor]]:
         """The parts of a step's batch: positions in the training split, and augmented images."""
         positions, draws = self.tables.order[step], self.tables.draws[step]
+        operators = operator_draws(self.spec, self.epoch, step, len(positions))
+        images = [
+            self._augmented(int(position), draws[:, n], [its[n : n + 1] for its in operators])
+            for n, position in enumerate(positions)
+        ]
         parts = self.recipe.accumulation
-        for chosen, chance in zip(positions.chunk(parts), draws.chunk(parts, dim=1), strict=True):
-            images = [
-                self._augmented(int(p), draw) for p, draw in zip(chosen, chance.T, strict=True)
-            ]
-            yield chosen, torch.stack(images).to(self.device)
+        for chosen, part in zip(
+            positions.chunk(parts), torch.stack(images).chunk(parts), strict=True
+        ):
+            batch = mixed(part, self.tables.mixes[step]) if self.recipe.mixing else part
+            yield chosen, batch.to(self.device)
 
     def logits(self, part: Tested) -> Iterator[Tensor]:
         split, index, _ = self.view.part(part)
@@ -102,8 +110,10 @@ class ReferenceTrainer(Trainer):
         pixels = torch.tensor(image).float() * (1.0 / (255.0 * self.std)) + -self.mean / self.std
         return F.pad(pixels.permute(2, 0, 1), (self.recipe.padding,) * 4)
 
-    def _augmented(self, position: int, draw: Tensor) -> Tensor:
-        image = self._normalised(self.view.images("train")[self.view.train_index[position]])
+    def _augmented(self, position: int, draw: Tensor, chances: list[Draws]) -> Tensor:
+        stored = torch.tensor(self.view.images("train")[self.view.train_index[position]])
+        (changed,) = augmented(stored[None], self.recipe.operators, chances)
+        image = self._normalised(changed.numpy())
         side = self.recipe.resolution
         cut = self._centre(image)
         if self.recipe.crop == "resized":

@@ -1,11 +1,13 @@
 """The 17 test-time transforms of paper 4 (appendix B.2), on batches of uint8 images (N, S, S, 3).
 
-Their parameters are in `evaluation`. What is random comes from numbers in [0, 1) that are given
-for each image, and pixels are computed so that they are the same on every machine and device.
+Their parameters are in `operators`; training augments by them, too. What is random comes from
+numbers in [0, 1) that are given for each image, and pixels are computed so that they are the same
+on every machine and device.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,9 +15,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anynet_study.training.augment import same_everywhere
-from anynet_study.training.evaluation import TRANSFORMS, TransformName
-
-Draws = NDArray[np.float64]
+from anynet_study.training.operators import (
+    TRANSFORMS,
+    Draws,
+    Operator,
+    Parameters,
+    TransformName,
+)
 
 #: Pixels that are transformed at a time: intermediate results are floating-point.
 PIXELS = 1 << 18
@@ -23,20 +29,42 @@ PIXELS = 1 << 18
 BLUR_RADIUS = 6
 
 
-def transformed(images: Tensor, draws: Draws, name: TransformName) -> Tensor:
+def transformed(
+    images: Tensor, draws: Draws, name: TransformName, parameters: Parameters | None = None
+) -> Tensor:
     """Transform `images` (N, S, S, 3) uint8; the result is like them, on the same device.
 
     `draws` (N, DRAWS_PER_IMAGE) in [0, 1) are each image's own: the result does not depend on the
-    batch, the device or the machine.
+    batch, the device or the machine. `parameters`: by default those of TRANSFORMS.
     """
     if name == "identity":
         return images
+    parameters = TRANSFORMS[name] if parameters is None else parameters
     together = max(1, PIXELS // images[0, ..., 0].numel())
     changed = torch.empty_like(images)
     for start in range(0, len(images), together):
         part = slice(start, start + together)
-        changed[part] = FUNCTIONS[name](images[part], draws[part], **TRANSFORMS[name])
+        changed[part] = FUNCTIONS[name](images[part], draws[part], **parameters)
     return changed
+
+
+def augmented(images: Tensor, operators: Sequence[Operator], draws: Sequence[Draws]) -> Tensor:
+    """Apply `operators` to `images` (N, S, S, 3) uint8, one after the other, by chance.
+
+    `draws`: for each operator (N, width) in [0, 1), each image's own. `images` may be changed.
+    """
+    for operator, its_draws in zip(operators, draws, strict=True):
+        for name, parameters, rows, own in operator.chosen(its_draws):
+            if len(rows):
+                places = on_device(rows, images.device)
+                changed = transformed(images.index_select(0, places), own, name, parameters)
+                images.index_copy_(0, places, changed)
+    return images
+
+
+def on_device(numbers: NDArray[Any], device: torch.device) -> Tensor:
+    """The numbers on a device, for which the host does not wait."""
+    return torch.from_numpy(numbers).to(device, non_blocking=True)
 
 
 def between(draws: Draws, low: float, high: float) -> Draws:
@@ -70,9 +98,9 @@ def equalise(images: Tensor, draws: Draws) -> Tensor:
     """
     count, height, width, channels = images.shape
     planes = images.permute(0, 3, 1, 2).reshape(count * channels, height * width).long()
-    start = 256 * torch.arange(len(planes), device=images.device)[:, None]
-    histograms = torch.bincount((planes + start).flatten(), minlength=256 * len(planes))
-    histograms = histograms.reshape(-1, 256)
+    # Not by bincount, for which the host waits on a GPU.
+    histograms = torch.zeros(len(planes), 256, dtype=torch.int64, device=images.device)
+    histograms.scatter_add_(1, planes, torch.ones_like(planes))
     of_largest = histograms.gather(1, planes.amax(1, keepdim=True))
     step = (height * width - of_largest) // 255
     below = histograms.cumsum(1) - histograms
@@ -91,7 +119,7 @@ def blend(degenerate: Tensor, images: Tensor, factor: Draws) -> Tensor:
     `factor` is (N,), one an image. In float32 and rounded down, equal to Pillow's to the bit: two
     operations an element, which every device rounds alike.
     """
-    by_image = torch.from_numpy(factor).to(images.device, torch.float32)[:, None, None, None]
+    by_image = on_device(factor, images.device).float()[:, None, None, None]
     base = degenerate.float()
     mixed = base + by_image * (images.float() - base)
     return mixed.clamp(0, 255).to(torch.uint8)
@@ -136,7 +164,7 @@ def _contrast(images: Tensor, factor: Draws) -> Tensor:
 
 def turn_hue(images: Tensor, turns: Draws) -> Tensor:
     """Turn the hue of HSV by `turns` (N,), saturation and value kept; rounded to nearest."""
-    by_image = torch.from_numpy(turns).to(images.device)[:, None, None, None]
+    by_image = on_device(turns, images.device)[:, None, None, None]
     colours = images.double()
     value, least = colours.amax(3, keepdim=True), colours.amin(3, keepdim=True)
     chroma = value - least
@@ -149,7 +177,7 @@ def turn_hue(images: Tensor, turns: Draws) -> Tensor:
     )
     # A channel is at `value` for 2 sextants around its own, at `least` for 2 opposite, and moves
     # linearly between.
-    offsets = torch.tensor([5.0, 3.0, 1.0], dtype=torch.float64, device=images.device)
+    offsets = on_device(np.array([5.0, 3.0, 1.0]), images.device)
     place = (sextant + 6.0 * by_image + offsets) % 6.0
     share = torch.minimum(place, 4.0 - place).clamp(0.0, 1.0)
     return (value - chroma * share + 0.5).floor().to(torch.uint8)
@@ -163,7 +191,7 @@ def blur(images: Tensor, draws: Draws, sigma: tuple[float, float]) -> Tensor:
 
     Cut off at `BLUR_RADIUS`; beyond the border the image goes on as its outermost pixel.
     """
-    weights = torch.from_numpy(_gaussian(between(draws[:, 0], *sigma))).to(images.device)
+    weights = on_device(_gaussian(between(draws[:, 0], *sigma)), images.device)
     pixels = images.double()
     for axis in (1, 2):
         pixels = _convolve(pixels, weights, axis)
@@ -312,9 +340,9 @@ def warp(images: Tensor, maps: Draws) -> Tensor:
 
 def _sources(maps: Draws, side: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """(N, side, side) each: from where, in pixels from the left and from the top."""
-    a, b, c, d, e, f, g, h = torch.from_numpy(maps).to(device).T[:, :, None, None]
+    a, b, c, d, e, f, g, h = on_device(maps, device).T[:, :, None, None]
     # Divided on the host: a GPU multiplies by the reciprocal of a number, which rounds twice.
-    centres = ((torch.arange(side).double() + 0.5) / side).to(device)
+    centres = on_device((np.arange(side) + 0.5) / side, device)
     x, y = centres[None, None, :], centres[None, :, None]
     depth = g * x + h * y + 1.0
     return side * ((a * x + b * y + c) / depth), side * ((d * x + e * y + f) / depth)

@@ -15,6 +15,7 @@ from anynet_study.design_space import Architecture, DesignSpace, Population
 from anynet_study.design_space.population_table import groups_of
 from anynet_study.dispatch.cost.features import (
     COST,
+    MIXING_COST,
     Features,
     FurtherEvaluation,
     Workload,
@@ -37,7 +38,7 @@ from anynet_study.dispatch.cost.sizes import dataset_size
 from anynet_study.errors import UserError
 from anynet_study.models import build
 from anynet_study.training import Recipe
-from anynet_study.training.evaluation import TRANSFORMS
+from anynet_study.training.operators import TRANSFORMS
 
 WORK = Workload.of(Recipe(epochs=3, batch_size=64), 1000, 300, 32, 10)
 BARE = DeviceMemory(process_bytes=0, layer_bytes=0, slack=0.0, resident=False)
@@ -168,6 +169,14 @@ def test_records_name_the_device_whose_prices_are_known():
 def test_every_transform_has_a_price() -> None:
     assert set(COST) == set(TRANSFORMS)
     assert max(COST.values()) == 1
+
+
+def test_operators_of_training_are_priced_by_what_they_are_applied_to() -> None:
+    augment = [{"blur": {"probability": 0.5}}, "colour_jitter", "mixup"]
+    recipe = Recipe(epochs=2, batch_size=50, precise_bn=100, augment=augment)  # type: ignore[arg-type]
+    work = Workload.of(recipe, 1000, 300, 10, 10)
+    assert work.transformed == pytest.approx(2 * 1100 * 100 * (0.5 * 0.9 + 1 + MIXING_COST))
+    assert Workload.of(Recipe(), 1000, 300, 10, 10).transformed == 0
 
 
 def test_an_evaluation_is_one_forward_pass_and_its_transform(population: Population) -> None:

@@ -35,12 +35,16 @@ RECIPES: dict[str, dict[str, object]] = {
         **{"crop": "resized", "resolution": 6, "lr": 0.01, "test_crop": 0.8, "precise_bn": 50}
     },
     "no crops": {"crop": "none", "label_smoothing": 0.1},
+    "augmented": {
+        **{"augment": ["colour_jitter", "rotation", "randaugment", "mixup"], "precise_bn": 50},
+        **{"flip": True, "accumulation": 2, "epochs": 2},
+    },
     "AdamW": {"optimizer": "adamw", "lr": 0.003, "weight_decay": 0.05},
     "Nesterov, accumulated": {"nesterov": True, "accumulation": 2, "warmup_epochs": 1.5},
     "steps": {"steps": 7, "schedule": "multistep", "momentum": 0.0},
     "one small batch": {"batch_size": 4096, "schedule": "constant"},
 }
-BY_DEFAULT = ("padded crops", "tests resized", "steps")
+BY_DEFAULT = ("padded crops", "tests resized", "steps", "augmented")
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ RECIPES: dict[str, dict[str, object]] = {
     "SGD without momentum, in parts": {"momentum": 0.0, "accumulation": 4},
     "AdamW, smoothed": {"optimizer": "adamw", "label_smoothing": 0.1, "accumulation": 2},
     "resized crops, AUROC": {"crop": "resized", "resolution": 6, "flip": True, "metric": "auroc"},
+    "augmented": {"augment": ["blur", "equalise", "randaugment", "cutmix"], "steps": 3},
     "whole images, a pass cut short": {"crop": "none", "padding": 0, "steps": 3},
 }
 SHORT: dict[str, object] = {"accumulation": 2, "steps": 2}
@@ -60,7 +61,7 @@ CASES: dict[str, tuple[Options, dict[str, object], Architecture]] = {
     "basic": (Options(backend=ON_GPU, recompute=True), SHORT, PLAIN_BLOCKS[0]),
     "vanilla": (Options(backend=ON_GPU, recompute=True), SHORT, PLAIN_BLOCKS[1]),
 }
-BY_DEFAULT = ("SGD", "float32", "vanilla")
+BY_DEFAULT = ("SGD", "float32", "vanilla", "augmented")
 #: Operators for which a GPU's host waits.
 WAITING = {
     f"aten::{name}"

@@ -14,7 +14,7 @@ from scipy import ndimage
 
 from anynet_study.data.seeded import seeded_uniform
 from anynet_study.training import transforms
-from anynet_study.training.evaluation import DRAWS_PER_IMAGE, TRANSFORMS_VERSION, TransformName
+from anynet_study.training.operators import DRAWS_PER_IMAGE, TRANSFORMS_VERSION, TransformName
 from anynet_study.training.transforms import transformed, warp
 
 Picture = Image.Image

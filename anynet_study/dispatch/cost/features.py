@@ -60,6 +60,8 @@ COST: Mapping[TransformName, float] = MappingProxyType(
         "vertical_flip": 0.005,
     }
 )
+#: The same of mixing the images of a batch.
+MIXING_COST = 0.15
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ class Workload:
     #: Side of the network's input in pixels.
     resolution: int
     classes: int
-    #: Pixels that further evaluations transform, times the transform's share of the costliest's.
+    #: Pixels that training and further evaluations transform, times the transform's share of the
+    #: costliest's time.
     transformed: float = 0.0
     #: Images that pass before each evaluation, in batches of training, to settle batch norms.
     settling: int = 0
@@ -93,17 +96,20 @@ class Workload:
         """The work of a recipe on a dataset, packed at `side` pixels."""
         each_epoch = steps_per_epoch(train_images, recipe.batch_size)
         lengths = epoch_lengths(recipe, each_epoch)
+        batch, settling = min(recipe.batch_size, train_images), min(recipe.precise_bn, train_images)
+        augmented = batch * sum(lengths) + settling * len(lengths)
         return cls(
             train_images,
             test_images,
             sum(lengths),
             len(lengths),
-            min(recipe.batch_size, train_images),
+            batch,
             recipe.accumulation,
             TRAINING_PASSES[recipe.trained],
             recipe.resolution or side,
             classes,
-            settling=min(recipe.precise_bn, train_images),
+            transformed=augmented * side**2 * _cost_of(recipe),
+            settling=settling,
         )
 
     @classmethod
@@ -136,6 +142,14 @@ class Workload:
         return self.training_passes * self.steps * self.parts + self.evaluations * each
 
 
+def _cost_of(recipe: Recipe) -> float:
+    """Time of a recipe's operators by pixel, as a share of the costliest transform's."""
+    costs = [MIXING_COST] * len(recipe.mixing)
+    for operator in recipe.operators:
+        costs += [COST[name] * often for name, often in operator.uses.items()]
+    return sum(costs)
+
+
 class Features(NamedTuple):
     """The counts of a run, or what one of each costs in seconds; arrays of shape (n,)."""
 
@@ -163,7 +177,7 @@ class Features(NamedTuple):
     runs: Any
     #: Whether it is a worker's first run, in which libraries warm up; 0 in predictions.
     starts: Any
-    #: Of further evaluations: `Workload.transformed`.
+    #: `Workload.transformed`.
     transforms: Any
     #: Further evaluations: writing up the result.
     tests: Any
