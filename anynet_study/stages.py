@@ -163,10 +163,11 @@ def _evaluation_names(sweep: Sweep, views: Mapping[str, DatasetView]) -> dict[st
     """What the sweep calls each of its further evaluations, by id, in its order."""
     asked = evaluations_by_dataset(sweep, views).values()
     return {
-        sets[name].evaluation_id: name
+        evaluation_set.evaluation_id: called
         for name in sweep.evaluations
         for sets in asked
-        if name in sets
+        for called, evaluation_set in sets.items()
+        if called == f"{name}{evaluation_set.moment.suffix}"
     }
 
 

@@ -314,6 +314,10 @@ class StoreReading:
             name: self.store.evaluation_errors(name, metric, *self.choice[1:])
             for name in dict.fromkeys(evaluated["dataset"])
         }
+        for dataset, evaluation, identity in self.identities:
+            # Tests of other networks than those whose errors are analysed are no test sets.
+            if {"epoch", "interpolate"} & set(identity) and dataset in tables:
+                tables[dataset] = tables[dataset].drop(columns=evaluation, errors="ignore")
         return {name: table for name, table in tables.items() if table.shape[1] > 1}
 
     @property

@@ -1,10 +1,12 @@
 """Which runs a sweep consists of, in the order in which they are trained: its plan."""
 
 import dataclasses
+import hashlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, overload
 
 from anynet_study.data import DatasetView, PackedDataset, load_dataset, make_view, union_of
@@ -26,9 +28,11 @@ from anynet_study.training import (
     ResolvedRecipe,
     RunSpec,
     as_json,
+    at_moment,
     canonical_text,
     evaluation_sets,
     id_of,
+    moments,
     steps_per_epoch,
 )
 
@@ -51,6 +55,8 @@ class PlannedRun:
     #: have another stem.
     place: int = 0
     architecture: str = ""
+    #: The file of weights that it starts from; "": none.
+    weights: str = ""
 
     def named(self) -> dict[str, Any]:
         """What a record says of the run, however it ended."""
@@ -79,6 +85,8 @@ class Setting:
     inherits: Inherited
     #: The networks' own, where it is not the population's.
     stem: str | None
+    #: The file of weights that its runs start from, {architecture} standing for ids; None: none.
+    weights: str | None
     #: The work of training.
     work: Workload
     #: The further evaluations of its runs.
@@ -305,9 +313,13 @@ def plan_of(
                 it = settings[number]
                 start = None if it.start is None else row[it.start]
                 of, source = (start.run_id, start.spec) if start else (None, None)
+                file = digest = None
+                if it.weights is not None:
+                    file = it.weights.replace("{architecture}", architecture.id)
+                    of = digest = _digest(file, f"recipes.{it.recipe}.weights")
                 parts = architectures[it.stem][place], *texts[number], seed, of, it.inherits
                 network = stems[it.stem][place]
-                spec = RunSpec(network, it.data, it.resolved, seed, source, it.inherits)
+                spec = RunSpec(network, it.data, it.resolved, seed, source, it.inherits, digest)
                 row[number] = PlannedRun(
                     run_id=id_of(canonical_text(*parts)),
                     spec=spec,
@@ -318,9 +330,25 @@ def plan_of(
                     evaluations=tests[number],
                     place=place,
                     architecture=architecture.id,
+                    weights=file or "",
                 )
             runs += row.values()
     return Plan(population, settings, runs).priced(cost)
+
+
+def _digest(file: str, where: str) -> str:
+    """SHA-256 of a file of weights."""
+    try:
+        return _digest_of(file, os.stat(file).st_mtime_ns)
+    except OSError as error:
+        raise UserError(f"{where}: {file}: {error.strerror}") from None
+
+
+@cache
+def _digest_of(file: str, changed: int) -> str:
+    """Each file is read once, unless its time of change is another."""
+    with open(file, "rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def _settings(sweep: Sweep, views: Mapping[str, DatasetView]) -> tuple[Setting, ...]:
@@ -358,11 +386,16 @@ def setting_of(
     for key, taken in STARTS.items():
         if getattr(recipe, key) is not None:
             inherits = taken
+    done_before = 0
     if inherits == "state":
         assert before is not None
         with naming(label):
             work = _further_work(resolved, before, work, f"recipes.{name}")
-    return Setting(label, name, resolved, data, start, inherits, recipe.stem, work, tests)
+        done_before = before.resolved.epochs or 0
+    elsewhere, epochs = start is not None or recipe.weights is not None, resolved.epochs or 0
+    tests = tuple(it for it in tests if it.moment.is_had(epochs, done_before, elsewhere))
+    own = recipe.stem, recipe.weights
+    return Setting(label, name, resolved, data, start, inherits, *own, work, tests)
 
 
 #: What must be alike in a recipe and in that which it continues.
@@ -423,7 +456,8 @@ def evaluations_by_dataset(
 ) -> dict[str, dict[str, EvaluationSet]]:
     """The further test sets of the networks trained on each dataset, by the sweep's names.
 
-    UserError names an evaluation that fits no dataset, or not one that it names.
+    Where several networks of a run are tested, the name is followed by `Moment.suffix`. UserError
+    names an evaluation that fits no dataset, or not one that it names.
     """
     asked: dict[str, dict[str, EvaluationSet]] = {}
     for name, spec in sweep.evaluations.items():
@@ -432,7 +466,9 @@ def evaluations_by_dataset(
         except UserError as error:
             raise UserError(f"evaluations.{name}: {error}") from None
         for label, evaluation_set in sets.items():
-            asked.setdefault(label, {})[name] = evaluation_set
+            for moment in moments(spec, sweep.most_epochs(label)):
+                named = asked.setdefault(label, {})
+                named[f"{name}{moment.suffix}"] = at_moment(evaluation_set, moment)
     return asked
 
 
@@ -479,7 +515,8 @@ def _refuse_twins(settings: Sequence[Setting]) -> None:
     names: dict[object, str] = {}
     for setting in settings:
         this = f"dataset {setting.dataset} with recipe {setting.recipe}"
-        key = as_json(setting.data), setting.resolved, setting.start, setting.inherits, setting.stem
+        start = setting.start, setting.inherits, setting.weights
+        key = as_json(setting.data), setting.resolved, start, setting.stem
         other = names.setdefault(key, this)
         if other != this:
             raise UserError(

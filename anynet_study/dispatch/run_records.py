@@ -3,7 +3,7 @@
 import errno
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -118,6 +118,7 @@ def training_steps(
     checkpoint: Checkpoint,
     options: Options,
     weights: Weights | None,
+    after_epoch: Callable[[Trainer, int], None] = lambda *_: None,
 ) -> Turns[Trained]:
     """Train `run` step by step, from `checkpoint` if it is there.
 
@@ -125,7 +126,7 @@ def training_steps(
     """
     started = time.time()
     trainer = make_trainer(run.spec, view, source, checkpoint.engine, options, weights)
-    outcome = yield from steps(trainer, run.spec, view, checkpoint)
+    outcome = yield from steps(trainer, run.spec, view, checkpoint, after_epoch)
     if run.evaluations and outcome.status == "completed":
         epochs = len(outcome.curves["test_loss"])
         checkpoint.save(trainer.state(), outcome.curves, epochs, steps_done=0)
@@ -173,7 +174,7 @@ def evaluation_of(
     view: DatasetView,
     device: torch.device,
 ) -> EvaluationRecord:
-    """Test the final `network` of `run` on a further test set that the sweep calls `name`."""
+    """Test a `network` of `run` on a further test set that the sweep calls `name`."""
     started, clock = time.time(), time.perf_counter()
     preprocess = Preprocessor(run.spec.recipe, view.mean, view.std, device)
     metric = run.spec.recipe.metric

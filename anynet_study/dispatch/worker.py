@@ -2,9 +2,11 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import cast
 
 import torch
 
@@ -31,6 +33,7 @@ from anynet_study.dispatch.run_records import (
     training_steps,
 )
 from anynet_study.dispatch.snapshot import check as check_snapshot
+from anynet_study.errors import UserError
 from anynet_study.models import build, resolve_backend
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Launch, Sweep
@@ -40,12 +43,15 @@ from anynet_study.training import (
     EvaluationSet,
     InterruptedRunError,
     Options,
-    RunSpec,
+    Trainer,
     Turns,
     Weights,
     arrange,
     device_is_lost,
+    initial_network,
+    interpolated,
     load_weights,
+    load_weights_file,
     save_weights,
     step_down,
     train_together,
@@ -207,9 +213,7 @@ class Worker:
         return again
 
     def _steps(self, run: PlannedRun) -> Turns[Trained]:
-        before = None
-        if run.spec.pretrained is not None:
-            before = yield from self._before(run.spec)
+        before = yield from self._before(run)
         say_begins(run)
         return (yield from self._trained(run, before))
 
@@ -227,27 +231,40 @@ class Worker:
         view = self.assignment.views[run.dataset]
         if run.spec.pretrained is not None and run.spec.inherits == "state":
             checkpoint.before = self.assignment.study.weights(f"{run.spec.pretrained.run_id}.state")
-        return (yield from training_steps(run, view, self.source, checkpoint, self.options, before))
 
-    def _before(self, spec: RunSpec) -> Turns[Weights | None]:
-        """The final weights of the run that one starts from, unless it takes over its whole state.
+        def after_epoch(trainer: Trainer, epochs: int) -> None:
+            self._evaluate(run, trainer.model, epochs)
 
-        That run is trained for them if they are not there, and those before it.
+        return (
+            yield from training_steps(
+                run, view, self.source, checkpoint, self.options, before, after_epoch
+            )
+        )
+
+    def _before(self, run: PlannedRun) -> Turns[Weights | None]:
+        """The weights that a run starts from, if from any; not where it takes over a whole state.
+
+        The run whose they are is trained for them if they are not there, and those before it.
         """
-        source = spec.pretrained
-        assert source is not None, "there is a run to start from"
-        weights = self._kept(spec)
+        spec = run.spec
+        if spec.pretrained is None and spec.weights is None:
+            return None
+        weights = self._kept(run)
         if weights is None:
-            before = (yield from self._before(source)) if source.pretrained else None
-            run = self.assignment.plan.by_id[source.run_id]
-            self._keep(run, (yield from self._trained(run, before)))
-            weights = self._kept(spec)
+            assert spec.pretrained is not None, "a file is there or raises"
+            source = self.assignment.plan.by_id[spec.pretrained.run_id]
+            before = yield from self._before(source)
+            self._keep(source, (yield from self._trained(source, before)))
+            weights = self._kept(run)
         assert weights is not None, "what was just written can be read"
         return None if spec.inherits == "state" else weights
 
-    def _kept(self, spec: RunSpec) -> Weights | None:
-        """What is on disk of the run that one starts from; None: it is not there."""
-        source, study = spec.pretrained, self.assignment.study
+    def _kept(self, run: PlannedRun) -> Weights | None:
+        """What is on disk of that which a run starts from; None: it is not there."""
+        spec, study = run.spec, self.assignment.study
+        if spec.weights is not None:
+            return load_weights_file(Path(run.weights), spec.weights)
+        source = spec.pretrained
         assert source is not None, "there is a run to start from"
         if spec.inherits == "state":
             return load_weights(study.weights(f"{source.run_id}.state"), source.run_id, "trainer")
@@ -316,7 +333,10 @@ class Worker:
         """Whether all that was missing of `run` is now had from its weights on disk."""
         if run.run_id not in self.assignment.recorded.runs:
             return False
-        if not self.assignment.recorded.missing_evaluations(run):
+        missing = self.assignment.recorded.missing_evaluations(run)
+        asked = self.assignment.evaluations.get(run.dataset, {}).values()
+        final = {one.evaluation_id for one in asked if one.moment.epoch is None}
+        if not missing or set(missing) - final:  # no weights are kept of epochs before the last
             return False
         weights = load_weights(self.assignment.study.weights(run.run_id), run.run_id)
         if weights is None:
@@ -336,13 +356,33 @@ class Worker:
             print(f"{run.run_id}: could not be evaluated further: {reason}", file=sys.stderr)
         return True
 
-    def _evaluate(self, run: PlannedRun, network: torch.nn.Module) -> None:
-        """Raises InterruptedRunError when told to stop, between two evaluations."""
+    def _evaluate(
+        self, run: PlannedRun, network: torch.nn.Module, epochs: int | None = None
+    ) -> None:
+        """Make the evaluations of the final weights, or those asked for after so many `epochs`.
+
+        Of the final ones raises InterruptedRunError when told to stop, between two evaluations.
+        """
         missing = self.assignment.recorded.missing_evaluations(run)
         for name, evaluation_set in self.assignment.evaluations.get(run.dataset, {}).items():
-            if evaluation_set.evaluation_id in missing:
-                if self.stop():
+            moment = evaluation_set.moment
+            if evaluation_set.evaluation_id in missing and moment.epoch == epochs:
+                if epochs is None and self.stop():
                     raise InterruptedRunError(run.run_id)
                 view, device = self.assignment.views[run.dataset], self.assignment.device
-                row = evaluation_of(run, name, evaluation_set, network, view, device)
+                between: AbstractContextManager[None] = nullcontext()
+                if moment.share is not None:
+                    between = interpolated(network, self._start_of(run), moment.share)
+                with between:
+                    row = evaluation_of(run, name, evaluation_set, network, view, device)
                 self.journals.append(row)
+
+    def _start_of(self, run: PlannedRun) -> Weights:
+        """All weights that a run began with. Raises UserError where they are not there any more."""
+        taken = self._kept(run)
+        if taken is None:
+            raise UserError("the weights that it started from are not there any more")
+        if run.spec.inherits == "state":
+            return cast(Weights, taken["model"])
+        classes = len(self.assignment.views[run.dataset].classes)
+        return initial_network(run.spec, classes, taken).state_dict()

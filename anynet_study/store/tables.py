@@ -17,6 +17,7 @@ from anynet_study.filters import unknown_column
 from anynet_study.metrics import CURVES
 from anynet_study.store.hdf5 import get_texts, read_column
 from anynet_study.store.layout import COLUMNS, EVALUATION_CODED
+from anynet_study.store.opening import stored_json
 from anynet_study.store.records import CODED, RUN_COLUMNS
 
 if TYPE_CHECKING:
@@ -40,10 +41,15 @@ EVALUATIONS_SHOWN = (
     *("evaluation", "evaluation_id", "images", "loss", "top1", "top5", "error"),
     *("seconds", "planned"),
 )
+#: Columns that are told by the identity of an evaluation, and their types; missing where it does
+#: not say: the epochs after which, and the share of the way from the weights that a run started
+#: from to its final ones, at which it was made.
+OF_IDENTITY = {"epoch": pa.int32(), "interpolate": pa.float64()}
 #: And all columns that there are.
 EVALUATION_TABLE = (
     *EVALUATIONS_SHOWN,
     *(name for name in COLUMNS["evaluations"] if name not in (*EVALUATIONS_SHOWN, "run")),
+    *OF_IDENTITY,
 )
 _TEXTS = (*EVALUATION_CODED, "host", "journal")
 
@@ -209,6 +215,12 @@ def evaluations_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
 
 
 def _evaluation_column(file: h5py.File, name: str) -> pa.Array:
+    if name in OF_IDENTITY:
+        identities = _evaluation_column(file, "identity")
+        texts = identities.dictionary.to_pylist()
+        told = [stored_json(text, dict, "identity of an evaluation").get(name) for text in texts]
+        numbers = [value if isinstance(value, int | float) else None for value in told]
+        return pa.array(numbers, OF_IDENTITY[name]).take(identities.indices)
     values = file["evaluations"]["run" if name in RUN_KEYS else name][()]
     if name in RUN_KEYS:
         return run_column(file, name).take(pa.array(values))

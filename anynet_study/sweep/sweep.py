@@ -36,8 +36,11 @@ Role = Literal["source", "family", "target", "extra"]
 
 #: Some architectures of the population: their numbers in it, from 0, or their ids.
 Some = Annotated[list[Annotated[int, Field(ge=0)] | str], Field(min_length=1)]
-#: Keys of a recipe that say from which other runs its runs start.
-STARTS: dict[str, Inherited] = {"pretrained": "body", "after": "weights", "continues": "state"}
+#: Keys of a recipe that say from which other runs, or which file, its runs start.
+STARTS: dict[str, Inherited] = {
+    **{"pretrained": "body", "after": "weights", "continues": "state"},
+    "weights": "file",
+}
 
 
 class DatasetSpec(Variant):
@@ -93,6 +96,9 @@ class RecipeSpec(Recipe):
     #: optimiser's state, as if it had had this recipe's epochs and learning rates all along: these
     #: are counted from the other's first step.
     continues: str | None = None
+    #: A file of weights of PyTorch's from which the runs start, with a new head; in its name
+    #: {architecture} stands for an architecture's id. Its content is part of a run's identity.
+    weights: str | None = Field(None, min_length=1)
     #: The stem of the networks, where it is not the population's. Errors are the architecture's.
     stem: str | None = None
     #: The architectures that are trained; None: all.
@@ -108,6 +114,11 @@ class RecipeSpec(Recipe):
         if stem not in (None, *STEMS):
             raise ValueError(f"unknown stem; legal: {', '.join(STEMS)}")
         return stem
+
+    @field_validator("weights")
+    @classmethod
+    def _found_from_anywhere(cls, weights: str | None) -> str | None:
+        return None if weights is None else str(Path(weights).absolute())
 
     @model_validator(mode="after")
     def _legal_overrides(self) -> Self:
@@ -127,8 +138,8 @@ class RecipeSpec(Recipe):
             raise ValueError(f"{' and '.join(starts)}: a run starts from one other")
         if not starts and any(recipe.trained == "head" for recipe in used):
             raise ValueError(
-                "trained: head needs weights to start from: give pretrained: DATASET or "
-                "after: RECIPE"
+                "trained: head needs weights to start from: give pretrained: DATASET, "
+                "after: RECIPE or weights: FILE"
             )
         return self
 
@@ -240,6 +251,7 @@ class Sweep(Strict):
         for name, evaluation in self.evaluations.items():
             for label in evaluation.datasets or ():
                 self._require(label, f"evaluations.{name}.datasets")
+            self._check_moments(name, evaluation)
         if not any(self.role_of(label) == "target" for label in self.datasets):
             raise ValueError(
                 f"datasets: none is a target; add one that is no view of {self.source}, "
@@ -287,6 +299,30 @@ class Sweep(Strict):
             if other in passed:
                 raise ValueError(f"recipes.{name}: it starts from itself, by way of {other}")
             passed, now = [*passed, other], self.recipes[other]
+
+    def _check_moments(self, name: str, evaluation: EvaluationSpec) -> None:
+        """There are networks to interpolate between, and epochs after which one is tested."""
+        recipes = self.recipes.values()
+        starting = [one for one in recipes if any(getattr(one, key) for key in STARTS)]
+        if evaluation.interpolate is not None and not starting:
+            raise ValueError(
+                f"evaluations.{name}.interpolate: no recipe starts from other weights; give one "
+                f"{', '.join(STARTS)}"
+            )
+        if evaluation.every is not None:
+            for recipe, spec in self.recipes.items():
+                if spec.patience is not None:
+                    raise ValueError(
+                        f"evaluations.{name}.every: with patience, as in recipes.{recipe}, it is "
+                        "not known before how many epochs a run has"
+                    )
+            if all(spec.steps is not None for spec in recipes):
+                raise ValueError(f"evaluations.{name}.every: no recipe states epochs")
+
+    def most_epochs(self, label: str) -> int:
+        """The most epochs of a recipe on a dataset, of those that state epochs."""
+        used = (one for one in self.recipes.values() if label in self.trained_datasets(one))
+        return max((recipe.for_dataset(label).epochs or 0 for recipe in used), default=0)
 
     def start_of(self, name: str, label: str) -> tuple[str, str] | None:
         """Dataset and recipe from whose run one of recipe `name` on `label` starts, if from any."""
@@ -351,7 +387,11 @@ class Sweep(Strict):
 
 
 def _anchor(content: dict[str, Any], folder: Path) -> None:
-    """Make the population's file of a sweep, in place, one that is meant from `folder`."""
+    """Make the files that a sweep names, in place, files that are meant from `folder`."""
     population = content.get("population")
     if isinstance(population, dict) and isinstance(population.get("file"), str):
         population["file"] = str(folder / population["file"])
+    recipes = content.get("recipes")
+    for recipe in recipes.values() if isinstance(recipes, dict) else ():
+        if isinstance(recipe, dict) and isinstance(recipe.get("weights"), str):
+            recipe["weights"] = str(folder / recipe["weights"])

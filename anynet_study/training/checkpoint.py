@@ -22,6 +22,8 @@ from anynet_study.training.trainer import State, Trainer
 
 #: Of the SHA-256 at the end of a file.
 DIGEST_BYTES = 32
+#: Under what keys files of others have weights; files of this project the first.
+HELD_BY = ("weights", "state_dict", "model")
 Curves = dict[str, list[float]]
 #: Final weights by name, as `state_dict` gives them.
 Weights = dict[str, Any]
@@ -149,6 +151,28 @@ def load_weights(path: Path, run_id: str, kept: str = "weights") -> Weights | No
     except Exception as error:  # torch raises nearly anything on a damaged file
         _say_unusable(path, error, "they are made again where they are needed")
         return None
+    return weights
+
+
+def load_weights_file(path: Path, digest: str) -> Weights:
+    """The weights in a file of PyTorch's, by name: its content, or what its key of `HELD_BY` holds.
+
+    Raises UserError where it cannot be read, or its SHA-256 is not `digest` any more.
+    """
+    try:
+        stored = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    if hashlib.sha256(stored).hexdigest() != digest:
+        raise UserError(f"{path}: it was changed after this run was planned")
+    try:
+        content = torch.load(io.BytesIO(stored), map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises nearly anything on other files
+        raise UserError(f"{path}: no weights that torch reads: {first_line(error)}") from None
+    held = [key for key in HELD_BY if isinstance(content, dict) and key in content]
+    weights = content[held[0]] if held else content
+    if not isinstance(weights, dict) or not all(map(torch.is_tensor, weights.values())):
+        raise UserError(f"{path}: no tensors by name, nor under a key {' or '.join(HELD_BY)}")
     return weights
 
 

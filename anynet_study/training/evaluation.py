@@ -6,8 +6,8 @@ Imports no torch; `evaluation_pass` does what is asked here.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,8 @@ Mask = NDArray[np.bool_]
 class EvaluationSpec(BaseModel):
     """Another test of a trained network: other images, transformed images, or fewer classes.
 
-    These combine. At least one of `test_set`, `transform`, `classes` and `part` is given.
+    These combine. At least one of `test_set`, `transform`, `classes`, `interpolate` and `part` is
+    given.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -57,20 +58,69 @@ class EvaluationSpec(BaseModel):
     classes: ClassChoice | None = None
     #: Of two draws with one seed, the smaller is part of the larger.
     class_seed: int = Field(0, ge=0)
+    #: Networks between the weights that a run started from (0) and its final ones (1), at each of
+    #: these shares: for runs that start from other weights.
+    interpolate: tuple[Annotated[float, Field(ge=0, le=1)], ...] | None = Field(None, min_length=1)
+    #: Also after every so many epochs, of recipes that state epochs. None: the final weights only.
+    every: int | None = Field(None, ge=1)
     #: Labels of the datasets whose networks are evaluated; None: all for which it makes sense.
     datasets: tuple[str, ...] | None = Field(None, min_length=1)
 
     @model_validator(mode="after")
     def _asks_something(self) -> Self:
-        asked = self.test_set, self.transform, self.classes
+        asked = self.test_set, self.transform, self.classes, self.interpolate
         if self.part == "test" and not any(one is not None for one in asked):
             raise ValueError(
                 "an evaluation needs at least one of: test_set, transform, classes, "
-                "part: validation"
+                "interpolate, part: validation"
             )
+        if self.interpolate is not None and self.every is not None:
+            raise ValueError("interpolate and every: only final weights are interpolated")
+        if len(set(self.interpolate or ())) < len(self.interpolate or ()):
+            raise ValueError("interpolate: each share once")
         if self.part == "validation" and self.test_set is not None:
             raise ValueError("part: validation is of the run's own dataset; leave out test_set")
         return self
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Of a run the network that is evaluated: by default that of its final weights."""
+
+    #: The weights are so far from those that the run started from (0) to the final ones (1).
+    share: float | None = None
+    #: After so many epochs.
+    epoch: int | None = None
+
+    @property
+    def suffix(self) -> str:
+        """What it adds to the name of an evaluation: @0.25, or @32 after 32 epochs."""
+        at = self.epoch if self.share is None else self.share
+        return "" if at is None else f"@{at:g}"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What it adds to the identity of an evaluation."""
+        content = {"interpolate": self.share, "epoch": self.epoch}
+        return {key: value for key, value in content.items() if value is not None}
+
+    def is_had(self, epochs: int, done_before: int, starts_elsewhere: bool) -> bool:
+        """Whether a run has it that ends after `epochs`, of which another did some before."""
+        if self.epoch is not None:
+            return done_before < self.epoch < epochs
+        return self.share is None or starts_elsewhere
+
+
+FINAL = Moment()
+
+
+def moments(spec: EvaluationSpec, epochs: int) -> list[Moment]:
+    """Those at which `spec` asks for an evaluation of runs of at most so many `epochs`."""
+    if spec.interpolate is not None:
+        return [Moment(share=share) for share in spec.interpolate]
+    if spec.every is None:
+        return [FINAL]
+    return [*(Moment(epoch=epoch) for epoch in range(spec.every, epochs, spec.every)), FINAL]
 
 
 @dataclass(frozen=True)
@@ -92,6 +142,8 @@ class EvaluationSet:
     left_out: int
     #: With the run, all that determines the result and nothing else. JSON-able.
     identity: dict[str, Any]
+    #: Of which network: see `Moment`.
+    moment: Moment = FINAL
 
     def canonical(self) -> str:
         """The identity as JSON with sorted keys: equal identities, equal text."""
@@ -111,6 +163,12 @@ class EvaluationSet:
         rows = int(self.index[-1]) + 1
         key = ("transform", TRANSFORMS_VERSION, self.transform, self.dataset.content_hash)
         return seeded_uniform((rows, DRAWS_PER_IMAGE), *key)[self.index]
+
+
+def at_moment(evaluation_set: EvaluationSet, moment: Moment) -> EvaluationSet:
+    """The same test of another network of the run."""
+    identity = evaluation_set.identity | moment.identity
+    return replace(evaluation_set, identity=identity, moment=moment)
 
 
 def make_evaluation_set(spec: EvaluationSpec, view: DatasetView) -> EvaluationSet:

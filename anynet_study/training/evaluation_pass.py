@@ -1,12 +1,14 @@
 """A trained network on a further test set."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
 from anynet_study.metrics import Metric
 from anynet_study.training.augment import Preprocessor
+from anynet_study.training.checkpoint import Weights
 from anynet_study.training.evaluation import EvaluationSet
 from anynet_study.training.together import finish
 from anynet_study.training.trainer import LARGEST_BATCH, PassResult, errors_of, even_batches
@@ -43,3 +45,24 @@ def evaluate(
             yield logits(slice(start, start + together))
 
     return finish(errors_of(batches(), evaluation_set.labels, metric, evaluation_set.allowed))
+
+
+@contextmanager
+def interpolated(network: nn.Module, start: Weights, share: float) -> Iterator[None]:
+    """Between the weights `start` (share 0) and its own (share 1), which it has again afterwards.
+
+    The statistics of batch norms are interpolated like the weights: so both ends are the networks
+    that were trained, to the bit, and no training images are needed.
+    """
+    state = network.state_dict()
+    end = {name: value.clone() for name, value in state.items()}
+    with torch.no_grad():
+        for name, value in state.items():
+            if value.is_floating_point():
+                value.copy_(torch.lerp(start[name].to(value), end[name], share))
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for name, value in state.items():
+                value.copy_(end[name])

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from anynet_study.errors import UserError
 from anynet_study.models import AnyNet, accelerate, build
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.options import Options
@@ -25,16 +26,33 @@ def initial_network(spec: RunSpec, classes: int, weights: Weights | None = None)
     # Drawn on the CPU: the same initial weights on every device.
     generator = torch.Generator().manual_seed(spec.seed_for("initialisation"))
     network = build(spec.architecture, classes, generator=generator)
-    wanted = spec.pretrained is not None and spec.inherits != "state"
+    from_other = spec.pretrained is not None and spec.inherits != "state"
+    wanted = from_other or spec.weights is not None
     assert (weights is not None) == wanted, "weights exactly where they are asked for"
     if weights is not None:
-        whole = spec.inherits == "weights"
-        taken = {n: value for n, value in weights.items() if whole or not n.startswith("head.")}
-        network.load_state_dict(network.state_dict() | taken)
+        own, whole = network.state_dict(), spec.inherits == "weights"
+        taken = {name for name in own if whole or not name.startswith("head.")}
+        _check_fits(own, weights, taken)
+        network.load_state_dict(own | {name: weights[name] for name in taken})
     if spec.recipe.trained == "head":
         network.requires_grad_(False)
         network.head.requires_grad_(True)
     return network
+
+
+def _check_fits(own: Weights, weights: Weights, taken: set[str]) -> None:
+    """Raises UserError where a network has not the weights that are taken over, or other shapes."""
+    for name in own:
+        if name not in taken:
+            continue
+        if name not in weights:
+            raise UserError(f"the weights to start from are of another network: {name} is missing")
+        shapes = [tuple(each[name].shape) for each in (weights, own)]
+        if shapes[0] != shapes[1]:
+            raise UserError(
+                f"the weights to start from are of another network: {name} has the shape "
+                f"{shapes[0]}, this network's {shapes[1]}"
+            )
 
 
 def training_mode(network: nn.Module, spec: RunSpec) -> None:

@@ -13,10 +13,16 @@ from anynet_study.training.recipe import ResolvedRecipe
 #: 2: runs that share data and seed see the images in the same order.
 SEMANTICS = 2
 #: What a run takes over from the end of another: its weights but the head, all its weights, or
-#: these with the state of the optimiser and the epoch, so that it goes on from there.
-Inherited = Literal["body", "weights", "state"]
+#: these with the state of the optimiser and the epoch, so that it goes on from there. Or, of a
+#: file of weights, these but the head.
+Inherited = Literal["body", "weights", "state", "file"]
 #: What specifications call these.
-STARTS = {"body": "weights_of", "weights": "all_weights_of", "state": "state_of"}
+STARTS = {
+    "body": "weights_of",
+    "weights": "all_weights_of",
+    "state": "state_of",
+    "file": "weights_file",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,8 @@ class RunSpec:
     pretrained: Optional["RunSpec"] = None
     #: What it takes over from there.
     inherits: Inherited = "body"
+    #: SHA-256 of the file whose weights it starts from, where it inherits a file's.
+    weights: str | None = None
 
     @property
     def depth(self) -> int:
@@ -51,7 +59,7 @@ class RunSpec:
             as_json(self.data),
             as_json(self.recipe.model_dump()),
             self.seed,
-            self.pretrained.run_id if self.pretrained else None,
+            self.pretrained.run_id if self.pretrained else self.weights,
             self.inherits,
         )
 
@@ -90,7 +98,7 @@ def canonical_text(
     """The canonical specification from the JSON of its parts.
 
     Of many runs most parts are alike: writing each once makes a million ids in seconds.
-    `start` is the id of the run that this one starts from.
+    `start` is the id of the run that this one starts from, or the SHA-256 of a file of weights.
     """
     begins = '"scratch"' if start is None else f'{{"{STARTS[inherits]}":"{start}"}}'
     return (

@@ -1,6 +1,7 @@
 """Runs that begin where another ended: with its weights, its head, or its whole state."""
 
 import dataclasses
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,13 @@ from training_runs import CPU, EXACT, finished, spec
 
 from anynet_study.data import DatasetView
 from anynet_study.errors import UserError
-from anynet_study.training import Checkpoint, DeviceImages, make_trainer
+from anynet_study.training import (
+    Checkpoint,
+    DeviceImages,
+    interpolated,
+    load_weights_file,
+    make_trainer,
+)
 from anynet_study.training.network import initial_network
 
 #: Nothing is drawn but the order of the images, and the rate stays: runs differ in length alone.
@@ -80,3 +87,51 @@ def test_weights_are_taken_over_with_the_head_or_without(view: DatasetView) -> N
     ]
     assert len({run.run_id for run in runs}) == 3
     assert runs[0].run_id == dataclasses.replace(spec(view), pretrained=source).run_id
+
+
+def test_a_file_of_weights_is_what_was_planned(view: DatasetView, tmp_path: Path) -> None:
+    """Its content is part of the run; files of others may have the weights under a key."""
+    weights = initial_network(spec(view), len(view.classes)).state_dict()
+    path = tmp_path / "w.pt"
+    for content in (weights, {"state_dict": weights}, {"model": weights, "epoch": 3}):
+        torch.save(content, path)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        run = dataclasses.replace(spec(view), inherits="file", weights=digest)
+        taken = initial_network(run, len(view.classes), load_weights_file(path, digest))
+        for name, value in taken.state_dict().items():
+            assert torch.equal(value, weights[name]) == (name != "head.weight")
+        other = dataclasses.replace(run, weights="0" * 64)
+        assert len({run.run_id, other.run_id, spec(view).run_id}) == 3
+        with pytest.raises(UserError, match="was changed after this run was planned"):
+            load_weights_file(path, "0" * 64)
+    for bad, said in ((b"hello", "no weights that torch reads"), (None, "no tensors by name")):
+        torch.save([1], path) if bad is None else path.write_bytes(bad)
+        with pytest.raises(UserError, match=said):
+            load_weights_file(path, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+def test_weights_of_another_network_are_refused(view: DatasetView) -> None:
+    run = dataclasses.replace(spec(view), inherits="file", weights="0" * 64)
+    weights = initial_network(spec(view), len(view.classes)).state_dict()
+    first = next(iter(weights))
+    for wrong, said in (
+        ({**weights, first: torch.zeros(3)}, f"{first} has the shape .3,., this network's"),
+        ({name: weights[name] for name in weights if name != first}, f"{first} is missing"),
+    ):
+        with pytest.raises(UserError, match=said):
+            initial_network(run, len(view.classes), wrong)
+    initial_network(run, len(view.classes), {**weights, "head.weight": torch.zeros(1)})
+
+
+def test_both_ends_of_an_interpolation_are_exact(view: DatasetView) -> None:
+    start = initial_network(spec(view), len(view.classes)).state_dict()
+    network = initial_network(dataclasses.replace(spec(view), seed=1), len(view.classes))
+    end = {name: value.clone() for name, value in network.state_dict().items()}
+    for share, expected in ((0.0, start), (1.0, end), (0.25, None)):
+        with interpolated(network, start, share):
+            for name, value in network.state_dict().items():
+                if expected is not None:
+                    assert torch.equal(value, expected[name])
+                elif value.is_floating_point():
+                    torch.testing.assert_close(value, 0.75 * start[name] + 0.25 * end[name])
+        assert all(torch.equal(value, end[name]) for name, value in network.state_dict().items())

@@ -23,7 +23,9 @@ from anynet_study.design_space import (
     parameters,
 )
 from anynet_study.training import (
+    FINAL,
     EvaluationSet,
+    Moment,
     Recipe,
     TransformName,
     epoch_lengths,
@@ -235,7 +237,7 @@ def layer_counts(networks: Networks) -> Counts:
 
 @dataclass(frozen=True)
 class FurtherEvaluation:
-    """An evaluation of a run's final weights."""
+    """A further evaluation of a run."""
 
     evaluation_id: str
     images: int
@@ -244,6 +246,8 @@ class FurtherEvaluation:
     transform: TransformName
     #: Of the network.
     classes: int
+    #: Which of the run's networks is tested.
+    moment: Moment = FINAL
 
     @classmethod
     def of(cls, evaluation_set: EvaluationSet) -> "FurtherEvaluation":
@@ -254,6 +258,7 @@ class FurtherEvaluation:
             evaluation_set.dataset.size,
             evaluation_set.transform,
             len(evaluation_set.allowed),
+            evaluation_set.moment,
         )
 
 

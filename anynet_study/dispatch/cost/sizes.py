@@ -1,7 +1,7 @@
 """How large datasets and test sets are before their data is there: by the catalog."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from anynet_study.data import (
     BUILT_IN,
@@ -15,7 +15,16 @@ from anynet_study.data import (
 from anynet_study.dispatch.cost.features import FurtherEvaluation, Workload
 from anynet_study.errors import UserError
 from anynet_study.sweep import Sweep
-from anynet_study.training import EvaluationSpec, NotApplicableError, Recipe, make_evaluation_set
+from anynet_study.training import (
+    EvaluationSet,
+    EvaluationSpec,
+    Moment,
+    NotApplicableError,
+    Recipe,
+    at_moment,
+    make_evaluation_set,
+    moments,
+)
 
 
 @dataclass(frozen=True)
@@ -120,7 +129,8 @@ def expected_evaluations(
                     continue
                 raise UserError(f"evaluations.{name}: {error}") from None
             if test is not None:
-                found[label] = (*found.get(label, ()), test)
+                asked = moments(spec, sweep.most_epochs(label))
+                found[label] = (*found.get(label, ()), *(_at(test, it) for it in asked))
     return found
 
 
@@ -130,11 +140,11 @@ def _expected(
     bases: Sequence[str],
     size: DatasetSize,
     view: DatasetView | None,
-) -> FurtherEvaluation | None:
+) -> EvaluationSet | FurtherEvaluation | None:
     """The evaluation of networks trained on one dataset; None where it will not be applied."""
     there = spec.test_set is None or is_there(spec.test_set)
     if view is not None and there:
-        return FurtherEvaluation.of(make_evaluation_set(spec, view))
+        return make_evaluation_set(spec, view)
     images = float(size.test_images if spec.part == "test" else size.validation_images)
     if not images:
         return None
@@ -153,3 +163,10 @@ def _expected(
         images *= chosen / size.classes
     transform = spec.transform or "identity"
     return FurtherEvaluation(name, max(1, round(images)), size.side, transform, size.classes)
+
+
+def _at(test: EvaluationSet | FurtherEvaluation, moment: Moment) -> FurtherEvaluation:
+    """A test of another network of a run."""
+    if isinstance(test, EvaluationSet):
+        return FurtherEvaluation.of(at_moment(test, moment))
+    return replace(test, evaluation_id=f"{test.evaluation_id}{moment.suffix}", moment=moment)
