@@ -129,6 +129,34 @@ def prediction_error(
     return error_of(OF_CONFUSION[metric](confusion_matrix(truth, predictions, classes)))
 
 
+def error_interval(
+    metric: str,
+    truth: NDArray[Any],
+    predictions: NDArray[Any],
+    classes: int,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Percentile interval of `prediction_error`, from resamples of the images.
+
+    Arguments as there. What one image adds to a confusion matrix does not depend on the others: it
+    is resampled as a multinomial of its cells, and images of several classes as counts of images.
+    """
+    generator, images = np.random.default_rng(seed), len(truth)
+    if truth.ndim == 2:
+        drawn = generator.multinomial(images, np.full(images, 1 / images), resamples)
+        has, says = truth.astype(np.int64), predictions.astype(np.int64)
+        values = (2 * (drawn @ (has * says)) / np.maximum(drawn @ (has + says), 1)).mean(axis=1)
+    else:
+        cells = confusion_matrix(truth, predictions, classes)
+        drawn = generator.multinomial(images, cells.ravel() / images, resamples)
+        values = np.array([OF_CONFUSION[metric](one.reshape(cells.shape)) for one in drawn])
+    tail = 50.0 * (1.0 - level)
+    high, low = np.percentile(values, [tail, 100.0 - tail])
+    return error_of(low), error_of(high)
+
+
 def chance_error(labels: NDArray[Any], classes: int, metric: str) -> float:
     """Error in percent of the best guess that is the same for every image.
 

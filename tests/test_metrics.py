@@ -144,3 +144,26 @@ def test_top_k_errors_and_loss(classes, images, seed):
         assert error == pytest.approx(100 * (1 - right))
     odds = torch.tensor(logits).double().softmax(1).numpy()
     assert loss == pytest.approx(theirs.log_loss(truth, odds, labels=every), rel=1e-5)
+
+
+@pytest.mark.parametrize("metric", ["top1", "balanced_accuracy", "macro_f1", "quadratic_kappa"])
+@pytest.mark.parametrize("several", [False, True])
+def test_intervals_are_those_of_images_drawn_again(metric: str, several: bool) -> None:
+    """Against resampled images themselves; the ends of 2,000 resamples differ by chance."""
+    generator = np.random.default_rng(3)
+    truth = generator.integers(0, 3, (200, 4) if several else 200)
+    wrong = generator.random(truth.shape) < 0.3
+    predictions = np.where(wrong, generator.integers(0, 3, truth.shape), truth)
+    if several:
+        if metric != "macro_f1":
+            return
+        truth, predictions = truth > 1, predictions > 1
+    values = []
+    for _ in range(2000):
+        drawn = generator.integers(0, 200, 200)
+        values.append(ours.prediction_error(metric, truth[drawn], predictions[drawn], 3))
+    low, high = ours.error_interval(metric, truth, predictions, 3, resamples=2000)
+    assert low < ours.prediction_error(metric, truth, predictions, 3) < high
+    assert (low, high) == pytest.approx(np.percentile(values, [2.5, 97.5]), abs=0.9)
+    narrow = ours.error_interval(metric, truth, predictions, 3, level=0.5)
+    assert low < narrow[0] < narrow[1] < high

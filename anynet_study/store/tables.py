@@ -3,7 +3,7 @@
 A missing number is null, coded text a dictionary.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import h5py
@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.filters import unknown_column
-from anynet_study.metrics import CURVES
-from anynet_study.store.hdf5 import get_texts, read_column
+from anynet_study.metrics import CURVES, error_interval, from_words
+from anynet_study.store.hdf5 import get_text, get_texts, read_column
 from anynet_study.store.layout import COLUMNS, EVALUATION_CODED
 from anynet_study.store.opening import stored_json
-from anynet_study.store.records import CODED, RUN_COLUMNS
+from anynet_study.store.predictions import prediction_groups
+from anynet_study.store.records import CODED, NO_PREDICTION, RUN_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 Rows = NDArray[np.int64]
 #: Columns of a run that its curves and its evaluations are shown with.
 RUN_KEYS = ("run_id", "architecture", "dataset", "recipe", "replicate")
-#: Exact 95% interval of the error of a completed run on so many test images, in percent: of those
-#: metrics that count images.
+#: 95% interval of the error of a completed run by its test images, in percent: exact for metrics
+#: that count images, else of resamples of the images (`metrics.error_interval`).
 INTERVAL = ("error_low", "error_high")
 #: Columns of the runs that are there for those who name them.
 ON_REQUEST = ("spec", *INTERVAL)
@@ -100,7 +101,10 @@ def _joined(file: h5py.File, key: str, group: str, columns: list[str]) -> dict[s
 
 
 def _interval(file: h5py.File) -> dict[str, pa.Array]:
-    """The columns INTERVAL; null where the number of test images is unknown or not what counts."""
+    """The columns INTERVAL; null where the images, or the predictions on them, are not known.
+
+    Null of AUROCs, too: no scores are stored.
+    """
     from anynet_study.apr import binomial_interval
 
     run = runs_table(file, ["error", "images", "status", "metric"]).to_pandas()
@@ -110,9 +114,34 @@ def _interval(file: h5py.File) -> dict[str, pa.Array]:
         # Of several classes an image there may be more predictions than images.
         images = np.fmin(images, told.where(told > 0))
     counts = (run["status"] == "completed") & run["metric"].isin(["top1", "top5"])
-    ends = binomial_interval(run["error"], images.where(counts))
-    arrays = (pa.array(np.asarray(end), from_pandas=True) for end in ends)
+    ends = np.stack(binomial_interval(run["error"], images.where(counts)))
+    done = (run["status"] == "completed").to_numpy()
+    for row, interval in _resampled(file, run["metric"].where(done).to_numpy()):
+        ends[:, row] = interval
+    arrays = (pa.array(end, from_pandas=True) for end in ends)
     return dict(zip(INTERVAL, arrays, strict=True))
+
+
+def _resampled(
+    file: h5py.File, metrics: NDArray[np.object_]
+) -> Iterator[tuple[int, tuple[float, float]]]:
+    """Intervals of the runs whose metric is one of all predictions, where these are stored."""
+    of_runs = {"balanced_accuracy", "macro_f1", "quadratic_kappa"}
+    if not {"dataset", "classes"} <= set(table_columns(file["datasets"])):
+        return
+    about = read_table(file["datasets"], ["dataset", "classes"])
+    sizes = dict(zip(*about.to_pydict().values(), strict=True))
+    for group in prediction_groups(file):
+        kind, classes = get_text(group, "kind"), sizes.get(get_text(group, "dataset"))
+        if kind == "correct" or "labels" not in group or not classes:
+            continue
+        several, truth = kind == "labels", group["labels"][()]
+        truth = from_words(truth, classes) if several else truth
+        for row, said in zip(group["run"][()].tolist(), group["classes"], strict=True):
+            guesses = from_words(said, classes) if several else said
+            known = (said < NO_PREDICTION).all() and (several or (truth < NO_PREDICTION).all())
+            if metrics[row] in of_runs and known:
+                yield row, error_interval(metrics[row], truth, guesses, classes)
 
 
 def curves_table(

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +9,14 @@ from store_factory import (
     DATASETS,
     datasets,
     failed,
+    gather,
     make_store,
     population,
     record,
 )
 
 from anynet_study.errors import UserError
+from anynet_study.metrics import Metric, error_interval
 from anynet_study.store import ResultStore, RunRecord, find_store, stores_equal
 
 # Every architecture on every dataset twice, but: one failed, one diverged, one never begun.
@@ -215,6 +218,21 @@ def test_intervals_are_of_metrics_that_count_images(tmp_path: Path) -> None:
     table = store.runs(["metric", "error_low", "error_high"]).set_index("metric")
     assert table.loc[["top1", "top5"]].notna().all(axis=None)
     assert table.loc["auroc"].isna().all()
+
+
+@pytest.mark.parametrize("metric", ["balanced_accuracy", "macro_f1", "quadratic_kappa"])
+def test_other_intervals_are_of_resampled_images(tmp_path: Path, metric: Metric) -> None:
+    """Where predictions and true classes are stored."""
+    one, diverged = record(0, metric=metric), record(9, metric=metric, status="diverged")
+    diverged = replace(diverged, predictions=np.empty(0, np.uint16))
+    make_store(tmp_path, [one, diverged])
+    truth = np.random.default_rng(5).integers(0, 10, len(one.predictions))
+    gather(tmp_path, truths={one.dataset: truth})
+    table = ResultStore(tmp_path / "results.h5").runs(["status", "error_low", "error_high"])
+    ends = table.set_index("status")
+    expected = error_interval(metric, truth, one.predictions, 10)
+    assert tuple(ends.loc["completed"]) == pytest.approx(expected)
+    assert ends.loc["diverged"].isna().all()
 
 
 def test_a_store_says_what_it_holds(store: ResultStore) -> None:
