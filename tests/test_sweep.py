@@ -124,6 +124,11 @@ def test_defaults_and_roles(tmp_path: Path) -> None:
     assert (recipe.momentum, recipe.weight_decay) == (0.9, 5e-5)
 
 
+def test_a_population_on_a_single_dataset_is_a_study(tmp_path: Path) -> None:
+    sweep = load(tmp_path, SMALL, "datasets={digits: {}}", "recipes={basic: {}}")
+    assert {label: sweep.role_of(label) for label in sweep.datasets} == {"digits": "source"}
+
+
 def test_exponents_make_numbers_wherever_a_number_is_wanted(tmp_path: Path) -> None:
     strata = "population.strata={of: flops, edges: [1.2e6, 15e5]}"
     sweep = load(tmp_path, SMALL, strata, "population.count=1e1")

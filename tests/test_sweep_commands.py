@@ -70,7 +70,6 @@ def test_a_first_sweep_is_legal_and_hits_its_band(tmp_path: Path, resolution: in
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--datasets", "digits"], "none is a target"),
         (["--datasets", "a,b", "--count", 0], "`population.count` = 0"),
         (["--datasets", "a,b", "--flops", "2,1"], "`population.flops`"),
     ],

@@ -252,7 +252,8 @@ class Sweep(Strict):
             for label in evaluation.datasets or ():
                 self._require(label, f"evaluations.{name}.datasets")
             self._check_moments(name, evaluation)
-        if not any(self.role_of(label) == "target" for label in self.datasets):
+        alone = len(self.datasets) == 1  # a population on one dataset; nothing carries over
+        if not alone and not any(self.role_of(label) == "target" for label in self.datasets):
             raise ValueError(
                 f"datasets: none is a target; add one that is no view of {self.source}, "
                 "or give one `role: target`"
