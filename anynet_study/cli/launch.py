@@ -107,6 +107,11 @@ def _print_launched(folder: "Path", report: "LaunchReport", as_json: bool) -> No
         f"{report.submitted} submitted in {counted(report.jobs, 'job')}; "
         f"see: anynet-study status {folder}"
     )
+    if report.silent:
+        print(
+            f"no sign of life for long: {', '.join(report.silent)}; to end what hangs: "
+            f"anynet-study cancel {folder}"
+        )
     if report.retried:
         print(f"failed before and tried again: {report.retried}")
     if report.failed:

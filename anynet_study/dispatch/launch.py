@@ -110,6 +110,8 @@ class LaunchReport:
     #: Failed runs that are tried again, of those submitted; and those that stay as they are.
     retried: int
     failed: int
+    #: Of the jobs that ran already, those whose worker gave no sign of life for long.
+    silent: Sequence[str] = ()
     #: Runs and jobs that Slurm has no room for now, and why.
     runs_left: int = 0
     jobs_left: int = 0
@@ -196,12 +198,12 @@ def _launch(
     assigned = in_jobs(live, recorded)
     new = todo.where(lambda run: run.run_id not in assigned)
     is_local = sweep.launch.cluster == "local"
+    silent = sorted(ledger.silent_jobs(folder.logs, live))
     if is_local and live and len(new):
-        hang = len(ledger.silent_jobs(folder.logs, live))
-        silent = f" ({hang} gave no sign of life for long: anynet-study cancel)" if hang else ""
+        told = f" ({len(silent)} gave no sign of life for long: anynet-study cancel)"
         raise UserError(
-            f"{len(live)} jobs are still at study {sweep.name}{silent}; wait for them to end "
-            f"(anynet-study status {sweep.name})"
+            f"{len(live)} jobs are still at study {sweep.name}{told if silent else ''}; wait for "
+            f"them to end (anynet-study status {sweep.name})"
         )
     study.begin()
     if not live:
@@ -212,12 +214,12 @@ def _launch(
     kept = len(failed - set(todo.ids()) - retried_by(live, recorded).keys())
     if is_local:
         workers = submit_locally(folder, sweep, list(new), attached=False, retries=retries)
-        return LaunchReport(*counts, len(new), len(workers), retried, kept)
+        return LaunchReport(*counts, len(new), len(workers), retried, kept, silent)
     from anynet_study.dispatch.submission import submit_to_slurm
 
     sent = submit_to_slurm(folder, sweep, new, retries, attempts.excluded_nodes)
     left = sent.runs_left, sent.jobs_left, sent.reason
-    return LaunchReport(*counts, sent.runs, sent.jobs, retried, kept, *left)
+    return LaunchReport(*counts, sent.runs, sent.jobs, retried, kept, silent, *left)
 
 
 def in_jobs(live: Iterable[LiveJob], recorded: Recorded) -> set[str]:
