@@ -172,7 +172,7 @@ def _terminate(jobs: Iterable[SubmittedJob]) -> None:
     _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
     if alive:
         raise WorkFailedError(
-            f"{len(alive)} workers have not left within {PATIENCE:g} s; if they hang, end them, and "
+            f"{len(alive)} workers have not left within {PATIENCE:g} s; if they hang, end them and "
             "launch again (no finished run is lost): kill -9 "
             f"{' '.join(str(process.pid) for process in alive)}"
         )
