@@ -88,8 +88,7 @@ def open_network(text: str) -> Network:
 
 
 def _opened(study: OpenStudy, run_id: str) -> Network:
-    from anynet_study.models import build
-    from anynet_study.training import load_weights
+    from anynet_study.training import load_weights, new_network
 
     run = study.plan.by_id.get(run_id)
     if run is None:
@@ -99,7 +98,7 @@ def _opened(study: OpenStudy, run_id: str) -> Network:
     if weights is None:
         raise UserError(f"{path}: the weights cannot be used")
     view = study.views[run.dataset]
-    model = build(run.spec.architecture, len(view.classes))
+    model = new_network(run.spec, view)
     model.load_state_dict(weights)
     model.eval()
     return Network(model, run.spec.recipe, view.mean, view.std, view.classes)

@@ -22,6 +22,7 @@ from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
 from anynet_study.sweep import STARTS, Sweep
 from anynet_study.training import (
+    OF_HEADS,
     EvaluationSet,
     Inherited,
     Recipe,
@@ -30,6 +31,7 @@ from anynet_study.training import (
     as_json,
     at_moment,
     canonical_text,
+    check_names,
     evaluation_sets,
     id_of,
     moments,
@@ -387,6 +389,9 @@ def setting_of(
         if getattr(recipe, key) is not None:
             inherits = taken
     done_before = 0
+    if inherits == "weights" and before is not None:  # of another head nothing can be taken over
+        alike = [getattr(resolved, key) == getattr(before.resolved, key) for key in OF_HEADS]
+        inherits = "weights" if all(alike) else "body"
     if inherits == "state":
         assert before is not None
         with naming(label):
@@ -399,7 +404,7 @@ def setting_of(
 
 
 #: What must be alike in a recipe and in that which it continues.
-ALIKE = ("batch_size", "optimizer", "momentum", "trained")
+ALIKE = ("batch_size", "optimizer", "momentum", "trained", *OF_HEADS)
 
 
 def _further_work(
@@ -474,6 +479,9 @@ def evaluations_by_dataset(
 
 def resolve_on(view: DatasetView, recipe: Recipe, label: str) -> ResolvedRecipe:
     """The recipe as used on a view; UserError where they do not fit."""
+    if recipe.loss == "clip":
+        with naming(label):
+            check_names(view.classes)
     size = len(view.classes), len(view.train_index), len(view.validation_index), view.size
     return resolve(recipe, label, *size, view.multi_label, view.metric)
 

@@ -34,7 +34,7 @@ from anynet_study.dispatch.run_records import (
 )
 from anynet_study.dispatch.snapshot import check as check_snapshot
 from anynet_study.errors import UserError
-from anynet_study.models import build, resolve_backend
+from anynet_study.models import resolve_backend
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Launch, Sweep
 from anynet_study.training import (
@@ -52,6 +52,7 @@ from anynet_study.training import (
     interpolated,
     load_weights,
     load_weights_file,
+    new_network,
     save_weights,
     step_down,
     train_together,
@@ -342,7 +343,7 @@ class Worker:
         if weights is None:
             return False
         try:
-            network = build(run.spec.architecture, len(self.assignment.views[run.dataset].classes))
+            network = new_network(run.spec, self.assignment.views[run.dataset])
             network.load_state_dict(weights)
             if self.assignment.launch.engine == "fast":
                 network = arrange(network, run.spec.recipe, self.assignment.device, self.options)
@@ -384,5 +385,4 @@ class Worker:
             raise UserError("the weights that it started from are not there any more")
         if run.spec.inherits == "state":
             return cast(Weights, taken["model"])
-        classes = len(self.assignment.views[run.dataset].classes)
-        return initial_network(run.spec, classes, taken).state_dict()
+        return initial_network(run.spec, self.assignment.views[run.dataset], taken).state_dict()

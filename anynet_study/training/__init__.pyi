@@ -23,6 +23,7 @@ from .evaluation_pass import interpolated as interpolated
 from .feeds import DeviceImages as DeviceImages
 from .network import arrange as arrange
 from .network import initial_network as initial_network
+from .network import new_network as new_network
 from .operators import TransformName as TransformName
 from .options import Engine as Engine
 from .options import Options as Options
@@ -31,6 +32,7 @@ from .options import given_up as given_up
 from .options import is_out_of_memory as is_out_of_memory
 from .options import step_down as step_down
 from .options import with_less_memory as with_less_memory
+from .recipe import OF_HEADS as OF_HEADS
 from .recipe import Recipe as Recipe
 from .recipe import ResolvedRecipe as ResolvedRecipe
 from .recipe import epoch_lengths as epoch_lengths
@@ -42,6 +44,7 @@ from .spec import RunSpec as RunSpec
 from .spec import as_json as as_json
 from .spec import canonical_text as canonical_text
 from .spec import id_of as id_of
+from .texts import check_names as check_names
 from .together import Turns as Turns
 from .together import train_together as train_together
 from .trainer import Trainer as Trainer

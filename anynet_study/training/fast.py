@@ -1,6 +1,6 @@
 """The fast engine: a step that runs on the device alone, from tables made before the epoch."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ from anynet_study.training.augment import (
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.feeds import DeviceImages, Feed
 from anynet_study.training.graphs import Program
-from anynet_study.training.metrics import Tally, training_loss
+from anynet_study.training.metrics import Tally
 from anynet_study.training.network import arrange, initial_network, training_mode
 from anynet_study.training.optimizers import Update
 from anynet_study.training.options import Options
@@ -46,7 +46,7 @@ class FastTrainer(Trainer):
         # Batches are made channels last; in float32 on a GPU, grouped convolutions lose by it.
         on_cpu = device.type == "cpu"
         self.contiguous = not (options.channels_last if on_cpu else options.bfloat16)
-        network = initial_network(spec, len(view.classes), weights)
+        network = initial_network(spec, view, weights)
         self.model = arrange(network, self.recipe, device, options)
         self.lr = torch.zeros((), device=device)
         self.update = Update(self.recipe, self.model.parameters(), self.lr)
@@ -68,6 +68,10 @@ class FastTrainer(Trainer):
             side = self.view.size
             self.changed = torch.zeros(batch, side, side, 3, dtype=torch.uint8, device=device)
         self.places = torch.arange(batch, device=device)
+        self.captions = None
+        if self.texts is not None:
+            order = torch.zeros(steps, batch, dtype=torch.int64)
+            self.captions = torch.zeros_like(self.texts.epoch(0, order), device=device)
         self.rates = torch.zeros(steps, device=device)
         self.counter = torch.zeros(1, dtype=torch.int64, device=device)
         self.tally = Tally(device)
@@ -90,6 +94,8 @@ class FastTrainer(Trainer):
         self.draws.copy_(tables.draws)
         if self.recipe.mixing:
             self.mixes.copy_(tables.mixes)
+        if self.texts is not None and self.captions is not None:
+            self.captions.copy_(self.texts.epoch(epoch, tables.order))
         first = epoch * self.steps
         self.rates.copy_(
             torch.tensor(
@@ -124,8 +130,11 @@ class FastTrainer(Trainer):
         self.lr.copy_(self.rates.index_select(0, self.counter)[0])
         self.update.zero_grad()
         parts = labels.chunk(self.recipe.accumulation)
-        for batch, part in zip(self._batches(self.counter), parts, strict=True):
-            self._gradients(batch, part)
+        texts: Sequence[Tensor | None] = [None] * len(parts)
+        if self.captions is not None:
+            texts = self.captions.index_select(0, self.counter)[0].chunk(len(parts))
+        for batch, part, read in zip(self._batches(self.counter), parts, texts, strict=True):
+            self._gradients(batch, part, read)
         self.update.step()
         self.counter += 1
 
@@ -140,10 +149,10 @@ class FastTrainer(Trainer):
             batch = self.preprocess.train(pixels, *part)
             yield mixed(batch, mix) if self.recipe.mixing else batch
 
-    def _gradients(self, batch: Tensor, labels: Tensor) -> None:
+    def _gradients(self, batch: Tensor, labels: Tensor, texts: Tensor | None) -> None:
         logits = self._logits(batch)
         share = self.mixes.index_select(0, self.counter)[0, -1] if self.recipe.mixing else None
-        loss = training_loss(logits, labels, self.recipe.label_smoothing, share)
+        loss = self.loss(logits, labels, texts, share)
         (loss / self.recipe.accumulation).backward()
         self.tally.add(logits, labels, loss)
 

@@ -8,24 +8,35 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from anynet_study.data import DatasetView
 from anynet_study.errors import UserError
 from anynet_study.models import AnyNet, accelerate, build
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.options import Options
 from anynet_study.training.recipe import ResolvedRecipe
 from anynet_study.training.spec import RunSpec
+from anynet_study.training.zero_shot import zero_shot_head
 
 
-def initial_network(spec: RunSpec, classes: int, weights: Weights | None = None) -> AnyNet:
+def new_network(spec: RunSpec, view: DatasetView) -> AnyNet:
+    """The network of `spec` from its seed, on the CPU, with the head that its loss asks for."""
+    # Drawn on the CPU: the same initial weights on every device.
+    generator = torch.Generator().manual_seed(spec.seed_for("initialisation"))
+    network = build(spec.architecture, len(view.classes), generator=generator)
+    if spec.recipe.loss == "clip":
+        head = zero_shot_head(spec, view, network.head.in_features)
+        network.set_submodule("head", head)
+    return network
+
+
+def initial_network(spec: RunSpec, view: DatasetView, weights: Weights | None = None) -> AnyNet:
     """The network of `spec`, on the CPU: from its seed, or with pretrained `weights`.
 
     Of pretrained weights all but the head are taken, which is new for the run's classes, unless
     the run takes that over, too. One that goes on from another's state has weights of its own until
     that is read. With `trained: head` only the head is trainable (a linear probe).
     """
-    # Drawn on the CPU: the same initial weights on every device.
-    generator = torch.Generator().manual_seed(spec.seed_for("initialisation"))
-    network = build(spec.architecture, classes, generator=generator)
+    network = new_network(spec, view)
     from_other = spec.pretrained is not None and spec.inherits != "state"
     wanted = from_other or spec.weights is not None
     assert (weights is not None) == wanted, "weights exactly where they are asked for"

@@ -29,6 +29,13 @@ def _ascending(milestones: tuple[float, ...]) -> tuple[float, ...]:
     return milestones
 
 
+def _templates(templates: tuple[str, ...]) -> tuple[str, ...]:
+    for template in templates:
+        if template.count("{}") != 1:
+            raise ValueError(f"{template!r}: {{}} must stand once, in the place of the class")
+    return templates
+
+
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Ratio = Annotated[float, Field(gt=0)]
@@ -37,8 +44,10 @@ Ratio = Annotated[float, Field(gt=0)]
 OF_RESIZED_CROPS = ("crop_area", "crop_ratio")
 LATER = (
     *("test_crop", "precise_bn", "select", "patience", "restart_epochs", "restart_factor"),
-    "augment",
+    *("augment", "loss", "templates", "embedding"),
 )
+#: What the head of a network is trained with: those of two recipes fit where these are alike.
+OF_HEADS = ("loss", "templates", "embedding")
 #: Metrics that make no sense where images have several classes.
 OF_ONE_CLASS = ("balanced_accuracy", "quadratic_kappa")
 
@@ -93,6 +102,17 @@ class Recipe(BaseModel):
     #: Before each test, the statistics of batch norms are set to their means over batches of about
     #: so many training images, augmented as in training; 0: tests use the running averages.
     precise_bn: int = Field(0, ge=0)
+    #: cross_entropy: of the classes, each on its own where images have several. clip: which image
+    #: of a batch goes with which text (contrastive, in both directions); texts are of the classes,
+    #: by `templates`. Tests are zero-shot: the class whose texts are most like the image.
+    loss: Literal["cross_entropy", "clip"] = "cross_entropy"
+    #: Of loss clip: texts with {} in the place of the class. Each image is trained with one, drawn
+    #: for each epoch; tests take the mean of all.
+    templates: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_templates)] = (
+        "a photo of a {}",
+    )
+    #: Of loss clip: length of the vectors by which images and texts are compared.
+    embedding: int = Field(64, ge=2)
     #: Share of the target spread evenly over all classes, in training only.
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     #: Mirror half of the training images left to right.
@@ -179,6 +199,13 @@ class Recipe(BaseModel):
         """What mixes the images of a batch in training."""
         return [operator for operator in self.augment if operator.name in MIXING]
 
+    @model_validator(mode="after")
+    def _texts_have_no_labels(self) -> Self:
+        if self.loss == "clip" and (self.label_smoothing or self.mixing):
+            what = "label_smoothing" if self.label_smoothing else "augment: mixup and cutmix"
+            raise ValueError(f"{what}: with loss clip there is a text for each image, and no label")
+        return self
+
     @property
     def validates(self) -> bool:
         """Whether validation images are looked at after each epoch."""
@@ -207,6 +234,8 @@ class Recipe(BaseModel):
                 f"metric {metric} needs one class an image, here are several; legal: "
                 f"{', '.join(name for name in get_args(Metric) if name not in OF_ONE_CLASS)}"
             )
+        if multi_label and self.loss == "clip":
+            raise UserError("loss clip needs one class an image, here are several")
         if multi_label and self.label_smoothing:
             raise UserError("label_smoothing needs one class an image, here are several")
         if multi_label and any(operator.name == "cutmix" for operator in self.mixing):
@@ -224,6 +253,8 @@ class Recipe(BaseModel):
         unused = ["betas"] if self.optimizer == "sgd" else ["momentum", "nesterov"]
         if self.restart_epochs is None:
             unused += ["restart_factor"]
+        if self.loss != "clip":
+            unused += ["templates", "embedding"]
         if self.schedule != "multistep":
             unused += ["milestones", "gamma"]
         return unused if self.crop == "resized" else [*unused, *OF_RESIZED_CROPS]

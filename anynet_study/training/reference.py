@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from anynet_study.data import DatasetView, Tested
 from anynet_study.training.augment import central_box, epoch_tables, mixed, operator_draws
 from anynet_study.training.checkpoint import Weights
-from anynet_study.training.metrics import Tally, training_loss
+from anynet_study.training.metrics import Tally
 from anynet_study.training.network import initial_network, training_mode
 from anynet_study.training.operators import Draws
 from anynet_study.training.optimizers import make_optimizer
@@ -31,7 +31,7 @@ class ReferenceTrainer(Trainer):
         self, spec: RunSpec, view: DatasetView, device: torch.device, weights: Weights | None = None
     ) -> None:
         super().__init__(spec, view, device)
-        self.model = initial_network(spec, len(view.classes), weights).to(device)
+        self.model = initial_network(spec, view, weights).to(device)
         self.optimizer = make_optimizer(self.recipe, self.model.parameters(), self.recipe.lr)
         self.mean = torch.tensor(view.mean, dtype=torch.float32)
         self.std = torch.tensor(view.std, dtype=torch.float32)
@@ -41,6 +41,7 @@ class ReferenceTrainer(Trainer):
         self.epoch, self.done = epoch, steps_done
         images = len(self.view.train_index)
         self.tables = epoch_tables(self.spec, images, self.view.size, epoch)
+        self.captions = self.texts.epoch(epoch, self.tables.order) if self.texts else None
         if steps_done == 0:
             self.tally = Tally(self.device)
 
@@ -52,10 +53,12 @@ class ReferenceTrainer(Trainer):
         parts = self.recipe.accumulation
         share = self.tables.mixes[self.done, -1].to(self.device) if self.recipe.mixing else None
         self.optimizer.zero_grad()
-        for chosen, batch in self._batches(self.done):
+        texts = self.captions[self.done].chunk(parts) if self.captions is not None else ()
+        for part, (chosen, batch) in enumerate(self._batches(self.done)):
             labels = torch.tensor(self.view.train_labels[chosen.numpy()]).to(self.device)
             logits = self.model(batch)
-            loss = training_loss(logits, labels, self.recipe.label_smoothing, share)
+            read = texts[part].to(self.device) if texts else None
+            loss = self.loss(logits, labels, read, share)
             (loss / parts).backward()
             self.tally.add(logits, labels, loss)
         self.optimizer.step()

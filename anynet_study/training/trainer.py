@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from anynet_study.data import DatasetView, Tested
 from anynet_study.metrics import Metric, to_words
 from anynet_study.models import AnyNet
-from anynet_study.training.metrics import Tally, final_error
+from anynet_study.training.metrics import Tally, final_error, training_loss
 from anynet_study.training.recipe import ResolvedRecipe, steps_per_epoch
 from anynet_study.training.spec import RunSpec
 from anynet_study.training.together import Turns
+from anynet_study.training.zero_shot import TextTable, ZeroShot
 
 #: Loss, top-1 error and top-5 error (percent).
 Values = tuple[float, float, float]
@@ -95,6 +96,8 @@ class Trainer(ABC):
         self.steps = steps_per_epoch(len(view.train_index), self.recipe.batch_size)
         self.batch = min(len(view.train_index), self.recipe.batch_size)
         self.selection = Selection(self.recipe)
+        #: Of loss clip.
+        self.texts = TextTable(spec, view) if self.recipe.loss == "clip" else None
 
     @abstractmethod
     def begin_epoch(self, epoch: int, steps_done: int = 0) -> None:
@@ -119,6 +122,19 @@ class Trainer(ABC):
     @abstractmethod
     def restore(self, state: State) -> None:
         """Take up a `state` of the same run."""
+
+    def loss(
+        self, logits: Tensor, labels: Tensor, texts: Tensor | None, share: Tensor | None
+    ) -> Tensor:
+        """What is minimised, of a batch whose `logits` the network has just given.
+
+        `texts` (N, words): those of loss clip. `share`: as in `training_loss`.
+        """
+        if texts is None:
+            return training_loss(logits, labels, self.recipe.label_smoothing, share)
+        head = self.model.head
+        assert isinstance(head, ZeroShot)
+        return head.loss(texts)
 
     def trained(self) -> Values:
         """Loss and errors over the steps of this epoch, as the weights moved."""

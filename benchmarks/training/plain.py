@@ -93,7 +93,7 @@ def by_loop(
 
 def plain_model(spec: RunSpec, view: DatasetView) -> tuple[nn.Module, torch.optim.Optimizer]:
     """The run's network and torch's SGD, in their defaults."""
-    model, recipe = initial_network(spec, len(view.classes)), spec.recipe
+    model, recipe = initial_network(spec, view), spec.recipe
     return model, torch.optim.SGD(
         model.parameters(),
         lr=recipe.lr,

@@ -42,9 +42,11 @@ RECIPES: dict[str, dict[str, object]] = {
     "AdamW": {"optimizer": "adamw", "lr": 0.003, "weight_decay": 0.05},
     "Nesterov, accumulated": {"nesterov": True, "accumulation": 2, "warmup_epochs": 1.5},
     "steps": {"steps": 7, "schedule": "multistep", "momentum": 0.0},
+    "pairs with texts": {"loss": "clip", "templates": ["a {}", "one {} here"], "embedding": 8},
+    "pairs, accumulated": {"loss": "clip", "accumulation": 4, "optimizer": "adamw", "lr": 0.003},
     "one small batch": {"batch_size": 4096, "schedule": "constant"},
 }
-BY_DEFAULT = ("padded crops", "tests resized", "steps", "augmented")
+BY_DEFAULT = ("padded crops", "tests resized", "steps", "augmented", "pairs with texts")
 
 
 @pytest.mark.parametrize(

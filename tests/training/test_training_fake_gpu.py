@@ -131,7 +131,7 @@ def test_so_they_can_from_the_weights_of_another(
     view: DatasetView, gpu: FakeGpu, part: str
 ) -> None:
     first = spec(view)
-    weights = initial_network(first, len(view.classes)).state_dict()
+    weights = initial_network(first, view).state_dict()
     run = replace(spec(view, trained=part), pretrained=first)
     trained(view, Options(backend=ON_GPU, recompute=True), run, weights=weights)
 

@@ -28,7 +28,7 @@ def test_what_goes_on_is_a_plain_loop_that_was_not_ended(view: DatasetView, tmp_
     """Two epochs, then four in all: torch's own loop over four, from the same first weights."""
     short = spec(view, epochs=2, **STILL)
     trainer = make_trainer(short, view, DeviceImages(CPU), options=EXACT)
-    plain = initial_network(short, len(view.classes))
+    plain = initial_network(short, view)
     ended = finished(trainer, short, view)
     end = Checkpoint(tmp_path / "end.pt", short.run_id, "fast")
     end.save(trainer.state(), ended.curves, 2, 0)
@@ -74,10 +74,10 @@ def test_the_end_of_another_engine_is_refused(view: DatasetView, tmp_path: Path)
 
 def test_weights_are_taken_over_with_the_head_or_without(view: DatasetView) -> None:
     source = spec(view)
-    weights = initial_network(source, len(view.classes)).state_dict()
+    weights = initial_network(source, view).state_dict()
     for inherits, with_head in (("body", False), ("weights", True)):
         run = dataclasses.replace(spec(view, lr=0.01), pretrained=source, inherits=inherits)
-        taken = initial_network(run, len(view.classes), weights).state_dict()
+        taken = initial_network(run, view, weights).state_dict()
         for name, value in weights.items():
             same = torch.equal(value, taken[name])
             assert same == (with_head or not name.startswith("head.")) or name == "head.bias"
@@ -91,13 +91,13 @@ def test_weights_are_taken_over_with_the_head_or_without(view: DatasetView) -> N
 
 def test_a_file_of_weights_is_what_was_planned(view: DatasetView, tmp_path: Path) -> None:
     """Its content is part of the run; files of others may have the weights under a key."""
-    weights = initial_network(spec(view), len(view.classes)).state_dict()
+    weights = initial_network(spec(view), view).state_dict()
     path = tmp_path / "w.pt"
     for content in (weights, {"state_dict": weights}, {"model": weights, "epoch": 3}):
         torch.save(content, path)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         run = dataclasses.replace(spec(view), inherits="file", weights=digest)
-        taken = initial_network(run, len(view.classes), load_weights_file(path, digest))
+        taken = initial_network(run, view, load_weights_file(path, digest))
         for name, value in taken.state_dict().items():
             assert torch.equal(value, weights[name]) == (name != "head.weight")
         other = dataclasses.replace(run, weights="0" * 64)
@@ -112,19 +112,19 @@ def test_a_file_of_weights_is_what_was_planned(view: DatasetView, tmp_path: Path
 
 def test_weights_of_another_network_are_refused(view: DatasetView) -> None:
     run = dataclasses.replace(spec(view), inherits="file", weights="0" * 64)
-    weights = initial_network(spec(view), len(view.classes)).state_dict()
+    weights = initial_network(spec(view), view).state_dict()
     first = next(iter(weights))
     for wrong, said in (
         ({**weights, first: torch.zeros(3)}, f"{first} has the shape .3,., this network's"),
         ({name: weights[name] for name in weights if name != first}, f"{first} is missing"),
     ):
         with pytest.raises(UserError, match=said):
-            initial_network(run, len(view.classes), wrong)
-    initial_network(run, len(view.classes), {**weights, "head.weight": torch.zeros(1)})
+            initial_network(run, view, wrong)
+    initial_network(run, view, {**weights, "head.weight": torch.zeros(1)})
 
 
 def test_both_ends_of_an_interpolation_are_exact(view: DatasetView) -> None:
-    start = initial_network(spec(view), len(view.classes)).state_dict()
+    start = initial_network(spec(view), view).state_dict()
     network = initial_network(dataclasses.replace(spec(view), seed=1), len(view.classes))
     end = {name: value.clone() for name, value in network.state_dict().items()}
     for share, expected in ((0.0, start), (1.0, end), (0.25, None)):
