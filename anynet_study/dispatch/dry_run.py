@@ -24,6 +24,7 @@ from anynet_study.dispatch.plan import (
     PlannedRun,
     Prices,
     Setting,
+    check_texts,
     columns_of,
     datasets_of,
     load_views,
@@ -157,6 +158,10 @@ def sweep_cost(sweep: Sweep, population: Population, cost: CostModel) -> SweepCo
     tests = expected_evaluations(sweep, sizes, views)
     found: list[Setting] = []
     for column in columns_of(sweep):
+        if column[0] in views:
+            check_texts(
+                views[column[0]], sweep.recipes[column[1]].for_dataset(column[0]), column[0]
+            )
         found.append(_setting(sweep, sizes, tests, found, *column))
     settings = tuple(found)
     plan = plan_of(sweep, population, settings, cost)

@@ -477,11 +477,16 @@ def evaluations_by_dataset(
     return asked
 
 
-def resolve_on(view: DatasetView, recipe: Recipe, label: str) -> ResolvedRecipe:
-    """The recipe as used on a view; UserError where they do not fit."""
+def check_texts(view: DatasetView, recipe: Recipe, label: str) -> None:
+    """UserError where a recipe learns from texts, and these do not tell the classes apart."""
     if recipe.loss == "clip":
         with naming(label):
             check_names(view.classes)
+
+
+def resolve_on(view: DatasetView, recipe: Recipe, label: str) -> ResolvedRecipe:
+    """The recipe as used on a view; UserError where they do not fit."""
+    check_texts(view, recipe, label)
     size = len(view.classes), len(view.train_index), len(view.validation_index), view.size
     return resolve(recipe, label, *size, view.multi_label, view.metric)
 

@@ -112,7 +112,7 @@ class Recipe(BaseModel):
         "a photo of a {}",
     )
     #: Of loss clip: length of the vectors by which images and texts are compared.
-    embedding: int = Field(64, ge=2)
+    embedding: int = Field(256, ge=2)
     #: Share of the target spread evenly over all classes, in training only.
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     #: Mirror half of the training images left to right.

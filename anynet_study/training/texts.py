@@ -57,6 +57,9 @@ class Texts:
     prompts: Words
     #: (texts, words) what is trained on.
     trained: Words
+    #: (words + 1,) of each word the logarithm of how many texts there are for one that has it; 0 of
+    #: word 0.
+    weights: NDArray[np.float64]
     #: (training images, 2) of each image its first text in `trained`, and how many it has.
     spans: Words
 
@@ -73,7 +76,12 @@ class Texts:
         vocabulary = tuple(sorted({word for text in texts for word in words_of(text)}))
         trained = numbered(texts, vocabulary)
         shape = (len(view.classes), len(recipe.templates), -1)
-        return cls(vocabulary, trained.reshape(shape), trained, spans)
+        having = [np.unique(words) for words in trained]
+        counts = np.bincount(np.concatenate(having), minlength=len(vocabulary) + 1)
+        weights = np.log(len(trained) / np.maximum(counts, 1))
+        weights[0] = 0.0
+        weights = np.rint(weights * 2.0**20) / 2.0**20  # logarithms differ between machines
+        return cls(vocabulary, trained.reshape(shape), trained, weights, spans)
 
 
 def numbered(texts: Iterable[str], vocabulary: Sequence[str]) -> Words:

@@ -17,20 +17,26 @@ LOWEST = 0.01
 
 
 class WordTower(nn.Module):
-    """The plainest text tower: the mean of a text's words' vectors, which are learned."""
+    """The plainest text tower: a sum of learned vectors, one for each word of a text.
 
-    def __init__(self, words: int, width: int, generator: torch.Generator) -> None:
+    Rare words weigh more, by their inverse document frequency, so that texts differ by the names
+    of classes from the beginning, and not by what all texts say.
+    """
+
+    weights: Tensor
+
+    def __init__(self, texts: Texts, width: int, generator: torch.Generator) -> None:
         super().__init__()
-        #: That of word 0 stays zero, and is no part of the mean.
-        self.vectors = nn.Parameter(torch.empty(words + 1, width))
+        words = len(texts.vocabulary) + 1
+        self.vectors = nn.Parameter(torch.empty(words, width))
         with torch.no_grad():
-            self.vectors.normal_(0.0, width**-0.5, generator=generator)[0] = 0
+            self.vectors.normal_(0.0, width**-0.5, generator=generator)
+        weights = torch.from_numpy(texts.weights).float()
+        self.register_buffer("weights", weights, persistent=False)
 
     def forward(self, texts: Tensor) -> Tensor:
         """(N, words) numbers of words to (N, width)."""
-        known = (texts > 0).to(self.vectors.dtype)
-        total = (F.embedding(texts, self.vectors) * known[..., None]).sum(1)
-        return total / known.sum(1, keepdim=True).clamp(min=1)
+        return (F.embedding(texts, self.vectors) * self.weights[texts][..., None]).sum(1)
 
 
 class ZeroShot(nn.Module):
@@ -47,7 +53,7 @@ class ZeroShot(nn.Module):
     ) -> None:
         """`width`: of the features that it is given; `embedding`: of what is compared."""
         super().__init__()
-        self.texts = WordTower(len(texts.vocabulary), embedding, generator)
+        self.texts = WordTower(texts, embedding, generator)
         self.project = nn.Parameter(torch.empty(embedding, width))
         with torch.no_grad():
             self.project.normal_(0.0, width**-0.5, generator=generator)

@@ -36,8 +36,10 @@ def test_zero_shot_and_loss_are_those_of_the_formula(view: DatasetView) -> None:
     images = unit(features @ head.project.detach().numpy().T)
 
     def described(sentence: str) -> np.ndarray:
-        words = [1 + texts.vocabulary.index(w) for w in sentence.lower().replace(",", "").split()]
-        return unit(vectors[words].mean(axis=0))
+        words = sentence.lower().replace(",", "").split()
+        # Of the 12 texts each word of a template is in half, `a` too, and that of a class in two.
+        weights = np.array([np.log(6 if word.isdigit() else 2) for word in words])
+        return unit(weights @ vectors[[1 + texts.vocabulary.index(word) for word in words]])
 
     both = [[described(one.replace("{}", name)) for one in TEMPLATES] for name in view.classes]
     classes = unit(np.array(both).mean(axis=1))
@@ -82,7 +84,7 @@ def test_words_that_are_not_known_say_nothing() -> None:
 def test_it_learns_and_goes_on_where_it_was_stopped(
     view: DatasetView, tmp_path: Path, engine
 ) -> None:
-    run = spec(view, loss="clip", templates=TEMPLATES, epochs=16 if engine == "fast" else 1)
+    run = spec(view, loss="clip", batch_size=16, epochs=12 if engine == "fast" else 1)
     whole = train(run, view, CPU, engine=engine)
     assert same(whole, train(run, view, CPU, engine=engine)), "same spec, same bits"
     path = tmp_path / "run.pt"
@@ -90,7 +92,7 @@ def test_it_learns_and_goes_on_where_it_was_stopped(
         stopped(run, view, path, after=3, engine=engine)
     assert same(whole, train(run, view, CPU, checkpoint=path, engine=engine))
     if engine == "fast":
-        assert whole.error < 50, "chance is 83%"
+        assert whole.error < 40, "chance is 83%"
         assert whole.curves["train_loss"][-1] < 0.9 * whole.curves["train_loss"][0]
 
 
