@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MISSING = {
     "study": "missing of the study",
     "transfer": "missing for transfer",
+    "budget": "missing for data budgets",
     "test set": "missing test sets",
 }
 

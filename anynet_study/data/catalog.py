@@ -11,7 +11,7 @@ from typing import Literal, cast
 
 from anynet_study.metrics import Metric
 
-Kind = Literal["study", "transfer", "test set"]
+Kind = Literal["study", "transfer", "budget", "test set"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,8 @@ cassava | transfer | 5 | 21397 | 4279 | 256 | 0 | rules of the competition
     'Cassava Leaf Disease Classification', with its names of diseases
 eurosat | transfer | 10 | 27000 | 5400 | 64 | 0 | MIT
     'EuroSAT', the RGB images
+openimages-100 | budget | 100 | 135000 | 27000 | 256 | 0 | CC BY 4.0, images CC BY 2.0
+    'Open Images', photos of 100 classes of ImageNet in a folder for each, named by its number
 imagenetv2 | test set | 1000 | 10000 | 10000 | 256 | 0 | MIT
     'ImageNetV2', one of its three sets
 imagenet-sketch | test set | 1000 | 50889 | 50889 | 256 | 0 | see its record

@@ -1,4 +1,5 @@
 from .accuracies import bin_chart as bin_chart
+from .accuracies import budget_chart as budget_chart
 from .accuracies import class_chart as class_chart
 from .accuracies import gap_chart as gap_chart
 from .accuracies import improvement_chart as improvement_chart

@@ -141,6 +141,27 @@ def label_set_chart(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
     return drawn.figure
 
 
+@style.styled
+def budget_chart(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
+    """Plot accuracies by the number of training images, one colour per recipe.
+
+    `table` has recipe, dataset, train_images, base (filled, lines) and average (hollow, dashed):
+    the mean accuracy on the test set without a shift, and on the shifted ones, in percent.
+    """
+    drawn = style.one_panel(style.ONE_COLUMN, 2.6, ax)
+    axes = drawn.first
+    for name, look in style.series_looks(dict.fromkeys(table["recipe"])).items():
+        rows = table[table["recipe"] == name].sort_values("train_images", kind="stable")
+        label = wording.shorten(name, 22)
+        axes.plot(rows["train_images"], rows["base"], label=label, **look)
+        shifted = {**look, "markerfacecolor": "none", "linestyle": "--"}
+        axes.plot(rows["train_images"], rows["average"], label=f"{label}, shifted", **shifted)
+    axes.set(xscale="log", xlabel="training images", ylabel="accuracy (%)")
+    axes.set_title(f"n = {table['n'].min()}")
+    drawn.legend(*axes.get_legend_handles_labels())
+    return drawn.figure
+
+
 def _label_set(name: str, classes: float, images: float) -> str:
     """Name a label set with its classes (unless they are its name) and images."""
     counted = "" if name == f"{classes:.0f} classes" else f"{classes:.0f} classes\n"

@@ -65,15 +65,19 @@ def dataset_size(variant: Variant, match: DatasetSize | None = None) -> DatasetS
         classes = variant.classes if isinstance(variant.classes, int) else len(variant.classes)
     if classes > whole:
         raise UserError(f"{'+'.join(variant.bases)} has {whole} classes, not {classes}")
-    share = classes / whole
-    train = sum(base.train_images for base in bases) * share
+    # Of each, no more than all its classes.
+    shares = [
+        classes / whole if variant.groups else classes / max(classes, base.classes)
+        for base in bases
+    ]
+    train = sum(base.train_images * share for base, share in zip(bases, shares, strict=True))
     if match is not None:
         train = min(train, match.train_images)
     if variant.per_class is not None:
         train = min(train, variant.per_class * classes)
     train *= variant.fraction or 1.0
     train = min(train, variant.images or train)
-    tested = round(sum(base.test_images for base in bases) * share)
+    tested = round(sum(base.test_images * part for base, part in zip(bases, shares, strict=True)))
     validated = round(train * (variant.validation or 0.0))
     return DatasetSize(classes, round(train) - validated, tested, bases[0].side, False, validated)
 
