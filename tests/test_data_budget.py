@@ -34,7 +34,7 @@ REGIME = {"epochs": 2, "batch_size": 16, "warmup_epochs": 0, "resolution": 16}
 
 
 def add_data(folder: Path) -> None:
-    """Twelve classes of each dataset; two classes are in no shifted test set but the first."""
+    """Twelve classes of each dataset; two of them are in no shifted test set but the first."""
     downloads, random = folder / "downloads", np.random.default_rng(0)
     open_images = downloads / "openimages"
     class_folders(open_images, random, dict.fromkeys(wnids(12), 8), ".jpg")
@@ -46,9 +46,7 @@ def add_data(folder: Path) -> None:
     for name in ("imagenet-sketch", "imagenet-r", "imagenet-a"):
         sources[name] = wnid_folders(downloads / name, random, list(range(10)))
     for name, source in sources.items():
-        layout = [] if name in ("imagenet", "openimages-100", "imagenetv2") else [name]
-        options = ["--layout", *layout] if layout else []
-        in_this_process(folder, "data", "add", name, "--from", source, "--size", 16, *options)
+        in_this_process(folder, "data", "add", name, "--from", source, "--size", 16)
 
 
 def test_it_has_a_price_before_its_data_is_there(tmp_path: Path) -> None:

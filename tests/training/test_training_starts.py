@@ -125,7 +125,7 @@ def test_weights_of_another_network_are_refused(view: DatasetView) -> None:
 
 def test_both_ends_of_an_interpolation_are_exact(view: DatasetView) -> None:
     start = initial_network(spec(view), view).state_dict()
-    network = initial_network(dataclasses.replace(spec(view), seed=1), len(view.classes))
+    network = initial_network(dataclasses.replace(spec(view), seed=1), view)
     end = {name: value.clone() for name, value in network.state_dict().items()}
     for share, expected in ((0.0, start), (1.0, end), (0.25, None)):
         with interpolated(network, start, share):
