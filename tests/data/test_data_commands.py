@@ -59,7 +59,7 @@ def test_list_shows_the_catalog_and_what_is_there(data_home, tmp_path):
     rows = {row["name"]: row for row in listed["datasets"]}
     assert list(rows)[:9] == list(STUDY)
     assert {row["kind"] for row in rows.values()} == {
-        *("study", "transfer", "test set"),
+        *("study", "transfer", "budget", "test set"),
         *("built-in", "own"),
     }
     assert rows["imagenet"]["state"] == "missing"

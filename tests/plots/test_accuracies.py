@@ -150,3 +150,26 @@ def test_many_architectures_are_grey_below_their_mean() -> None:
     assert names(figure) == ["mean", "architectures"]
     assert figure.legends[0].get_lines()[0].get_color() == mean.get_color()
     assert axes.get_title() == "n = 8"
+
+
+def test_accuracies_by_data_budget() -> None:
+    table = pd.DataFrame(
+        {
+            "recipe": ["labels", "texts", "labels", "texts"],
+            "dataset": ["large", "large", "small", "small"],
+            "train_images": [800, 800, 100, 100],
+            "base": [80.0, 75.0, 50.0, 40.0],
+            "average": [60.0, 62.0, 30.0, 31.0],
+            "n": [4, 4, 4, 3],
+        }
+    )
+    (axes,) = plots.budget_chart(table).axes
+    drawn = {line.get_label(): xy(line) for line in axes.lines}
+    assert drawn == {
+        "labels": [(100, 50), (800, 80)],
+        "labels, shifted": [(100, 30), (800, 60)],
+        "texts": [(100, 40), (800, 75)],
+        "texts, shifted": [(100, 31), (800, 62)],
+    }
+    assert axes.get_xscale() == "log"
+    assert axes.get_title() == "n = 3"
