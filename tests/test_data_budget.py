@@ -28,6 +28,7 @@ TOY = [
     "datasets.oi100.classes=6",
     "evaluations.fifty.classes=3",
     "evaluations.ten.classes=2",
+    "evaluations.few-shot.shots=1",
     *(f"evaluations.{name}.every=1" for name in SHIFTS),
 ]
 REGIME = {"epochs": 2, "batch_size": 16, "warmup_epochs": 0, "resolution": 16}
@@ -75,7 +76,7 @@ def test_from_the_downloads_to_the_figure(tmp_path: Path, monkeypatch: pytest.Mo
     assert images["both-1x"] == images["in100"]
     assert images["both"] > images["in100"]
     errors = store.evaluation_errors("both", recipe="texts")
-    assert {"test", *SHIFTS, "fifty", "ten"} <= set(errors.columns)
+    assert {"test", *SHIFTS, "fifty", "ten", "few-shot"} <= set(errors.columns)
     assert errors.notna().all(axis=None)
     typed = ["data_budget.py", str(study), "--shifts", ",".join(SHIFTS), "-o", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", typed)

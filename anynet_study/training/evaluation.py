@@ -40,8 +40,8 @@ Mask = NDArray[np.bool_]
 class EvaluationSpec(BaseModel):
     """Another test of a trained network: other images, transformed images, or fewer classes.
 
-    These combine. At least one of `test_set`, `transform`, `classes`, `interpolate` and `part` is
-    given.
+    These combine. At least one of `test_set`, `transform`, `classes`, `shots`, `interpolate` and
+    `part` is given.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,6 +58,11 @@ class EvaluationSpec(BaseModel):
     classes: ClassChoice | None = None
     #: Of two draws with one seed, the smaller is part of the larger.
     class_seed: int = Field(0, ge=0)
+    #: Few-shot: a class is the mean of the features of so many training images of it, those that
+    #: the network's head is given, and an image is of the class that it is nearest to, by cosine.
+    #: The images are the run's, of a `test_set` its own. Of two numbers, the fewer are part of the
+    #: more. None: classes are those of the head.
+    shots: int | None = Field(None, ge=1)
     #: Networks between the weights that a run started from (0) and its final ones (1), at each of
     #: these shares: for runs that start from other weights.
     interpolate: tuple[Annotated[float, Field(ge=0, le=1)], ...] | None = Field(None, min_length=1)
@@ -68,10 +73,10 @@ class EvaluationSpec(BaseModel):
 
     @model_validator(mode="after")
     def _asks_something(self) -> Self:
-        asked = self.test_set, self.transform, self.classes, self.interpolate
+        asked = self.test_set, self.transform, self.classes, self.shots, self.interpolate
         if self.part == "test" and not any(one is not None for one in asked):
             raise ValueError(
-                "an evaluation needs at least one of: test_set, transform, classes, "
+                "an evaluation needs at least one of: test_set, transform, classes, shots, "
                 "interpolate, part: validation"
             )
         if self.interpolate is not None and self.every is not None:
@@ -144,6 +149,8 @@ class EvaluationSet:
     identity: dict[str, Any]
     #: Of which network: see `Moment`.
     moment: Moment = FINAL
+    #: Rows of the training split that say what the classes are, and their classes; None: the head.
+    shots: tuple[Indices, Indices] | None = None
 
     def canonical(self) -> str:
         """The identity as JSON with sorted keys: equal identities, equal text."""
@@ -212,7 +219,30 @@ def make_evaluation_set(spec: EvaluationSpec, view: DatasetView) -> EvaluationSe
         transform=spec.transform or "identity",
         left_out=images - int(kept.sum()),
         identity=_identity(spec, dataset, tuple(np.array(view.classes)[allowed].tolist())),
+        shots=None if spec.shots is None else _shots(spec, spec.shots, view, dataset, allowed),
     )
+
+
+def _shots(
+    spec: EvaluationSpec, count: int, view: DatasetView, dataset: PackedDataset, allowed: Mask
+) -> tuple[Indices, Indices]:
+    """Rows and classes of the training images that say what the allowed classes are."""
+    if view.multi_label:
+        raise NotApplicableError("shots: they need one class an image, here are several")
+    rows, labels = view.train_index, view.train_labels
+    if spec.test_set is not None:
+        rows, labels = of_classes(dataset.labels("train"), view.numbers_of(dataset))
+    chosen = []
+    for number in np.flatnonzero(allowed).tolist():
+        members, name = np.flatnonzero(labels == number), view.classes[number]
+        if len(members) < count:
+            raise NotApplicableError(
+                f"shots: {count}, but class {name!r} of {dataset.name!r} has {len(members)} "
+                "training images"
+            )
+        chosen.append(members[seeded_order(len(members), "shots", name)[:count]])
+    places = np.sort(np.concatenate(chosen))
+    return rows[places], labels[places]
 
 
 @dataclass(frozen=True)
@@ -252,6 +282,8 @@ def _identity(
         identity["part"] = spec.part
     if set(classes) != set(dataset.classes):
         identity["classes"] = sorted(classes)
+    if spec.shots is not None:
+        identity["shots"] = spec.shots
     if spec.transform not in (None, "identity"):
         named = {"name": spec.transform, "version": TRANSFORMS_VERSION}
         identity["transform"] = {**named, **TRANSFORMS[spec.transform]}

@@ -1,11 +1,13 @@
 """A trained network on a further test set."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
+from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
 from anynet_study.training.augment import Preprocessor
 from anynet_study.training.checkpoint import Weights
@@ -13,6 +15,7 @@ from anynet_study.training.evaluation import EvaluationSet
 from anynet_study.training.together import finish
 from anynet_study.training.trainer import LARGEST_BATCH, PassResult, errors_of, even_batches
 from anynet_study.training.transforms import transformed
+from anynet_study.training.zero_shot import TEMPERATURE, ZeroShot
 
 
 def evaluate(
@@ -33,18 +36,57 @@ def evaluate(
     images = evaluation_set.dataset.images(evaluation_set.split)
     _, together = even_batches(len(index), batch)
 
+    classify: Callable[[Tensor], Tensor] = model
+    if evaluation_set.shots is not None:
+        classify = nearest_classes(model, preprocess, evaluation_set, device, batch)
+
     @torch.no_grad()
     def logits(part: slice) -> Tensor:
         pixels = torch.from_numpy(images[index[part]]).to(device)
         pixels = transformed(pixels, draws[part], evaluation_set.transform)
-        found: Tensor = model(preprocess.test(pixels)).float()
-        return found
+        return classify(preprocess.test(pixels)).float()
 
     def batches() -> Iterator[Tensor]:
         for start in range(0, len(index), together):
             yield logits(slice(start, start + together))
 
     return finish(errors_of(batches(), evaluation_set.labels, metric, evaluation_set.allowed))
+
+
+@torch.no_grad()
+def nearest_classes(
+    model: nn.Module,
+    preprocess: Preprocessor,
+    evaluation_set: EvaluationSet,
+    device: torch.device,
+    batch: int,
+) -> Callable[[Tensor], Tensor]:
+    """A function from batches to logits (B, classes) by the means of a few images of each class.
+
+    A logit is the cosine between the features of an image and those of a class, over the first
+    temperature of loss clip. UserError where the network has no head to which features are given.
+    """
+    heads = [layer for layer in model.modules() if isinstance(layer, nn.Linear | ZeroShot)]
+    if not heads:
+        raise UserError("shots: the network has no linear layer at its end")
+
+    def features(inputs: Tensor) -> Tensor:
+        given: list[Tensor] = []
+        hook = heads[-1].register_forward_pre_hook(lambda _, found: given.append(found[0]))
+        with hook:
+            model(inputs)
+        return F.normalize(given[-1].float())
+
+    assert evaluation_set.shots is not None
+    rows, labels = evaluation_set.shots
+    images, found = evaluation_set.dataset.images("train"), []
+    for start in range(0, len(rows), batch):
+        pixels = torch.from_numpy(images[rows[start : start + batch]]).to(device)
+        found.append(features(preprocess.test(pixels)))
+    vectors, truth = torch.cat(found), torch.from_numpy(labels).to(device)
+    sums = torch.zeros(len(evaluation_set.allowed), vectors.shape[1], device=device)
+    means = F.normalize(sums.index_add_(0, truth, vectors))
+    return lambda inputs: features(inputs) @ means.T / TEMPERATURE
 
 
 @contextmanager

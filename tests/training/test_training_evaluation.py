@@ -260,3 +260,38 @@ def test_an_evaluation_repeats_to_the_bit_and_changes_nothing(model: torch.nn.Mo
     assert np.array_equal(first.predictions, other.predictions)
     assert first.loss == pytest.approx(other.loss, rel=1e-5)
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+
+
+@pytest.mark.parametrize("keys", [{}, {"test_set": "digits", "classes": 4}])
+def test_few_shots_are_the_nearest_means_of_features(
+    model: torch.nn.Module, keys: dict[str, Any]
+) -> None:
+    few, more = (make_evaluation_set(EvaluationSpec(shots=n, **keys), view()) for n in (2, 5))
+    assert few.shots is not None
+    assert more.shots is not None
+    assert set(few.shots[0]) < set(more.shots[0])
+    assert few.evaluation_id != more.evaluation_id
+    rows, labels = few.shots
+    assert np.bincount(labels, minlength=10)[few.allowed].tolist() == [2] * int(few.allowed.sum())
+    data = view().dataset
+    np.testing.assert_array_equal(data.labels("train")[rows], labels)
+
+    def features(images: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            inputs = Centred().test(torch.from_numpy(images))
+            found = model.eval().pool(model.stages(model.stem(inputs))).numpy()
+        return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+    known = features(data.images("train")[rows])
+    legal = np.flatnonzero(few.allowed)
+    means = np.array([known[labels == number].mean(axis=0) for number in legal])
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    nearest = legal[(features(data.images("test")[few.index]) @ means.T).argmax(axis=1)]
+    found = evaluate(model, Centred(), few, CPU, 100)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(found.predictions, nearest)
+    assert found.top1 == pytest.approx(100 * float(np.mean(nearest != few.labels)))
+
+
+def test_more_shots_than_there_are_images() -> None:
+    with pytest.raises(UserError, match="shots: 1000, but class '0' of 'digits' has "):
+        make_evaluation_set(EvaluationSpec(shots=1000), view())

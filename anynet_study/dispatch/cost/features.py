@@ -254,7 +254,8 @@ class FurtherEvaluation:
         """The evaluation of images that are there."""
         return cls(
             evaluation_set.evaluation_id,
-            len(evaluation_set.index),
+            len(evaluation_set.index)
+            + (len(evaluation_set.shots[0]) if evaluation_set.shots else 0),
             evaluation_set.dataset.size,
             evaluation_set.transform,
             len(evaluation_set.allowed),

@@ -165,6 +165,7 @@ def _expected(
         if chosen > size.classes:
             return None
         images *= chosen / size.classes
+    images += (spec.shots or 0) * size.classes
     transform = spec.transform or "identity"
     return FurtherEvaluation(name, max(1, round(images)), size.side, transform, size.classes)
 
