@@ -17,7 +17,7 @@ from training_runs import NETWORK, spec, turns
 from anynet_study.data import DatasetView, Variant, make_view
 from anynet_study.design_space import Architecture
 from anynet_study.models import Backend
-from anynet_study.training import RunSpec, fast, feeds, graphs, metrics, network, together
+from anynet_study.training import RunSpec, feeds, graphs, metrics, network, together
 from anynet_study.training.engine import make_trainer
 from anynet_study.training.evaluation import EvaluationSpec, make_evaluation_set
 from anynet_study.training.evaluation_pass import evaluate
@@ -38,6 +38,7 @@ RECIPES: dict[str, dict[str, object]] = {
     "AdamW, smoothed": {"optimizer": "adamw", "label_smoothing": 0.1, "accumulation": 2},
     "resized crops, AUROC": {"crop": "resized", "resolution": 6, "flip": True, "metric": "auroc"},
     "augmented": {"augment": ["blur", "equalise", "randaugment", "cutmix"], "steps": 3},
+    "images and texts, in parts": {"loss": "clip", "templates": ["a {}", "{}"], "accumulation": 2},
     "whole images, a pass cut short": {"crop": "none", "padding": 0, "steps": 3},
 }
 SHORT: dict[str, object] = {"accumulation": 2, "steps": 2}
@@ -176,6 +177,6 @@ def test_what_cannot_be_recorded_is_noticed(
         fault(loss)
         return loss
 
-    monkeypatch.setattr(fast, "training_loss", faulty)
+    monkeypatch.setattr("anynet_study.training.trainer.training_loss", faulty)
     with pytest.raises((RecordingError, NotImplementedError)):
         trained(view, Options(backend=ON_GPU, bfloat16=False), spec(view))
