@@ -22,6 +22,10 @@ ROOT = Path(__file__).parents[1]
 LEAST = {"plots": 30, "report": 18, "faults": 52}
 
 
+#: Tests that take so many seconds do not end for the fault's sake: it is caught.
+LONGEST = 300.0
+
+
 @dataclass(frozen=True)
 class Fault:
     """One edit: `old` stands once or more in the file, and its first place becomes `new`."""
@@ -68,7 +72,10 @@ def caught(fault: Fault, copy: Path) -> bool:
             env=environment,
             capture_output=True,
             check=False,
+            timeout=LONGEST,
         )
+    except subprocess.TimeoutExpired:
+        return True
     finally:
         path.write_text(text, encoding="utf-8")
     if done.returncode not in (0, 1):
