@@ -12,12 +12,14 @@ from anynet_study.data import DatasetView, reading_kept
 from anynet_study.dispatch import (
     JournalReader,
     OpenStudy,
+    Recorded,
     check_may_begin,
     evaluations_by_dataset,
     finished_by_others,
     open_sweep,
     resolve_on,
     train_all,
+    trial_table,
 )
 from anynet_study.files import write_text
 from anynet_study.metrics import chance_error
@@ -106,14 +108,25 @@ def run_study(
     check_may_begin(study, *allowed)
     with folder.locked():
         study.begin()
-        left = study.calibrated(JournalReader(folder.journals)).plan
-        train_all(folder, study.sweep, left, retry_failed)
+        study = _trained(study, retry_failed)
         for line in collect_warnings(collect_study(study)):
             tell(line)
         tell("writing the report")
         _write_report(folder, resamples)
         write_text(_mark_file(folder), fingerprint(study, resamples))
     return True
+
+
+def _trained(study: OpenStudy, retry_failed: bool) -> OpenStudy:
+    """Train what is missing, and what follows from it: the study with all its runs."""
+    folder = study.folder
+    while True:
+        reader = JournalReader(folder.journals)
+        train_all(folder, study.sweep, study.calibrated(reader).plan, retry_failed)
+        grown = study.planned_by(reader.read())
+        if grown.plan.ids() == study.plan.ids():
+            return grown
+        study, retry_failed = grown, False
 
 
 def _write_report(folder: StudyFolder, resamples: int) -> None:
@@ -136,6 +149,8 @@ def collect_warnings(made: CollectReport) -> list[str]:
 
 def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
     """Build `results.h5` from the journals and swap it in; `anew`: also one that cannot be read."""
+    recorded = Recorded.read(study.folder.journals) if study.sweep.trials else None
+    study = study.planned_by(recorded) if recorded else study
     sweep, population, views = study.sweep, study.population, study.views
     with reading_kept(study.folder.datasets):
         names = _evaluation_names(sweep, views)
@@ -150,12 +165,13 @@ def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
         study.folder.results,
         population.table,
         dataset_table(sweep, views),
-        {run.run_id: (run.dataset, run.recipe, run.replicate) for run in study.plan},
+        {it.run_id: (it.dataset, study.plan.called(it), it.replicate) for it in study.plan},
         provenance,
         recipes=list(sweep.recipes),
         anew=anew,
         truths={label: view.test_labels for label, view in views.items()},
         evaluations=names,
+        trials=trial_table(study.plan, views, recorded) if recorded else None,
     )
 
 

@@ -26,6 +26,7 @@ NO_POPULATION = "the parameters of the architectures are not known"
 NO_REPLICATES = "no architecture was trained more than once on any dataset"
 NO_STORE_REPLICATES = "replicates are only in a results store"
 NO_CURVES = "no learning curves are stored"
+NOT_TUNED = "no recipe is tuned"
 ONE_RECIPE = "all runs have the same recipe"
 NO_TEST_SETS = "no dataset is said to be a further test set of another"
 NO_DISTANCES = "no distances of its datasets are known (data distance --study, or --distances)"
@@ -171,6 +172,8 @@ class Study(Analysed):
     training_errors = Known[pd.DataFrame]("no training errors are stored")
     #: Errors under the other recipes, by name.
     recipes = Known[dict[str, pd.DataFrame]](ONE_RECIPE)
+    #: As `ResultStore.trials()`: the runs of tuned recipes.
+    trials = Known[pd.DataFrame](NOT_TUNED)
     #: Errors on "top1" and "top5", of the datasets for which both are known.
     by_metric = Known[dict[str, pd.DataFrame]](
         "top-5 errors on datasets of more than five classes are not known"

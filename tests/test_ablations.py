@@ -51,7 +51,7 @@ def toy(path: Path) -> list[str]:
 
 def test_the_table_of_experiments_names_every_file_and_script() -> None:
     table = (SWEEPS / "README.md").read_text()
-    for path in [*SWEEPS.glob("*.yaml"), *FILES]:
+    for path in SWEEPS.rglob("*.yaml"):
         assert f"{path.relative_to(SWEEPS)}" in table
     for name in set(re.findall(r"figure\w+\.py|table\w+\.py", table)):
         assert (ROOT / "analysis" / name).is_file()

@@ -31,7 +31,7 @@ STORED = ("role", "classes", "test_set_of")
 OF_A_STORE = (
     *("errors", "architectures", "roles", "replicates", "curves", "datasets", "metrics"),
     *("training_errors", "costs", "recipes", "by_metric", "test_sets", "images", "choices"),
-    *("predicted", "shifts", "distances"),
+    *("predicted", "shifts", "distances", "trials"),
 )
 
 
@@ -266,6 +266,11 @@ class StoreReading:
         metric, _, replicates = self.choice
         others = [name for name in self.store.recipes if name != self.recipe]
         return {name: self.store.errors(metric, name, replicates) for name in others}
+
+    @property
+    def trials(self) -> pd.DataFrame | None:
+        found = self.store.trials()
+        return None if found.empty else found
 
     @cached_property
     def curves(self) -> pd.DataFrame:

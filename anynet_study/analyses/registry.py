@@ -16,6 +16,7 @@ from anynet_study.analyses import (
     shifts,
     training,
     transfer,
+    tuning,
 )
 from anynet_study.analyses.building import listed
 from anynet_study.analysis import Analysis, StudyFigure
@@ -50,6 +51,8 @@ ANALYSES: dict[str, Analysis[Study]] = {
         training.BUDGET,
         training.RECIPES,
         training.SOURCE_BY_RECIPE,
+        tuning.TUNING,
+        tuning.TUNED,
         training.METRICS,
         training.BALANCE,
         training.CLASS_OR_SIZE,

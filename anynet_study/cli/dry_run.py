@@ -12,6 +12,7 @@ from anynet_study.dispatch import (
     SlurmForecast,
     begun_study,
     forecast,
+    left_of,
     local_workers,
     sweep_cost,
 )
@@ -37,7 +38,7 @@ def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> N
     priced = sweep_cost(sweep, population, cost)
     items, runs = priced.items, len(priced.plan)
     seconds = sum(item.seconds for item in items)
-    left = priced.plan.runs if begun.left is None else [priced.plan[n] for n in begun.left]
+    left = left_of(priced.plan, begun.done)
     seconds_left = sum(run.seconds for run in left)
     slurm = None
     if sweep.launch.cluster == "slurm" and left:
@@ -50,6 +51,7 @@ def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> N
         return
     _print_table(sweep, items, cost)
     print(f"{runs:,} runs, {duration(seconds)} of one {cost.name}")
+    print(*tuning_lines(sweep), sep="", end="")
     if count := sum(item.evaluations for item in items):
         spent = duration(sum(item.evaluation_seconds for item in items))
         print(f"of which {counted(count, 'further evaluation')}: {spent}")
@@ -67,6 +69,16 @@ def print_cost(sweep: Sweep, population: Population, as_json: bool = False) -> N
         print("* not added yet: image counts by the catalog (anynet-study data list)")
     if slurm:
         print(f"\nthe script of the first array:\n\n{slurm.sbatch}", end="")
+
+
+def tuning_lines(sweep: Sweep) -> list[str]:
+    """What is tried of each tuned recipe."""
+    tuned = [(name, it.tuning) for name, it in sweep.recipes.items() if it.tuning is not None]
+    return [
+        f"{name}: {' + '.join(map(str, it.counts))} runs of each architecture on each dataset "
+        f"({it.scheduler}), compared on validation images\n"
+        for name, it in tuned
+    ]
 
 
 def slurm_lines(told: SlurmForecast, sweep: Sweep) -> list[str]:

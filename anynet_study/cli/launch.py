@@ -112,6 +112,11 @@ def _print_launched(folder: "Path", report: "LaunchReport", as_json: bool) -> No
             f"no sign of life for long: {', '.join(report.silent)}; to end what hangs: "
             f"anynet-study cancel {folder}"
         )
+    if report.awaited:
+        print(
+            f"tuning: {counted(report.awaited, 'further run')} when all trials before them have "
+            "ended: launch again then"
+        )
     if report.retried:
         print(f"failed before and tried again: {report.retried}")
     if report.failed:

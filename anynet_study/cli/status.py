@@ -116,6 +116,9 @@ def status_lines(status: "Status") -> list[str]:
     return [
         f"runs: {status.completed} completed, {status.diverged} diverged, {status.failed} failed"
         f"{kinds}, {status.missing} missing of {status.planned}",
+        f"tuning: {counted(status.awaited, 'further run')} when these have ended"
+        if status.awaited
+        else "",
         f"further evaluations: {evaluations}" if status.evaluations_planned else "",
         f"architectures with all their runs: {status.rows_complete} of {status.rows}",
         _jobs(status),

@@ -51,7 +51,7 @@ def run(
 
         print_dry_run(sweep_file, overrides or [], as_json)
         return
-    from anynet_study.dispatch import open_sweep
+    from anynet_study.dispatch import Recorded, open_sweep
     from anynet_study.stages import run_study
 
     study = open_sweep(sweep_file, overrides or [])
@@ -61,6 +61,7 @@ def run(
     else:
         runs, report = len(study.plan), study.folder.report
         print(f"nothing to do: all {runs} runs are recorded; report: {report}")
+    study = study.planned_by(Recorded.read(study.folder.journals))
     if kinds := _failed(study):
         raise WorkFailedError(
             f"{kinds.total()} of {len(study.plan)} runs failed ({by_kind(kinds)}; the report says "

@@ -5,6 +5,7 @@ from .dry_run import SettingCost as SettingCost
 from .dry_run import SlurmForecast as SlurmForecast
 from .dry_run import begun_study as begun_study
 from .dry_run import forecast as forecast
+from .dry_run import left_of as left_of
 from .dry_run import sweep_cost as sweep_cost
 from .failures import EVERY_KIND as EVERY_KIND
 from .failures import retries as retries
@@ -33,3 +34,4 @@ from .recorded import JournalReader as JournalReader
 from .recorded import Recorded as Recorded
 from .status import Status as Status
 from .status import current_status as current_status
+from .tuning import trial_table as trial_table

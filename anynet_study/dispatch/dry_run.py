@@ -1,11 +1,13 @@
 """What a sweep costs and what a launch would submit; neither data nor Slurm needs to be there."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 
 from anynet_study.data import load_dataset
 from anynet_study.design_space import Population
+from anynet_study.dispatch.brackets import Judge
 from anynet_study.dispatch.calibration import calibrate, expected_on
 from anynet_study.dispatch.cost.features import FurtherEvaluation
 from anynet_study.dispatch.cost.memory import device_memory, run_bytes, shared_bytes
@@ -41,8 +43,10 @@ from anynet_study.dispatch.slurm.site import Site
 from anynet_study.dispatch.snapshot import snapshot
 from anynet_study.errors import UserError
 from anynet_study.study_folder import StudyFolder
-from anynet_study.sweep import Sweep
+from anynet_study.sweep import Sweep, stated
 
+#: Place in the population, dataset, recipe, rung, replicate.
+Kind = tuple[int, str, str, int, int]
 #: Seconds from a job's start to its first step: imports, plan, data. Measured on an idle CPU; that
 #: of a GPU, which also chooses layers and records graphs, is an estimate.
 START_UP_CPU = 5.0
@@ -109,8 +113,8 @@ class Begun:
 
     #: Built-in prices, scaled to the runs that it has finished, if it has.
     cost: CostModel
-    #: The places in the plan of the runs of which something is left to do; None: all of them.
-    left: Sequence[int] | None = None
+    #: How many runs of each kind (`kind_of`) have nothing left to do.
+    done: Counter[Kind] = field(default_factory=Counter)
     #: Why the study's folder does not take this sweep; "" if it does.
     refusal: str = ""
 
@@ -131,14 +135,35 @@ def begun_study(sweep: Sweep, population: Population) -> Begun:
         views = load_views(sweep)
     except UserError:  # some data is not there (any more)
         return Begun(cost)
-    plan = make_plan(sweep, population, views)
+    plan = make_plan(sweep, population, views, judge=recorded.validation_error)
     todo = recorded.todo(plan, retries(recorded, sweep.launch.attempts)).by_id
-    left = [place for place, run in enumerate(plan) if run.run_id in todo]
-    return Begun(calibrate(plan, reader.timings(), lambda: cost).cost, left)
+    done = Counter(kind_of(run) for run in plan if run.run_id not in todo)
+    return Begun(calibrate(plan, reader.timings(), lambda: cost).cost, done)
+
+
+def kind_of(run: PlannedRun) -> Kind:
+    """What a run is called; of trials of one rung, which of them go on is not known beforehand."""
+    rung = run.trial.rung if run.trial else 0
+    recipe = stated(run.recipe) if rung or (run.trial and run.replicate) else run.recipe
+    return run.place, run.dataset, recipe, rung, run.replicate
+
+
+def left_of(plan: Plan, done: Counter[Kind]) -> list[PlannedRun]:
+    """The runs of a priced plan, but for so many of each kind."""
+    rest, left = Counter(done), []
+    for run in plan:
+        kind = kind_of(run)
+        rest[kind] -= 1
+        if rest[kind] < 0:
+            left.append(run)
+    return left
 
 
 def sweep_cost(sweep: Sweep, population: Population, cost: CostModel) -> SweepCost:
     """Runs and predicted device seconds for each dataset and recipe, in the plan's order.
+
+    Of trials those go on that take the longest: no outcome costs more, and where all settings take
+    equally long, none costs less.
 
     Raises UserError for a dataset that is neither there nor in the catalog, and for a recipe that
     does not fit a dataset.
@@ -164,26 +189,32 @@ def sweep_cost(sweep: Sweep, population: Population, cost: CostModel) -> SweepCo
             )
         found.append(_setting(sweep, sizes, tests, found, *column))
     settings = tuple(found)
-    plan = plan_of(sweep, population, settings, cost)
-    items = [_setting_cost(plan, setting, sizes[setting.dataset], cost) for setting in settings]
+    prices = Prices(Plan(population, settings, []), cost)
+    judge: Judge = lambda run, _: -prices.training(run)  # noqa: E731
+    plan = plan_of(sweep, population, settings, cost, judge)
+    pairs = dict.fromkeys((setting.dataset, stated(setting.recipe)) for setting in settings)
+    items = [_setting_cost(plan, *pair, sizes[pair[0]], prices, cost) for pair in pairs]
     return SweepCost(items, plan)
 
 
-def _setting_cost(plan: Plan, setting: Setting, size: DatasetSize, cost: CostModel) -> SettingCost:
-    groups, device = setting.groups(plan.population), device_memory(cost.name)
-    prices = Prices(plan, cost)
-    pair = setting.dataset, setting.recipe
-    runs = plan.where(lambda run: (run.dataset, run.recipe) == pair)
+def _setting_cost(
+    plan: Plan, dataset: str, recipe: str, size: DatasetSize, prices: Prices, cost: CostModel
+) -> SettingCost:
+    """All runs of a recipe on a dataset, those of all its trials."""
+    pair, device = (dataset, recipe), device_memory(cost.name)
+    settings = [it for it in plan.settings if (it.dataset, stated(it.recipe)) == pair]
+    runs = plan.where(lambda run: (run.dataset, stated(run.recipe)) == pair)
+    own = max(int(run_bytes(it.groups(plan.population), it.work, device).max()) for it in settings)
     return SettingCost(
-        dataset=setting.dataset,
-        recipe=setting.recipe,
+        dataset=dataset,
+        recipe=recipe,
         size=size,
-        epochs=setting.work.evaluations,
+        epochs=max(it.work.evaluations for it in settings),
         runs=len(runs),
         seconds=sum(run.seconds for run in runs),
-        evaluations=len(setting.tests) * len(runs),
+        evaluations=sum(len(run.evaluations) for run in runs),
         evaluation_seconds=sum(prices.testing(run, run.evaluations) for run in runs),
-        memory_bytes=shared_bytes(0, device) + int(run_bytes(groups, setting.work, device).max()),
+        memory_bytes=shared_bytes(0, device) + own,
     )
 
 
@@ -197,7 +228,7 @@ def _setting(
     start: int | None,
 ) -> Setting:
     size = sizes[label]
-    recipe = sweep.recipes[name].for_dataset(label)
+    recipe = sweep.trained[name].for_dataset(label)
     images = size.train_images, size.validation_images
     resolved = resolve(recipe, label, size.classes, *images, size.side)
     work, asked = size.workload(resolved), tests.get(label, ())

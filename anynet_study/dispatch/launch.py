@@ -5,7 +5,7 @@ An `OpenStudy` is a study with all that this needs: its sweep, population, datas
 
 import os
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from anynet_study.dispatch.ledger import LiveJob
 from anynet_study.dispatch.local import submit_locally
 from anynet_study.dispatch.plan import Plan, datasets_of, load_views, make_plan
 from anynet_study.dispatch.recorded import JournalReader, Recorded, Retry
+from anynet_study.dispatch.tuning import check_tuning
 from anynet_study.errors import UserError, counted
 from anynet_study.progress import duration
 from anynet_study.study_folder import StudyFolder, sample
@@ -54,6 +55,17 @@ class OpenStudy:
         trained = (part for view in self.views.values() for part in view.dataset.parts)
         for dataset in (*trained, *tests):
             keep_labels(dataset, self.folder.datasets)
+
+    def planned_by(self, recorded: Recorded) -> "OpenStudy":
+        """The study with the runs that follow from what is recorded: further trials, if it tunes.
+
+        UserError as `make_plan`.
+        """
+        if not self.sweep.trials:
+            return self
+        judge = recorded.validation_error
+        plan = make_plan(self.sweep, self.population, self.views, judge=judge)
+        return replace(self, plan=plan)
 
     def calibrated(self, reader: JournalReader) -> Calibrated:
         """The planned runs with what is left of them, as runs that have finished predict it."""
@@ -94,7 +106,8 @@ def open_study(name: str | Path, changes: Sequence[str] = (), whole: bool = Fals
 
 def _opened(folder: StudyFolder, sweep: Sweep, population: Population, whole: bool) -> OpenStudy:
     views = load_views(sweep, whole)
-    return OpenStudy(folder, sweep, population, views, make_plan(sweep, population, views))
+    study = OpenStudy(folder, sweep, population, views, make_plan(sweep, population, views))
+    return study.planned_by(Recorded.read(folder.journals)) if sweep.trials else study
 
 
 @dataclass(frozen=True)
@@ -116,6 +129,8 @@ class LaunchReport:
     runs_left: int = 0
     jobs_left: int = 0
     reason: str = ""
+    #: Runs of tuned recipes that are planned when others have ended.
+    awaited: int = 0
 
 
 def launch_missing(
@@ -171,6 +186,7 @@ def check_may_begin(study: OpenStudy, retrain: bool, others_ended: bool) -> None
             f"{counted(len(again), 'finished run')} would be trained again: evaluations were added "
             "since, and the weights were not kept (launch.keep); to allow it: --retrain"
         )
+    check_tuning(folder, study.sweep, recorded)
     ended = recorded.ended(study.plan)
     for job, seconds in ledger.jobs_elsewhere(folder.jobs, folder.logs, ended).items():
         if not others_ended:
@@ -214,12 +230,14 @@ def _launch(
     kept = len(failed - set(todo.ids()) - retried_by(live, recorded).keys())
     if is_local:
         workers = submit_locally(folder, sweep, list(new), attached=False, retries=retries)
-        return LaunchReport(*counts, len(new), len(workers), retried, kept, silent)
+        here = len(new), len(workers), retried, kept, silent
+        return LaunchReport(*counts, *here, awaited=plan.awaited)
     from anynet_study.dispatch.submission import submit_to_slurm
 
     sent = submit_to_slurm(folder, sweep, new, retries, attempts.excluded_nodes)
     left = sent.runs_left, sent.jobs_left, sent.reason
-    return LaunchReport(*counts, sent.runs, sent.jobs, retried, kept, silent, *left)
+    here = sent.runs, sent.jobs, retried, kept, silent
+    return LaunchReport(*counts, *here, *left, plan.awaited)
 
 
 def in_jobs(live: Iterable[LiveJob], recorded: Recorded) -> set[str]:

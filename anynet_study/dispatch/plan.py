@@ -11,6 +11,7 @@ from typing import Any, overload
 
 from anynet_study.data import DatasetView, PackedDataset, load_dataset, make_view, union_of
 from anynet_study.design_space import Architecture, Group, Population, groups_of
+from anynet_study.dispatch.brackets import Brackets, Judge, not_known
 from anynet_study.dispatch.cost.features import (
     FurtherEvaluation,
     Workload,
@@ -20,7 +21,7 @@ from anynet_study.dispatch.cost.features import (
 from anynet_study.dispatch.cost.prices import CostModel, expected_cost
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
-from anynet_study.sweep import STARTS, Sweep
+from anynet_study.sweep import STARTS, VALIDATION, Sweep, Trial, stated
 from anynet_study.training import (
     OF_HEADS,
     EvaluationSet,
@@ -59,6 +60,8 @@ class PlannedRun:
     architecture: str = ""
     #: The file of weights that it starts from; "": none.
     weights: str = ""
+    #: Of a tuned recipe: which of its trials.
+    trial: Trial | None = None
 
     def named(self) -> dict[str, Any]:
         """What a record says of the run, however it ended."""
@@ -93,6 +96,9 @@ class Setting:
     work: Workload
     #: The further evaluations of its runs.
     tests: tuple[FurtherEvaluation, ...]
+    #: Of a tuned recipe: which of its trials, and the id of the evaluation that compares them.
+    trial: Trial | None = None
+    judged_by: str = ""
 
     def networks(self, population: Population) -> list[Architecture]:
         """The architectures as they are trained."""
@@ -116,6 +122,10 @@ class Plan(Sequence[PlannedRun]):
     population: Population
     settings: tuple[Setting, ...]
     runs: Sequence[PlannedRun]
+    #: Of tuned recipes: the runs that are chosen, by validation, as far as that is known.
+    chosen: frozenset[str] = frozenset()
+    #: How many further runs of tuned recipes follow when others have ended.
+    awaited: int = 0
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -146,6 +156,10 @@ class Plan(Sequence[PlannedRun]):
         """The runs with these ids, in the plan's order; ids of others are ignored."""
         chosen = set(run_ids)
         return self.where(lambda run: run.run_id in chosen)
+
+    def called(self, run: PlannedRun) -> str:
+        """The recipe that a run's error is of: the tuned one's, if it is chosen."""
+        return stated(run.recipe) if run.run_id in self.chosen else run.recipe
 
     def inherited(self, run: PlannedRun) -> set[Inherited]:
         """What other runs of the study take over from its end."""
@@ -242,10 +256,14 @@ def make_plan(
     population: Population,
     views: Mapping[str, DatasetView],
     cost: CostModel | None = None,
+    judge: Judge = not_known,
 ) -> Plan:
-    """All runs that a sweep asks for. UserError where a recipe does not fit a dataset."""
+    """All runs that a sweep asks for. UserError where a recipe does not fit a dataset.
+
+    Of tuned recipes, those that follow from what `judge` knows of the trials' runs.
+    """
     cost = cost or expected_cost(sweep.launch.cluster, sweep.launch.slurm)
-    return plan_of(sweep, population, _settings(sweep, views), cost)
+    return plan_of(sweep, population, _settings(sweep, views), cost, judge)
 
 
 def _wanted(
@@ -256,8 +274,8 @@ def _wanted(
     With those that these start from, even if a sweep does not ask for more seeds of them.
     """
     asked, trained = sweep.replicates, {}
-    for name, recipe in sweep.recipes.items():
-        trained[name] = _places(population, recipe.architectures, f"recipes.{name}")
+    for name, recipe in sweep.trained.items():
+        trained[name] = _places(population, recipe.architectures, f"recipes.{stated(name)}")
     repeated = _places(population, asked.architectures, "replicates")
 
     def wanted(seed: int, place: int) -> list[int]:
@@ -266,7 +284,7 @@ def _wanted(
             aimed = not seed or (
                 place in repeated
                 and it.dataset in (asked.datasets or [it.dataset])
-                and it.recipe in (asked.recipes or [it.recipe])
+                and (not asked.recipes or stated(it.recipe) in asked.recipes)
             )
             if aimed and place in trained[it.recipe]:
                 start: int | None = number
@@ -294,9 +312,13 @@ def _places(population: Population, some: int | list[int | str] | None, where: s
 
 
 def plan_of(
-    sweep: Sweep, population: Population, settings: tuple[Setting, ...], cost: CostModel
+    sweep: Sweep,
+    population: Population,
+    settings: tuple[Setting, ...],
+    cost: CostModel,
+    judge: Judge = not_known,
 ) -> Plan:
-    """All runs of a population in some settings."""
+    """All runs of a population in some settings; of trials those that `judge` lets go on."""
     _refuse_twins(settings)
     wanted = _wanted(sweep, population, settings)
     # Ids are made of the texts of their parts, each written once.
@@ -308,17 +330,20 @@ def plan_of(
         for stem, networks in stems.items()
     }
     runs: list[PlannedRun] = []
+    tuning = Brackets(judge)
     for seed in range(sweep.replicates.count):
         for place, architecture in enumerate(population):
             row: dict[int, PlannedRun] = {}
             for number in wanted(seed, place):
                 it = settings[number]
+                if not tuning.asks_for(it, place, seed):
+                    continue
                 start = None if it.start is None else row[it.start]
                 of, source = (start.run_id, start.spec) if start else (None, None)
                 file = digest = None
                 if it.weights is not None:
                     file = it.weights.replace("{architecture}", architecture.id)
-                    of = digest = _digest(file, f"recipes.{it.recipe}.weights")
+                    of = digest = _digest(file, f"recipes.{stated(it.recipe)}.weights")
                 parts = architectures[it.stem][place], *texts[number], seed, of, it.inherits
                 network = stems[it.stem][place]
                 spec = RunSpec(network, it.data, it.resolved, seed, source, it.inherits, digest)
@@ -333,9 +358,12 @@ def plan_of(
                     place=place,
                     architecture=architecture.id,
                     weights=file or "",
+                    trial=it.trial,
                 )
+                tuning.note(row[number], it.judged_by)
             runs += row.values()
-    return Plan(population, settings, runs).priced(cost)
+    plan = Plan(population, settings, runs, frozenset(tuning.chosen()), tuning.awaited())
+    return plan.priced(cost)
 
 
 def _digest(file: str, where: str) -> str:
@@ -358,13 +386,14 @@ def _settings(sweep: Sweep, views: Mapping[str, DatasetView]) -> tuple[Setting, 
     settings: list[Setting] = []
     for label, name, start in columns_of(sweep):
         view = views[label]
-        resolved = resolve_on(view, sweep.recipes[name].for_dataset(label), label)
+        resolved = resolve_on(view, sweep.trained[name].for_dataset(label), label)
         tests = tuple(map(FurtherEvaluation.of, asked.get(label, {}).values()))
         work = Workload.on(view, resolved)
         before = None if start is None else settings[start]
-        settings.append(
-            setting_of(sweep, label, name, resolved, view.identity, start, before, work, tests)
-        )
+        it = setting_of(sweep, label, name, resolved, view.identity, start, before, work, tests)
+        if it.trial is not None:
+            it = replace(it, judged_by=asked[label][VALIDATION].evaluation_id)
+        settings.append(it)
     return tuple(settings)
 
 
@@ -383,7 +412,7 @@ def setting_of(
 
     UserError where a run cannot go on from the end of the other.
     """
-    recipe = sweep.recipes[name]
+    recipe = sweep.trained[name]
     inherits: Inherited = "body"
     for key, taken in STARTS.items():
         if getattr(recipe, key) is not None:
@@ -399,8 +428,8 @@ def setting_of(
         done_before = before.resolved.epochs or 0
     elsewhere, epochs = start is not None or recipe.weights is not None, resolved.epochs or 0
     tests = tuple(it for it in tests if it.moment.is_had(epochs, done_before, elsewhere))
-    own = recipe.stem, recipe.weights
-    return Setting(label, name, resolved, data, start, inherits, *own, work, tests)
+    own, trial = (recipe.stem, recipe.weights), sweep.trials.get(name)
+    return Setting(label, name, resolved, data, start, inherits, *own, work, tests, trial)
 
 
 #: What must be alike in a recipe and in that which it continues.
@@ -438,7 +467,7 @@ def columns_of(sweep: Sweep) -> list[tuple[str, str, int | None]]:
     """
     pairs = [
         (label, name)
-        for name, recipe in sweep.recipes.items()
+        for name, recipe in sweep.trained.items()
         for label in sweep.trained_datasets(recipe)
     ]
     sources = {(label, name): sweep.start_of(name, label) for label, name in pairs}

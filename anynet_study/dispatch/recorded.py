@@ -1,8 +1,9 @@
 """What the journals of a study hold: which runs are recorded, how they ended and how fast."""
 
+import math
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from sys import intern
@@ -58,8 +59,8 @@ class Recorded:
 
     #: Status by run id; a failure yields to a success.
     runs: Mapping[str, str]
-    #: Pairs of run id and evaluation id.
-    evaluations: Collection[tuple[str, str]]
+    #: Errors in percent on the metric of the run, by run id and evaluation id.
+    evaluations: Mapping[tuple[str, str], float]
     #: The failures of each run that ever failed, in the order in which they ended.
     failures: Mapping[str, Sequence[Failure]] = field(default_factory=dict)
 
@@ -88,6 +89,14 @@ class Recorded:
         """
         left = set(self.todo(plan).ids())
         return [run for run, status in self.runs.items() if status != "failed" and run not in left]
+
+    def validation_error(self, run: PlannedRun, evaluation_id: str) -> float | None:
+        """What trials are compared by: see `brackets.Judge`."""
+        if self.runs.get(run.run_id) == "diverged":
+            return math.inf
+        if self.runs.get(run.run_id) != "completed":
+            return None
+        return self.evaluations.get((run.run_id, evaluation_id))
 
     def missing_evaluations(self, run: PlannedRun) -> tuple[str, ...]:
         """The ids of a run's further evaluations without a result, which only weights can have."""
@@ -137,7 +146,8 @@ class JournalReader:
         #: Up to which byte each journal was read.
         self._after: dict[str, int] = {}
         self._runs: dict[str, str] = {}
-        self._evaluations: set[tuple[str, str]] = set()
+        self._evaluations: dict[tuple[str, str], float] = {}
+        self._began: dict[tuple[str, str], float] = {}
         self._failures: dict[str, list[Failure]] = {}
         self._recorded = Recorded(self._runs, self._evaluations, self._failures)
         self._tables: list[pa.Table] = []
@@ -152,9 +162,12 @@ class JournalReader:
             self._after |= zip(new["journal"].to_pylist(), new["end"].to_pylist(), strict=True)
             is_run = pc.equal(new["record_kind"], "run")
             self._note_runs(new.filter(is_run))
-            tests = new.filter(pc.invert(is_run)).select(["run_id", "evaluation_id"])
-            columns = (column.to_pylist() for column in tests.columns)
-            self._evaluations.update(zip(*columns, strict=True))
+            tests = new.filter(pc.invert(is_run))
+            names = ("run_id", "evaluation_id", "started", "error")
+            for run_id, evaluation_id, started, error in _rows(tests, *names):
+                pair = run_id, evaluation_id  # of several, the one that a store keeps
+                if started < self._began.get(pair, math.inf):
+                    self._began[pair], self._evaluations[pair] = started, error
             self._tables.append(new.select(TIMINGS).unify_dictionaries())
         return self._recorded
 

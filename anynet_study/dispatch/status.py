@@ -127,6 +127,8 @@ class Status:
     hours: dict[str, float] = field(default_factory=dict)
     #: Which backends the results of are mixed, in words; "" where all are alike.
     backends: str = ""
+    #: Runs of tuned recipes that are planned when others have ended.
+    awaited: int = 0
 
     @property
     def is_active(self) -> bool:
@@ -138,6 +140,7 @@ class Status:
 def current_status(study: OpenStudy, reader: JournalReader) -> Status:
     """A study's status now. That squeue does not answer is part of it."""
     recorded, folder = reader.read(), study.folder
+    study = study.planned_by(recorded)
     submitted, ended = ledger.submitted_jobs(folder.jobs), recorded.ended(study.plan)
     hidden = ledger.jobs_elsewhere(folder.jobs, folder.logs, ended)
     elsewhere = {job.host: hidden[job] for job in sorted(hidden, key=lambda job: -hidden[job])}
@@ -217,6 +220,7 @@ def study_status(
         eta_basis=calibrated.cost.basis if calibrated else "",
         hours=throughput.hours,
         backends=throughput.backends,
+        awaited=plan.awaited,
     )
 
 

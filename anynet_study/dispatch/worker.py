@@ -86,13 +86,15 @@ class Assignment:
     ) -> "Assignment":
         """From the study's files as they are now; `recorded`: read before."""
         views = load_views(sweep)
+        recorded = recorded or Recorded.read(study.journals)
+        judge = recorded.validation_error
         return cls(
             study=study,
             launch=sweep.launch,
             views=views,
             evaluations=evaluations_by_dataset(sweep, views),
-            plan=make_plan(sweep, study.population(), views),
-            recorded=recorded or Recorded.read(study.journals),
+            plan=make_plan(sweep, study.population(), views, judge=judge),
+            recorded=recorded,
             device=device,
         )
 

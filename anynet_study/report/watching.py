@@ -47,7 +47,6 @@ class Watch:
         self._reader = JournalReader(study.folder.journals)
         self._after: dict[str, int] = {}
         self._runs = pd.DataFrame(columns=KEPT)
-        self._planned = study.plan.by_id
         self._lock = threading.Lock()
         self._state, self._looked = b"", 0.0
 
@@ -62,8 +61,12 @@ class Watch:
     def _look(self) -> dict[str, Any]:
         status = current_status(self.study, self._reader)
         self._read()
-        runs = self._runs[self._runs["run_id"].isin(self._planned)]
+        self.study = self.study.planned_by(self._reader.read())
+        planned = self.study.plan.by_id
+        runs = self._runs[self._runs["run_id"].isin(planned)]
         runs = runs.sort_values("started", kind="stable").drop_duplicates("run_id", keep="last")
+        called = [self.study.plan.called(planned[run_id]) for run_id in runs["run_id"]]
+        runs = runs.assign(recipe=called)
         failed = runs[runs["status"] == "failed"].groupby(["dataset", "failure_kind"], sort=False)
         failures = failed["message"].agg(["size", "first"]).reset_index().astype(str)
         return {

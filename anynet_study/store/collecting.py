@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Self
@@ -84,6 +84,7 @@ def collect(
     anew: bool = False,
     truths: Mapping[str, NDArray[np.integer]] | None = None,
     evaluations: Mapping[str, str] | None = None,
+    trials: pa.Table | None = None,
 ) -> CollectReport:
     """Build the results store `out` from a folder of journals and swap it in.
 
@@ -92,7 +93,8 @@ def collect(
     sweep asks for, None meaning every run; as a mapping it also says what they are called now.
     `truths` are the true classes of datasets' test images, kept with the predictions on them.
     `evaluations` is what the sweep calls every evaluation_id that it asks for, in its order; None:
-    it asks for all, and what began first is first. Of several records of a run or an evaluation
+    it asks for all, and what began first is first. `trials` says of runs of tuned recipes which
+    trial each is (`layout`: /trials). Of several records of a run or an evaluation
     one is kept (`deduplicate`); evaluations of a run without a record wait for it.
 
     All journals are read every time, and the file is built anew. The records are in memory, and
@@ -110,7 +112,7 @@ def collect(
         known = _Known.of(out, anew)
         collected = Collected(journals, asked, population, datasets, provenance, arrays)
         with creating(temporary, out) as file:
-            study = collected.study(truths or {})
+            study = replace(collected.study(truths or {}), trials=trials)
             write_store(file, study, collected.arranged, arrays)
         # Last, when nothing but the swap is left: a build that fails keeps nothing aside.
         kept = known.kept_aside(out, collected.arranged)

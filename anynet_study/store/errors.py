@@ -80,6 +80,28 @@ def error_table(
     return pd.DataFrame(table.to_numpy(np.float64), index=rows, columns=columns)
 
 
+def best_trials(trials: "pd.DataFrame", recipe: str, count: int) -> list[str]:
+    """The run_ids of the best of the first `count` trials, by validation errors; of equal ones the
+    first. Nothing of architectures on datasets on which not all of these have ended.
+
+    `trials` as of `Results.trials`. Raises UserError for a recipe that has no such trials.
+    """
+    mine = trials[(trials["tuned"] == recipe) & (trials["replicate"] == 0)]
+    if mine.empty:
+        raise UserError(f"best: the recipe {recipe} is not tuned")
+    if (mine["rung"] > 0).any():
+        raise UserError(f"best: {recipe} was tuned by halving, of which there is no smaller part")
+    most = int(mine["trial"].max()) + 1
+    if not 1 <= count <= most:
+        raise UserError(f"best: {count}: {recipe} has {most} trials; legal: 1 to {most}")
+    mine = mine[(mine["trial"] < count) & (mine["status"] != "failed")]
+    mine = mine.assign(known=mine["validation_error"].fillna(np.inf))
+    cells = ["architecture", "dataset"]
+    mine = mine[mine.groupby(cells)["trial"].transform("size") == count]
+    mine = mine.sort_values(["known", "trial"], kind="stable")
+    return [str(run_id) for run_id in mine.drop_duplicates(cells)["run_id"]]
+
+
 def in_order(
     errors: "pd.DataFrame", architectures: Sequence[str], datasets: Sequence[str]
 ) -> "pd.DataFrame":

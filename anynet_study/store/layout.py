@@ -25,6 +25,7 @@ TableName = Literal[
     "journals",
     "provenance",
     "classes",
+    "trials",
 ]
 
 _OF_RUNS = {
@@ -117,6 +118,16 @@ _OF_CURVES = {
     "test_top5": "error after the epoch, percent",
     "test_error": "after the epoch, on the run's metric, percent; NaN where it was not recorded",
 }
+_OF_TRIALS = {
+    "run_id": "of /runs",
+    "tuned": "recipe whose trial it is",
+    "trial": "number of the setting, from 0",
+    "rung": "from 0; of successive halving each rung has longer runs of fewer trials",
+    "validation_error": "error in percent on the images by which trials are compared, on the run's "
+    "metric; NaN where the run diverged, failed or is missing",
+    "trains": "1 if the run neither diverged nor errs as often on these as guessing",
+    "chosen": "1 if its error is that of the tuned recipe",
+}
 #: By table: what each column means, in the order in which the table shows them.
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "runs": _OF_RUNS,
@@ -125,6 +136,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "datasets": _OF_DATASETS,
     "journals": _OF_JOURNALS,
     "curves": _OF_CURVES,
+    "trials": _OF_TRIALS,
 }
 #: What a column of a stage means, by the letter before the stage's number.
 STAGES = {
@@ -170,6 +182,11 @@ below, some may be missing, and imported tables may have others.
 {_listed("datasets")}
 /journals       one row per journal or imported file that the store was made from:
 {_listed("journals")}
+/trials         one row per planned run of a tuned recipe; only in stores that have any. The
+                recipe of a chosen run in /runs is the tuned one, that of the others the tuned one
+                with the number of the trial (and of the rung), as tuned/07 (tuned/07.1). Further
+                columns are the keys of the recipe that were tuned.
+{_listed("trials")}
 /runs           one row per run, ordered by architecture, dataset, recipe, replicate, run_id. Texts,
                 but for run_id, are coded: an integer i stands for the text /labels/<column>[i].
 {_listed("runs")}

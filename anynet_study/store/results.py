@@ -17,6 +17,7 @@ from anynet_study.errors import UserError
 from anynet_study.metrics import CURVES, from_words
 from anynet_study.store.errors import (
     Reduction,
+    best_trials,
     check_alike,
     check_metric,
     error_table,
@@ -41,6 +42,8 @@ from anynet_study.store.tables import (
     runs_table,
     table_columns,
     to_pandas,
+    trials_columns,
+    trials_table,
 )
 
 if TYPE_CHECKING:
@@ -170,6 +173,7 @@ class Results(ABC):
         metric: str | None = None,
         recipe: str | None = None,
         replicates: Reduction = "mean",
+        best: int | None = None,
     ) -> "pd.DataFrame":
         """Final-epoch test errors in percent: index "architecture", one column per dataset.
 
@@ -178,9 +182,22 @@ class Results(ABC):
         otherwise diverged runs count as guessing uniformly. `replicates`: the mean over those
         that did not fail, the first of them, or each: then the index is (architecture,
         replicate), and only those are there that have an error.
+
+        Errors of a tuned recipe are those of the trials with the lowest errors on validation
+        images, of each architecture on each dataset; NaN before all its trials have ended. `best`:
+        the choice is among the first so many trials only, as with a smaller budget.
         """
         with self:
-            return self._error_table(self._run_errors(metric, recipe), replicates)
+            return self._error_table(self._run_errors(metric, recipe, best), replicates)
+
+    def trials(self) -> "pd.DataFrame":
+        """One row per recorded run of a tuned recipe: the whole grid.
+
+        Columns run_id, architecture, dataset, tuned (the recipe), replicate, trial, rung, the keys
+        that were tuned, epochs, status, validation_error and error (percent), seconds, trains,
+        chosen.
+        """
+        return to_pandas(self.table("trials"))
 
     def evaluations(self, columns: Sequence[str] | None = None) -> "pd.DataFrame":
         """One row per evaluation of a run on a further test set, in the order of the store.
@@ -236,16 +253,21 @@ class Results(ABC):
         datasets = self._read("datasets", ["dataset"])["dataset"]
         return architectures.to_pylist(), datasets.to_pylist()
 
-    def _run_errors(self, metric: str | None, recipe: str | None) -> "pd.DataFrame":
+    def _run_errors(
+        self, metric: str | None, recipe: str | None, best: int | None = None
+    ) -> "pd.DataFrame":
         """Columns architecture, dataset, replicate, error of the planned runs that have one."""
         check_metric(metric)
         name = self._recipe(recipe)
         keys = ["architecture", "dataset", "replicate", "error"]
-        more = ["run_id", "status", "metric"] if metric else []
+        more = ["run_id", "status", "metric"] if metric else ["run_id"]
         known = ["classes"] if metric and "classes" in self.columns("runs") else []
         table = self.table("runs", [*keys, "recipe", "planned", *more, *known])
         runs = table.to_pandas()
-        runs = runs[runs["planned"] & (runs["recipe"] == name)]
+        mine = runs["recipe"] == name
+        if best is not None:
+            mine = runs["run_id"].isin(best_trials(self.trials(), name, best))
+        runs = runs[runs["planned"] & mine]
         if metric is not None:
             runs = runs if known else runs.assign(classes=np.nan)
             runs = runs.assign(error=on_metric(runs, metric, self._final(metric)))
@@ -421,6 +443,8 @@ class ResultStore(Results):
         if table in FIXED_COLUMNS:
             return FIXED_COLUMNS[table]
         with self.opened() as file:
+            if table == "trials":
+                return trials_columns(file)
             return runs_columns(file) if table == "runs" else table_columns(file[table])
 
     def predictions(self, dataset: str) -> Predicted:
@@ -445,7 +469,11 @@ class ResultStore(Results):
     @property
     def recipes(self) -> list[str]:
         with self.opened() as file:
-            return list(read_column(file["labels"], "recipe"))
+            names = list(read_column(file["labels"], "recipe"))
+            if "trials" not in file:
+                return names
+            tuned = tuple(f"{name}/" for name in set(read_column(file["trials"], "tuned")))
+            return [name for name in names if not name.startswith(tuned)]
 
     @property
     def provenance(self) -> dict[str, str]:
@@ -473,6 +501,8 @@ class ResultStore(Results):
                 return runs_table(file, columns)
             if table == "evaluations":
                 return evaluations_table(file, columns)
+            if table == "trials":
+                return trials_table(file, columns)
             check_columns(columns, table_columns(file[table]))
             return read_table(file[table], columns)
 

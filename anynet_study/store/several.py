@@ -219,6 +219,7 @@ class ResultStores(Results):
             "evaluations": ["run_id", "evaluation_id"],
             "runs": ["run_id"],
             "curves": ["run_id"],
+            "trials": ["run_id"],
         }
         keyed = keys.get(table, [])
         own = [name for name in columns if name in store.columns(table)]

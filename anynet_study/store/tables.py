@@ -258,6 +258,37 @@ def _evaluation_column(file: h5py.File, name: str) -> pa.Array:
     return pa.array(values.astype(bool) if name == "planned" else values, from_pandas=True)
 
 
+#: Columns of trials, before and after those of the settings that were tried.
+TRIAL_KEYS = ("run_id", "architecture", "dataset", "tuned", "replicate", "trial", "rung")
+TRIAL_RESULTS = ("epochs", "status", "validation_error", "error", "seconds", "trains", "chosen")
+
+
+def trials_columns(file: h5py.File) -> list[str]:
+    """Columns of the trials; those in between are the keys of recipes that were tuned."""
+    there = table_columns(file["trials"]) if "trials" in file else []
+    tuned = [name for name in there if name not in (*TRIAL_KEYS, *TRIAL_RESULTS)]
+    return list(dict.fromkeys([*TRIAL_KEYS, *tuned, *TRIAL_RESULTS]))
+
+
+def trials_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
+    """These of `trials_columns`, one row per recorded run of a tuned recipe."""
+    check_columns(columns, trials_columns(file))
+    nothing = {name: pa.array([], pa.string()) for name in ("run_id", "tuned")}
+    nothing |= {name: pa.array([], pa.int64()) for name in ("trial", "rung", "trains", "chosen")}
+    nothing |= {"validation_error": pa.array([], pa.float64())}
+    said = read_table(file["trials"]) if "trials" in file else pa.table(nothing)
+    rows = pc.index_in(said["run_id"], value_set=run_column(file, "run_id")).combine_chunks()
+    said, rows = said.filter(rows.is_valid()), rows.drop_null()
+    found = {}
+    for name in columns:
+        if name in ("trains", "chosen"):
+            found[name] = said[name].cast(pa.bool_())
+        else:
+            own = name in said.column_names
+            found[name] = said[name] if own else run_column(file, name).take(rows)
+    return pa.table(found)
+
+
 def to_pandas(table: pa.Table, whole: bool = False) -> "pd.DataFrame":
     """Coded text as text, a missing number as NaN; `whole`: whole numbers as Int64 where needed."""
     for number, field in enumerate(table.schema):

@@ -52,6 +52,8 @@ class Study:
     planned_runs: int = -1
     #: By dataset, of those that have predictions.
     truths: Mapping[str, Truth] = field(default_factory=dict)
+    #: Of tuned recipes.
+    trials: pa.Table | None = None
 
 
 def write_store(file: h5py.File, study: Study, records: Arranged, arrays: RunArrays) -> None:
@@ -62,6 +64,8 @@ def write_store(file: h5py.File, study: Study, records: Arranged, arrays: RunArr
     _write_root(file, study)
     for name in ("architectures", "datasets", "journals"):
         write_table(file.create_group(name), getattr(study, name))
+    if study.trials is not None:
+        write_table(file.create_group("trials"), study.trials)
     sampling = (study.architectures.schema.metadata or {}).get(b"anynet_study.sampling", b"")
     set_text(file["architectures"], "sampling", sampling.decode())
     labels = file.create_group("labels")

@@ -13,3 +13,7 @@ from .text import apply_override as apply_override
 from .text import describe as describe
 from .text import load_yaml as load_yaml
 from .text import parse_yaml as parse_yaml
+from .tuning import VALIDATION as VALIDATION
+from .tuning import Trial as Trial
+from .tuning import Tuning as Tuning
+from .tuning import stated as stated

@@ -17,9 +17,10 @@ from anynet_study.sweep.launch import Launch
 from anynet_study.sweep.population import PopulationSpec
 from anynet_study.sweep.sweep import DatasetSpec, RecipeSpec, Replicates, Sweep
 from anynet_study.sweep.text import legal_keys
+from anynet_study.sweep.tuning import Tuning
 from anynet_study.training import EvaluationSpec
 
-PARTS = (PopulationSpec, DatasetSpec, RecipeSpec, Replicates, EvaluationSpec, Launch)
+PARTS = (PopulationSpec, DatasetSpec, RecipeSpec, Tuning, Replicates, EvaluationSpec, Launch)
 COMMENT = re.compile(r"((?:^ +#: .*\n)+) +(\w+):", re.MULTILINE)
 BOUNDS = {
     "minimum": "at least",

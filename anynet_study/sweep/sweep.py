@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -19,6 +20,17 @@ from anynet_study.errors import UserError
 from anynet_study.sweep.launch import Launch
 from anynet_study.sweep.population import PopulationSpec
 from anynet_study.sweep.text import Strict, apply_override, describe, dump_yaml, load_yaml
+from anynet_study.sweep.tuning import (
+    LENGTHS,
+    VALIDATION,
+    Trial,
+    Tuning,
+    as_text,
+    check_rungs,
+    name_of,
+    shortened,
+    stated,
+)
 from anynet_study.training import EvaluationSpec, Inherited, Recipe
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -107,6 +119,9 @@ class RecipeSpec(Recipe):
     overrides: dict[str, dict[str, Any]] = Field(default_factory=dict)
     #: The datasets trained with this recipe; by default all, but not the pretrained one again.
     datasets: list[str] | None = Field(None, min_length=1)
+    #: Several settings of the recipe are tried with each architecture on each dataset; its errors
+    #: are those of the setting with the lowest error on validation images.
+    tuning: Tuning | None = None
 
     @field_validator("stem")
     @classmethod
@@ -143,16 +158,75 @@ class RecipeSpec(Recipe):
             )
         return self
 
+    @model_validator(mode="after")
+    def _legal_trials(self) -> Self:
+        if self.tuning is None:
+            return self
+        if self.continues is not None:
+            raise ValueError("tuning: not with continues, which keeps the other's settings")
+        tuned = {key for part in self.tuning.parts for key in part}
+        tuned |= set(LENGTHS) if tuned & set(LENGTHS) else set()
+        for label, changes in self.overrides.items():
+            if both := tuned & set(changes):
+                raise ValueError(f"overrides.{label}.{min(both)}: tuning has it in its space")
+            self._check_rungs(f"overrides.{label}.", self._keys_for(label))
+        self._check_rungs("", self.model_dump())
+        for number in range(len(self.tuning.settings)):
+            self._trial("", number, 0)
+        return self
+
+    def _check_rungs(self, where: str, keys: dict[str, Any]) -> None:
+        assert self.tuning is not None
+        try:
+            check_rungs(self.tuning, keys)
+        except ValueError as error:
+            raise ValueError(f"{where}{error}") from None
+
+    def trials(self, name: str) -> dict[str, Trial]:
+        """The recipes that are trained in the place of this one, called `name`, if it is tuned.
+
+        Shorter rungs come first.
+        """
+        if self.tuning is None:
+            return {}
+        return {
+            name_of(name, self.tuning, number, rung): self._trial(name, number, rung)
+            for rung in range(len(self.tuning.counts))
+            for number in range(len(self.tuning.settings))
+        }
+
+    def _trial(self, name: str, number: int, rung: int) -> Trial:
+        tuning = self.tuning
+        assert tuning is not None
+        settings, share = tuning.settings[number], tuning.share(rung)
+        keys = self.model_dump(exclude={"tuning", "overrides"})
+        overrides = {
+            label: {key: shortened(self._keys_for(label), share)[key] for key in changes}
+            for label, changes in self.overrides.items()
+        }
+        keys = {**shortened(_changed(keys, settings), share), "overrides": overrides}
+        try:
+            spec = RecipeSpec.model_validate(keys)
+        except ValidationError as error:
+            said = ", ".join(f"{key} {as_text(value)}" for key, value in settings.items())
+            problem = describe(error, RecipeSpec, keys)
+            raise ValueError(f"tuning: trial {number} ({said}): {problem}") from None
+        return Trial(name, number, rung, settings, tuning, spec)
+
     def for_dataset(self, label: str) -> Recipe:
         """The recipe as used on the dataset `label`."""
         return Recipe(**self._keys_for(label))
 
     def _keys_for(self, label: str) -> dict[str, Any]:
         common = self.model_dump(include=set(Recipe.model_fields))
-        changes = self.overrides.get(label, {})
-        for length in {"epochs", "steps"} & set(changes):  # one takes the other's place
-            common |= {"epochs": None, "steps": None, length: changes[length]}
-        return common | changes
+        return _changed(common, self.overrides.get(label, {}))
+
+
+def _changed(keys: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys of a recipe with others in their place."""
+    for length in set(LENGTHS) & set(changes):  # one takes the other's place
+        keys = {**keys, **dict.fromkeys(LENGTHS), length: changes[length]}
+    return {**keys, **changes}
 
 
 class Replicates(Strict):
@@ -221,6 +295,19 @@ class Sweep(Strict):
             evaluations[label] = {"test_set": entry.get("base", label), **of}
         return {**content, "datasets": trained, "evaluations": evaluations}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _trials_are_validated(cls, content: Any) -> Any:
+        """What is tuned is tested on validation images, too."""
+        recipes = content.get("recipes") if isinstance(content, Mapping) else None
+        evaluations = (content.get("evaluations") or {}) if recipes else {}
+        if not isinstance(recipes, Mapping) or not isinstance(evaluations, Mapping):
+            return content
+        given = [it if isinstance(it, Mapping) else vars(it) for it in recipes.values() if it]
+        if VALIDATION in evaluations or not any(it.get("tuning") for it in given):
+            return content
+        return {**content, "evaluations": {**evaluations, VALIDATION: {"part": "validation"}}}
+
     @field_validator("datasets", mode="before")
     @classmethod
     def _default_base(cls, datasets: Any) -> Any:
@@ -244,6 +331,7 @@ class Sweep(Strict):
                 self._require(recipe.pretrained, f"recipes.{name}.pretrained")
                 self.pretraining(recipe.pretrained)
             self._check_start(name, recipe)
+            self._check_tuned(name, recipe)
         for label in self.replicates.datasets or ():
             self._require(label, "replicates.datasets")
         for name in self.replicates.recipes or ():
@@ -285,6 +373,11 @@ class Sweep(Strict):
                 continue
             dataset, other = start
             before = self.recipes[other]
+            if before.tuning is not None:
+                raise ValueError(
+                    f"recipes.{name}: it cannot start from {other}, which is tuned: which of its "
+                    "runs is chosen is known at the end only"
+                )
             if dataset not in self.trained_datasets(before):
                 raise ValueError(f"recipes.{name}: {other} is not trained on {dataset}")
             if recipe.stem != before.stem:
@@ -292,6 +385,39 @@ class Sweep(Strict):
             here, there = set(recipe.architectures or ()), set(before.architectures or ())
             if there and (not here or here - there):
                 raise ValueError(f"recipes.{name}.architectures: {other} trains only some of them")
+
+    def _check_tuned(self, name: str, recipe: RecipeSpec) -> None:
+        """There are validation images by which trials are chosen."""
+        if recipe.tuning is None:
+            return
+        for label in self.trained_datasets(recipe):
+            if self.datasets[label].validation is None:
+                raise ValueError(
+                    f"recipes.{name}.tuning: there are no validation images of {label}; state the "
+                    f"dataset's share of them, such as validation: 0.1"
+                )
+        if self.evaluations[VALIDATION] != EvaluationSpec(part="validation"):
+            raise ValueError(
+                f"evaluations.{VALIDATION}: tuning compares trials by the evaluation of this name; "
+                "legal: {part: validation}"
+            )
+
+    @cached_property
+    def trials(self) -> dict[str, Trial]:
+        """The trials of all tuned recipes, by what records call them."""
+        found: dict[str, Trial] = {}
+        for name, recipe in self.recipes.items():
+            found |= recipe.trials(name)
+        return found
+
+    @cached_property
+    def trained(self) -> dict[str, RecipeSpec]:
+        """The recipes by which networks are trained: in the place of a tuned one its trials."""
+        found: dict[str, RecipeSpec] = {}
+        for name, recipe in self.recipes.items():
+            trials = {key: it.spec for key, it in self.trials.items() if it.recipe == name}
+            found |= trials or {name: recipe}
+        return found
 
     def _check_cycle(self, name: str) -> None:
         passed, now = [name], self.recipes[name]
@@ -327,7 +453,7 @@ class Sweep(Strict):
 
     def start_of(self, name: str, label: str) -> tuple[str, str] | None:
         """Dataset and recipe from whose run one of recipe `name` on `label` starts, if from any."""
-        recipe = self.recipes[name]
+        recipe = self.recipes[stated(name)]
         if recipe.pretrained is not None:
             return recipe.pretrained, self.pretraining(recipe.pretrained)
         other = recipe.after or recipe.continues
@@ -344,9 +470,8 @@ class Sweep(Strict):
     def pretraining(self, label: str) -> str:
         """The recipe that trains the weights of `label` that others start from: the first."""
         for name, recipe in self.recipes.items():
-            if not any(getattr(recipe, key) for key in STARTS) and label in self.trained_datasets(
-                recipe
-            ):
+            from_others = any(getattr(recipe, key) for key in STARTS)
+            if not (from_others or recipe.tuning) and label in self.trained_datasets(recipe):
                 return name
         raise ValueError(f"pretrained: no recipe trains {label} from scratch in this sweep")
 

@@ -34,9 +34,12 @@ class Strict(BaseModel):
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a key given twice, which plain YAML lets the last one win."""
+    """Refuses a key given twice, which plain YAML lets the last one win; `on` is a legal key."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        for key, _ in node.value:
+            if key.tag == "tag:yaml.org,2002:bool":
+                key.tag = "tag:yaml.org,2002:str"
         named = [key for key, _ in node.value if key.tag != MERGE]
         keys = [self.construct_object(key, deep=True) for key in named]
         for key in keys:
@@ -192,4 +195,6 @@ def _fields(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str
             current = current.model_fields[str(part)].annotation
         else:  # a mapping: its values are the last type argument
             current = get_args(current)[-1]
+        inner = [it for it in get_args(current) if hasattr(it, "model_fields")]
+        current = inner[0] if type(None) in get_args(current) and inner else current
     return list(current.model_fields)

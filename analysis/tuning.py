@@ -1,0 +1,39 @@
+"""Papers 3 and 4: what was tuned, at what cost, and do tuned rankings carry over?
+
+    python analysis/tuning.py studies/paper4
+    python analysis/tuning.py studies/paper3 --recipe grid
+
+The budget spent and the settings chosen by dataset, tuned errors against those under one setting
+for all, and the correlations of tuned errors with the errors on the source and with each other.
+"""
+
+import pandas as pd
+
+from anynet_study import apr
+from anynet_study.analyses.script import script, show
+from anynet_study.errors import UserError
+from anynet_study.study import Study
+
+
+def tuning(study: Study) -> None:
+    """Print the tables tuning and tuned, and correlations of the tuned errors."""
+    for name in ("tuning", "tuned"):
+        try:
+            show(study.analysis(name).title, study.table(name))
+        except UserError as error:
+            if name == "tuning":
+                raise
+            print(f"{error}\n")
+    errors, source = study.errors, study.datasets.set_index("role")["dataset"].get("source")
+    if isinstance(source, str) and errors[source].isna().all() and study.store is not None:
+        # What is fine-tuned starts from the source: its errors there are those of another recipe.
+        others = [study.store.errors(recipe=name)[source] for name in study.store.recipes]
+        errors = errors.assign(**{source: pd.concat(others, axis=1).bfill(axis=1).iloc[:, 0]})
+    show(
+        "Correlations of the tuned errors",
+        apr.correlations(errors.dropna(axis=1, how="all"), **study.options.correlating),
+    )
+
+
+if __name__ == "__main__":
+    script(tuning)

@@ -1,0 +1,298 @@
+"""Tuning: one space of settings, and one budget of trials, for every architecture and dataset.
+
+Which settings are tried is a pure function of what the sweep file says. Nothing that was trained
+changes it: all architectures and datasets are offered the same ones.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import count, product
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
+
+from pydantic import Field, field_validator, model_validator
+
+from anynet_study.data import seeded_uniform
+from anynet_study.sweep.text import Strict, legal_keys
+from anynet_study.training import Recipe
+
+if TYPE_CHECKING:
+    from anynet_study.sweep.sweep import RecipeSpec
+
+#: What the evaluation is called by whose errors trials are compared.
+VALIDATION = "validation"
+#: How long a run is: halving sets it itself.
+LENGTHS = ("epochs", "steps")
+#: Numbers of epochs that are shortened with a run, in proportion.
+WITHIN = ("warmup_epochs", "restart_epochs")
+#: Digits of a number that is drawn: the last bits of a logarithm depend on the machine.
+DIGITS = 4
+#: So many draws in a row that only repeat: the parts of a space have settings in common.
+MOST_REPEATED = 10_000
+RANGE = re.compile(r"(uniform|loguniform)\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)")
+
+Part = dict[str, str | list[Any]]
+Settings = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Range:
+    """An interval from which a number is drawn, evenly or evenly in logarithms."""
+
+    low: float
+    high: float
+    logarithmic: bool
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Read `uniform(LOW, HIGH)` or `loguniform(LOW, HIGH)`; ValueError says what is wrong."""
+        found = RANGE.fullmatch(text.strip())
+        try:
+            ends = [float(end) for end in found.groups()[1:]] if found else []
+        except ValueError:
+            ends = []
+        if found is None or not all(map(math.isfinite, ends)) or not ends:
+            raise ValueError(
+                f"{text!r}: legal: a list of values, uniform(LOW, HIGH), loguniform(LOW, HIGH)"
+            )
+        low, high = ends
+        logarithmic = found[1] == "loguniform"
+        if low >= high:
+            raise ValueError(f"{text!r} is empty: the lower end comes first")
+        if logarithmic and low <= 0:
+            raise ValueError(f"{text!r}: logarithms need ends above 0")
+        return cls(low, high, logarithmic)
+
+    def at(self, share: float) -> float:
+        """The number, of DIGITS significant digits, below which this share of the draws is."""
+        if self.logarithmic:
+            drawn = self.low * (self.high / self.low) ** share
+        else:
+            drawn = self.low + (self.high - self.low) * share
+        return min(max(float(f"{drawn:.{DIGITS}g}"), self.low), self.high)
+
+    def within(self, other: "Range") -> bool:
+        """Whether the other has all numbers of this one, with the same law."""
+        alike = self.logarithmic == other.logarithmic
+        return alike and other.low <= self.low and self.high <= other.high
+
+
+class Tuning(Strict):
+    """The settings that are tried, and how one is chosen for each architecture and dataset."""
+
+    #: What is tried, by keys of the recipe: a list of values, `uniform(LOW, HIGH)` or
+    #: `loguniform(LOW, HIGH)`. A list of such mappings is a space of several parts: a grid has all
+    #: of them, draws take turns.
+    space: Part | Annotated[list[Part], Field(min_length=1)]
+    #: How many settings are tried on each dataset with each architecture; of a grid: all.
+    trials: int | None = Field(None, ge=1)
+    #: random: settings are drawn; grid: all combinations; halving: settings are drawn and trained
+    #: for a short time, and of `reduction` trials the best goes on to so many times the length, up
+    #: to the whole one (synchronous successive halving; `asha` is read as this).
+    scheduler: Literal["random", "grid", "halving"] = "random"
+    #: Of halving: how many times fewer trials each rung has than the one before, and how many times
+    #: longer their runs are.
+    reduction: int = Field(4, ge=2)
+    #: Of the draws; of two numbers of trials, the smaller has the first ones of the larger.
+    seed: int = Field(0, ge=0)
+    #: The images by whose errors trials are compared: those held out of training, not test images.
+    on: Literal["validation"] = "validation"
+
+    @field_validator("scheduler", mode="before")
+    @classmethod
+    def _in_step(cls, name: Any) -> Any:
+        return "halving" if name == "asha" else name
+
+    @property
+    def parts(self) -> list[Part]:
+        """The parts of the space."""
+        return self.space if isinstance(self.space, list) else [self.space]
+
+    @property
+    def size(self) -> float:
+        """How many settings there are; infinite where numbers are drawn from a range."""
+        return sum(
+            math.prod(len(it) if isinstance(it, list) else math.inf for it in part.values())
+            for part in self.parts
+        )
+
+    @model_validator(mode="after")
+    def _legal(self) -> Self:
+        for part in self.parts:
+            if not part:
+                raise ValueError("space: it has no key; legal: keys of the recipe, such as lr")
+            for key, values in part.items():
+                self._check_key(key, values)
+        if self.scheduler == "grid":
+            if self.trials not in (None, self.size):
+                raise ValueError(
+                    f"trials: {self.trials}, but the grid has {self.size:g}: leave it out"
+                )
+        elif self.trials is None:
+            raise ValueError("trials: how many settings are tried must be said")
+        elif self.trials > self.size:
+            raise ValueError(f"trials: {self.trials}, but the space has {self.size:g} settings")
+        if self.scheduler == "halving" and len(self.counts) == 1:
+            raise ValueError(
+                f"trials: {self.trials} are too few to keep one of {self.reduction} of them"
+            )
+        _ = self.settings
+        return self
+
+    def _check_key(self, key: str, values: str | list[Any]) -> None:
+        where = f"space.{key}"
+        legal = [name for name in Recipe.model_fields if name != "metric"]
+        if key == "metric":
+            raise ValueError(f"{where}: errors on several metrics cannot be compared")
+        if key not in legal:
+            raise ValueError(f"unknown key `{where}`; {legal_keys(key, legal)}")
+        if self.scheduler == "halving" and key in LENGTHS:
+            raise ValueError(f"{where}: with halving, rungs have their own lengths")
+        if isinstance(values, list):
+            if not values:
+                raise ValueError(f"{where} is empty: it needs at least one value")
+            if len({as_text(value) for value in values}) < len(values):
+                raise ValueError(f"{where}: the same value twice")
+            return
+        try:
+            Range.of(values)
+        except ValueError as error:
+            raise ValueError(f"{where} = {error}") from None
+        if self.scheduler == "grid":
+            raise ValueError(f"{where} = {values!r}: a grid needs lists of values")
+        if not _kinds(key) & {int, float}:
+            raise ValueError(f"{where} = {values!r}: {key} is no number; legal: a list of values")
+
+    @cached_property
+    def settings(self) -> list[Settings]:
+        """Of each trial: the values of the keys that are tuned.
+
+        ValueError where the space has fewer.
+        """
+        if self.scheduler == "grid":
+            return [
+                dict(zip(part, values, strict=True))
+                for part in self.parts
+                for values in product(*part.values())
+            ]
+        found: dict[str, Settings] = {}
+        repeated = 0
+        for number in count():
+            if len(found) == self.trials:
+                break
+            drawn = self._draw(number)
+            repeated = repeated + 1 if as_text(drawn) in found else 0
+            if repeated > MOST_REPEATED:
+                raise ValueError(f"trials: {self.trials}, but the space has {len(found)} settings")
+            found.setdefault(as_text(drawn), drawn)
+        return list(found.values())
+
+    def _draw(self, number: int) -> Settings:
+        """The draw of this number, each of its keys independent of all others."""
+        part = self.parts[number % len(self.parts)]
+        drawn: Settings = {}
+        for key, values in part.items():
+            share = float(seeded_uniform((1,), "tuning", self.seed, number, key)[0])
+            if isinstance(values, list):
+                drawn[key] = values[int(share * len(values))]
+            else:
+                value = Range.of(values).at(share)
+                drawn[key] = value if float in _kinds(key) else round(value)
+        return drawn
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """Trials of each rung, the shortest runs first; only halving has more than one rung."""
+        counts = [self.trials or len(self.settings)]
+        while self.scheduler == "halving" and (fewer := counts[0] // self.reduction ** len(counts)):
+            counts.append(fewer)
+        return counts
+
+    def share(self, rung: int) -> Fraction:
+        """The length of a rung's runs as a share of the whole one."""
+        return Fraction(1, self.reduction ** (len(self.counts) - 1 - rung))
+
+    def widens(self, other: "Tuning") -> bool:
+        """Whether this offers all that the other does, and in the same way."""
+        same = ("scheduler", "reduction", "seed", "on")
+        return (
+            all(getattr(self, name) == getattr(other, name) for name in same)
+            and self.counts[0] >= other.counts[0]
+            and all(any(_within(part, wider) for wider in self.parts) for part in other.parts)
+        )
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting of a tuned recipe in one rung: a recipe of its own."""
+
+    #: What the sweep calls the tuned recipe.
+    recipe: str
+    #: From 0, in the order of the settings, the same in all rungs.
+    number: int
+    rung: int
+    settings: Settings
+    tuning: Tuning
+    #: The recipe by which its runs are trained.
+    spec: "RecipeSpec"
+
+
+def name_of(recipe: str, tuning: Tuning, number: int, rung: int) -> str:
+    """What records call a trial: `tuned/07`; where there are several rungs, `tuned/07.1`."""
+    trial = f"{number:0{len(str(tuning.counts[0] - 1))}}"
+    return f"{recipe}/{trial}.{rung}" if len(tuning.counts) > 1 else f"{recipe}/{trial}"
+
+
+def stated(name: str) -> str:
+    """What the sweep calls the recipe of which this is a trial, or this recipe itself."""
+    return name.partition("/")[0]
+
+
+def shortened(keys: Mapping[str, Any], share: Fraction) -> dict[str, Any]:
+    """Keys of a recipe, with its lengths multiplied and rounded up to whole epochs or steps."""
+    lengths = {name: math.ceil(keys[name] * share) for name in LENGTHS if keys.get(name)}
+    return {
+        **keys,
+        **lengths,
+        **{name: float(keys[name] * share) for name in WITHIN if keys.get(name)},
+    }
+
+
+def check_rungs(tuning: Tuning, keys: Mapping[str, Any]) -> None:
+    """Raise ValueError where two rungs of a recipe would be of one length."""
+    for name in LENGTHS:
+        rungs = range(len(tuning.counts))
+        found = [shortened(keys, tuning.share(rung)).get(name) for rung in rungs]
+        if found[-1] and len(set(found)) < len(found):
+            listed = ", ".join(map(str, found))
+            raise ValueError(f"{name}: {found[-1]} are too few: the rungs would have {listed}")
+
+
+def as_text(value: Any) -> str:
+    """Equal settings, equal text."""
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _within(part: Part, wider: Part) -> bool:
+    """Whether a part of a space has no setting that the other lacks."""
+    if part.keys() != wider.keys():
+        return False
+    pairs: Iterator[tuple[Any, Any]] = ((part[key], wider[key]) for key in part)
+    return all(
+        {as_text(value) for value in mine} <= {as_text(value) for value in theirs}
+        if isinstance(mine, list) and isinstance(theirs, list)
+        else isinstance(mine, str)
+        and isinstance(theirs, str)
+        and Range.of(mine).within(Range.of(theirs))
+        for mine, theirs in pairs
+    )
+
+
+def _kinds(key: str) -> set[Any]:
+    """The types of a recipe's key."""
+    annotation = Recipe.model_fields[key].annotation
+    return {annotation, *get_args(annotation)}
