@@ -8,7 +8,8 @@ from typing import Any
 from anynet_study.sweep import explain
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("", "population", "datasets", "recipes", "replicates", "evaluations", "launch")
+PARTS = ("", "population", "datasets", "recipes", "recipes.NAME.tuning")
+PARTS += ("replicates", "evaluations", "launch")
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
