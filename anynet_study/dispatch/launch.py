@@ -230,14 +230,13 @@ def _launch(
     kept = len(failed - set(todo.ids()) - retried_by(live, recorded).keys())
     if is_local:
         workers = submit_locally(folder, sweep, list(new), attached=False, retries=retries)
-        here = len(new), len(workers), retried, kept, silent
-        return LaunchReport(*counts, *here, awaited=plan.awaited)
+        here = len(new), len(workers), retried, kept
+        return LaunchReport(*counts, *here, silent=silent, awaited=plan.awaited)
     from anynet_study.dispatch.submission import submit_to_slurm
 
     sent = submit_to_slurm(folder, sweep, new, retries, attempts.excluded_nodes)
     left = sent.runs_left, sent.jobs_left, sent.reason
-    here = sent.runs, sent.jobs, retried, kept, silent
-    return LaunchReport(*counts, *here, *left, plan.awaited)
+    return LaunchReport(*counts, sent.runs, sent.jobs, retried, kept, silent, *left, plan.awaited)
 
 
 def in_jobs(live: Iterable[LiveJob], recorded: Recorded) -> set[str]:
