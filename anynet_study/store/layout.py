@@ -182,7 +182,7 @@ below, some may be missing, and imported tables may have others.
 {_listed("datasets")}
 /journals       one row per journal or imported file that the store was made from:
 {_listed("journals")}
-/trials         one row per planned run of a tuned recipe; only in stores that have any. The
+/trials         one row per planned run of a tuned recipe; missing in earlier stores. The
                 recipe of a chosen run in /runs is the tuned one, that of the others the tuned one
                 with the number of the trial (and of the rung), as tuned/07 (tuned/07.1). Further
                 columns are the keys of the recipe that were tuned.

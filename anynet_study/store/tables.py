@@ -261,6 +261,12 @@ def _evaluation_column(file: h5py.File, name: str) -> pa.Array:
 #: Columns of trials, before and after those of the settings that were tried.
 TRIAL_KEYS = ("run_id", "architecture", "dataset", "tuned", "replicate", "trial", "rung")
 TRIAL_RESULTS = ("epochs", "status", "validation_error", "error", "seconds", "trains", "chosen")
+#: /trials of a study in which nothing is tuned.
+NO_TRIALS = pa.table(
+    {name: pa.array([], pa.string()) for name in ("run_id", "tuned")}
+    | {name: pa.array([], pa.int64()) for name in ("trial", "rung", "trains", "chosen")}
+    | {"validation_error": pa.array([], pa.float64())}
+)
 
 
 def trials_columns(file: h5py.File) -> list[str]:
@@ -273,10 +279,7 @@ def trials_columns(file: h5py.File) -> list[str]:
 def trials_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
     """These of `trials_columns`, one row per recorded run of a tuned recipe."""
     check_columns(columns, trials_columns(file))
-    nothing = {name: pa.array([], pa.string()) for name in ("run_id", "tuned")}
-    nothing |= {name: pa.array([], pa.int64()) for name in ("trial", "rung", "trains", "chosen")}
-    nothing |= {"validation_error": pa.array([], pa.float64())}
-    said = read_table(file["trials"]) if "trials" in file else pa.table(nothing)
+    said = read_table(file["trials"]) if "trials" in file else NO_TRIALS
     rows = pc.index_in(said["run_id"], value_set=run_column(file, "run_id")).combine_chunks()
     said, rows = said.filter(rows.is_valid()), rows.drop_null()
     found = {}

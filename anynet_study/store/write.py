@@ -33,6 +33,7 @@ from anynet_study.store.layout import (
 from anynet_study.store.predictions import Truth
 from anynet_study.store.records import NO_PREDICTION, RUN_COLUMNS
 from anynet_study.store.run_arrays import ELEMENTS, RunArrays
+from anynet_study.store.tables import NO_TRIALS
 
 Rows = NDArray[np.int64]
 #: So many bytes of arrays are in memory at a time.
@@ -64,8 +65,7 @@ def write_store(file: h5py.File, study: Study, records: Arranged, arrays: RunArr
     _write_root(file, study)
     for name in ("architectures", "datasets", "journals"):
         write_table(file.create_group(name), getattr(study, name))
-    if study.trials is not None:
-        write_table(file.create_group("trials"), study.trials)
+    write_table(file.create_group("trials"), NO_TRIALS if study.trials is None else study.trials)
     sampling = (study.architectures.schema.metadata or {}).get(b"anynet_study.sampling", b"")
     set_text(file["architectures"], "sampling", sampling.decode())
     labels = file.create_group("labels")
