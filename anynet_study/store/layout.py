@@ -153,7 +153,7 @@ EVALUATION_CODED = ("evaluation", "evaluation_id", "identity")
 def _listed(table: str) -> str:
     """The columns of a table, one below the other."""
     return "\n".join(
-        fill(text, 100, initial_indent=f"  {name:16}", subsequent_indent=18 * " ")
+        fill(text, 100, initial_indent=f"  {name:15} ", subsequent_indent=18 * " ")
         for name, text in COLUMNS[table].items()
     )
 
