@@ -93,7 +93,7 @@ class Tuning(Strict):
     #: random: settings are drawn; grid: all combinations; halving: settings are drawn and trained
     #: for a short time, and of `reduction` trials the best goes on to so many times the length, up
     #: to the whole one (synchronous successive halving; `asha` is read as this).
-    scheduler: Literal["random", "grid", "halving"] = "random"
+    scheduler: Literal["random", "grid", "halving", "asha"] = "random"
     #: Of halving: how many times fewer trials each rung has than the one before, and how many times
     #: longer their runs are.
     reduction: int = Field(4, ge=2)
@@ -102,9 +102,9 @@ class Tuning(Strict):
     #: The images by whose errors trials are compared: those held out of training, not test images.
     on: Literal["validation"] = "validation"
 
-    @field_validator("scheduler", mode="before")
+    @field_validator("scheduler")
     @classmethod
-    def _in_step(cls, name: Any) -> Any:
+    def _in_step(cls, name: str) -> str:
         return "halving" if name == "asha" else name
 
     @property
