@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from anynet_study.store import ResultStore
 
 NO_ROLES = "no source dataset with targets is known"
+#: So many networks are named in a sentence.
+NAMED = 6
 NO_POPULATION = "the parameters of the architectures are not known"
 NO_REPLICATES = "no architecture was trained more than once on any dataset"
 NO_STORE_REPLICATES = "replicates are only in a results store"
@@ -124,11 +126,37 @@ class Study(Analysed):
 
     @property
     def population(self) -> pd.DataFrame:
-        """`architectures` where the parameters of their stages are known."""
+        """`architectures`, those that have stages, whose parameters are known."""
         table = self.architectures
         if table.empty or "d1" not in table:
             raise UserError(NO_POPULATION)
-        return table
+        return table[table["d1"].notna()]
+
+    def staged(self, errors: pd.DataFrame) -> pd.DataFrame:
+        """The errors without those of architectures that have no stages, for what asks of these."""
+        return errors.drop(index=self._without_stages, errors="ignore")
+
+    @property
+    def _without_stages(self) -> list[str]:
+        table = self.known("architectures")
+        if table is None or "d1" not in table:
+            return []
+        return list(table.loc[table["d1"].isna(), "architecture"])
+
+    @property
+    def stageless(self) -> str:
+        """A sentence on the architectures that have no stages; "" where all have."""
+        left = self._without_stages
+        if not left:
+            return ""
+        table = self.architectures.set_index("architecture")
+        names = table.get("network", pd.Series(dtype=object)).reindex(left)
+        told = [name if isinstance(name, str) and name else i for i, name in names.items()]
+        few = ", ".join(map(str, told[:NAMED])) + (", ..." if len(told) > NAMED else "")
+        return (
+            f"{len(left)} of {len(table)} architectures have no stages ({few}): depth, width and "
+            "the other parameters of stages leave them out."
+        )
 
     @property
     def weights(self) -> "pd.Series[float] | None":

@@ -27,7 +27,7 @@ import yaml
 from torch import Tensor
 from torch.nn import functional as F
 
-from anynet_study.design_space import Architecture, DesignSpace
+from anynet_study.design_space import Architecture, DesignSpace, Population
 from anynet_study.dispatch import keep_freed_memory
 from anynet_study.models import (
     AnyNet,
@@ -78,13 +78,19 @@ class Workload(NamedTuple):
 def workloads(count: int) -> list[Workload]:
     """The paper's band at 32 pixels, and the populations of two sweep files."""
     band = DesignSpace.anynetx().sample(count, flops=(360e6, 400e6), seed=0)
-    found = [Workload("band at 32 px", list(band), 32, 64)]
+    found = [Workload("band at 32 px", _networks(band), 32, 64)]
     for name in ("cifar10-mini", "quickstart"):
         given = yaml.safe_load((SWEEPS / f"{name}.yaml").read_text())["population"]
         space = DesignSpace.from_spec(given["space"])
         limits = {key: given[key] for key in ("flops", "resolution", "classes", "seed")}
-        found.append(Workload(name, list(space.sample(count, **limits)), given["resolution"], 64))
+        found.append(
+            Workload(name, _networks(space.sample(count, **limits)), given["resolution"], 64)
+        )
     return found
+
+
+def _networks(population: Population) -> list[Architecture]:
+    return [one for one in population if isinstance(one, Architecture)]
 
 
 class Form(NamedTuple):

@@ -23,7 +23,7 @@ MOST_ACROSS = 4
 
 def configurations(study: Study) -> pd.DataFrame:
     """What the best look like."""
-    return apr.configurations(study.errors, study.population)
+    return apr.configurations(study.staged(study.errors), study.population)
 
 
 def arrange_configurations(table: pd.DataFrame) -> pd.DataFrame:
@@ -68,9 +68,11 @@ CONFIGURATIONS = Analysis[Study](
             "the mean and standard deviation of the 15 best (of a quarter of the architectures "
             "where that is fewer).",
             draw=lambda study, _: plots.configuration_grid(
-                drawable_errors(study.errors), study.population
+                drawable_errors(study.staged(study.errors)), study.population
             ),
-            data=lambda study: apr.configurations(drawable_errors(study.errors), study.population),
+            data=lambda study: apr.configurations(
+                drawable_errors(study.staged(study.errors)), study.population
+            ),
             expected=True,
         ),
     ),

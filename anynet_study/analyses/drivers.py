@@ -19,17 +19,19 @@ TREES = 100
 
 def drivers(study: Study) -> pd.DataFrame:
     """Cumulative depth and width."""
-    return apr.drivers(study.errors, study.population, **study.weighted)
+    return apr.drivers(study.staged(study.errors), study.population, **study.weighted)
 
 
 def driver(parameter: str, name: str, title: str) -> StudyFigure[Study]:
     """A figure of the errors on each dataset against one parameter."""
 
     def data(study: Study) -> pd.DataFrame:
-        return plots.driver_data(drawable_errors(study.errors), study.population, parameter)
+        return plots.driver_data(
+            drawable_errors(study.staged(study.errors)), study.population, parameter
+        )
 
     def draw(study: Study, _: pd.DataFrame) -> "Figure":
-        errors, table = drawable_errors(study.errors), study.table("drivers")
+        errors, table = drawable_errors(study.staged(study.errors)), study.table("drivers")
         return plots.driver_grid(errors, study.population, parameter, table, study.metrics)
 
     return StudyFigure(
@@ -75,7 +77,7 @@ DRIVERS = Analysis[Study](
         driver("cumulative depth", "depth", "Cumulative depth"),
         driver("cumulative width", "width", "Cumulative width"),
     ),
-    say=lambda study, table: driver_flips(table),
+    say=lambda study, table: driver_flips(table) + ([study.stageless] if study.stageless else []),
     topic="Drivers",
     section="drivers",
     shown="open",
@@ -85,7 +87,7 @@ DRIVERS = Analysis[Study](
 
 def stages(study: Study) -> pd.DataFrame:
     """Every parameter of every stage, raw and given what all of them cost."""
-    return apr.stage_drivers(study.errors, study.population, **study.weighted)
+    return apr.stage_drivers(study.staged(study.errors), study.population, **study.weighted)
 
 
 def stage_flips(stages: pd.DataFrame) -> list[str]:
@@ -150,7 +152,9 @@ STAGES = Analysis[Study](
 def importance(study: Study) -> pd.DataFrame:
     """Which parameters a forest needs to tell the errors."""
     seed, level = study.options.seed, study.options.level
-    return apr.importance(study.errors, study.population, trees=TREES, seed=seed, level=level)
+    return apr.importance(
+        study.staged(study.errors), study.population, trees=TREES, seed=seed, level=level
+    )
 
 
 def draw_importance(study: Study, table: pd.DataFrame) -> "Figure":
@@ -184,7 +188,7 @@ IMPORTANCE = Analysis[Study](
 
 def training_drivers(study: Study) -> pd.DataFrame:
     """Do deeper or wider architectures fit the training images better?"""
-    return apr.drivers(study.training_errors, study.population, **study.weighted)
+    return apr.drivers(study.staged(study.training_errors), study.population, **study.weighted)
 
 
 TRAINING_DRIVERS = Analysis[Study](
@@ -200,13 +204,13 @@ TRAINING_DRIVERS = Analysis[Study](
             caption="Each architecture's cumulative depth against its error on the training "
             "images.",
             draw=lambda study, _: plots.driver_grid(
-                study.training_errors,
+                study.staged(study.training_errors),
                 study.population,
                 "cumulative depth",
                 study.table("training-drivers"),
             ),
             data=lambda study: plots.driver_data(
-                study.training_errors, study.population, "cumulative depth"
+                study.staged(study.training_errors), study.population, "cumulative depth"
             ),
             panels="dataset",
         ),

@@ -41,10 +41,15 @@ FOLDS = 5
 
 
 def cumulative(population: pd.DataFrame) -> pd.DataFrame:
-    """DataFrame["cumulative depth", "cumulative width"]: sums over an architecture's stages."""
+    """DataFrame["cumulative depth", "cumulative width"]: sums over an architecture's stages.
+
+    NaN where it has none.
+    """
     stages = stages_of(population.columns, "dw")
     sums = {
-        f"cumulative {name}": population[[f"{prefix}{stage}" for stage in stages]].sum(axis=1)
+        f"cumulative {name}": population[[f"{prefix}{stage}" for stage in stages]].sum(
+            axis=1, min_count=1
+        )
         for name, prefix in (("depth", "d"), ("width", "w"))
     }
     return pd.DataFrame(sums)

@@ -176,7 +176,7 @@ def left_out(study: Study) -> list[str]:
             kind = f" ({row['failure_kind']})" if row["failure_kind"] else ""
             kept = ", counted with the error of chance" if row["status"] == "diverged" else ""
             lines.append(f"{row['dataset']}: {runs} {row['status']}{kind}{kept}")
-    return lines
+    return lines + [study.stageless] * bool(study.stageless)
 
 
 def _heading(study: Study) -> str:

@@ -134,6 +134,7 @@ def _found(source: str, architecture_id: str) -> "tuple[str, Architecture]":
     from anynet_study.design_space import (
         REFERENCE_NAMES,
         Architecture,
+        ForeignNetwork,
         Population,
         canonical,
         is_reference,
@@ -145,7 +146,13 @@ def _found(source: str, architecture_id: str) -> "tuple[str, Architecture]":
     if population is not None:
         if not architecture_id:
             raise UserError(f"{source}: give a population alone, or choose of it with --id")
-        return architecture_id, Population.read(population).find(architecture_id)
+        found = Population.read(population).find(architecture_id)
+        if isinstance(found, ForeignNetwork):
+            raise UserError(
+                f"{source}: {architecture_id} is {found.name}, which has no stages; what it costs "
+                "is in the columns of the population"
+            )
+        return architecture_id, found
     if _is_inline(source):
         try:
             stated = parse_yaml(source)

@@ -18,6 +18,8 @@ from anynet_study.design_space import (
 )
 
 LABELS = ("lowest", "25%", "median", "75%", "highest")
+#: Of networks that have no stages.
+NO_KIND = "their own"
 PARAMETERS = {
     "depth": "depths",
     "width": "widths",
@@ -38,6 +40,8 @@ def print_population(population: Population, path: Path, as_json: bool) -> None:
     print_table((), list(_origin(population, kinds).items()), left=2)
     print(f"\ncosts at {population.resolution} px and {population.classes:,} classes")
     _print_spread(spread)
+    if not stages["depth"]:  # of none of the networks
+        return
     grouped = "bottleneck" in kinds["block"]
     frequent = ", most frequent ratio and group width" if grouped else ""
     print(f"\nstages: median depth and width{frequent}")
@@ -48,7 +52,10 @@ def _spread(population: Population) -> dict[str, dict[str, float]]:
     """Quartiles of costs and of sums over stages."""
     totals = {name: values_of(population.table[name]).astype(np.float64) for name in MEASURES}
     for name in ("depth", "width"):
-        totals[f"cumulative {name}"] = np.nansum(_columns(population, PARAMETERS[name]), axis=0)
+        columns = _columns(population, PARAMETERS[name])
+        if len(columns):
+            staged = columns[:, ~np.isnan(columns[0])]
+            totals[f"cumulative {name}"] = np.nansum(staged, axis=0)
     return {
         name: dict(zip(LABELS, np.percentile(v, [0, 25, 50, 75, 100]).tolist(), strict=True))
         for name, v in totals.items()
@@ -80,10 +87,11 @@ def _stages(population: Population) -> dict[str, list[dict[str, float]]]:
 def _kinds(population: Population) -> dict[str, dict[str, int]]:
     """How many architectures there are of each block type, stem and number of stages."""
     there = ~np.isnan(_columns(population, "depths"))
+    depths = there.sum(axis=0).tolist() if len(there) else [0] * len(population)
     counts = {
-        "block": Counter(population.table["block"].to_pylist()),
-        "stem": Counter(population.table["stem"].to_pylist()),
-        "stages": Counter(map(str, there.sum(axis=0).tolist())),
+        "block": Counter(value or NO_KIND for value in population.table["block"].to_pylist()),
+        "stem": Counter(value or NO_KIND for value in population.table["stem"].to_pylist()),
+        "stages": Counter(map(str, depths)),
     }
     return {name: dict(sorted(counter.items())) for name, counter in counts.items()}
 

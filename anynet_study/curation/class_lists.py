@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from anynet_study.curation.captions import label_captions
-from anynet_study.curation.features import open_function
 from anynet_study.curation.wordnet import WordNet
 from anynet_study.data import seeded_order
 from anynet_study.errors import UserError
+from anynet_study.functions import open_function
 
 if TYPE_CHECKING:
     import pandas as pd

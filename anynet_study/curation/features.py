@@ -1,9 +1,6 @@
 """Features of images: of a study's network, of anybody's function, or low frequencies."""
 
-import importlib
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +9,8 @@ from scipy.fft import dctn
 
 from anynet_study.curation.near_duplicates import thumbnails
 from anynet_study.data import Images
-from anynet_study.errors import UserError, first_line
+from anynet_study.errors import UserError
+from anynet_study.functions import open_function
 from anynet_study.progress import progress_if_long
 
 #: Features without a network.
@@ -72,26 +70,3 @@ def low_frequencies(images: NDArray[np.uint8]) -> NDArray[np.float32]:
         dctn(part / 255, axes=(1, 2), norm="ortho")[:, :LOW, :LOW] for part in thumbnails(images)
     ]
     return np.concatenate(low).reshape(len(images), 3 * LOW**2).astype(np.float32)
-
-
-def open_function(text: str, option: str) -> Callable[[Any], Any]:
-    """Anybody's MODULE:FUNCTION, also of a file in this folder; UserError naming the `option`.
-
-    What goes wrong in a call is a UserError, too.
-    """
-    module, _, name = text.partition(":")
-    try:
-        sys.path.append(str(Path.cwd()))  # a script's folder is there, the command's is not
-        found = getattr(importlib.import_module(module), name, None)
-    except Exception as error:  # whatever the module does when it is imported
-        raise UserError(f"{option} {text}: {module}: {first_line(error)}") from None
-    if not callable(found):
-        raise UserError(f"{option} {text}: {module} has no function {name!r}")
-
-    def called(given: Any) -> Any:
-        try:
-            return found(given)
-        except Exception as error:  # it is anybody's
-            raise UserError(f"{option} {text}: {first_line(error)}") from error
-
-    return called

@@ -12,7 +12,8 @@ from anynet_study.dispatch import OpenStudy, open_study
 from anynet_study.errors import UserError
 
 if TYPE_CHECKING:
-    from anynet_study.models import AnyNet
+    from torch import Tensor, nn
+
     from anynet_study.training import Preprocessor, ResolvedRecipe
 
 Indices = NDArray[np.int64]
@@ -28,7 +29,7 @@ def study_images(name: str) -> dict[str, tuple[Images, Indices]]:
 class Network:
     """A network that classifies, and describes, packed images of any size."""
 
-    model: "AnyNet"
+    model: "nn.Module"
     recipe: "ResolvedRecipe"
     #: (3,) mean and standard deviation of the colours of its training images, in units of 0..1.
     mean: NDArray[np.float64]
@@ -38,7 +39,10 @@ class Network:
     _preprocessors: dict[int, "Preprocessor"] = field(default_factory=dict)
 
     def features(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """(images, width of its last stage) of (images, size, size, 3): what its head is given."""
+        """(images, features) of (images, size, size, 3): what its head is given.
+
+        UserError where there is no head.
+        """
         return self._run(images, head=False)
 
     def logits(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -48,15 +52,24 @@ class Network:
     def _run(self, images: NDArray[np.uint8], head: bool) -> NDArray[np.float32]:
         import torch
 
+        from anynet_study.models import head_name
         from anynet_study.training import Preprocessor
+
+        given: list[Tensor] = []
+        name = head_name(self.model)
+        if not name and not head:
+            raise UserError("the network has no head, a linear layer: there are no features of it")
 
         side = images.shape[1]
         if side not in self._preprocessors:
             self._preprocessors[side] = Preprocessor(self.recipe, self.mean, self.std)
         with torch.no_grad():
             inputs = self._preprocessors[side].test(torch.from_numpy(np.array(images)))
-            found = self.model.pool(self.model.stages(self.model.stem(inputs))).flatten(1)
-            found = self.model.head(found) if head else found
+            layer = self.model.get_submodule(name)
+            hook = layer.register_forward_pre_hook(lambda _, inputs: given.append(inputs[0]))
+            found = self.model(inputs)
+            hook.remove()
+            found = found if head else given[0].flatten(1)
         result: NDArray[np.float32] = found.float().numpy()
         return result
 

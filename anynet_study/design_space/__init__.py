@@ -2,7 +2,8 @@
 
 - What a network is: `networks` (many at once, their skeleton), `architecture` (one, its id).
 - What it costs: `layers` (its convolutions), `complexity`, `memory` (of training).
-- Spaces: `space`, its families `anynet` and `regnet`; published networks: `reference`.
+- Spaces: `space`, its families `anynet` and `regnet`; published networks: `reference`;
+  networks of anybody's: `foreign`.
 - Sampling: `distribution`, `bands` (and strata), `sampling`.
 - Populations: `population`, its table and its files, and how it came about (`population_origin`).
 """
@@ -16,6 +17,7 @@ from anynet_study.design_space.architecture import (
 )
 from anynet_study.design_space.bands import checked_band, checked_strata
 from anynet_study.design_space.complexity import MEASURES, UNITS, parameters
+from anynet_study.design_space.foreign import ForeignNetwork, Traced
 from anynet_study.design_space.layers import IMAGE_CHANNELS, Convolution, Count, layers
 from anynet_study.design_space.memory import FLOAT_BYTES, training_memory
 from anynet_study.design_space.networks import (
@@ -27,14 +29,15 @@ from anynet_study.design_space.networks import (
     Skeleton,
 )
 from anynet_study.design_space.population import Population
-from anynet_study.design_space.population_files import check_suffix
+from anynet_study.design_space.population_files import check_suffix, published
 from anynet_study.design_space.population_origin import origin
 from anynet_study.design_space.population_table import (
     METADATA_KEY,
+    AnyNetwork,
     Group,
     columns_of,
     groups_of,
-    schema_of,
+    schema_like,
     stages_of,
     values_of,
 )
@@ -58,6 +61,7 @@ __all__ = [
     "STEMS",
     "UNITS",
     "AnyNet",
+    "AnyNetwork",
     "Architecture",
     "Convolution",
     "Costs",
@@ -65,6 +69,7 @@ __all__ = [
     "Counts",
     "DesignSpace",
     "FloatArray",
+    "ForeignNetwork",
     "Group",
     "IntArray",
     "NetworkPart",
@@ -72,6 +77,7 @@ __all__ = [
     "Population",
     "RegNet",
     "Skeleton",
+    "Traced",
     "canonical",
     "check_suffix",
     "checked_band",
@@ -84,9 +90,10 @@ __all__ = [
     "layers",
     "origin",
     "parameters",
+    "published",
     "published_at",
     "reference",
-    "schema_of",
+    "schema_like",
     "stages_of",
     "training_memory",
     "values_of",

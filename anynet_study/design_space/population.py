@@ -6,7 +6,8 @@ How a population came about is a JSON record in the metadata of its table, `Popu
 `resolution` and `classes`), `strata` if there were any, and `candidates` (looked at until the last
 was found), `in_space` (of these, those that obey the space's constraints), `in_band`,
 `duplicates`, `acceptance` = in_band / in_space, `acceptance_interval` (95%). Those that were read
-from a file that someone made have its name, `file`, and `sha256`.
+from a file that someone made have its name, `file`, and `sha256`. `networks` has what is known of
+those that are no `Architecture` (`ForeignNetwork.to_record`), by id.
 
 `derived` lists what was done afterwards, in order: the `step`, which is the name of a method of
 `Population`, its arguments, and how many architectures were `left`. So anyone can draw the
@@ -16,7 +17,7 @@ population again.
 import html
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,13 +27,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anynet_study.design_space import memory
-from anynet_study.design_space.architecture import Architecture, checked
+from anynet_study.design_space.architecture import checked
+from anynet_study.design_space.foreign import ForeignNetwork
 from anynet_study.design_space.networks import IntArray, Networks
-from anynet_study.design_space.population_files import read_population, write_population
+from anynet_study.design_space.population_files import (
+    Named,
+    published,
+    read_population,
+    write_population,
+)
 from anynet_study.design_space.population_table import (
     METADATA_KEY,
+    AnyNetwork,
     Group,
     architectures_of,
+    column_of,
+    foreign_record,
     groups_of,
     metadata,
     place_of,
@@ -51,11 +61,13 @@ if TYPE_CHECKING:
 class Population:
     """Different architectures, one row of `table` each, in the order they were drawn.
 
-    `population[i]`, iteration and `len` are over `Architecture`s. Columns: `architecture` (the
-    id), d1 to dS, w1.., b1.., g1.. (of the network that is built), `stem`, `stem_width`, s1 to sS
-    (strides), `block`, `se_ratio`, `weight` (only where some were likelier to be drawn than
-    others), and `flops`, `parameters`, `activations` at `resolution` and `classes`. S is the most
-    stages that one of them has; cells of stages that an architecture lacks are null.
+    `population[i]`, iteration and `len` are over `Architecture`s, and `ForeignNetwork`s where some
+    are anybody's. Columns: `architecture` (the id), `network` (only where some have names), d1 to
+    dS, w1.., b1.., g1.. (of the network that is built), `stem`, `stem_width`, s1 to sS (strides),
+    `block`, `se_ratio`, `weight` (only where some were likelier to be drawn than others), and
+    `flops`, `parameters`, `activations` at `resolution` and `classes`. S is the most stages that
+    one of them has; cells of stages that an architecture lacks are null, and all but id, name and
+    costs of a `ForeignNetwork`.
 
     What makes a population of another one returns a new one, whose `sampling` tells the step.
 
@@ -65,9 +77,7 @@ class Population:
     (20, 15)
     """
 
-    def __init__(
-        self, table: pa.Table, architectures: Sequence[Architecture] | None = None
-    ) -> None:
+    def __init__(self, table: pa.Table, architectures: Sequence[AnyNetwork] | None = None) -> None:
         """Wrap a table that has the columns, and the sampling record as schema metadata.
 
         `architectures`, if they are there already, are those of the rows.
@@ -93,14 +103,24 @@ class Population:
 
     @classmethod
     def from_architectures(
-        cls, architectures: Sequence[Architecture], resolution: int = 224, classes: int = 1000
+        cls,
+        architectures: Sequence[AnyNetwork],
+        resolution: int = 224,
+        classes: int = 1000,
+        names: Sequence[str | None] | None = None,
+        sampling: Mapping[str, Any] | None = None,
     ) -> "Population":
-        """Tabulate chosen architectures. Raises UserError where one appears twice."""
+        """Tabulate chosen architectures. Raises UserError where one appears twice.
+
+        `names`: what some are called; `sampling`: how those were drawn that were.
+        """
         checked(resolution, classes)
         if not architectures:
             raise UserError("population: there is no architecture in it")
-        sampling = {"resolution": resolution, "classes": classes, "count": len(architectures)}
-        population = cls(tabulate(groups_of(architectures), resolution, classes, sampling))
+        place = {"resolution": resolution, "classes": classes, "count": len(architectures)}
+        record = {**place, **(sampling or {}), **foreign_record(architectures)}
+        groups = groups_of(architectures)
+        population = cls(tabulate(groups, resolution, classes, record, names=names))
         twice, times = Counter(population.ids).most_common(1)[0]
         if times > 1:
             raise UserError(f"population: architecture {twice} is there more than once")
@@ -118,25 +138,33 @@ class Population:
         shown: str = self.table.slice(0, 10).to_pandas()._repr_html_()
         return f"<p>{html.escape(repr(self)[1:-1])}</p>{shown}"
 
-    def __getitem__(self, index: int) -> Architecture:
+    def __getitem__(self, index: int) -> AnyNetwork:
         return self._architectures[index]
 
-    def __iter__(self) -> Iterator[Architecture]:
+    def __iter__(self) -> Iterator[AnyNetwork]:
         return iter(self._architectures)
 
     @cached_property
-    def _architectures(self) -> Sequence[Architecture]:
+    def _architectures(self) -> Sequence[AnyNetwork]:
         return architectures_of(self.table) if self._given is None else self._given
 
     @cached_property
     def groups(self) -> list[Group]:
-        """The networks as arrays, those of each skeleton together, with their rows."""
+        """The networks as arrays, those of each skeleton together, with their rows.
+
+        Foreign networks are groups of their own.
+        """
         return groups_of(self._architectures)
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """The architectures' ids, in order."""
         return tuple(self.table["architecture"].to_pylist())
+
+    @cached_property
+    def names(self) -> tuple[str | None, ...]:
+        """What the architectures are called, in order; None where one has no name."""
+        return tuple(column_of(self.table, "network") or [None] * len(self))
 
     @property
     def sampling(self) -> dict[str, Any]:
@@ -158,15 +186,19 @@ class Population:
         """Bytes that a training step of every architecture takes, (n,) int64; see `memory`."""
         whole_number(batch, "batch", 1, memory.MAX_BATCH)
         needed = np.empty(len(self), dtype=np.int64)
+        place = self.resolution, self.classes
         for rows, networks in self.groups:
-            needed[rows] = memory.training_memory(networks, self.resolution, self.classes, batch)
+            if isinstance(networks, ForeignNetwork):
+                needed[rows] = networks.training_memory(batch, *place)
+            else:
+                needed[rows] = memory.training_memory(networks, *place, batch)
         return needed
 
     def equals(self, other: "Population") -> bool:
         """Whether the other has the same architectures, costs and record."""
         return bool(self.table.equals(other.table, check_metadata=True))
 
-    def find(self, architecture_id: str) -> Architecture:
+    def find(self, architecture_id: str) -> AnyNetwork:
         """Return the architecture of that id. Raises UserError where there is none."""
         if architecture_id not in self.ids:
             raise UserError(
@@ -218,10 +250,13 @@ class Population:
         return self._part(rows, "subsample", count=count, seed=seed)
 
     def at(self, resolution: int, classes: int) -> "Population":
-        """Return the same architectures with their costs counted elsewhere."""
+        """Return the same architectures with their costs counted elsewhere.
+
+        Those of foreign networks are estimates, except where they were traced.
+        """
         checked(resolution, classes)
-        weights = self.table["weight"].to_pylist() if "weight" in self.table.column_names else None
-        table = tabulate(self.groups, resolution, classes, self.sampling, weights)
+        beside = (column_of(self.table, name) for name in ("weight", "network"))
+        table = tabulate(self.groups, resolution, classes, self.sampling, *beside)
         step = {"resolution": resolution, "classes": classes}
         return Population(_extended(table, "at", step), self._given)
 
@@ -239,18 +274,23 @@ class Population:
 
     @classmethod
     def read(
-        cls, path: Path | str, resolution: int | None = None, classes: int | None = None
+        cls,
+        path: Path | str,
+        resolution: int | None = None,
+        classes: int | None = None,
+        named: Named = published,
     ) -> "Population":
         """Read what `write` wrote, or architectures that someone chose (CSV, JSON, Parquet).
 
         CSV and Parquet: needed are the columns d1 .. dS and w1 .. wS; left out or left empty, the
-        others are as in `Architecture`. CSV may instead have one column
-        `architecture`, of published networks' names. JSON: a list of these, and of
-        `Architecture.to_dict` mappings. Costs are counted at `resolution` and `classes` (None: as
-        in the file, or 224 and 1000). Raises UserError for a missing, foreign or altered file,
-        naming file, row and column.
+        others are as in `Architecture`. CSV may instead have one column `architecture`, of
+        published networks' names, and any table a column `network` of names, whose other cells are
+        empty. JSON: a list of these, and of `Architecture.to_dict` mappings. `named` makes a
+        network of a name, an image side and a number of classes. Costs are counted at `resolution`
+        and `classes` (None: as in the file, or 224 and 1000). Raises UserError for a missing,
+        foreign or altered file, naming file, row and column.
         """
-        population = cls(*read_population(Path(path), resolution, classes))
+        population = cls(*read_population(Path(path), resolution, classes, named))
         here = population.resolution, population.classes
         given = resolution, classes
         place = tuple(old if new is None else new for old, new in zip(here, given, strict=True))

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from anynet_study.design_space.architecture import Architecture, checked
 from anynet_study.design_space.complexity import MEASURES
+from anynet_study.design_space.foreign import ForeignNetwork
 from anynet_study.design_space.networks import MAX_STAGES, MAX_WIDTH, Skeleton
 from anynet_study.design_space.population_table import (
     FORMAT,
@@ -27,11 +28,13 @@ from anynet_study.design_space.population_table import (
     MAX_COUNT,
     METADATA_KEY,
     SKELETON_COLUMNS,
+    AnyNetwork,
     architectures_of,
+    column_of,
+    foreign_record,
     groups_of,
     place_of,
-    schema_of,
-    stages_of,
+    schema_like,
     tabulate,
 )
 from anynet_study.design_space.reference import reference
@@ -55,9 +58,16 @@ SUFFIXES = (".parquet", ".csv", ".json")
 #: What the cell of a stage that is not there may hold, in lower case.
 MISSING = {"", "na", "n/a", "nan", "null", "none"}
 STAGE = re.compile(rf"[{''.join(LETTERS.values())}]([1-{MAX_STAGES}])")
-OTHERS = ("architecture", *SKELETON_COLUMNS, "weight", *MEASURES)
+OTHERS = ("architecture", "network", *SKELETON_COLUMNS, "weight", *MEASURES)
 LEGAL = f"d1 to d{MAX_STAGES}, w1 ..., b1 ..., g1 ..., s1 ..., {', '.join(OTHERS)}"
-Contents = tuple[pa.Table, list[Architecture] | None]
+Contents = tuple[pa.Table, list[AnyNetwork] | None]
+#: What makes a network of a name, an image side and a number of classes.
+Named = Callable[[str, int, int], AnyNetwork]
+
+
+def published(name: str, resolution: int, classes: int) -> AnyNetwork:
+    """The published network of that name, which is the same at any side and number of classes."""
+    return reference(name)
 
 
 def check_suffix(path: Path) -> None:
@@ -66,14 +76,17 @@ def check_suffix(path: Path) -> None:
         raise UserError(f"{path}: a population's file must end in {', '.join(SUFFIXES)}")
 
 
-def write_population(table: pa.Table, path: Path, architectures: Iterable[Architecture]) -> None:
+def write_population(table: pa.Table, path: Path, architectures: Iterable[AnyNetwork]) -> None:
     """Write a population's table, or its architectures, atomically. Raises UserError.
 
     Equal populations give equal bytes.
     """
     check_suffix(path)
     if path.suffix.lower() == ".json":
-        lines = [json.dumps(architecture.to_dict()) for architecture in architectures]
+        lines = [
+            json.dumps(one.name if isinstance(one, ForeignNetwork) else one.to_dict())
+            for one in architectures
+        ]
         write_text(path, "[\n" + ",\n".join(lines) + "\n]\n")
     elif path.suffix.lower() == ".csv":
         columns = [table[name].to_pylist() for name in table.column_names]
@@ -87,7 +100,9 @@ def write_population(table: pa.Table, path: Path, architectures: Iterable[Archit
             pq.write_table(table.combine_chunks().replace_schema_metadata(kept), made)
 
 
-def read_population(path: Path, resolution: int | None, classes: int | None) -> Contents:
+def read_population(
+    path: Path, resolution: int | None, classes: int | None, named: Named = published
+) -> Contents:
     """Read a population's table; of one that someone made, the architectures, too.
 
     Costs of the latter are counted at `resolution` and `classes` (None: 224, 1000). Raises
@@ -95,7 +110,7 @@ def read_population(path: Path, resolution: int | None, classes: int | None) -> 
     """
     if not path.is_file():  # a pipe would be waited for
         raise UserError(f"{path}: there is no such population file")
-    build: Callable[[Any], Architecture] = _from_cells
+    build: Callable[[Any, Callable[[str], AnyNetwork]], AnyNetwork] = _from_cells
     try:
         if path.suffix.lower() == ".csv":
             rows = list(_csv_rows(path))
@@ -126,7 +141,12 @@ def read_population(path: Path, resolution: int | None, classes: int | None) -> 
         raise UserError(f"{path}: there is no architecture in it")
     resolution = 224 if resolution is None else resolution
     classes = 1000 if classes is None else classes
-    return _tabulated(rows, build, path, *checked(resolution, classes))
+    place = checked(resolution, classes)
+
+    def built(row: Any) -> AnyNetwork:
+        return build(row, lambda name: named(name, *place))
+
+    return _tabulated(rows, built, path, *place)
 
 
 def _digest(table: pa.Table) -> bytes:
@@ -147,7 +167,7 @@ def _checked(table: pa.Table, path: Path) -> pa.Table:
     version = record.get("format") if isinstance(record, dict) else None
     if version not in (BEFORE_DIGESTS, FORMAT):
         raise UserError(f"{path}: format {version}, but this version reads format {FORMAT}")
-    if not table.schema.equals(schema_of(stages_of(table), "weight" in table.column_names)):
+    if not table.schema.equals(schema_like(table)):
         raise UserError(f"{path}: a Parquet file, but not a population")
     if (DIGEST_KEY in kept or version == FORMAT) and kept.get(DIGEST_KEY) != _digest(table):
         raise altered
@@ -162,8 +182,9 @@ def _checked(table: pa.Table, path: Path) -> pa.Table:
         space.setdefault("quantization", "nearest")
         if "distribution" in space:
             space.setdefault("depth_distribution", space["distribution"])
-    weights = table["weight"].to_pylist() if "weight" in table.column_names else None
-    again = tabulate(groups, *place_of(record), {**record, "format": FORMAT}, weights)
+    again = tabulate(
+        groups, *place_of(record), {**record, "format": FORMAT}, column_of(table, "weight")
+    )
     if not again.equals(table):
         raise altered
     return again
@@ -171,15 +192,17 @@ def _checked(table: pa.Table, path: Path) -> pa.Table:
 
 def _tabulated(
     rows: list[tuple[str, Any]],
-    build: Callable[[Any], Architecture],
+    build: Callable[[Any], AnyNetwork],
     path: Path,
     resolution: int,
     classes: int,
 ) -> Contents:
     """Build the rows of a file that someone made, each of which has its place in the file."""
-    weighted = build is _from_cells and "weight" in rows[0][1]
+    keys = rows[0][1] if isinstance(rows[0][1], dict) and path.suffix.lower() != ".json" else {}
+    weighted = "weight" in keys
     architectures, weights = [], []
-    places: dict[Architecture, str] = {}
+    names = [row["network"] or None for _, row in rows] if "network" in keys else None
+    places: dict[AnyNetwork, str] = {}
     for place, row in rows:
         try:
             architecture = build(row)
@@ -201,9 +224,11 @@ def _tabulated(
         "count": len(rows),
         "file": path.name,
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        **foreign_record(architectures),
     }
     groups = groups_of(architectures)
-    return tabulate(groups, resolution, classes, record, weights or None), architectures
+    table = tabulate(groups, resolution, classes, record, weights or None, names)
+    return table, architectures
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
@@ -230,17 +255,18 @@ def _check_columns(columns: Sequence[str], path: Path) -> None:
             raise UserError(f"{path}: column {name!r} is unknown; legal: {LEGAL}")
     if len(set(columns)) < len(columns):
         raise UserError(f"{path}: column {Counter(columns).most_common(1)[0][0]!r} is there twice")
-    if list(columns) != ["architecture"] and not {"d1", "w1"} <= set(columns):
+    by_name = list(columns) == ["architecture"] or "network" in columns
+    if not by_name and not {"d1", "w1"} <= set(columns):
         raise UserError(f"{path}: not a population: there are no columns d1 and w1")
 
 
-def _from_entry(entry: Any) -> Architecture:
-    """The network of a published name, or of a mapping of an `Architecture`'s fields."""
-    return reference(entry) if isinstance(entry, str) else Architecture.from_dict(entry)
+def _from_entry(entry: Any, named: Callable[[str], AnyNetwork]) -> AnyNetwork:
+    """The network of a name, or of a mapping of an `Architecture`'s fields."""
+    return named(entry) if isinstance(entry, str) else Architecture.from_dict(entry)
 
 
-def _from_cells(row: Mapping[str, Any]) -> Architecture:
-    """The network of a row: of a published name alone, or of its stages, texts or numbers.
+def _from_cells(row: Mapping[str, Any], named: Callable[[str], AnyNetwork]) -> AnyNetwork:
+    """The network of a row: of a name, or of its stages, texts or numbers.
 
     What is left out, or left empty, is as in `Architecture`: ratios 1, one group, strides 1, then
     2, the imagenet stem of width 32, bottleneck blocks without squeeze-and-excitation. Complexity
@@ -248,7 +274,9 @@ def _from_cells(row: Mapping[str, Any]) -> Architecture:
     """
     cells = {name: value for name, value in row.items() if not _is_missing(value)}
     if set(row) == {"architecture"}:
-        return reference(cells.get("architecture", ""))
+        return named(cells.get("architecture", ""))
+    if "network" in cells:
+        return _same(named(str(cells["network"]).strip()), cells)
     numbers = [int(stage[1]) for stage in map(STAGE.fullmatch, cells) if stage]
     stages = range(1, max(numbers, default=1) + 1)
     d, w = (tuple(_whole(cells, f"{letter}{stage}") for stage in stages) for letter in "dw")
@@ -261,7 +289,11 @@ def _from_cells(row: Mapping[str, Any]) -> Architecture:
     )
     stem_width = _whole(cells, "stem_width", Skeleton.stem_width)
     se_ratio = _number(cells, "se_ratio") if "se_ratio" in cells else Skeleton.se_ratio
-    architecture = Architecture(d, w, b, g, s, stem, stem_width, block, se_ratio)
+    return _same(Architecture(d, w, b, g, s, stem, stem_width, block, se_ratio), cells)
+
+
+def _same(architecture: AnyNetwork, cells: Mapping[str, Any]) -> AnyNetwork:
+    """The network, which must have the id that its row gives, if it gives one."""
     if str(cells.get("architecture", architecture.id)).strip() != architecture.id:
         raise UserError(
             f"column architecture: {cells['architecture']!r} is not the id of this network, which "

@@ -20,6 +20,12 @@ def origin(sampling: Record) -> dict[str, str]:
         facts["bands"] = _bands(sampling)
     if "file" in sampling:
         facts["read from"] = f"{sampling['file']} (sha256 {sampling['sha256'][:12]}...)"
+    if foreign := [*sampling.get("networks", {}).values()]:
+        facts["traced"] = ", ".join(network["name"] for network in foreign)
+        missed = {one["name"]: ", ".join(one["uncounted"]) for one in foreign if one["uncounted"]}
+        if missed:
+            told = "; ".join(f"{name}: {operators}" for name, operators in missed.items())
+            facts["operators not counted"] = told
     if "resolution" in sampling:
         facts["counted at"] = f"{sampling['resolution']} px, {sampling['classes']:,} classes"
     if "acceptance" in sampling:

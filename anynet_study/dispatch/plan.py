@@ -10,7 +10,14 @@ from functools import cache, cached_property
 from typing import Any, overload
 
 from anynet_study.data import DatasetView, PackedDataset, load_dataset, make_view, union_of
-from anynet_study.design_space import Architecture, Group, Population, groups_of
+from anynet_study.design_space import (
+    AnyNetwork,
+    Architecture,
+    ForeignNetwork,
+    Group,
+    Population,
+    groups_of,
+)
 from anynet_study.dispatch.brackets import Brackets, Judge, not_known
 from anynet_study.dispatch.cost.features import (
     FurtherEvaluation,
@@ -21,7 +28,7 @@ from anynet_study.dispatch.cost.features import (
 from anynet_study.dispatch.cost.prices import CostModel, expected_cost
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
-from anynet_study.sweep import STARTS, VALIDATION, Sweep, Trial, stated
+from anynet_study.sweep import STARTS, VALIDATION, RecipeSpec, Sweep, Trial, stated
 from anynet_study.training import (
     OF_HEADS,
     EvaluationSet,
@@ -100,11 +107,15 @@ class Setting:
     trial: Trial | None = None
     judged_by: str = ""
 
-    def networks(self, population: Population) -> list[Architecture]:
-        """The architectures as they are trained."""
-        if self.stem is None:
+    def networks(self, population: Population) -> list[AnyNetwork]:
+        """The architectures as they are trained; foreign networks have no stem to replace."""
+        stem = self.stem
+        if stem is None:
             return list(population)
-        return [dataclasses.replace(one, stem=self.stem) for one in population]
+        return [
+            dataclasses.replace(one, stem=stem) if isinstance(one, Architecture) else one
+            for one in population
+        ]
 
     def groups(self, population: Population) -> Sequence[Group]:
         """The same, for computing what all of them cost."""
@@ -275,7 +286,9 @@ def _wanted(
     """
     asked, trained = sweep.replicates, {}
     for name, recipe in sweep.trained.items():
-        trained[name] = _places(population, recipe.architectures, f"recipes.{stated(name)}")
+        where = f"recipes.{stated(name)}"
+        trained[name] = _places(population, recipe.architectures, where)
+        _refuse_foreign((population[place] for place in trained[name]), recipe, where)
     repeated = _places(population, asked.architectures, "replicates")
 
     def wanted(seed: int, place: int) -> list[int]:
@@ -296,17 +309,43 @@ def _wanted(
     return wanted
 
 
+def _or_names(population: Population) -> str:
+    names = [name for name in population.names if name is not None]
+    return f", and names: {', '.join(names)}" if names else ""
+
+
+def _refuse_foreign(architectures: Iterable[AnyNetwork], recipe: RecipeSpec, where: str) -> None:
+    """UserError where a recipe asks of a network what only those with stages or a head can do."""
+    no_head = "has no head, no linear layer at its end that puts out the classes"
+    asked = {
+        "stem": (recipe.stem is not None, "has a stem of its own"),
+        "trained": (recipe.trained == "head", no_head),
+        "pretrained": (recipe.pretrained is not None, no_head),
+        "weights": (recipe.weights is not None, no_head),
+        "loss": (recipe.loss == "clip", no_head),
+    }
+    for one in architectures:
+        if not isinstance(one, ForeignNetwork):
+            continue
+        for key, (wanted, why) in asked.items():
+            if wanted and (key == "stem" or not one.head):
+                raise UserError(
+                    f"{where}.{key}: {one.name} {why}; leave it out with {where}.architectures"
+                )
+
+
 def _places(population: Population, some: int | list[int | str] | None, where: str) -> set[int]:
     """The places in the population of the architectures that a sweep names; None: of all."""
     if some is None or isinstance(some, int):
         return set(range(len(population))[:some])
     known: dict[int | str, int] = {name: place for place, name in enumerate(population.ids)}
     known |= {place: place for place in range(len(population))}
+    known |= {name: place for place, name in enumerate(population.names) if name is not None}
     for name in some:
         if name not in known:
             raise UserError(
                 f"{where}.architectures: {name} is none of the population; legal are its ids, and "
-                f"the numbers 0 to {len(population) - 1}"
+                f"the numbers 0 to {len(population) - 1}{_or_names(population)}"
             )
     return {known[name] for name in some}
 

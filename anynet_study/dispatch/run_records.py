@@ -14,7 +14,7 @@ import torch
 from anynet_study.data import DatasetView
 from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.errors import UserError
-from anynet_study.models import Backend, libraries, processor
+from anynet_study.models import Backend, ChangedNetworkError, libraries, processor
 from anynet_study.provenance import code_version
 from anynet_study.store import (
     EVALUATIONS_SUFFIX,
@@ -74,6 +74,8 @@ def classify(error: BaseException) -> FailureKind:
     """
     if is_out_of_memory(error):
         return "oom"
+    if isinstance(error, ChangedNetworkError):
+        return "code"
     causes = list(_with_causes(error))
     if any(isinstance(cause, OSError) and cause.errno in OUT_OF_REACH for cause in causes):
         return "node"

@@ -48,6 +48,7 @@ from anynet_study.training import (
     Weights,
     arrange,
     device_is_lost,
+    fitting,
     initial_network,
     interpolated,
     load_weights,
@@ -215,6 +216,9 @@ class Worker:
             raise stopped
         return again
 
+    def _fitting(self, run: PlannedRun, options: Options) -> Options:
+        return fitting(options, run.spec.architecture, self.assignment.device.type)
+
     def _steps(self, run: PlannedRun) -> Turns[Trained]:
         before = yield from self._before(run)
         say_begins(run)
@@ -222,14 +226,14 @@ class Worker:
 
     def _trained(self, run: PlannedRun, before: Weights | None = None) -> Turns[Trained]:
         path = self.assignment.study.checkpoints / f"{run.run_id}.pt"
-        launch = self.assignment.launch
+        launch, options = self.assignment.launch, self._fitting(run, self.options)
         checkpoint = Checkpoint(
             path,
             run.run_id,
             launch.engine,
             launch.checkpoint_seconds,
             self.stop,
-            str(self.options.backend),
+            str(options.backend),
         )
         view = self.assignment.views[run.dataset]
         if run.spec.pretrained is not None and run.spec.inherits == "state":
@@ -240,7 +244,7 @@ class Worker:
 
         return (
             yield from training_steps(
-                run, view, self.source, checkpoint, self.options, before, after_epoch
+                run, view, self.source, checkpoint, options, before, after_epoch
             )
         )
 
@@ -314,7 +318,8 @@ class Worker:
         engine = self.assignment.launch.engine
         slower = step_down(tried, error, device.type) if engine == "fast" else None
         if slower is None:
-            row = failure_of(run, error, seconds, engine, tried.backend)
+            backend = self._fitting(run, tried).backend
+            row = failure_of(run, error, seconds, engine, backend)
             self.journals.append(row)
             return False
         self.options, given_up = slower

@@ -146,8 +146,8 @@ def _short(values: Any) -> list[float | int | None]:
 
 def _population(studies: Sequence[Study], ids: list[str]) -> pd.DataFrame:
     """The parameters of these architectures, a row for each; empty where none are known."""
-    known = [study.known("population") for study in studies]
-    tables = [table.set_index("architecture") for table in known if table is not None]
+    known = [study for study in studies if study.known("population") is not None]
+    tables = [study.architectures.set_index("architecture") for study in known]
     if not tables:  # the section of the drivers says so
         return pd.DataFrame(index=pd.Index(ids))
     both = pd.concat(tables)

@@ -271,6 +271,7 @@ def _left_out(study: Study, summary: Summary) -> PageSection:
         ),
         Block("Why runs failed", table=grid.text_grid(summary.failures, names=3)),
         Block("Gaps in the analysis", table=grid.text_grid(summary.exclusions, names=2)),
+        Block("Architectures without stages", items=[study.stageless] if study.stageless else []),
         Block(
             "Analyses that were left out",
             items=[f"{', '.join(names)}: {reason}" for reason, names in reasons.items()],

@@ -15,7 +15,7 @@ from typing import get_args
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anynet_study.design_space import METADATA_KEY, Population, schema_of, stages_of
+from anynet_study.design_space import METADATA_KEY, Population, schema_like
 from anynet_study.errors import UserError
 from anynet_study.files import naming, replacing, sync_folder
 from anynet_study.store.compare import stores_equal
@@ -202,7 +202,7 @@ def population_of(store: ResultStore) -> Population | None:
     with store.opened() as file:
         sampling = get_text(file["architectures"], "sampling", "")
     table = store.table("architectures")
-    schema = schema_of(stages_of(table), "weight" in table.column_names)
+    schema = schema_like(table)
     if not sampling or schema.names != table.column_names:
         return None
     metadata = {METADATA_KEY: sampling.encode()}

@@ -77,6 +77,7 @@ _OF_EVALUATIONS = {
 _OF_ARCHITECTURES = {
     "architecture": "id, or name of the model",
     "name": "what an imported file called a model that has an id",
+    "network": 'what the sweep calls a network that it names; "" if it was drawn',
     "stem": "first layers: imagenet, simple, cifar",
     "stem_width": "channels of the stem",
     "block": "type of the blocks",

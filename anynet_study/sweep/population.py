@@ -1,5 +1,6 @@
 """The population of a sweep file: drawn from a design space, or chosen and read from a file."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
@@ -7,7 +8,15 @@ from typing import Any, Self
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from anynet_study.design_space import DesignSpace, Population, checked_band, checked_strata
+from anynet_study.design_space import (
+    AnyNetwork,
+    DesignSpace,
+    Population,
+    canonical,
+    checked_band,
+    checked_strata,
+    published,
+)
 from anynet_study.errors import UserError
 from anynet_study.sweep.text import Strict
 
@@ -16,11 +25,33 @@ POPULATION_FILE = "population.parquet"
 Band = tuple[float, float] | None
 
 
+def named(name: str, resolution: int, classes: int) -> AnyNetwork:
+    """A network by its name: published, or else built and traced, which takes torch."""
+    if ":" not in name:
+        return published(name, resolution, classes)
+    from anynet_study.models import trace_network
+
+    return trace_network(name, resolution, classes)
+
+
+def _published(name: str) -> str:
+    """The usual spelling of a published network's name; ValueError says which there are."""
+    try:
+        return canonical(name)
+    except UserError as error:
+        more = "or timm:NAME, torchvision:NAME or a function of your own, module:function"
+        raise ValueError(f"{error}, {more}") from None
+
+
 class PopulationSpec(Strict):
-    """Which architectures: a design space, bands of complexity and a seed; or a file of them."""
+    """Which architectures: a design space, bands of complexity and a seed; a file; or by name."""
 
     #: CSV, JSON or Parquet (see `Population.read`), instead of all that follows but the last three.
     file: str | None = None
+    #: Networks by name, before any that are drawn: published ones (`complexity --list`), models of
+    #: installed libraries (`timm:NAME`, `torchvision:NAME`), and what a function of your own makes
+    #: (`module:function`, also of a file in this folder; it gets `classes` and `resolution`).
+    networks: list[str] | None = Field(None, min_length=1)
     #: A name, or a mapping of what differs from it.
     space: str | dict[str, Any] = "anynetx"
     #: Lowest and highest multiply-adds, parameters and activations, both in the band; None: all.
@@ -53,11 +84,22 @@ class PopulationSpec(Strict):
             raise ValueError(message) from None
         return value
 
+    @field_validator("networks")
+    @classmethod
+    def _known(cls, networks: list[str] | None) -> list[str] | None:
+        """Published names are checked here; others when they are built."""
+        names = [name if ":" in name else _published(name) for name in networks or ()]
+        for name, times in Counter(names).items():
+            if times > 1:
+                raise ValueError(f"{name} is there {times} times")
+        return networks and names
+
     @field_validator("count")
     @classmethod
     def _needed_to_draw(cls, count: int | None, info: ValidationInfo) -> int | None:
-        if count is None and info.data.get("file", "") is None:
-            raise PydanticCustomError("missing", "how many to draw, or a `file` of them")
+        here = [info.data.get(name, "") for name in ("file", "networks")]
+        if count is None and here == [None, None]:
+            raise PydanticCustomError("missing", "how many to draw, or a `file` or `networks`")
         return count
 
     @model_validator(mode="after")
@@ -66,12 +108,20 @@ class PopulationSpec(Strict):
         both = [name for name in drawing if name in self.model_fields_set]
         if self.file is not None and both:
             raise ValueError(f"`{both[0]}` is for drawing, but there is a `file`; drop one of them")
+        if self.networks is not None:
+            if self.file is not None:
+                raise ValueError("`networks` and a `file`: the file may name networks itself")
+            if self.strata is not None:
+                raise ValueError("`strata` are weighted, `networks` are not; drop one of them")
+            if both and self.count is None:
+                raise ValueError(f"`{both[0]}` is for drawing; say how many with `count`")
         return self
 
     def resolved(self) -> dict[str, Any]:
         """All keys as they are in a study's folder, where the population has a file."""
         if self.file is None:
-            return self.model_dump(mode="json", exclude_none=True)
+            drawn = {"space", "seed"} if self.count is None else set()
+            return self.model_dump(mode="json", exclude_none=True, exclude=drawn)
         given = self.model_dump(mode="json", exclude_unset=True, exclude_none=True)
         return {**given, "file": POPULATION_FILE}
 
@@ -81,7 +131,9 @@ class PopulationSpec(Strict):
         `on_found` is told now and then how many have been found.
         """
         try:
-            return self._drawn(on_found) if self.file is None else self._read(Path(self.file))
+            if self.file is not None:
+                return self._read(Path(self.file))
+            return self._drawn(on_found) if self.networks is None else self._named(on_found)
         except UserError as error:
             raise UserError(f"population: {error}") from None
 
@@ -99,13 +151,27 @@ class PopulationSpec(Strict):
             on_found=on_found,
         )
 
+    def _named(self, on_found: Callable[[int], None] | None) -> Population:
+        """The networks with names, and then those that are drawn."""
+        place = self.resolution, self.classes
+        networks: list[AnyNetwork] = [named(name, *place) for name in self.networks or ()]
+        called: dict[str, str] = {}
+        for name, network in zip(self.networks or (), networks, strict=True):
+            if network.id in called:
+                raise UserError(f"networks: {name} is the same network as {called[network.id]}")
+            called[network.id] = name
+        drawn = None if self.count is None else self._drawn(on_found)
+        names = [*(self.networks or ()), *(None for _ in drawn or ())]
+        sampling = None if drawn is None else drawn.sampling
+        return Population.from_architectures([*networks, *(drawn or ())], *place, names, sampling)
+
     def _read(self, path: Path) -> Population:
         given = {
             name: getattr(self, name)
             for name in ("resolution", "classes")
             if name in self.model_fields_set
         }
-        population = Population.read(path, **given)
+        population = Population.read(path, **given, named=named)
         if self.count is None or self.count == len(population):
             return population
         if self.count > len(population):

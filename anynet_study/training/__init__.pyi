@@ -28,6 +28,7 @@ from .operators import TransformName as TransformName
 from .options import Engine as Engine
 from .options import Options as Options
 from .options import device_is_lost as device_is_lost
+from .options import fitting as fitting
 from .options import given_up as given_up
 from .options import is_out_of_memory as is_out_of_memory
 from .options import step_down as step_down

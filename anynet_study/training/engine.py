@@ -13,7 +13,7 @@ from anynet_study.metrics import CURVES, chance_error
 from anynet_study.training.checkpoint import Checkpoint, Weights
 from anynet_study.training.fast import FastTrainer
 from anynet_study.training.feeds import DeviceImages
-from anynet_study.training.options import Engine, Options
+from anynet_study.training.options import Engine, Options, fitting
 from anynet_study.training.recipe import epoch_lengths, steps_per_epoch
 from anynet_study.training.reference import ReferenceTrainer
 from anynet_study.training.spec import RunSpec
@@ -53,7 +53,8 @@ def make_trainer(
     """
     if engine == "reference":
         return ReferenceTrainer(spec, view, images.device, weights)
-    return FastTrainer(spec, view, images, options or Options(), weights)
+    options = fitting(options or Options(), spec.architecture, images.device.type)
+    return FastTrainer(spec, view, images, options, weights)
 
 
 def steps(

@@ -110,6 +110,7 @@ class FastTrainer(Trainer):
 
     def step(self) -> None:
         self._advance(self.done, self.counter)
+        self.randomise("step", self.done)
         self.program(self._step, self._changed)
         self.done += 1
 
@@ -160,6 +161,7 @@ class FastTrainer(Trainer):
         for number in range(steps):
             step = torch.tensor([number], device=self.device)
             self._advance(number, step)
+            self.randomise("norms", number)
             for batch in self._batches(step):
                 yield batch.contiguous() if self.contiguous else batch
 

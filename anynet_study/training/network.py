@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -10,26 +10,27 @@ from torch.utils.checkpoint import checkpoint
 
 from anynet_study.data import DatasetView
 from anynet_study.errors import UserError
-from anynet_study.models import AnyNet, accelerate, build
+from anynet_study.models import AnyNet, accelerate, construct, head_name
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.options import Options
 from anynet_study.training.recipe import ResolvedRecipe
 from anynet_study.training.spec import RunSpec
-from anynet_study.training.zero_shot import zero_shot_head
+from anynet_study.training.zero_shot import name_of_head, zero_shot_head
 
 
-def new_network(spec: RunSpec, view: DatasetView) -> AnyNet:
+def new_network(spec: RunSpec, view: DatasetView) -> nn.Module:
     """The network of `spec` from its seed, on the CPU, with the head that its loss asks for."""
     # Drawn on the CPU: the same initial weights on every device.
-    generator = torch.Generator().manual_seed(spec.seed_for("initialisation"))
-    network = build(spec.architecture, len(view.classes), generator=generator)
+    seed = spec.seed_for("initialisation")
+    network = construct(spec.architecture, len(view.classes), spec.recipe.resolution, seed)
     if spec.recipe.loss == "clip":
-        head = zero_shot_head(spec, view, network.head.in_features)
-        network.set_submodule("head", head)
+        name = head_name(network)
+        features = cast(nn.Linear, network.get_submodule(name)).in_features
+        network.set_submodule(name, zero_shot_head(spec, view, features))
     return network
 
 
-def initial_network(spec: RunSpec, view: DatasetView, weights: Weights | None = None) -> AnyNet:
+def initial_network(spec: RunSpec, view: DatasetView, weights: Weights | None = None) -> nn.Module:
     """The network of `spec`, on the CPU: from its seed, or with pretrained `weights`.
 
     Of pretrained weights all but the head are taken, which is new for the run's classes, unless
@@ -42,12 +43,13 @@ def initial_network(spec: RunSpec, view: DatasetView, weights: Weights | None = 
     assert (weights is not None) == wanted, "weights exactly where they are asked for"
     if weights is not None:
         own, whole = network.state_dict(), spec.inherits == "weights"
-        taken = {name for name in own if whole or not name.startswith("head.")}
+        head = f"{name_of_head(network)}."
+        taken = {name for name in own if whole or not name.startswith(head)}
         _check_fits(own, weights, taken)
         network.load_state_dict(own | {name: weights[name] for name in taken})
     if spec.recipe.trained == "head":
         network.requires_grad_(False)
-        network.head.requires_grad_(True)
+        network.get_submodule(name_of_head(network)).requires_grad_(True)
     return network
 
 
@@ -72,10 +74,15 @@ def training_mode(network: nn.Module, spec: RunSpec) -> None:
 
 
 def arrange(
-    network: AnyNet, recipe: ResolvedRecipe, device: torch.device, options: Options
-) -> AnyNet:
-    """Move `network` to `device` and prepare it, in place, for the images of `recipe`."""
+    network: nn.Module, recipe: ResolvedRecipe, device: torch.device, options: Options
+) -> nn.Module:
+    """Move `network` to `device` and prepare it, in place, for the images of `recipe`.
+
+    What is no AnyNet stays as it is: nobody knows which changes would be safe.
+    """
     network.to(device)
+    if not isinstance(network, AnyNet):
+        return network
     on_cpu = device.type == "cpu"
     if on_cpu and options.channels_last:
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]

@@ -54,25 +54,29 @@ class Update:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Update every trained parameter by its gradient."""
-        gradients = [weights.grad for weights in self.trained if weights.grad is not None]
-        assert len(gradients) == len(self.trained), "every trained parameter is used"
+        """Update every trained parameter by its gradient; one that was not used stays."""
+        used = [place for place, weights in enumerate(self.trained) if weights.grad is not None]
+        trained, counts, *averages = (
+            [tensors[place] for place in used] if tensors else []
+            for tensors in (self.trained, self.counts, *self.averages)
+        )
+        gradients = [weights.grad for weights in trained if weights.grad is not None]
         how: dict[str, Any] = {
             "lr": self.lr,
             "weight_decay": self.recipe.weight_decay,
             "maximize": False,
         }
         if self.recipe.optimizer == "adamw":
-            torch._foreach_add_(self.counts, 1)
-            first, second = self.averages
+            torch._foreach_add_(counts, 1)
+            first, second = averages
             beta1, beta2 = self.recipe.betas
             torch._fused_adamw_(
-                self.trained,
+                trained,
                 gradients,
                 first,
                 second,
                 [],
-                self.counts,
+                counts,
                 beta1=beta1,
                 beta2=beta2,
                 eps=EPSILON,
@@ -81,9 +85,9 @@ class Update:
             )
             return
         torch._fused_sgd_(
-            self.trained,
+            trained,
             gradients,
-            self.averages[0] if self.averages else [],
+            averages[0] if averages else [],
             momentum=self.recipe.momentum,
             dampening=0.0,
             nesterov=self.recipe.nesterov,

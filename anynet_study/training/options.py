@@ -7,6 +7,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from anynet_study.design_space import AnyNetwork, Architecture
 from anynet_study.models import Backend, resolve_backend
 
 if TYPE_CHECKING:
@@ -33,6 +34,20 @@ class Options:
     recompute: bool = False
     #: GPU: runs trained at the same time.
     at_once: int = 1
+
+
+def fitting(options: Options, architecture: AnyNetwork, device_type: str) -> Options:
+    """The options for a network: one that is no AnyNetX is trained as its module is.
+
+    By torch's own layers, in float32, and on a GPU without a graph: it may do anything.
+    """
+    if isinstance(architecture, Architecture):
+        return options
+    plain = dataclasses.replace(options.backend, kind="plain")
+    options = dataclasses.replace(options, backend=plain, channels_last=False, recompute=False)
+    if device_type == "cpu":
+        return options
+    return dataclasses.replace(options, graph=False, bfloat16=False)
 
 
 #: How torch says that cuDNN can compute a layer in no way: one that works elsewhere is mostly short

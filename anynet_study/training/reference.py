@@ -52,6 +52,7 @@ class ReferenceTrainer(Trainer):
             group["lr"] = torch.tensor(rate)  # in float32, as a device holds it
         parts = self.recipe.accumulation
         share = self.tables.mixes[self.done, -1].to(self.device) if self.recipe.mixing else None
+        self.randomise("step", self.done)
         self.optimizer.zero_grad()
         texts = self.captions[self.done].chunk(parts) if self.captions is not None else ()
         for part, (chosen, batch) in enumerate(self._batches(self.done)):
@@ -66,6 +67,7 @@ class ReferenceTrainer(Trainer):
 
     def training_batches(self, steps: int) -> Iterator[Tensor]:
         for step in range(steps):
+            self.randomise("norms", step)
             for _, batch in self._batches(step):
                 yield batch
 

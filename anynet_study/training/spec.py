@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal, Optional
 
-from anynet_study.design_space import Architecture
+from anynet_study.design_space import AnyNetwork
 from anynet_study.training.recipe import ResolvedRecipe
 
 #: Raised whenever the meaning of a specification changes. Rounding is not meaning: another engine
@@ -33,7 +33,7 @@ class RunSpec:
     part of it.
     """
 
-    architecture: Architecture
+    architecture: AnyNetwork
     #: What determines the data: `DatasetView.identity`, JSON-able.
     data: dict[str, Any]
     #: Resolved for the dataset (`Recipe.resolved`).

@@ -9,15 +9,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from anynet_study.data import DatasetView, Tested
+from anynet_study.design_space import Architecture
 from anynet_study.metrics import Metric, to_words
-from anynet_study.models import AnyNet
 from anynet_study.training.metrics import Tally, final_error, training_loss
 from anynet_study.training.recipe import ResolvedRecipe, steps_per_epoch
 from anynet_study.training.spec import RunSpec
 from anynet_study.training.together import Turns
-from anynet_study.training.zero_shot import TextTable, ZeroShot
+from anynet_study.training.zero_shot import TextTable, ZeroShot, name_of_head
 
 #: Loss, top-1 error and top-5 error (percent).
 Values = tuple[float, float, float]
@@ -85,9 +86,10 @@ class Trainer(ABC):
     """One network, its optimiser and its data; a step at a time."""
 
     #: The network, whose weights have the names that they have in every engine.
-    model: AnyNet
+    model: nn.Module
     tally: Tally
-    #: Steps done of this epoch.
+    #: This epoch, from 0, and the steps done of it.
+    epoch: int
     done: int
 
     def __init__(self, spec: RunSpec, view: DatasetView, device: torch.device) -> None:
@@ -132,9 +134,17 @@ class Trainer(ABC):
         """
         if texts is None:
             return training_loss(logits, labels, self.recipe.label_smoothing, share)
-        head = self.model.head
+        head = self.model.get_submodule(name_of_head(self.model))
         assert isinstance(head, ZeroShot)
         return head.loss(texts)
+
+    def randomise(self, purpose: str, number: int) -> None:
+        """Begin torch's own randomness anew, for one step of this epoch: of dropout and the like.
+
+        An AnyNet has none of it.
+        """
+        if not isinstance(self.spec.architecture, Architecture):
+            torch.manual_seed(self.spec.seed_for(purpose, self.epoch, number))
 
     def trained(self) -> Values:
         """Loss and errors over the steps of this epoch, as the weights moved."""
@@ -176,11 +186,13 @@ def precise_statistics(network: nn.Module, batches: Iterator[Tensor]) -> Turns[N
     Of variances, those without bias of each batch: as the code base of the study has it, and the
     paper that introduced batch norm. What else changes in a forward pass is left as it is then.
     """
-    norms = [module for module in network.modules() if isinstance(module, nn.BatchNorm2d)]
+    norms = [module for module in network.modules() if isinstance(module, _BatchNorm)]
     buffers = [buffer for norm in norms for buffer in (norm.running_mean, norm.running_var)]
     statistics = [buffer for buffer in buffers if buffer is not None]
     momenta = [norm.momentum for norm in norms]
     means = [torch.zeros_like(buffer) for buffer in statistics]
+    if not means:
+        return
     network.train()
     for number, batch in enumerate(batches):
         for norm in norms:

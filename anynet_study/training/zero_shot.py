@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anynet_study.data import DatasetView
+from anynet_study.models import head_name
 from anynet_study.training.spec import RunSpec
 from anynet_study.training.texts import Texts
 
@@ -90,6 +91,12 @@ def zero_shot_head(spec: RunSpec, view: DatasetView, width: int) -> ZeroShot:
     """The head of a run before it is trained; `width`: of the features that it is given."""
     generator = torch.Generator().manual_seed(spec.seed_for("text tower"))
     return ZeroShot(width, spec.recipe.embedding, Texts.of(view, spec.recipe), generator)
+
+
+def name_of_head(network: nn.Module) -> str:
+    """The name of the layer that puts out the classes, whatever the network's loss is."""
+    found = [name for name, layer in network.named_modules() if isinstance(layer, ZeroShot)]
+    return found[0] if found else head_name(network)
 
 
 class TextTable:

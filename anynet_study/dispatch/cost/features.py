@@ -17,6 +17,7 @@ from anynet_study.design_space import (
     Convolution,
     Count,
     Counts,
+    ForeignNetwork,
     Group,
     Networks,
     layers,
@@ -190,11 +191,53 @@ def run_features(groups: Sequence[Group], work: Workload) -> FloatArray:
     table = np.empty((sum(len(group.rows) for group in groups), len(Features._fields)))
     for rows, networks in groups:
         columns = _features(networks, work)
-        table[rows] = np.stack(np.broadcast_arrays(*columns), axis=1)
+        table[rows] = np.stack(np.broadcast_arrays(*columns), axis=-1)
     return table
 
 
-def _features(networks: Networks, work: Workload) -> Features:
+def _features(networks: Networks | ForeignNetwork, work: Workload) -> Features:
+    counts = (
+        _traced(networks, work) if isinstance(networks, ForeignNetwork) else _layers(networks, work)
+    )
+    return Features(
+        pointwise=work.passes * counts.pointwise,
+        spatial=work.passes * counts.spatial,
+        spatial_outputs=work.passes * counts.spatial_outputs,
+        stem=work.passes * counts.stem,
+        tiny=work.passes * counts.tiny,
+        outputs=work.passes * counts.outputs,
+        layers=work.batches * counts.layers,
+        parameters=work.steps * counts.parameters,
+        pixels=(work.trained + work.evaluated) * work.resolution**2,
+        batches=work.batches,
+        runs=int(work.steps > 0),
+        starts=0,
+        transforms=work.transformed,
+        tests=0 if work.steps > 0 else work.evaluations,
+    )
+
+
+class _Counts(NamedTuple):
+    """Counts of one image's forward pass, by the features' names; numbers or arrays (n,)."""
+
+    pointwise: Any
+    spatial: Any
+    spatial_outputs: Any
+    stem: Any
+    tiny: Any
+    outputs: Any
+    layers: Any
+    parameters: Any
+
+
+def _traced(network: ForeignNetwork, work: Workload) -> _Counts:
+    """Its stem and its maps of few pixels are counted among the others."""
+    costs = network.costs_at(work.resolution, work.classes)
+    outputs = costs.spatial_outputs, 0, 0, costs.activations
+    return _Counts(costs.pointwise, costs.spatial, *outputs, costs.layers, costs.parameters)
+
+
+def _layers(networks: Networks, work: Workload) -> _Counts:
     stem, *others = layers(networks, work.resolution)
     large = [np.asarray(layer.area) > TINY_AREA for layer in others]
 
@@ -207,26 +250,22 @@ def _features(networks: Networks, work: Workload) -> Features:
         return summed
 
     head = networks.widths[-1] * work.classes
-    return Features(
-        pointwise=work.passes * (head + total(lambda x, big: big * x.flops() * (x.kernel == 1))),
-        spatial=work.passes * total(lambda x, big: big * x.flops() * (x.kernel > 1)),
-        spatial_outputs=work.passes * total(lambda x, big: big * x.activations() * (x.kernel > 1)),
-        stem=work.passes * stem.flops(),
-        tiny=work.passes * total(lambda x, big: ~big * x.flops()),
-        outputs=work.passes * (stem.activations() + total(lambda x, _: x.activations())),
-        layers=work.batches * layer_counts(networks),
-        parameters=work.steps * parameters(networks, work.classes),
-        pixels=(work.trained + work.evaluated) * work.resolution**2,
-        batches=work.batches,
-        runs=int(work.steps > 0),
-        starts=0,
-        transforms=work.transformed,
-        tests=0 if work.steps > 0 else work.evaluations,
+    return _Counts(
+        pointwise=head + total(lambda x, big: big * x.flops() * (x.kernel == 1)),
+        spatial=total(lambda x, big: big * x.flops() * (x.kernel > 1)),
+        spatial_outputs=total(lambda x, big: big * x.activations() * (x.kernel > 1)),
+        stem=stem.flops(),
+        tiny=total(lambda x, big: ~big * x.flops()),
+        outputs=stem.activations() + total(lambda x, _: x.activations()),
+        layers=layer_counts(networks),
+        parameters=parameters(networks, work.classes),
     )
 
 
-def layer_counts(networks: Networks) -> Counts:
-    """Convolutions of each network, and its linear layer, shape (n,)."""
+def layer_counts(networks: Networks | ForeignNetwork) -> Counts | int:
+    """Convolutions of each network, and its linear layer, shape (n,); of a foreign one a number."""
+    if isinstance(networks, ForeignNetwork):
+        return networks.costs.layers
     stages = np.zeros(networks.widths.shape, dtype=np.int64)
     stem, *others = layers(networks, 1)
     for layer in others:

@@ -9,6 +9,7 @@ from anynet_study.data import DatasetView
 from anynet_study.design_space import (
     FLOAT_BYTES,
     Counts,
+    ForeignNetwork,
     Group,
     IntArray,
     Networks,
@@ -69,9 +70,14 @@ def run_bytes(groups: Sequence[Group], work: Workload, device: DeviceMemory) -> 
     images = PIXEL_BYTES * work.resolution**2 * max(work.batch_size, evaluated)
     most = np.empty(sum(len(group.rows) for group in groups), dtype=np.int64)
     for rows, networks in groups:
-        training = training_memory(networks, work.resolution, work.classes, batch)
-        evaluation = _evaluation(networks, work, evaluated)
-        tensors = np.maximum(training, evaluation) + images
+        place = work.resolution, work.classes
+        needed: Counts | int
+        if isinstance(networks, ForeignNetwork):  # evaluation keeps less, whatever it does
+            needed = networks.training_memory(max(batch, evaluated), *place)
+        else:
+            training = training_memory(networks, *place, batch)
+            needed = np.maximum(training, _evaluation(networks, work, evaluated))
+        tensors = needed + images
         compiled = device.layer_bytes * layer_counts(networks)
         most[rows] = np.ceil(tensors * (1 + device.slack) + compiled)
     return most

@@ -1,0 +1,109 @@
+"""A network that anybody's function makes, as populations keep it: its name, what it was, its cost.
+
+Nothing here builds it: `anynet_study.models` does, and compares it with what is kept here.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from anynet_study.design_space.memory import FLOAT_BYTES
+
+#: Weights, their gradients and their momentum.
+COPIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """What one image costs in a network: counts of convolutions, linear layers and other products.
+
+    Multiply-adds are `pointwise` (1x1 convolutions, linear layers, products of matrices) and
+    `spatial` (other convolutions).
+    """
+
+    pointwise: int
+    spatial: int
+    #: Output elements of all of them, and of those that are spatial.
+    activations: int
+    spatial_outputs: int
+    #: How many there are.
+    layers: int
+    #: Trainable parameters.
+    parameters: int
+    #: Elements that all operators but views put out: what training keeps for its backward pass, at
+    #: most.
+    kept: int
+    #: Features that the head is given; 0: there is no head (`ForeignNetwork.head`).
+    head_width: int
+
+    @property
+    def flops(self) -> int:
+        """Multiply-adds."""
+        return self.pointwise + self.spatial
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignNetwork:
+    """A network that is no `Architecture`: it has no stages, and its module is anybody's.
+
+    It was built and traced at one image side and number of classes; elsewhere its costs are
+    estimates: maps grow with the pixels, the head with the classes.
+    """
+
+    #: `module:function`, `timm:model` or `torchvision:model`.
+    name: str
+    #: Image side and number of classes at which it was traced.
+    resolution: int
+    classes: int
+    #: Hashes of its parameters and buffers (names, shapes, kinds of numbers) and of its operators
+    #: (with their arguments and the shapes of what they put out).
+    tensors: str
+    operators: str
+    costs: Traced = field(compare=False)
+    #: Name of the last linear layer, which must put out the classes; "" where there is none.
+    head: str = field(default="", compare=False)
+    #: Operators that may multiply and add, but are not counted, and how many times they are there.
+    uncounted: Mapping[str, int] = field(default_factory=dict, compare=False)
+
+    @property
+    def id(self) -> str:
+        """16 hexadecimal digits: a hash of the name and of all that was found in the network."""
+        canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What it is, JSON-able; its costs follow from it."""
+        names = ("resolution", "classes", "tensors", "operators")
+        return {"network": self.name, **{name: getattr(self, name) for name in names}}
+
+    def to_record(self) -> dict[str, Any]:
+        """All of it, JSON-able: the inverse of `from_record`."""
+        return {**asdict(self), "uncounted": dict(self.uncounted)}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "ForeignNetwork":
+        """The network of a population's record."""
+        return cls(**{**record, "costs": Traced(**record["costs"])})
+
+    def costs_at(self, resolution: int, classes: int) -> Traced:
+        """What one image costs at another image side and number of classes, estimated."""
+        costs = self.costs
+        area, more = (resolution / self.resolution) ** 2, classes - self.classes
+        head = costs.head_width
+        in_head = head * self.classes
+        return replace(
+            costs,
+            pointwise=round((costs.pointwise - in_head) * area) + head * classes,
+            spatial=round(costs.spatial * area),
+            activations=max(classes, round(costs.activations * area)),
+            spatial_outputs=round(costs.spatial_outputs * area),
+            parameters=costs.parameters + more * (head + 1 if head else 0),
+            kept=round(costs.kept * area),
+        )
+
+    def training_memory(self, batch: int = 128, resolution: int = 224, classes: int = 1000) -> int:
+        """Bytes that a training step on `batch` images takes in float32, at most."""
+        costs = self.costs_at(resolution, classes)
+        return FLOAT_BYTES * (COPIES * costs.parameters + batch * (costs.kept + 3 * resolution**2))

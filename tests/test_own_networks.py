@@ -1,0 +1,240 @@
+"""A study of networks of one's own beside drawn and published ones, from its file to its report."""
+
+import json
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import own_models
+import pytest
+from command import ROOT, SWEEPS, environment, in_this_process
+from miniatures import write_miniature
+from scripted_study import PACKED
+from tiny_study import TINY, Type, typing_in
+from torch import nn
+
+from anynet_study.dispatch import worker
+from anynet_study.dispatch.launch import open_sweep
+from anynet_study.dispatch.process import Interruption
+from anynet_study.models.foreign import trace_network
+from anynet_study.store import ResultStore, read_journal
+from anynet_study.store.exporting import population_of
+from anynet_study.study_folder import StudyFolder
+from anynet_study.sweep import Sweep
+
+NETWORKS = "networks: [plain20, 'mine:plain', 'mine:transformer', 'mine:functional']"
+MIXED = TINY.replace("population:\n", f"population:\n  {NETWORKS}\n").replace("tiny", "mixed")
+MIXED = MIXED.replace("  digits-2: {base: digits, classes: 2, per_class: 20}\n", "")
+NAMES = ["plain20", "mine:plain", "mine:transformer", "mine:functional", "", "", "", ""]
+
+
+#: Commands in a process that has no torch, each line of arguments after the other.
+WITHOUT_TORCH = """
+import sys
+class Absent:
+    def find_spec(self, name, *_):
+        if name == "torch":
+            raise ImportError("torch is asked for")
+sys.meta_path.insert(0, Absent())
+from anynet_study.cli import main
+for line in sys.argv[1:]:
+    sys.argv = ["anynet-study", *line.split()]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, line
+"""
+
+
+@pytest.fixture(scope="module")
+def studied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trained study, from whose folder the module of the networks has vanished since."""
+    folder = tmp_path_factory.mktemp("mixed")
+    shutil.copy(own_models.__file__, folder / "mine.py")
+    (folder / "mixed.yaml").write_text(MIXED)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("ANYNET_DATA", PACKED)
+        patch.setattr(sys, "path", [*sys.path])
+        opened = open_sweep(Path("mixed.yaml"), [])
+        opened.folder.begin(opened.sweep, opened.population)
+        worker.train_runs(opened.folder, opened.sweep, opened.plan.ids(), {}, Interruption())
+    del sys.modules["mine"]
+    (folder / "mine.py").unlink()
+    return folder
+
+
+def test_reading_needs_neither_torch_nor_the_module(studied: Path) -> None:
+    columns = "network,dataset,status,backend,flops,d1,block"
+    lines = (
+        "collect mixed",
+        "status mixed",
+        "analyze mixed --table drivers",
+        f"query mixed --columns {columns} --format json",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, *lines],
+        cwd=studied,
+        env={**environment(studied), "ANYNET_DATA": PACKED},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    told = " ".join(done.stdout.split())
+    assert "16 completed" in told
+    assert (
+        "3 of 8 architectures have no stages (mine:plain, mine:transformer, mine:functional): "
+        "depth, width and the other parameters of stages leave them out."
+    ) in told
+    rows = json.loads(done.stdout[done.stdout.index("\n[") :])
+    digits = [row for row in rows if row["dataset"] == "digits"]
+    assert [row["network"] for row in digits] == NAMES
+    foreign = [row["network"].startswith("mine:") for row in digits]
+    assert foreign == [False, True, True, True, *[False] * 4]
+    assert [row["d1"] is None for row in digits] == foreign
+    assert [row["block"] == "" for row in digits] == foreign
+    assert [row["backend"] == "plain" for row in digits] == foreign
+    assert all(row["flops"] > 0 for row in digits)
+
+
+def test_a_store_keeps_what_the_population_knows_of_them(studied: Path) -> None:
+    in_this_process(studied, "collect", "mixed")
+    kept = population_of(ResultStore(studied / "studies" / "mixed" / "results.h5"))
+    assert kept is not None
+    assert list(kept) == list(StudyFolder(studied / "studies" / "mixed").population())
+
+
+@pytest.fixture
+def type_(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Type:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    trace_network.cache_clear()
+    shutil.copy(own_models.__file__, tmp_path / "mine.py")
+    (tmp_path / "mixed.yaml").write_text(MIXED)
+    typed = typing_in(tmp_path, monkeypatch, capsys)
+    monkeypatch.setenv("ANYNET_DATA", PACKED)
+    return typed
+
+
+def test_a_worker_that_builds_another_network_says_so_and_fails_its_runs_alone(
+    type_: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawing = ("  space:", "  count:", "  flops:")
+    lines = [line for line in MIXED.splitlines() if not line.startswith(drawing)]
+    Path("named.yaml").write_text("\n".join(lines))
+    opened = open_sweep(Path("named.yaml"), [])
+    opened.folder.begin(opened.sweep, opened.population)
+    monkeypatch.setattr(sys.modules["mine"], "functional", own_models.strided)
+    trace_network.cache_clear()
+    ids = [run.run_id for run in opened.plan if run.dataset == "digits"]
+    worker.train_runs(opened.folder, opened.sweep, ids, {}, Interruption())
+    (journal,) = opened.folder.journals.glob("*.arrow")
+    records = list(read_journal(journal).records)
+    assert [record.status for record in records] == ["completed"] * 3 + ["failed"]
+    assert records[-1].failure_kind == "code"
+    assert "network mine:functional: built here it has other operators than" in records[-1].message
+
+
+def test_a_changed_function_makes_another_study(type_: Type) -> None:
+    assert type_("sample", "mixed.yaml").code == 0
+    path = Path("mine.py")
+    path.write_text(path.read_text().replace("stride: int = 1", "stride: int = 3"))
+    del sys.modules["mine"]
+    trace_network.cache_clear()
+    told = type_("launch", "mixed.yaml", "--cluster", "local")
+    assert told.code == 2
+    assert "holds a study of another population" in told.err
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ("networks=[resnet19]", "'resnet19' is unknown (did you mean"),
+        ("networks=[resnet18, ResNet-18]", "resnet18 is there 2 times"),
+        ("networks=['mine:plian']", "network mine:plian: mine has no function 'plian'; legal: "),
+        ("networks=['mine:raises']", "network mine:raises: no such weights"),
+        ("networks=['mine:no_module']", "network mine:no_module: a str, not a torch.nn.Module"),
+        ("networks=['mine:too_many']", "needed are logits, (2, 10)"),
+        ("networks=[]", "at least 1"),
+        ("strata={of: depth, edges: [2]}", "`strata` are weighted, `networks` are not"),
+        ("count=null", "`space` is for drawing; say how many with `count`"),
+    ],
+)
+def test_a_mistake_is_one_line(type_: Type, changes: str, line: str) -> None:
+    told = type_("sample", "mixed.yaml", f"population.{changes}")
+    assert told.code == 2
+    assert line in told.line
+
+
+def test_what_a_network_cannot_do_is_told_before_anything_is_trained(type_: Type) -> None:
+    type_("sample", "mixed.yaml")
+    stem = type_("launch", "mixed.yaml", "--dry-run", "recipes.basic.stem=simple")
+    assert "recipes.basic.stem: mine:plain has a stem of its own; leave it out" in stem.err
+    only = "recipes.basic.architectures=[plain20]"
+    assert type_("launch", "mixed.yaml", "--dry-run", "recipes.basic.stem=simple", only).code == 0
+    probe = "recipes.probe={epochs: 1, pretrained: digits, trained: head}"
+    headless = "population.networks=['mine:convolutional']"
+    told = type_("launch", "mixed.yaml", "--dry-run", headless, probe)
+    assert "mine:convolutional has no head" in told.line
+
+
+def test_a_table_names_them_too(type_: Type) -> None:
+    Path("nets.csv").write_text("network,d1,w1\nmine:plain,,\n,1,8\nresnet20,,\n")
+    given = ["population={file: nets.csv, resolution: 8, classes: 10}"]
+    told = type_("sample", "mixed.yaml", *given, "-o", "them.csv")
+    assert told.code == 0, told.err
+    rows = [row.split(",")[:3] for row in Path("them.csv").read_text().splitlines()[1:]]
+    assert [name for _, name, _ in rows] == ["mine:plain", "", "resnet20"]
+    changed = Path("them.csv").read_text().replace(rows[0][0], "0" * 16)
+    Path("them.csv").write_text(changed)
+    told = type_("sample", "mixed.yaml", given[0].replace("nets", "them"), "-o", "again.csv")
+    assert "line 2: column architecture: '0000000000000000' is not the id" in told.line
+
+
+@pytest.mark.slow
+def test_models_of_a_library_are_compared_as_in_the_sweep_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its miniature, with networks of this folder in the place of torchvision's."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["rank_preservation.py", "studies/models", "-o", "."])
+    made = {"alexnet": own_models.plain, "vgg19": own_models.convolutional}
+    made |= {"densenet161": own_models.functional, "efficientnet_v2_l": own_models.plain}
+    made |= {"convnext_large": own_models.functional}
+
+    def get_model(name: str, weights: None, num_classes: int) -> nn.Module:
+        return made[name](num_classes)
+
+    models = SimpleNamespace(list_models=lambda module: list(made), get_model=get_model)
+    monkeypatch.setitem(sys.modules, "torchvision", SimpleNamespace(__name__="torchvision"))
+    monkeypatch.setitem(sys.modules, "torchvision.models", models)
+    trace_network.cache_clear()
+    for base, classes in (("imagenet", 8), ("cifar10", None)):
+        source = write_miniature(base, tmp_path / "downloads", classes=classes)
+        in_this_process(tmp_path, "data", "add", base, "--from", source, "--size", 16)
+    monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
+    toy = {"epochs": 1, "warmup_epochs": 0, "batch_size": 16, "resolution": 16}
+    changes = [f"recipes.basic.{key}={value}" for key, value in toy.items()]
+    changes += ["population.resolution=16", "population.classes=10", "replicates.count=2"]
+    networks = Sweep.load(SWEEPS / "models.yaml").population.networks or []
+    small = [name.replace("resnet152", "resnet20") for name in networks]
+    changes.append(f"population.networks={small}")
+    priced = in_this_process(tmp_path, "launch", SWEEPS / "models.yaml", "--dry-run", *changes)
+    assert "24 runs" in priced.stdout
+    opened = open_sweep(SWEEPS / "models.yaml", changes)
+    opened.folder.begin(opened.sweep, opened.population)
+    worker.train_runs(opened.folder, opened.sweep, opened.plan.ids(), {}, Interruption())
+    in_this_process(tmp_path, "collect", "models")
+    runs = ResultStore(opened.folder.results).table("runs", ["network", "status"]).to_pydict()
+    assert set(runs["status"]) == {"completed"}
+    assert set(runs["network"]) == set(small)
+    script = ROOT / "analysis" / "rank_preservation.py"
+    with pytest.raises(SystemExit) as end:
+        runpy.run_path(str(script), run_name="__main__")
+    assert not end.value.code
+    assert Path("rank_preservation.png").is_file()
