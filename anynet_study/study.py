@@ -139,9 +139,10 @@ class Study(Analysed):
     @property
     def _without_stages(self) -> list[str]:
         table = self.known("architectures")
-        if table is None or "d1" not in table:
+        if table is None or not {"d1", "network"} & set(table):
             return []
-        return list(table.loc[table["d1"].isna(), "architecture"])
+        staged = table["d1"].notna() if "d1" in table else pd.Series(False, table.index)
+        return list(table.loc[~staged, "architecture"])
 
     @property
     def stageless(self) -> str:

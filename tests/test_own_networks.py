@@ -72,7 +72,7 @@ def test_reading_needs_neither_torch_nor_the_module(studied: Path) -> None:
     lines = (
         "collect mixed",
         "status mixed",
-        "analyze mixed --table drivers",
+        "analyze mixed --table drivers --resamples 200",
         f"query mixed --columns {columns} --format json",
     )
     done = subprocess.run(
