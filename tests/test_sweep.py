@@ -245,8 +245,8 @@ def test_mistakes_get_one_line(tmp_path: Path, override: str, expected: str) -> 
         ),
         (
             "name: x\npopulation: {seed: 1}\nrecipes: {a: {epoch: 3}}\nevaluations: {b: 1}",
-            "(and 1 more); missing: `population.count` (how many to draw, or a `file` of them), "
-            "`datasets`, `source`",
+            "(and 1 more); missing: `population.count` (how many to draw, or a `file` or "
+            "`networks`), `datasets`, `source`",
         ),
     ],
 )
