@@ -52,11 +52,10 @@ class Network:
     def _run(self, images: NDArray[np.uint8], head: bool) -> NDArray[np.float32]:
         import torch
 
-        from anynet_study.models import head_name
-        from anynet_study.training import Preprocessor
+        from anynet_study.training import Preprocessor, name_of_head
 
         given: list[Tensor] = []
-        name = head_name(self.model)
+        name = name_of_head(self.model)
         if not name and not head:
             raise UserError("the network has no head, a linear layer: there are no features of it")
 

@@ -49,3 +49,4 @@ from .texts import check_names as check_names
 from .together import Turns as Turns
 from .together import train_together as train_together
 from .trainer import Trainer as Trainer
+from .zero_shot import name_of_head as name_of_head

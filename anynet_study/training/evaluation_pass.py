@@ -15,7 +15,7 @@ from anynet_study.training.evaluation import EvaluationSet
 from anynet_study.training.together import finish
 from anynet_study.training.trainer import LARGEST_BATCH, PassResult, errors_of, even_batches
 from anynet_study.training.transforms import transformed
-from anynet_study.training.zero_shot import TEMPERATURE, ZeroShot
+from anynet_study.training.zero_shot import TEMPERATURE, name_of_head
 
 
 def evaluate(
@@ -66,13 +66,14 @@ def nearest_classes(
     A logit is the cosine between the features of an image and those of a class, over the first
     temperature of loss clip. UserError where the network has no head to which features are given.
     """
-    heads = [layer for layer in model.modules() if isinstance(layer, nn.Linear | ZeroShot)]
-    if not heads:
+    if not (name := name_of_head(model)):
         raise UserError("shots: the network has no linear layer at its end")
+
+    head = model.get_submodule(name)
 
     def features(inputs: Tensor) -> Tensor:
         given: list[Tensor] = []
-        hook = heads[-1].register_forward_pre_hook(lambda _, found: given.append(found[0]))
+        hook = head.register_forward_pre_hook(lambda _, found: given.append(found[0]))
         with hook:
             model(inputs)
         return F.normalize(given[-1].float())

@@ -82,10 +82,10 @@ def test_its_module_is_trained_as_it_is(view: DatasetView) -> None:
 
 def test_a_probe_trains_the_last_linear_layer_and_takes_over_the_others(view: DatasetView) -> None:
     before = foreign(view, "transformer", epochs=1)
-    weights = initial_network(before, 6).state_dict()
+    weights = initial_network(before, view).state_dict()
     probe = foreign(view, "transformer", epochs=1, trained="head")
     probe = dataclasses.replace(probe, pretrained=before, seed=7)
-    network = initial_network(probe, 6, weights)
+    network = initial_network(probe, view, weights)
     trained = [name for name, value in network.named_parameters() if value.requires_grad]
     assert trained == ["head.weight", "head.bias"]
     for name, value in network.state_dict().items():
@@ -94,9 +94,9 @@ def test_a_probe_trains_the_last_linear_layer_and_takes_over_the_others(view: Da
 
 def test_weights_of_other_shapes_are_refused_in_a_line(view: DatasetView) -> None:
     before = foreign(view, "transformer")
-    weights = initial_network(before, 6).state_dict() | {"positions": torch.zeros(1, 9, 16)}
+    weights = initial_network(before, view).state_dict() | {"positions": torch.zeros(1, 9, 16)}
     run = dataclasses.replace(before, pretrained=before)
     with pytest.raises(
         UserError, match=r"positions has the shape \(1, 9, 16\), this network's \(1, 4, 16\)"
     ):
-        initial_network(run, 6, weights)
+        initial_network(run, view, weights)
