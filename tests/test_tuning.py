@@ -145,7 +145,7 @@ SHORT = {"epochs": 2, "warmup_epochs": 0}
         ({"space": {"lr": [1, 2]}, **DRAWN}, {}, "trials: 5, but the space has 2 settings"),
         ({"scheduler": "grid"}, {}, "a grid needs lists of values"),
         ({"space": {"lr": [1, 2]}, "scheduler": "grid"}, {}, "but the grid has 2: leave it out"),
-        ({"scheduler": "tpe"}, {}, "input should be 'random', 'grid' or 'halving'"),
+        ({"scheduler": "tpe"}, {}, "input should be 'random', 'grid', 'halving' or 'asha'"),
         ({"on": "test"}, {}, "input should be 'validation'"),
         ({"trails": 3}, {}, "unknown key `recipes.tuned.tuning.trails`; did you mean `trials`?"),
         ({}, {"overrides": {"digits": {"lr": 1}}}, "overrides.digits.lr: tuning has it in its"),

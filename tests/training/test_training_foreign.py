@@ -24,6 +24,7 @@ from anynet_study.training import (
     train_together,
 )
 from anynet_study.training.network import initial_network
+from anynet_study.training.zero_shot import ZeroShot, name_of_head
 
 
 def foreign(view: DatasetView, name: str = "plain", **changes: object) -> RunSpec:
@@ -100,3 +101,14 @@ def test_weights_of_other_shapes_are_refused_in_a_line(view: DatasetView) -> Non
         UserError, match=r"positions has the shape \(1, 9, 16\), this network's \(1, 4, 16\)"
     ):
         initial_network(run, view, weights)
+
+
+@pytest.mark.parametrize("name", ["plain", "transformer"])
+def test_its_head_may_be_one_of_images_and_texts(view: DatasetView, name: str) -> None:
+    run = foreign(view, name, epochs=1, loss="clip", templates=("a photo of a {}",), embedding=5)
+    model = initial_network(run, view)
+    head = name_of_head(model)
+    assert head == foreign(view, name).architecture.head
+    assert isinstance(model.get_submodule(head), ZeroShot)
+    assert same(train(run, view, CPU), train(run, view, CPU, engine="reference"))
+    assert model(torch.zeros(2, 3, 8, 8)).shape == (2, 6)
