@@ -181,10 +181,12 @@ def test_what_an_evaluation_lacks_memory_for_is_done_from_the_checkpoint(
 ) -> None:
     calls = 0
 
-    def evaluate(self: Worker, run: PlannedRun, network: torch.nn.Module) -> None:
+    def evaluate(
+        self: Worker, run: PlannedRun, network: torch.nn.Module, epochs: int | None = None
+    ) -> None:
         nonlocal calls
-        calls += 1
-        if calls == 2:
+        calls += epochs is None
+        if epochs is None and calls == 2:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
     place.patch.setattr(Worker, "_evaluate", evaluate)
@@ -227,10 +229,17 @@ def test_a_full_disk_ends_the_worker_and_is_no_failure_of_the_run(place: Place) 
     assert not list((place.folder / "full").rglob("*.arrow"))
 
 
-def test_an_evaluation_that_raises_is_a_failure_of_its_run_alone(place: Place) -> None:
+@pytest.mark.parametrize("at_the_end", [True, False])
+def test_an_evaluation_that_raises_is_a_failure_of_its_run_alone(
+    place: Place, at_the_end: bool
+) -> None:
     seen: list[str] = []
 
-    def evaluate(self: Worker, run: PlannedRun, network: torch.nn.Module) -> None:
+    def evaluate(
+        self: Worker, run: PlannedRun, network: torch.nn.Module, epochs: int | None = None
+    ) -> None:
+        if (epochs is None) != at_the_end:
+            return
         seen.append(run.run_id)
         if run.run_id == seen[0]:
             raise KeyError("no such class")
