@@ -35,7 +35,8 @@ def distances(sign: int = 1) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_nearer_datasets_that_agree_more_are_seen(tmp_path, sign):
+def test_nearer_datasets_that_agree_more_are_seen(tmp_path, monkeypatch, sign):
+    monkeypatch.setattr("anynet_study.analyses.distances.PERMUTATIONS", 999)
     path = tmp_path / "far.csv"
     distances(sign).to_csv(path)
     study = anynet_study.load(nested_errors(), distances=path, resamples=100)
