@@ -1,26 +1,45 @@
-"""The experiments of the paper's appendix: what each file asks for, its price, and a miniature."""
+"""Experiments of paper 1's appendix and of papers 3 to 5: files, their prices, and miniatures."""
 
 import re
 import runpy
 import sys
 from pathlib import Path
 
+import miniatures_shifts as shifts
+import miniatures_transfer as transfer
+import numpy as np
 import pytest
 from command import ROOT, SWEEPS, in_this_process, train
 from miniatures import write_miniature
 
 from anynet_study import ResultStore
+from anynet_study.dispatch import datasets_of
 from anynet_study.sweep import Sweep
 
-FILES = sorted((SWEEPS / "ablations").glob("*.yaml"))
+FILES = sorted([*(SWEEPS / "ablations").glob("*.yaml"), *(SWEEPS / "papers").glob("*.yaml")])
 #: Runs of each file.
 RUNS = {"a1": 2500, "a2": 1040, "a3": 998, "a6": 7500}
+RUNS |= {"augmentation": 133, "more-images": 32, "wise-ft": 24}
 #: Their figures, with what the script is told.
 DRAWN = {
     "a1": "figure_a1.py --dataset cifar10 --proxies imagenet,imagenet-10",
     "a2": "figure_a2.py --recipe further-natural",
     "a3": "figure_a3.py",
     "a6": "figure_a6.py --recipe pretrained --source imagenet",
+    "augmentation": "recipes.py --against default",
+    "more-images": "checkpoints.py",
+    "wise-ft": "interpolation.py --recipe tuned",
+}
+#: How miniatures are written that `write_miniature` does not know.
+OTHERS = {
+    "aptos": transfer.aptos,
+    "cct20": transfer.cct20,
+    "cifar10.1": shifts.cifar10_1,
+    "imagenetv2": shifts.imagenet_v2,
+    **dict.fromkeys(
+        ("imagenet-sketch", "imagenet-r", "imagenet-a"),
+        lambda folder, random: shifts.wnid_folders(folder, random, [1, 4, 7]),
+    ),
 }
 #: Of miniatures: what makes any of these files a matter of seconds.
 TOY = [
@@ -44,6 +63,14 @@ def toy(path: Path) -> list[str]:
             overrides += [f"recipes.{name}.overrides.{label}.resolution=16"]
         if recipe.architectures is not None:
             overrides += [f"recipes.{name}.architectures=[3, 1]"]
+    for label, dataset in sweep.datasets.items():
+        if isinstance(dataset.classes, int):  # all that the miniature has
+            overrides += [f"datasets.{label}.classes=12"]
+        if dataset.fraction is not None:
+            overrides += [f"datasets.{label}.fraction={0.4 + dataset.fraction}"]
+    for name, evaluation in sweep.evaluations.items():
+        if evaluation.every is not None:
+            overrides += [f"evaluations.{name}.every=1", "recipes.basic.epochs=2"]
     if sweep.replicates.count > 1:
         overrides += ["replicates.count=3", "replicates.architectures=[3, 1]"]
     return overrides
@@ -76,15 +103,22 @@ def test_250_replicates_of_two_architectures_are_498_further_runs(tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_experiment_runs_in_miniature_and_gives_its_figure(
-    tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sweep = Sweep.load(path)
-    for base in sorted({entry.base for entry in sweep.datasets.values()}):
-        classes = 12 if base == "imagenet" else None
-        source = write_miniature(base, tmp_path / "downloads", classes=classes)
-        in_this_process(
-            tmp_path, "data", "add", base, "--from", source, "--size", 16, "--test-share", 0.1
-        )
+    trained, tested = datasets_of(sweep)
+    for base in [*trained, *tested]:
+        source = tmp_path / "downloads" / base
+        if base in OTHERS:
+            source.mkdir(parents=True)
+            OTHERS[base](source, np.random.default_rng(0))
+        else:
+            classes = 12 if base == "imagenet" else None
+            source = write_miniature(base, tmp_path / "downloads", classes=classes)
+        share = ["--test-share", 0.1] if base in trained else []
+        in_this_process(tmp_path, "data", "add", base, "--from", source, "--size", 16, *share)
     train(tmp_path, path, path.stem, *toy(path))
     store = ResultStore(tmp_path / "studies" / path.stem / "results.h5")
     runs = store.runs()
@@ -105,4 +139,4 @@ def test_every_experiment_runs_in_miniature_and_gives_its_figure(
     with pytest.raises(SystemExit) as end:
         runpy.run_path(str(ROOT / "analysis" / script), run_name="__main__")
     assert not end.value.code
-    assert list(tmp_path.glob("*.png"))
+    assert list(tmp_path.glob("recipes.csv" if script == "recipes.py" else "*.png"))

@@ -1,0 +1,60 @@
+"""Paper 5, section 5.1: average robustness after every so many epochs, and the best of these.
+
+    python analysis/checkpoints.py studies/data-budget -o figures
+
+Of evaluations with `every`: a network's accuracy averaged over them, at each epoch. The best is
+chosen by the test sets themselves, as in the paper, which makes it too good by a little: the last
+epoch stands beside it.
+"""
+
+import pandas as pd
+
+from anynet_study import plots
+from anynet_study.analyses.arguments import Output
+from anynet_study.analyses.script import FOLDER, save, script, show
+from anynet_study.errors import UserError
+from anynet_study.study import Study
+
+RUN = ["dataset", "architecture"]
+
+
+def averages(study: Study) -> pd.DataFrame:
+    """Columns dataset, architecture, epoch and error: the mean over evaluations, percent."""
+    if study.store is None:
+        raise UserError(f"{study.name}: a study or a results store is needed, this is a table")
+    recipe = study.options.recipe or study.store.runs(["recipe"])["recipe"].iloc[0]
+    keys = ["run_id", *RUN, "recipe", "replicate"]
+    found = study.store.evaluations([*keys, "evaluation", "epoch", "error"])
+    found = found[(found["recipe"] == recipe) & (found["replicate"] == 0)]
+    found["name"] = found["evaluation"].str.partition("@")[0]
+    repeated = set(found.loc[found["epoch"].notna(), "name"])
+    if not repeated:
+        raise UserError(f"{study.name}: no evaluation was made every so many epochs")
+    last = study.store.curves(metrics=("test_error",)).groupby("run_id")["epoch"].max()
+    found["epoch"] = found["epoch"].fillna(found["run_id"].map(last)).astype(int)
+    found = found[found["name"].isin(repeated)]
+    return found.groupby([*RUN, "epoch"], sort=False, as_index=False)["error"].mean()
+
+
+def checkpoints(study: Study, output: Output = FOLDER) -> None:
+    """Draw checkpoints.png and checkpoints.pdf, and print the best epoch of each network."""
+    table = averages(study).sort_values("epoch", kind="stable")
+    save(plots.curve_grid(table), output / "checkpoints", table)
+    runs = table.groupby(RUN, sort=False)
+    best = table.loc[runs["error"].idxmin()].set_index(RUN)
+    last = runs.last()
+    shown = pd.DataFrame(
+        {
+            "best epoch": best["epoch"],
+            "robustness": 100 - best["error"],
+            "last epoch": last["epoch"],
+            "then": 100 - last["error"],
+        }
+    )
+    show("Average robustness, accuracy in percent", shown.reset_index())
+    means = shown.groupby("dataset", sort=False)[["robustness", "then"]].mean()
+    show("Mean over networks", means.reset_index())
+
+
+if __name__ == "__main__":
+    script(checkpoints)

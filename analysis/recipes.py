@@ -1,0 +1,63 @@
+"""Paper 3, Appendix G: what another way of training changes, dataset by dataset.
+
+    python analysis/recipes.py studies/augmentation --against default
+
+Mean errors of each recipe, how far they are from those of the recipe `--against` (by default the
+main one) on the same networks, with an interval over networks, and whether the networks keep their
+order (Kendall's tau).
+"""
+
+from typing import Annotated
+
+import pandas as pd
+import typer
+from scipy.stats import kendalltau, t
+
+from anynet_study.analyses.arguments import Output
+from anynet_study.analyses.script import FOLDER, script, show
+from anynet_study.errors import UserError
+from anynet_study.study import Study
+
+
+def recipes(
+    study: Study,
+    against: Annotated[str, typer.Option(help="The recipe that others are compared with.")] = "",
+    output: Output = FOLDER,
+) -> None:
+    """Print the table, and write it to recipes.csv."""
+    tables = study.known("recipes") or {}
+    if not tables or against not in ("", *tables):
+        legal = ", ".join(tables) or "none, a results store of several recipes is needed"
+        raise UserError(f"--against {against}: legal are recipes but the main one: {legal}")
+    base = tables[against] if against else study.errors
+    rows, level = [], study.options.level
+    for name, table in tables.items():
+        for dataset in table.dropna(axis=1, how="all"):
+            both = pd.DataFrame({"a": base.get(dataset), "b": table[dataset]}).dropna()
+            if name == against or len(both) < 2:
+                continue
+            change = both["b"] - both["a"]
+            half = t.ppf((1 + level) / 2, len(both) - 1) * change.sem()
+            rows.append(
+                {
+                    "dataset": dataset,
+                    "recipe": name,
+                    "networks": len(both),
+                    against or "main": both["a"].mean(),
+                    "error": both["b"].mean(),
+                    "change": change.mean(),
+                    "low": change.mean() - half,
+                    "high": change.mean() + half,
+                    "tau": kendalltau(both["a"], both["b"]).statistic,
+                }
+            )
+    if not rows:
+        raise UserError(f"{study.name}: no dataset was trained with both recipes")
+    table = pd.DataFrame(rows)
+    show(f"Errors in percent against those of {against or 'the main recipe'}", table)
+    output.mkdir(parents=True, exist_ok=True)
+    table.to_csv(output / "recipes.csv", index=False)
+
+
+if __name__ == "__main__":
+    script(recipes)
