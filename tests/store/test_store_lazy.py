@@ -61,4 +61,4 @@ def test_the_columns_that_are_needed_are_read(
 def test_errors_read_no_curves_and_no_specs(path: Path, read: set[str]) -> None:
     ResultStore(path).errors()
     tables = {name for name in read if not name.startswith(("runs/", "labels/"))}
-    assert tables == {"architectures/architecture", "datasets/dataset"}
+    assert tables == {"architectures/architecture", "datasets/dataset", "trials/tuned"}
