@@ -76,11 +76,21 @@ def strided(classes: int) -> nn.Module:
     return Functional(classes, stride=2)
 
 
-def drawn_elsewhere(classes: int) -> nn.Module:
-    """Weights that are drawn by NumPy and Python."""
+def drawn_by_numpy(classes: int) -> nn.Module:
+    """All weights are constant but those that NumPy draws."""
     network = Functional(classes)
     with torch.no_grad():
-        network.weight.fill_(np.random.rand() + random.random())  # noqa: NPY002
+        for parameter in network.parameters():
+            parameter.fill_(0.1)
+        network.weight.fill_(np.random.rand())  # noqa: NPY002
+    return network
+
+
+def drawn_by_python(classes: int) -> nn.Module:
+    """The same, by Python."""
+    network = drawn_by_numpy(classes)
+    with torch.no_grad():
+        network.weight.fill_(random.random())
     return network
 
 

@@ -53,6 +53,13 @@ def test_products_of_attention_are_counted() -> None:
     assert costs.pointwise == 16 * 16 * 48 + attention + 16 * 10
 
 
+def test_a_convolution_of_one_pixel_is_pointwise() -> None:
+    costs = trace_network("own_models:plain", 8, 10).costs
+    assert costs.spatial == 8 * 8 * 8 * 27 + 4 * 4 * 8 * 9
+    assert costs.pointwise == 4 * 4 * 8 * 12 + 12 * 10
+    assert costs.spatial_outputs == 8 * 8 * 8 + 4 * 4 * 8
+
+
 def test_what_is_not_counted_is_named() -> None:
     assert trace_network("own_models:spectrum", 8, 10).uncounted == {"fft_rfft2": 1}
 
@@ -64,7 +71,7 @@ def test_an_id_is_of_the_name_and_of_all_that_is_found(monkeypatch: pytest.Monke
     strided = trace_network("own_models:strided", 8, 10)
     assert strided.tensors == first.tensors, "the same parameters"
     assert strided.operators != first.operators
-    other = trace_network("own_models:drawn_elsewhere", 8, 10)
+    other = trace_network("own_models:drawn_by_python", 8, 10)
     assert (other.tensors, other.operators) == (first.tensors, first.operators)
     assert len({first.id, strided.id, other.id}) == 3, "another name is another network"
     monkeypatch.setattr(own_models, "functional", lambda classes: own_models.Functional(classes))
@@ -74,7 +81,7 @@ def test_an_id_is_of_the_name_and_of_all_that_is_found(monkeypatch: pytest.Monke
     assert trace_network("own_models:strided", 8, 10).tensors != strided.tensors
 
 
-@pytest.mark.parametrize("name", ["plain", "transformer", "drawn_elsewhere"])
+@pytest.mark.parametrize("name", ["plain", "transformer", "drawn_by_numpy", "drawn_by_python"])
 def test_weights_follow_from_the_seed_alone(name: str) -> None:
     network = trace_network(f"own_models:{name}", 8, 10)
     torch.manual_seed(5), random.seed(5), np.random.seed(5)  # noqa: NPY002
