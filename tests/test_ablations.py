@@ -96,6 +96,7 @@ def test_every_experiment_has_a_price_before_its_data_is_there(tmp_path: Path, p
     assert f"{line[0]} runs, {line[1]}" in row
 
 
+@pytest.mark.slow
 def test_250_replicates_of_two_architectures_are_498_further_runs(tmp_path: Path) -> None:
     aimed = ["count=250", "architectures=[147, 122]", "datasets=[cifar10]", "recipes=[basic]"]
     overrides = [f"replicates.{key}" for key in aimed]

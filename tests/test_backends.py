@@ -55,6 +55,7 @@ def test_a_study_by_three_backends_says_so(folder: Path) -> None:
     assert says in (opened.folder.folder / "report" / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_run_that_two_backends_trained_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     """Stopped by one worker after its first step, and taken up by another."""
     stop = Interruption()

@@ -103,6 +103,7 @@ def test_a_sweep_file_that_cannot_be_read(typed: Type, name: str) -> None:
     assert refusal(typed, "run", name).startswith("error: ")
 
 
+@pytest.mark.slow
 def test_two_studies_of_one_name(typed: Type) -> None:
     for verb in ("run", "sample", "launch"):
         line = refusal(typed, verb, "tiny.yaml", "population.seed=1")
@@ -222,6 +223,7 @@ def test_a_query_that_finds_nothing_says_so(typed: Type) -> None:
     assert typed("query", "tiny", "--where", "error < -1").line == "0 rows"
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_is_named_by_what_could_not_be_written(
     finished: Path, tmp_path: Path
 ) -> None:
@@ -407,6 +409,7 @@ def test_a_damaged_dataset_is_named(typed: Type, finished: Path) -> None:
         pixels.write_bytes(whole)
 
 
+@pytest.mark.slow
 def test_looking_at_a_study_needs_no_data_and_writes_none(
     typed: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

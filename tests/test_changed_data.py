@@ -58,6 +58,7 @@ def truncated(folder: Path) -> None:
         file.truncate(1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "file"),
     [

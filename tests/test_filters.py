@@ -110,6 +110,7 @@ HOSTILE = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(HOSTILE)
 @settings(max_examples=400, deadline=None)
 def test_any_text_is_a_filter_or_one_clear_line(text: str) -> None:
@@ -143,6 +144,7 @@ def combine(parts: st.SearchStrategy[tuple[str, str]]) -> st.SearchStrategy[tupl
     )
 
 
+@pytest.mark.slow
 @given(st.recursive(comparisons(), combine, max_leaves=8))
 @settings(max_examples=200, deadline=None)
 def test_precedence_and_meaning_are_those_of_python(pair: tuple[str, str]) -> None:

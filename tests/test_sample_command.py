@@ -31,6 +31,7 @@ def test_options_and_sweeps_draw_the_same(typed: Type) -> None:
     assert Path("a.parquet").read_bytes() == Path("b.parquet").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_suffix_says_in_which_format(typed: Type) -> None:
     for suffix in ("parquet", "csv", "json"):
         told = typed("sample", "--space", "regnety", "--count", 3, "-o", f"p.{suffix}")
@@ -70,6 +71,7 @@ def test_the_summary_fits_a_terminal_and_equals_its_json(typed: Type) -> None:
     }
 
 
+@pytest.mark.slow
 def test_mixed_populations_say_what_they_are_made_of(typed: Type) -> None:
     Path("nets.csv").write_text("architecture\nresnet18\nresnet50\nregnetx_200mf\nresnet20\n")
     chosen = TINY.replace("space: {", "#").replace("flops:", "#")
@@ -146,6 +148,7 @@ def test_mistakes_get_one_line(typed: Type, arguments: list[object], complaint: 
     assert not list(Path().glob("p.*"))
 
 
+@pytest.mark.slow
 def test_what_is_slow_to_import_is_not_imported(tmp_path: Path) -> None:
     arguments = ["sample", str(SWEEPS / "paper.yaml"), "-o", "p.parquet"]
     code = (

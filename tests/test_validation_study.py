@@ -26,6 +26,7 @@ def type_(
     return typing_in(tmp_path, monkeypatch, capsys)
 
 
+@pytest.mark.slow
 def test_from_price_to_query(type_: Type, tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(SWEEP)
     priced = type_("run", "tiny.yaml", "--dry-run")

@@ -92,6 +92,7 @@ def analysis(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return loaded
 
 
+@pytest.mark.slow
 def test_pairs_that_change_their_order(analysis: Study) -> None:
     table = analysis.table("order-changes")
     known = table[table["note"] == ""]

@@ -92,6 +92,7 @@ def analysis(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return loaded
 
 
+@pytest.mark.slow
 def test_the_line_of_a_constant_drop(analysis: Study) -> None:
     lines = analysis.table("shifts")
     assert list(lines["dataset"].unique()) == ["base"]
@@ -133,6 +134,7 @@ def test_the_best_are_compared_image_by_image(analysis: Study) -> None:
     }
 
 
+@pytest.mark.slow
 def test_its_figures_are_drawn(analysis: Study, tmp_path: Path) -> None:
     drawn = draw_figures(
         analysis, tmp_path, ("shifts", "effective-robustness", "shift-ranks"), ("svg",)

@@ -71,6 +71,7 @@ def test_text_fits_the_terminal(study: Path, wide: Path, width: int) -> None:
         assert max(map(len, text.splitlines())) <= width
 
 
+@pytest.mark.slow
 def test_text_has_intervals_counts_and_what_is_left_out(study: Path) -> None:
     text = run(study)
     assert "toy: 16 architectures x 4 datasets" in text
@@ -107,6 +108,7 @@ def test_tables_that_cannot_be_made_say_why(wide: Path) -> None:
         run(wide, "--table", "drivers")
 
 
+@pytest.mark.slow
 def test_json_has_every_table_and_null_for_undefined(study: Path, wide: Path) -> None:
     found = json.loads(run(study, "--json"))
     assert list(found["tables"]) == TABLES
@@ -240,6 +242,7 @@ def test_the_ending_of_a_file_says_its_format(
     assert [each.name for each in path.parent.iterdir()] == [name]
 
 
+@pytest.mark.slow
 def test_all_tables_fit_one_json_file(study: Path, tmp_path: Path) -> None:
     run(study, "-o", tmp_path / "all.json")
     assert list(json.loads((tmp_path / "all.json").read_text())["tables"]) == TABLES

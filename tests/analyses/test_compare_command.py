@@ -55,6 +55,7 @@ def tables(told: Told) -> dict[str, pd.DataFrame]:
     }
 
 
+@pytest.mark.slow
 def test_two_tables(typed: Type) -> None:
     told = typed("plain.csv", "better.csv")
     assert told.code == 0
@@ -99,6 +100,7 @@ def test_a_study_alone_shows_where_its_best_are(typed: Type) -> None:
     assert ranges.loc["flops", "n"] == found["summary"]["n"][0]
 
 
+@pytest.mark.slow
 def test_a_study_split_by_what_describes_it(typed: Type) -> None:
     for column in ("cumulative depth", "d4", "flops"):
         told = typed("toy", "--by", column, "--parts", 2, "--json")
@@ -145,6 +147,7 @@ def test_tables_as_csv(typed: Type) -> None:
     assert len(rows) == 12
 
 
+@pytest.mark.slow
 def test_figures(typed: Type, tmp_path: Path) -> None:
     edf, search = tmp_path / "new" / "edf.png", tmp_path / "best.v1.pdf"
     told = typed("plain.csv", "better.csv", "--figure", edf, "--search-figure", search)
@@ -207,6 +210,7 @@ def test_families_of_the_published_test_bed(typed: Type, shared_data: Path) -> N
     assert found["summary"]["best"].round(2).tolist() == [11.68, 25.78]
 
 
+@pytest.mark.slow
 def test_the_script_draws_a_panel_a_dataset(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

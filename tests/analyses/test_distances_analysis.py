@@ -34,6 +34,7 @@ def distances(sign: int = 1) -> pd.DataFrame:
     return pd.DataFrame([*rows, {"a": "elsewhere", "b": "a", "fid_corrected": 1.0}])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [1, -1])
 def test_nearer_datasets_that_agree_more_are_seen(tmp_path, monkeypatch, sign):
     monkeypatch.setattr("anynet_study.analyses.distances.PERMUTATIONS", 999)

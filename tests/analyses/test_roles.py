@@ -159,6 +159,7 @@ recipes: {basic: {epochs: 2}}
         Sweep.load(path)
 
 
+@pytest.mark.slow
 def test_what_is_left_out_of_many_datasets_fits_a_screen(tmp_path: Path) -> None:
     table = pd.DataFrame(np.random.default_rng(0).uniform(10, 60, (8, 30)))
     table.iloc[0] = np.nan

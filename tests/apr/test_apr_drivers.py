@@ -133,6 +133,7 @@ def plain_stages(row: pd.Series) -> list[int]:
     return [stage for stage in range(1, 9) if pd.notna(row.get(f"d{stage}"))]
 
 
+@pytest.mark.slow
 @given(most=st.integers(1, 8), fewest=st.integers(1, 8), seed=st.integers(0, 99))
 @settings(deadline=None, max_examples=50)
 def test_sums_are_over_the_stages_that_there_are(most: int, fewest: int, seed: int) -> None:

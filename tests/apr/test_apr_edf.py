@@ -33,6 +33,7 @@ def test_without_weights_it_is_the_ecdf(errors: np.ndarray) -> None:
     assert np.allclose(table["fraction"], expected.probabilities, atol=1e-12)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(ERRORS, st.randoms(use_true_random=False))
 def test_it_rises_within_its_band_whatever_the_order(errors: np.ndarray, random: object) -> None:

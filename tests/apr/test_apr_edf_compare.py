@@ -19,6 +19,7 @@ ERRORS = arrays.arrays(float, st.integers(4, 25), elements=st.integers(0, 30).ma
 FEW = 200
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(ERRORS, ERRORS)
 def test_estimates_are_scipys(a: np.ndarray, b: np.ndarray) -> None:
@@ -37,6 +38,7 @@ def test_estimates_are_scipys(a: np.ndarray, b: np.ndarray) -> None:
     assert (row["n_a"], row["n_b"]) == (len(a), len(b))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(ERRORS, ERRORS)
 def test_weighted_estimates_are_brute_force(a: np.ndarray, b: np.ndarray) -> None:

@@ -99,6 +99,7 @@ def tables(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_command_makes_the_dataset(tables, monkeypatch):
     told = in_this_process(
         *(tables, "data", "label", "captions.csv", "--terms", "terms.csv", "--strategy", "strict"),

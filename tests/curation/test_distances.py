@@ -107,6 +107,7 @@ def test_features_that_are_none_are_refused():
             open_extractor(text)
 
 
+@pytest.mark.slow
 def test_digits_against_their_half_are_below_digits_against_gratings(tmp_path, monkeypatch):
     """With what needs no network, and with a function of anybody's."""
     (tmp_path / "mine.py").write_text("def colours(images):\n    return images.std(axis=(1, 2))\n")

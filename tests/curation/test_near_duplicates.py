@@ -102,6 +102,7 @@ def test_known_pairs_of_cifar10(shared_data):
     assert len(names) < 0.03 * len(test) + 3
 
 
+@pytest.mark.slow
 def test_the_command_names_and_draws_them(tmp_path):
     in_this_process(tmp_path, "data", "info", "gratings")
     told = in_this_process(
@@ -134,6 +135,7 @@ def test_bad_input_is_told_in_one_line(tmp_path, arguments, reason):
     assert len(told.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_no_torch_is_imported():
     script = "import sys; from anynet_study.curation import *; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -275,6 +275,7 @@ def orientation(value: int) -> Image.Exif:
     return exif
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOUND, ids=lambda name: name.replace(" ", "-"))
 def test_what_does_no_harm_is_read(name):
     """Of several images in a file the first is read."""

@@ -46,6 +46,7 @@ def read(form: Form, files: list[Path], workers: int) -> Iterator[tuple[int, lis
             yield chunk.count, list(chunk.broken), chunk.data.tobytes()
 
 
+@pytest.mark.slow
 def test_chunks_come_in_order_and_are_those_of_one_process(files):
     found, expected = list(read(FORM, files, 2)), list(read(FORM, files, 1))
     assert found == expected

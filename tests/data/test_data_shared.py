@@ -26,6 +26,7 @@ def test_cifar10_in_part(data_home: Path, shared_data: Path):
     assert len(view.train_index) == len(view.test_index) == 80
 
 
+@pytest.mark.slow
 def test_sign_language_digits(data_home: Path, shared_data: Path):
     dataset = add_dataset("signs", shared_data / "sign-language-digits.tar.gz", size=32)
     assert dataset.classes == tuple("0123456789")

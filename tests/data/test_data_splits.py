@@ -60,6 +60,7 @@ def mixed_counts(draw):
     return counts
 
 
+@pytest.mark.slow
 @given(mixed_counts(), st.floats(0.1, 0.5), st.integers(0, 3))
 def test_groups_of_several_classes_are_whole_and_every_class_is_on_both_sides(counts, share, seed):
     examples = [

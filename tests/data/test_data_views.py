@@ -373,6 +373,7 @@ def test_other_classes_are_equally_likely(digits):
     assert statistic < 125  # of 80 degrees of freedom: one in a thousand is above
 
 
+@pytest.mark.slow
 @given(few=st.floats(0, 1), more=st.floats(0, 1))
 def test_noise_is_nested(digits, few, more):
     small, large = (view(digits, label_noise=share) for share in sorted((few, more)))

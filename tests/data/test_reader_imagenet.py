@@ -45,11 +45,13 @@ def validation(folder: Path) -> dict[str, str]:
     return {Path(name).stem: wnid for name, wnid in class_of(listing, listing.test).items()}
 
 
+@pytest.mark.slow
 def test_labels_are_those_of_the_kit_not_the_order_of_the_wnids(tars):
     folder, truth = tars
     assert validation(folder) == truth
 
 
+@pytest.mark.slow
 def test_packed_from_tars_as_from_folders(tars, data_home):
     folder, _ = tars
     packed = add_dataset("tars", folder, size=16)
@@ -85,6 +87,7 @@ def replace_kit(folder: Path, truth: bytes | None, meta: bytes | None) -> None:
         (data / "meta.mat").write_bytes(meta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("truth", "reason"),
     [
@@ -131,6 +134,7 @@ def deep_cells(depth: int) -> bytes:
     return b"".join(start + around for start in starts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "meta",
     [

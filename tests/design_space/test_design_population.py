@@ -103,6 +103,7 @@ def test_select_goes_by_the_order_asked_for(drawn: Population) -> None:
         drawn.select([drawn.ids[0]] * 2)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**64 - 1), st.randoms(use_true_random=False))
 def test_subsamples_are_nested_whatever_the_order_of_rows(seed: int, random: Any) -> None:

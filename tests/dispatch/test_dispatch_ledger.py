@@ -165,6 +165,7 @@ def test_what_slurm_refused_is_no_job(tmp_path: Path, squeue: Squeue) -> None:
     assert list(ledger.submissions(path)) == []
 
 
+@pytest.mark.slow
 def test_launchers_at_the_same_time_write_files_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "jobs"
     script = (

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,6 +94,7 @@ def test_every_run_is_in_one_cohort_of_its_like(plan: list[PlannedRun], at_once:
         assert lengths == sorted(lengths)
 
 
+@pytest.mark.slow
 @given(plans(), st.integers(2, 5))
 def test_what_others_start_from_comes_before_them(plan: list[PlannedRun], at_once: int) -> None:
     runs = [run for cohort in cohorts(plan, at_once) for run in cohort]

@@ -64,6 +64,7 @@ def runs_of(jobs: list[ledger.SubmittedJob]) -> list[str]:
     return [run for job in jobs for run in job.runs]
 
 
+@pytest.mark.slow
 def test_arrays_are_no_larger_than_the_site_s(slurm: FakeSlurm, launch: Launch, study: StudyFolder):
     slurm.set(max_array=5)
     assert launch()["jobs"] == RUNS
@@ -75,6 +76,7 @@ def test_arrays_are_no_larger_than_the_site_s(slurm: FakeSlurm, launch: Launch, 
     assert launch()["submitted"] == RUNS
 
 
+@pytest.mark.slow
 def test_without_arrays_there_are_single_jobs(slurm: FakeSlurm, launch: Launch, study: StudyFolder):
     slurm.set(max_array=0)
     assert launch()["jobs"] == RUNS
@@ -91,6 +93,7 @@ def test_arrays_of_a_launch_share_its_parallelism(slurm: FakeSlurm, launch: Laun
     assert slurm.option("dependency") == chained
 
 
+@pytest.mark.slow
 def test_what_there_is_no_room_for_is_left_for_later(
     slurm: FakeSlurm, typed: Type, launch: Launch, study: StudyFolder
 ):

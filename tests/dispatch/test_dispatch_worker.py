@@ -88,6 +88,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return Place(tmp_path / "study")
 
 
+@pytest.mark.slow
 def test_runs_that_start_from_others_come_after_them_and_from_their_weights(place: Place) -> None:
     place.sweep = place.sweep.model_copy(
         update={"launch": place.sweep.launch.model_copy(update={"keep": "weights"})}
@@ -118,6 +119,7 @@ def test_a_missing_start_is_trained_again_and_gives_the_same(place: Place) -> No
         assert np.array_equal(row.predictions, before[row.dataset, row.recipe].predictions)
 
 
+@pytest.mark.slow
 def test_evaluations_are_rows_of_the_runs_they_make_sense_for(place: Place) -> None:
     place.work()
     runs = {row.run_id: row for row in place.rows()}

@@ -13,6 +13,7 @@ from anynet_study.models import AnyNet, build
 SMALL = Architecture((1, 2, 1, 1), (8, 16, 32, 64), (1, 2, 4, 4), (8, 4, 2, 1), stem="cifar")
 
 
+@pytest.mark.slow
 @given(architectures(), st.sampled_from([1, 8, 13, 32]), st.integers(1, 5))
 @settings(derandomize=True, deadline=None, max_examples=30)
 def test_every_architecture_trains(a: Architecture, resolution: int, classes: int) -> None:

@@ -77,6 +77,7 @@ def assert_same(a: Architecture, resolution: int, classes: int) -> None:
     assert {name: found[name] for name in expected} == expected
 
 
+@pytest.mark.slow
 @given(architectures(most_depth=2), st.sampled_from([1, 2, 7, 8, 33, 64]), st.integers(1, 20))
 @settings(derandomize=True, deadline=None, max_examples=15)
 def test_of_any_network(a: Architecture, resolution: int, classes: int) -> None:

@@ -140,6 +140,7 @@ def passed_on_rows(case: Case, layer: nn.Sequential, dtype: torch.dtype) -> Pass
     return found | ({"to_residual": to_residual} if case.residual else {})
 
 
+@pytest.mark.slow
 @compiled_only
 @given(case=cases)
 @settings(derandomize=True, deadline=None, max_examples=150)

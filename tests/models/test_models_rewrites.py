@@ -71,6 +71,7 @@ def assert_same_function(plain: AnyNet, fast: AnyNet, resolution: int) -> None:
         assert_close(plain(images), fast(images))
 
 
+@pytest.mark.slow
 @given(
     architectures(most_depth=2),
     st.sampled_from([1, 2, 3, 4, 5, 8, 9, 16, 32]),

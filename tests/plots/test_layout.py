@@ -266,6 +266,7 @@ def staged_study(fewest: int, most: int, targets: int = 1) -> SmallStudy:
     return replace(study, population=table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fewest", "most", "targets"), [(1, 1, 1), (3, 5, 1)])
 def test_every_stage_has_a_place(fewest: int, most: int, targets: int) -> None:
     study = staged_study(fewest, most, targets)

@@ -86,6 +86,7 @@ def test_bars_are_of_the_space_and_points_of_the_sample() -> None:
     assert told == ["band", "space (n = 20,000 draws)", "sampled (n = 200)"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_any_population_can_be_drawn() -> None:
     one = Population.from_architectures([Architecture((3,), (8,), strides=(2,), block="vanilla")])

@@ -114,6 +114,7 @@ def test_the_matrix_has_points_below_and_correlations_above_the_diagonal() -> No
     assert shades[1][0] < shades[1][2]  # blue: negative
 
 
+@pytest.mark.slow
 def test_long_names_beside_a_matrix_of_many_datasets_are_not_cut_off() -> None:
     generator = np.random.default_rng(0)
     columns = [f"a-long-dataset-name-{number:02d}" for number in range(16)]

@@ -20,6 +20,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_one_figure_in_two_formats(study: Path) -> None:
     arguments = ("--figure", "depth", "--format", "svg, pdf", "-o", "one", "--resamples", 200)
     done = in_this_process(study, "plot", "tiny", *arguments)
@@ -29,6 +30,7 @@ def test_one_figure_in_two_formats(study: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_table_has_the_figures_that_it_allows(study: Path) -> None:
     roles = ("--source", "base", "--family", "base=10,base-2=2", "--targets", "target-0=2")
     output = ("-o", "table", "--format", "png", "--resamples", 200)

@@ -83,6 +83,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "studies" / "tiny" / "report"
 
 
+@pytest.mark.slow
 def test_every_figure_is_there_as_files_and_in_the_page(whole: Path) -> None:
     page = Page(whole / "report.html")
     drawn = set(FIGURES) - NEEDS_MORE
@@ -159,6 +160,7 @@ def test_what_cannot_be_had_is_left_out_with_its_reason(
     assert reason in page_of(tmp_path, study).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("figure", "datasets", "reason"),
     [

@@ -144,6 +144,7 @@ def test_sql_and_queries_know_them(store: ResultStore) -> None:
     assert wide.columns.tolist() == ["architecture", "test", "blur", "shifted"]
 
 
+@pytest.mark.slow
 def test_exported_and_shown_on_the_command_line(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

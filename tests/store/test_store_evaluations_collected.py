@@ -105,6 +105,7 @@ def test_one_changed_value_is_a_difference(folder: Path) -> None:
         assert f"{evaluation(9).run_id} {evaluation(9).evaluation_id}: {name} " in text
 
 
+@pytest.mark.slow
 def test_several_stores_are_one(tmp_path: Path, made: Path) -> None:
     """Two sweeps share a run, and have evaluated it on different test sets."""
     one, _ = make_store(tmp_path / "one", [record(0), failed(3)])
@@ -134,6 +135,7 @@ def test_several_stores_are_one(tmp_path: Path, made: Path) -> None:
     assert len(run_sql(both, "select store, top1 from evaluations")) == len(found)
 
 
+@pytest.mark.slow
 def test_stores_that_are_imported_together_keep_theirs(tmp_path: Path, made: Path) -> None:
     other, _ = make_store(tmp_path / "other", [record(20, architecture="ffff")])
     write_evaluations(

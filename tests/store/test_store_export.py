@@ -28,6 +28,7 @@ def bundle(tmp_path: Path) -> Path:
     return tmp_path / "release"
 
 
+@pytest.mark.slow
 def test_a_bundle_comes_back_as_an_equal_store(bundle: Path, tmp_path: Path) -> None:
     back = import_bundle(bundle, tmp_path / "back.h5")
     study = ResultStore(tmp_path / "study/results.h5")
@@ -36,6 +37,7 @@ def test_a_bundle_comes_back_as_an_equal_store(bundle: Path, tmp_path: Path) -> 
     import_bundle(bundle, tmp_path / "back.h5")
 
 
+@pytest.mark.slow
 def test_its_tables_are_read_without_us(bundle: Path) -> None:
     store = ResultStore(bundle / "results.h5")
     errors = pd.read_parquet(bundle / "errors.parquet").set_index("architecture")
@@ -55,6 +57,7 @@ def test_its_tables_are_read_without_us(bundle: Path) -> None:
         assert len(file["runs/error"]) == 13
 
 
+@pytest.mark.slow
 def test_the_dictionary_names_every_column(bundle: Path) -> None:
     described = json.loads((bundle / "schema.json").read_text())
     for name, table in described["tables"].items():
@@ -65,6 +68,7 @@ def test_the_dictionary_names_every_column(bundle: Path) -> None:
     assert meanings["error"].startswith("test error in percent after the final epoch")
 
 
+@pytest.mark.slow
 def test_the_readme_says_what_is_there(bundle: Path) -> None:
     text = (bundle / "README.md").read_text()
     assert "Test errors of 3 models on 3 datasets: 13 runs." in text
@@ -81,6 +85,7 @@ def test_checksums_are_those_of_sha256sum(bundle: Path) -> None:
         assert hashlib.sha256((bundle / name).read_bytes()).hexdigest() == digest
 
 
+@pytest.mark.slow
 def test_the_same_store_gives_the_same_bytes(bundle: Path, tmp_path: Path) -> None:
     store = ResultStore(tmp_path / "study/results.h5")
     again = tmp_path / "elsewhere/release"
@@ -102,6 +107,7 @@ def test_the_population_is_one_again(tmp_path: Path) -> None:
     assert back.sampling == population.sampling
 
 
+@pytest.mark.slow
 def test_imported_results_are_exported_with_their_labels(tmp_path: Path) -> None:
     labels, classes = np.arange(8) % 4, np.arange(8) % 3
     np.savez(tmp_path / "p.npz", labels=labels, net=classes)
@@ -120,6 +126,7 @@ def test_imported_results_are_exported_with_their_labels(tmp_path: Path) -> None
     assert extended.errors().shape == (2, 3)
 
 
+@pytest.mark.slow
 def test_an_older_export_is_replaced_and_nothing_else(bundle: Path, tmp_path: Path) -> None:
     out, _ = make_store(tmp_path / "larger", RUNS)
     export(ResultStore(out), bundle)
@@ -183,6 +190,7 @@ def test_an_altered_bundle_is_refused(bundle: Path, change: object, expected: st
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_other_results_are_not_overwritten(bundle: Path, tmp_path: Path) -> None:
     other, _ = make_store(tmp_path / "other", RUNS[:2])
     before = other.read_bytes()

@@ -104,6 +104,7 @@ def test_a_collect_that_hangs_stops_no_other_for_ever(
     assert len(ResultStore(out).runs()) == 1
 
 
+@pytest.mark.slow
 def test_a_clock_that_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither times of runs, nor of files, decide whether a run is there."""
     early, late = record(0, started=4e9, host="early"), record(0, started=-5.0, host="late")

@@ -130,6 +130,7 @@ def test_whether_each_is_correct_is_enough(tmp_path: Path, ending: str) -> None:
         assert group.attrs["kind"] == b"correct"
 
 
+@pytest.mark.slow
 def test_tables_predictions_and_stores_together(tmp_path: Path) -> None:
     np.savez(tmp_path / "p.npz", labels=LABELS, **MODELS)
     table = written(tmp_path / "t.csv", "model,val\nresnet,24\n")
@@ -144,6 +145,7 @@ def test_tables_predictions_and_stores_together(tmp_path: Path) -> None:
     assert (again.labels("digits") == LABELS).all()
 
 
+@pytest.mark.slow
 def test_a_trained_study_is_a_part_too(tmp_path: Path) -> None:
     out, _ = make_store(tmp_path, [record(number) for number in range(30)])
     table = written(tmp_path / "t.csv", "model,digits\nresnet,24\n")

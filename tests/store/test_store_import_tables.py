@@ -163,6 +163,7 @@ def test_replicates_recipes_and_whatever_else_a_run_has(tmp_path: Path) -> None:
     assert top5.datasets()["metric"].tolist() == ["top5"]
 
 
+@pytest.mark.slow
 def test_several_files_and_stores_make_one(tmp_path: Path) -> None:
     first = written(tmp_path / "a.csv", "model,val,family\nr50,24,resnet\nr18,30,resnet\n")
     second = written(tmp_path / "b.json", '{"r18": {"cars": 12.5}, "vit": {"cars": 11.5}}')

@@ -264,6 +264,7 @@ def run_sql_without_tables(statement: str) -> pa.Table:
         return fetch(connection, statement)
 
 
+@pytest.mark.slow
 def test_several_studies_are_read_as_one(path: Path, tmp_path: Path) -> None:
     runs = [record(3, error=99.5), record(30)]
     other, _ = make_store(tmp_path / "other", runs)

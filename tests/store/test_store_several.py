@@ -58,6 +58,7 @@ def test_stores_that_disagree_say_so_in_one_line(both: ResultStores, folder: Pat
     assert ResultStores(both.stores[:1]).conflicts == []
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_the_runs_that_count(both: ResultStores, tmp_path: Path) -> None:
     merged = [*RUNS[:7], record(7, error=11.0), *RUNS[8:]]
     whole = ResultStore(make_store(tmp_path, merged)[0])

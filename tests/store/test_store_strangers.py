@@ -100,6 +100,7 @@ def test_what_leads_out_of_a_store_is_never_followed(typed: Type, kind: str) -> 
     assert tree(Path()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1.0, 150.0])
 def test_errors_that_no_run_can_have_are_neither_exported_nor_imported(
     typed: Type, value: float

@@ -45,6 +45,7 @@ def store(made: Path, tmp_path: Path) -> Path:
     return tmp_path / "results.h5"
 
 
+@pytest.mark.slow
 def test_nothing_is_wrong_with_what_collect_wrote(store: Path) -> None:
     assert verify(store) == []
     assert verify_journals(store.parent / "journals", store) == []
@@ -107,6 +108,7 @@ OF_STUDY = [
 Change = Callable[[h5py.File], None]
 
 
+@pytest.mark.slow
 def test_what_is_changed_is_found(made: Path, tmp_path: Path) -> None:
     path = tmp_path / "results.h5"
     for change, where in [*OF_RECORDS, *OF_STUDY]:
@@ -130,6 +132,7 @@ def some_by_default(cases: list[tuple[Change, str]]) -> list[Any]:
     return [pytest.param(*case, marks=[slow] * bool(n % 7)) for n, case in enumerate(cases)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "where"), some_by_default(OF_RECORDS))
 def test_whatever_a_store_is_made_to_say_it_is_not_what_the_journals_say(
     store: Path, change: Change, where: str
@@ -143,6 +146,7 @@ def test_whatever_a_store_is_made_to_say_it_is_not_what_the_journals_say(
     assert verify_journals(store.parent / "journals", store)
 
 
+@pytest.mark.slow
 def test_a_number_in_place_of_another_is_found_by_the_journals(store: Path) -> None:
     with h5py.File(store, "r+") as file:
         file["curves/test_loss"][5] = 0.25
@@ -193,6 +197,7 @@ def test_what_is_wrong_with_journals(store: Path) -> None:
     assert {f.where for f in found if f.note} == {"journals/worker-1.arrow", "journals/notes.txt"}
 
 
+@pytest.mark.slow
 def test_runs_that_are_not_collected_yet(store: Path) -> None:
     folder = store.parent / "journals"
     with JournalWriter(folder / "late.arrow") as journal:
@@ -203,6 +208,7 @@ def test_runs_that_are_not_collected_yet(store: Path) -> None:
     assert verify_journals(folder, store) == []
 
 
+@pytest.mark.slow
 def test_evaluations_that_are_not_collected_yet_or_in_no_journal_any_more(store: Path) -> None:
     journals = store.parent / "journals"
     late = evaluation(4, run_id=honest(4).run_id)
@@ -216,6 +222,7 @@ def test_evaluations_that_are_not_collected_yet_or_in_no_journal_any_more(store:
     assert ["evaluations that are in no journal: 8 (" in finding.what for finding in kept] == [True]
 
 
+@pytest.mark.slow
 def test_duplicates_that_disagree_and_false_specifications(store: Path) -> None:
     folder = store.parent / "journals"
     write_journal(folder / "twice.arrow", [honest(3, error=1.0, started=2e9), honest(5)])
@@ -230,6 +237,7 @@ def test_duplicates_that_disagree_and_false_specifications(store: Path) -> None:
     assert len(found) == 2
 
 
+@pytest.mark.slow
 def test_the_command_says_what_and_what_to_do(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

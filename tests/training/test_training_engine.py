@@ -97,6 +97,7 @@ def test_saving_memory_changes_nothing(view: DatasetView, options: Options) -> N
     assert same(train(spec(view), view, CPU, options=options), plain)
 
 
+@pytest.mark.slow
 def test_learns_and_says_what_it_predicts(view: DatasetView) -> None:
     outcome = train(spec(view, epochs=20), view, CPU)
     assert outcome.status == "completed"
@@ -111,6 +112,7 @@ def test_learns_and_says_what_it_predicts(view: DatasetView) -> None:
     assert top1.max() <= 100
 
 
+@pytest.mark.slow
 def test_a_repeated_run_is_equal_and_another_seed_is_not(view: DatasetView) -> None:
     first = train(spec(view), view, CPU)
     assert same(first, train(spec(view), view, CPU))
@@ -168,6 +170,7 @@ def test_checkpoints_are_a_configured_time_apart(view: DatasetView, tmp_path: Pa
     assert times == [(epoch, step) for epoch in range(3) for step in range(1, 6)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"garbage", "another run", "another engine"])
 def test_an_unusable_checkpoint_costs_time_only(
     view: DatasetView, tmp_path: Path, content: bytes | str, capsys: pytest.CaptureFixture[str]
@@ -184,6 +187,7 @@ def test_an_unusable_checkpoint_costs_time_only(
     assert "run.pt cannot be used (" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_state_of_other_code_is_not_taken_up_by_half(
     view: DatasetView, tmp_path: Path, engine: Engine

@@ -51,6 +51,7 @@ def best_of(errors: list[float], patience: int | None) -> tuple[int, int]:
     return int(np.argmin(errors)), len(errors)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("patience", [None, 1, 3])
 def test_the_best_epoch_and_the_end_are_those_of_a_plain_loop(
     view: DatasetView, patience: int | None
@@ -68,6 +69,7 @@ def test_the_best_epoch_and_the_end_are_those_of_a_plain_loop(
     assert outcome.remark == f"lowest validation error after epoch {best + 1} of {epochs}"
 
 
+@pytest.mark.slow
 def test_patience_alone_keeps_the_last_weights(view: DatasetView) -> None:
     run = spec(view, **SHAKY, patience=2)
     outcome = train(run, view, CPU, options=EXACT)
@@ -97,6 +99,7 @@ def test_selection_never_sees_the_test_images_or_their_labels(view: DatasetView,
         assert all(torch.equal(weights[name], value) for name, value in chosen[0][1].items())
 
 
+@pytest.mark.slow
 def test_a_stopped_run_selects_as_if_it_was_not(view: DatasetView, tmp_path: Path) -> None:
     run = spec(view, **SHAKY, select="best", patience=3)
     for steps in (10, 9, 7):

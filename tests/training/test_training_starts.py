@@ -24,6 +24,7 @@ from anynet_study.training.network import initial_network
 STILL = {"crop": "none", "flip": False, "schedule": "constant", "lr": 0.0005}
 
 
+@pytest.mark.slow
 def test_what_goes_on_is_a_plain_loop_that_was_not_ended(view: DatasetView, tmp_path: Path) -> None:
     """Two epochs, then four in all: torch's own loop over four, from the same first weights."""
     short = spec(view, epochs=2, **STILL)
