@@ -100,6 +100,27 @@ def macro_f1_of_labels(truth: Matrix, predictions: Matrix) -> float:
     return float(np.mean(2 * right / np.maximum(seen, 1)))
 
 
+def f1_thresholds(scores: NDArray[np.float64], truth: Matrix) -> NDArray[np.float64]:
+    """(classes,) above which `scores` (images, classes) have the highest F1 for each class.
+
+    Half-way between two scores; of several equally good ones the nearest to 0. 0 where that is as
+    good, and for a class that no image has.
+    """
+    found = np.zeros(scores.shape[1])
+    for label, (column, having) in enumerate(zip(scores.T, truth.T > 0, strict=True)):
+        order = np.argsort(-column, kind="stable")
+        down = np.append(column[order], column.min() - 2.0)
+        # Of a cut after each image: those that are right, twice, by those said or true.
+        right, said = np.cumsum(having[order]), np.arange(1, len(column) + 1)
+        f1 = np.where(down[:-1] > down[1:], 2 * right / (said + having.sum()), -1.0)
+        above = column > 0
+        plain = 2 * (above & having).sum() / max(1, above.sum() + having.sum())
+        if f1.max() > plain:
+            cuts = ((down[:-1] + down[1:]) / 2)[f1 == f1.max()]
+            found[label] = cuts[np.abs(cuts).argmin()]
+    return found
+
+
 #: Those that are a matter of predicted classes alone.
 OF_CONFUSION: Mapping[str, Callable[[Confusion], float]] = MappingProxyType(
     {

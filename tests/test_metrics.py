@@ -57,6 +57,24 @@ def test_macro_f1_of_several_labels(classes, images, seed):
     assert ours.macro_f1_of_labels(truth, predictions) == pytest.approx(expected)
 
 
+@given(st.integers(1, 30), st.integers(0, 2**32 - 1), st.booleans())
+def test_thresholds_are_the_best_of_all_cuts(images, seed, ties):
+    generator = np.random.default_rng(seed)
+    values = generator.normal(size=(images, 3)).round(1 if ties else 9)
+    truth = generator.random((images, 3)) < [0.0, 0.3, 0.8]
+    found = ours.f1_thresholds(values, truth)
+
+    def f1(label: int, threshold: float) -> float:
+        said = values[:, label] > threshold
+        return theirs.f1_score(truth[:, label], said, zero_division=0)
+
+    for label in range(3):
+        every = [-1e9, *(np.unique(values[:, label])), 0.0]
+        assert f1(label, found[label]) == pytest.approx(max(f1(label, cut) for cut in every))
+        if f1(label, 0.0) == f1(label, found[label]):
+            assert found[label] == 0
+
+
 def scores(images: int, classes: int, seed: int, ties: bool) -> np.ndarray:
     drawn = np.random.default_rng(seed).normal(size=(images, classes)).astype(np.float32)
     return np.round(drawn) if ties else drawn

@@ -323,6 +323,7 @@ def _refuse_foreign(architectures: Iterable[AnyNetwork], recipe: RecipeSpec, whe
         "pretrained": (recipe.pretrained is not None, no_head),
         "weights": (recipe.weights is not None, no_head),
         "loss": (recipe.loss == "clip", no_head),
+        "thresholds": (recipe.thresholds == "validation", no_head),
     }
     for one in architectures:
         if not isinstance(one, ForeignNetwork):
@@ -577,9 +578,12 @@ def resolve(
         if train_images < 2:
             raise UserError(f"{train_images} training images are too few")
         if recipe.validates and not validation_images:
+            asking = "select: best" if recipe.select == "best" else "patience"
+            if recipe.thresholds == "validation":
+                asking = "thresholds: validation"
             raise UserError(
-                f"{'select: best' if recipe.select == 'best' else 'patience'}: there are no "
-                "validation images; state the dataset's share of them, such as validation: 0.1"
+                f"{asking}: there are no validation images; state the dataset's share of them, "
+                "such as validation: 0.1"
             )
         warmup = recipe.warmup_epochs * steps_per_epoch(train_images, recipe.batch_size)
         if recipe.steps is not None and warmup >= recipe.steps and warmup > 0:

@@ -100,7 +100,10 @@ def steps(
         yield from trainer.validate(epoch)
         after_epoch(trainer, epoch + 1)
     # Other weights than the last, or killed after the last test and before the record.
-    if trainer.take_selected() or tested is None:
+    others = trainer.take_selected()
+    if spec.recipe.thresholds == "validation":
+        yield from trainer.set_thresholds()
+    if others or spec.recipe.thresholds == "validation" or tested is None:
         tested = yield from trainer.test()
     if spec.recipe.validates:
         trained_for, best = len(outcome.curves["test_loss"]), trainer.selection.epoch + 1

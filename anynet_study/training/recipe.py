@@ -44,7 +44,7 @@ Ratio = Annotated[float, Field(gt=0)]
 OF_RESIZED_CROPS = ("crop_area", "crop_ratio")
 LATER = (
     *("test_crop", "precise_bn", "select", "patience", "restart_epochs", "restart_factor"),
-    *("augment", "loss", "templates", "embedding"),
+    *("augment", "loss", "templates", "embedding", "thresholds"),
 )
 #: What the head of a network is trained with: those of two recipes fit where these are alike.
 OF_HEADS = ("loss", "templates", "embedding")
@@ -147,6 +147,10 @@ class Recipe(BaseModel):
     select: Literal["last", "best"] = "last"
     #: The run ends after so many epochs without a lower error on the validation images.
     patience: int | None = Field(None, ge=1)
+    #: Where images have several classes, those are predicted whose probability is above a half; or,
+    #: by `validation`, each above its threshold with the highest F1 on validation images: at the
+    #: end of training the biases of the head are moved by it.
+    thresholds: Literal["half", "validation"] = "half"
     #: What is trained: all layers, or only the last one (a linear probe of pretrained weights).
     trained: Literal["all", "head"] = "all"
 
@@ -208,8 +212,9 @@ class Recipe(BaseModel):
 
     @property
     def validates(self) -> bool:
-        """Whether validation images are looked at after each epoch."""
-        return self.select == "best" or self.patience is not None
+        """Whether validation images are looked at."""
+        chooses = self.select == "best" or self.thresholds == "validation"
+        return chooses or self.patience is not None
 
     def resolved(
         self, size: int, classes: int, multi_label: bool = False, usual: Metric | None = None
@@ -234,6 +239,8 @@ class Recipe(BaseModel):
                 f"metric {metric} needs one class an image, here are several; legal: "
                 f"{', '.join(name for name in get_args(Metric) if name not in OF_ONE_CLASS)}"
             )
+        if not multi_label and self.thresholds == "validation":
+            raise UserError("thresholds: validation needs several classes an image, here is one")
         if multi_label and self.loss == "clip":
             raise UserError("loss clip needs one class an image, here are several")
         if multi_label and self.label_smoothing:

@@ -13,7 +13,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from anynet_study.data import DatasetView, Tested
 from anynet_study.design_space import Architecture
-from anynet_study.metrics import Metric, to_words
+from anynet_study.errors import UserError
+from anynet_study.metrics import Metric, f1_thresholds, to_words
 from anynet_study.training.metrics import Tally, final_error, training_loss
 from anynet_study.training.recipe import ResolvedRecipe, steps_per_epoch
 from anynet_study.training.spec import RunSpec
@@ -170,6 +171,23 @@ class Trainer(ABC):
         if self.recipe.validates:
             validated = yield from self.test("validation")
             self.selection.look(epoch, validated.error, self.model)
+
+    def set_thresholds(self) -> Turns[None]:
+        """Move the head's biases so that `thresholds: validation` holds; yields as it goes.
+
+        UserError where the head has none.
+        """
+        self.model.eval()
+        head = self.model.get_submodule(name_of_head(self.model))
+        if not isinstance(head.bias, Tensor):
+            raise UserError("thresholds: validation: the network's last layer has no biases")
+        found = []
+        for logits in self.logits("validation"):
+            found.append(logits.double().cpu().numpy())
+            yield
+        moved = f1_thresholds(np.concatenate(found), self.view.validation_labels)
+        with torch.no_grad():
+            head.bias -= torch.from_numpy(moved).to(head.bias)
 
     def take_selected(self) -> bool:
         """Make the selected weights the final ones; whether they are others than they were."""

@@ -1,5 +1,7 @@
 """The error of a run on each metric, against scikit-learn; one class an image, and several."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,14 @@ from torch import Tensor
 from training_runs import CPU, ENGINES, EXACT, finished, same, spec
 
 from anynet_study.data import DatasetView, Variant, make_view
-from anynet_study.metrics import chance_error, from_words, to_words, words_an_image
+from anynet_study.metrics import (
+    chance_error,
+    f1_thresholds,
+    from_words,
+    macro_f1_of_labels,
+    to_words,
+    words_an_image,
+)
 from anynet_study.training import (
     DeviceImages,
     EvaluationSpec,
@@ -100,6 +109,32 @@ def test_a_diverged_run_counts_as_guessing(
 
 
 # Images with several classes each.
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_thresholds_are_chosen_on_validation_images(
+    tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = make_view(cells(tmp_path / "cells"), Variant(base="cells", validation=1 / 3))
+    run, seen = spec(view, thresholds="validation"), []
+
+    def noted(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
+        seen.append((scores, f1_thresholds(scores, truth)))
+        assert truth is view.validation_labels
+        return seen[0][1]
+
+    monkeypatch.setattr(trainer, "f1_thresholds", noted)
+    ours = make_trainer(run, view, DeviceImages(CPU), engine, EXACT)
+    outcome = finished(ours, run, view)
+    ((scores, moved),) = seen  # once, at the end
+    assert moved.any()
+    for part, expected in (("validation", scores - moved), ("test", None)):
+        logits = torch.cat([batch.clone() for batch in ours.logits(part)]).double().numpy()
+        if expected is not None:
+            np.testing.assert_allclose(logits, expected, atol=1e-5)
+    value = macro_f1_of_labels(view.test_labels, logits > 0)
+    assert outcome.error == pytest.approx(100 * (1 - value))
+    assert outcome.error != outcome.curves["test_error"][-1], "tests on the way are without"
 
 
 @pytest.mark.slow

@@ -129,6 +129,7 @@ def test_the_metric_that_is_usual_for_a_dataset_is_the_default(
         ({"crop": "random", "resolution": 224}, False, "224 exceeds the images' 32 pixels"),
         ({"metric": "quadratic_kappa"}, True, "quadratic_kappa needs one class an image, .*auroc"),
         ({"label_smoothing": 0.1}, True, "label_smoothing needs one class an image"),
+        ({"thresholds": "validation"}, False, "thresholds: validation needs several classes"),
     ],
 )
 def test_what_a_dataset_cannot_have_is_refused(
