@@ -103,8 +103,8 @@ def macro_f1_of_labels(truth: Matrix, predictions: Matrix) -> float:
 def f1_thresholds(scores: NDArray[np.float64], truth: Matrix) -> NDArray[np.float64]:
     """(classes,) above which `scores` (images, classes) have the highest F1 for each class.
 
-    Half-way between two scores; of several equally good ones the nearest to 0. 0 where that is as
-    good, and for a class that no image has.
+    Half-way between two scores; of several equally good ones the highest. 0 where that is as good,
+    and for a class that no image has.
     """
     found = np.zeros(scores.shape[1])
     for label, (column, having) in enumerate(zip(scores.T, truth.T > 0, strict=True)):
@@ -116,8 +116,8 @@ def f1_thresholds(scores: NDArray[np.float64], truth: Matrix) -> NDArray[np.floa
         above = column > 0
         plain = 2 * (above & having).sum() / max(1, above.sum() + having.sum())
         if f1.max() > plain:
-            cuts = ((down[:-1] + down[1:]) / 2)[f1 == f1.max()]
-            found[label] = cuts[np.abs(cuts).argmin()]
+            cut = int(f1.argmax())
+            found[label] = (down[cut] + down[cut + 1]) / 2
     return found
 
 
