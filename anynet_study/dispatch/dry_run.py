@@ -185,7 +185,7 @@ def sweep_cost(sweep: Sweep, population: Population, cost: CostModel) -> SweepCo
     for column in columns_of(sweep):
         if column[0] in views:
             check_texts(
-                views[column[0]], sweep.recipes[column[1]].for_dataset(column[0]), column[0]
+                views[column[0]], sweep.trained[column[1]].for_dataset(column[0]), column[0]
             )
         found.append(_setting(sweep, sizes, tests, found, *column))
     settings = tuple(found)

@@ -37,7 +37,8 @@ class WordTower(nn.Module):
 
     def forward(self, texts: Tensor) -> Tensor:
         """(N, words) numbers of words to (N, width)."""
-        return (F.embedding(texts, self.vectors) * self.weights[texts][..., None]).sum(1)
+        weights = F.embedding(texts, self.weights[:, None])  # an index could not be recorded
+        return (F.embedding(texts, self.vectors) * weights).sum(1)
 
 
 class ZeroShot(nn.Module):
