@@ -92,7 +92,8 @@ def test_every_experiment_has_a_price_before_its_data_is_there(tmp_path: Path, p
     shown = in_this_process(tmp_path, "launch", path, "--dry-run").stdout
     (line,) = re.findall(r"^([\d,]+) runs, (.*) of one V100 GPU$", shown, re.M)
     assert int(line[0].replace(",", "")) == RUNS[path.stem]
-    row = next(r for r in (SWEEPS / "README.md").read_text().splitlines() if path.name in r)
+    name = f"{path.parent.name}/{path.name}"
+    row = next(r for r in (SWEEPS / "README.md").read_text().splitlines() if name in r)
     assert f"{line[0]} runs, {line[1]}" in row
 
 
