@@ -57,6 +57,7 @@ def test_macro_f1_of_several_labels(classes, images, seed):
     assert ours.macro_f1_of_labels(truth, predictions) == pytest.approx(expected)
 
 
+@settings(max_examples=20)
 @given(st.integers(1, 30), st.integers(0, 2**32 - 1), st.booleans())
 def test_thresholds_are_the_best_of_all_cuts(images, seed, ties):
     generator = np.random.default_rng(seed)

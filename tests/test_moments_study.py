@@ -44,6 +44,7 @@ def asked(type_: Type, statement: str) -> list[dict[str, Any]]:
     return json.loads(told.out)
 
 
+@pytest.mark.slow
 def test_networks_between_start_and_end_and_after_each_epoch(type_: Type, tmp_path: Path) -> None:
     """First of final weights; then more of them, and of epochs, whose weights nobody has kept."""
     (tmp_path / "tiny.yaml").write_text(FIRST)

@@ -67,6 +67,7 @@ def studied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_reading_needs_neither_torch_nor_the_module(studied: Path) -> None:
     columns = "network,dataset,status,backend,flops,d1,block"
     lines = (

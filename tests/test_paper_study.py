@@ -148,6 +148,7 @@ def test_the_targets_are_matched_as_in_table_3(home: Path):
     assert rows[-1]["target"] == "average"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["run", "launch"])
 def test_the_whole_study_has_a_price_before_its_data_is_there(tmp_path: Path, verb: str):
     shown = in_this_process(tmp_path, verb, SWEEP, "--dry-run").stdout

@@ -79,6 +79,7 @@ def test_a_first_sweep_with_a_mistake(tmp_path: Path, options: list[object], exp
     assert not (tmp_path / "sweeps").exists()
 
 
+@pytest.mark.slow
 def test_studies_are_listed_with_what_is_wrong_of_them(tmp_path: Path) -> None:
     assert "no such folder" in in_this_process(tmp_path, "list", expect=2).stderr
     options = ["--datasets", "digits,gratings,blobs", "--count", 2]

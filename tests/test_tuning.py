@@ -330,6 +330,7 @@ def settled(store: ResultStore) -> Any:
     return store.trials().drop(columns="seconds")
 
 
+@pytest.mark.slow
 def test_halving_goes_on_after_a_kill_as_if_there_had_been_none(here: Path) -> None:
     whole = trained("whole", FOUR)
     trials = whole.trials()
@@ -354,6 +355,7 @@ def test_halving_goes_on_after_a_kill_as_if_there_had_been_none(here: Path) -> N
     assert settled(killed).equals(settled(whole))
 
 
+@pytest.mark.slow
 def test_the_choice_does_not_see_test_labels(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = trained("honest", RANDOM)
     part = DatasetView.part

@@ -132,7 +132,11 @@ COLUMNS = {
 
 
 #: Distances between datasets are not asked of this study (test_distances_analysis.py does).
-STATED = [name for name in TABLES if name != "distance"]
+STATED = [
+    pytest.param(name, marks=pytest.mark.slow) if name == "importance" else name
+    for name in TABLES
+    if name != "distance"
+]
 
 
 @pytest.mark.parametrize("name", STATED)

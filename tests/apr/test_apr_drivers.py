@@ -33,6 +33,7 @@ def residuals(values: np.ndarray, given: np.ndarray) -> np.ndarray:
     return ranks - design @ np.linalg.lstsq(design, ranks, rcond=None)[0]
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 999), gaps=st.integers(0, 6))
 @settings(deadline=None, max_examples=15)
 def test_raw_and_partial_are_those_of_ranks_and_residuals(seed: int, gaps: int) -> None:
@@ -102,6 +103,7 @@ def test_bad_stage_driver_input_is_refused(
         stage_drivers(errors, architectures.assign(flops=np.inf), ["flops"])
 
 
+@pytest.mark.slow
 def test_importance_finds_the_drivers(errors: pd.DataFrame, architectures: pd.DataFrame) -> None:
     chosen = errors[["big", "lines"]].assign(few=errors["big"].where(np.arange(300) < 12))
     table = importance(chosen, architectures, trees=30, repeats=2)

@@ -29,6 +29,7 @@ def cloud(n: int, seed: int = 0) -> Floats:
     return np.array([x, 1.1 * x - 20 + generator.normal(0, 2, n)])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(POINTS, st.sampled_from(["linear", "logit", "probit"]))
 def test_estimates_are_scipys(points: Floats, scale: str) -> None:

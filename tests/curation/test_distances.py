@@ -49,6 +49,7 @@ def test_every_distance_is_that_of_its_definition():
     assert row["energy"] == pytest.approx(energy, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_bias_of_fid_is_found_and_intervals_have_the_truth():
     """Of one distribution the FID is 0, but never of samples; the bias is all that is measured."""
     inside = {"fid": 0, "kid": 0, "energy": 0}

@@ -30,6 +30,7 @@ def test_folds_share_every_class_and_keep_groups_whole():
         fold_numbers(labels, groups, 9)
 
 
+@pytest.mark.slow
 def test_folds_are_manifests_in_which_each_image_is_tested_once(tmp_path):
     told = in_this_process(tmp_path, "data", "folds", "digits", "--count", 3)
     tables = [pd.read_csv(tmp_path / path, dtype=str) for path in told.stdout.split()]

@@ -199,6 +199,7 @@ def test_what_changes_nothing_is_not_part_of_the_identity(mlc, fields):
     assert make_view(mlc, variant(**fields)).identity == {"content_hash": mlc.content_hash}
 
 
+@pytest.mark.slow
 @given(
     st.builds(
         variant,

@@ -68,6 +68,7 @@ def in_band(candidates: int, seed: int) -> list[Architecture]:
     return [network for network in networks if BAND[0] <= network.flops() <= BAND[1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("candidates", "count"), [(6_000, 1_500), pytest.param(150_000, 20_000, marks=pytest.mark.slow)]
 )

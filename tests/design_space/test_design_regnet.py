@@ -42,6 +42,7 @@ NUMBERS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(NUMBERS, min_size=1, max_size=20), st.integers(1, 8))
 @settings(derandomize=True, deadline=None, max_examples=60)
 def test_equal_to_exact_arithmetic(numbers: list[Numbers], stages: int) -> None:

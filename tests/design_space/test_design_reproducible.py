@@ -58,6 +58,7 @@ def parquet(path: Path, name: str, **environment: str) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["the paper's", pytest.param("regnety", marks=pytest.mark.slow)])
 def test_another_process_writes_the_same_bytes(name: str, tmp_path: Path) -> None:
     spec, count, bands, resolution, classes = CASES[name]

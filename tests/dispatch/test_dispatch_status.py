@@ -139,6 +139,7 @@ def test_a_silent_squeue_hides_nothing_else(tiny: OpenStudy, type_: Type) -> Non
     assert "slurmctld is away" in " ".join(type_("status", "tiny").out.split())
 
 
+@pytest.mark.slow
 def test_watching_ends_when_no_job_is_left(tiny: OpenStudy, type_: Type) -> None:
     mark = slurm_job(tiny.folder.jobs, "1", [tiny.plan[3].run_id])
     command("squeue", f"test -e ran || {{ touch ran; echo '1|RUNNING|100|n1|None|{mark}'; }}")

@@ -137,6 +137,7 @@ def test_other_refusals_are_failures_in_one_line(
     assert list(study.logs.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "moment", [pytest.param("before_queue", marks=pytest.mark.slow), "after_queue"]
 )
@@ -194,6 +195,7 @@ def test_an_answer_that_never_came_is_looked_up(slurm: FakeSlurm, typed: Type, l
     assert launch()["under_way"] == RUNS
 
 
+@pytest.mark.slow
 def test_litter_is_removed_once_no_job_is_alive(
     slurm: FakeSlurm, launch: Launch, study: StudyFolder
 ):

@@ -159,6 +159,7 @@ def test_an_evaluation_added_later_needs_the_weights(
     assert losses[0] == losses[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [pytest.param(1, marks=pytest.mark.slow), 12])
 def test_told_to_stop_it_saves_and_goes_on_as_if_nothing_was(place: Place, steps: int) -> None:
     with pytest.raises(InterruptedRunError):

@@ -43,6 +43,7 @@ TABLE = pd.DataFrame(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameter", "prefix", "unit", "titles"),
     [

@@ -31,6 +31,8 @@ NEEDS_MORE |= {
     "distance",
     "tuned",
 }
+#: The page with all figures takes long to make.
+pytestmark = pytest.mark.slow
 VOID = {"meta", "img", "br", "link", "input"}
 
 

@@ -83,6 +83,7 @@ def test_every_format_and_shape_gives_the_same_errors(tmp_path: Path, name: str)
     assert store.provenance["import"].count(name) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["wide.csv", "long.parquet"])
 def test_importing_again_gives_an_equal_store(tmp_path: Path, name: str) -> None:
     WRITERS[name](tmp_path / name)

@@ -227,6 +227,7 @@ def test_every_run_shows_what_made_it(path: Path) -> None:
     assert "worker-0.arrow" in run(path, "--table", "journals")
 
 
+@pytest.mark.slow
 def test_groups_and_sql_from_the_command_line(path: Path, tmp_path: Path) -> None:
     groups = json.loads(
         run(path, "--group-by", "dataset", "--aggregate", "count(), mean(error)", "--json")

@@ -115,6 +115,7 @@ def other_store(folder: Path, runs: list, table: pa.Table, people: pa.Table) -> 
     return folder / "results.h5"
 
 
+@pytest.mark.slow
 def test_columns_that_one_store_lacks_are_missing_there(folder: Path, tmp_path: Path) -> None:
     ids = ["dddd", ARCHITECTURES[0]]
     people = pa.table({"architecture": ids, "block": ["basic", "basic"], "se_ratio": [0.25, 0.0]})
@@ -132,6 +133,7 @@ def test_columns_that_one_store_lacks_are_missing_there(folder: Path, tmp_path: 
     assert both.conflicts == []
 
 
+@pytest.mark.slow
 def test_errors_on_unlike_data_of_one_name_are_not_put_together(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -170,6 +172,7 @@ def test_stores_of_one_file_name_are_told_by_their_paths(folder: Path, tmp_path:
         ResultStores([])
 
 
+@pytest.mark.slow
 def test_within_with_all_methods_see_one_state(tmp_path: Path) -> None:
     here, there = (make_store(tmp_path / name, [RUNS[i]])[0] for i, name in enumerate("ab"))
     both = ResultStores([here, there])

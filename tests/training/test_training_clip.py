@@ -80,6 +80,7 @@ def test_words_that_are_not_known_say_nothing() -> None:
     assert words.tolist() == [[1, 3, 0, 1, 2], [0] * 5, [0] * 5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_it_learns_and_goes_on_where_it_was_stopped(
     view: DatasetView, tmp_path: Path, engine
