@@ -18,7 +18,8 @@ SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that wait for Slurm come first, in turn with others that take long.
 
-    A process that waits leaves its core to the others, and the last minutes have short files only.
+    A process that waits leaves its core to the others, and the last minutes have short tests only:
+    of those that take long, files of few tests come first, as each of these trains a study.
     """
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
@@ -27,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for tests in sorted(files.values(), key=len, reverse=True):
         marks = {mark.name for test in tests for mark in test.iter_markers()}
         (waiting if "slurm" in marks else long if "slow" in marks else short).append(tests)
-    in_turn = [one for pair in zip_longest(waiting, long, fillvalue=()) for one in pair]
+    in_turn = [one for pair in zip_longest(waiting, long[::-1], fillvalue=()) for one in pair]
     items[:] = [test for tests in (*in_turn, *short) for test in tests]
 
 
