@@ -1,19 +1,24 @@
 """What the exact rewrites and the compiled kernels gain on the CPU, together and each alone.
 
-    python -m benchmarks.rewrites [--networks 8] [--rounds 12]
+    python -m benchmarks.rewrites [--networks 8] [--rounds 12] [--sides 32,64,96,224] [--opponents]
 
-A training step (forward, loss, backward) and a forward pass in evaluation of networks of three
-populations, in one thread: as they are (NCHW), in channels-last memory, rewritten, with compiled
-kernels, and without one part each. All take turns in one process and are timed by processor time.
-The first table says how many times as fast as the plain network each form is, the second how much
-longer it takes without a part: the median, over networks and rounds, of the ratio within a round.
-The row of no part says how far noise goes.
+A training step (forward, loss, backward) and a forward pass in evaluation of networks of the
+paper's band at each of the sides, and of two sweep files, in one thread: as they are (NCHW),
+rewritten, with compiled kernels, and as a user who knows torch well would compute them: in
+channels-last memory, by `torch.compile`, and in bfloat16, whose results are others. All take turns
+in one process and are timed by processor time; as many processes as there are cores do as many
+times as much.
+The first table says how many times as fast as the plain network each form is: the median, over
+networks and rounds, of the ratio within a round. For `torch.compile` the seconds of compiling are
+spread over the steps of a run of 30 epochs of CIFAR-10, or of the sweep file's own epochs. Then
+follow, without `--opponents`, how much longer a step takes without a part of the rewrites; the row
+of no part says how far noise goes.
 """
 
 import argparse
 import copy
-import time
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import chain
@@ -22,6 +27,7 @@ from statistics import median
 from typing import NamedTuple
 from unittest.mock import patch
 
+import pandas as pd
 import torch
 import yaml
 from torch import Tensor
@@ -42,12 +48,11 @@ from anynet_study.models import (
 #: Rounds in which caches fill and torch makes its own choices.
 WARM_UP = 3
 SWEEPS = Path(__file__).parents[1] / "sweeps"
-KINDS: dict[str, BackendKind] = {
-    "plain": "plain",
-    "channels-last": "plain",
-    "rewritten": "rewritten",
-    "compiled": "compiled",
-}
+#: Forms of this package.
+OWN: dict[str, BackendKind] = {"rewritten": "rewritten", "compiled": "compiled"}
+OPPONENTS = ("channels-last", "torch.compile", "bfloat16")
+#: `torch.compile` with the seconds of compiling.
+COUNTED = "the same, compiling counted"
 #: Of whichever kind, networks are built and computed without a part in its context.
 PARTS: dict[str, tuple[BackendKind, Callable[[], AbstractContextManager[object]]]] = {
     "no part": ("compiled", nullcontext),
@@ -67,25 +72,30 @@ PARTS: dict[str, tuple[BackendKind, Callable[[], AbstractContextManager[object]]
 
 
 class Workload(NamedTuple):
-    """A population, the side of its images in pixels, and the images of a step."""
+    """A population, the side of its images in pixels, the images of a step, and steps of a run."""
 
     name: str
     architectures: list[Architecture]
     resolution: int
     batch: int
+    steps: int
 
 
-def workloads(count: int) -> list[Workload]:
-    """The paper's band at 32 pixels, and the populations of two sweep files."""
-    band = DesignSpace.anynetx().sample(count, flops=(360e6, 400e6), seed=0)
-    found = [Workload("band at 32 px", _networks(band), 32, 64)]
-    for name in ("cifar10-mini", "quickstart"):
-        given = yaml.safe_load((SWEEPS / f"{name}.yaml").read_text())["population"]
+def workloads(count: int, sides: Sequence[int]) -> list[Workload]:
+    """The paper's band at `sides`, in pixels, and the populations of two sweep files."""
+    band = _networks(DesignSpace.anynetx().sample(count, flops=(360e6, 400e6), seed=0))
+    found = []
+    for side in sides:
+        batch = 64 if side < 128 else 16  # for memory
+        found.append(Workload(f"band at {side} px", band, side, batch, 30 * 50_000 // batch))
+    for name, images in (("cifar10-mini", 10_000), ("quickstart", 1_440)):
+        sweep = yaml.safe_load((SWEEPS / f"{name}.yaml").read_text())
+        given, recipe = sweep["population"], sweep["recipes"]["basic"]
         space = DesignSpace.from_spec(given["space"])
         limits = {key: given[key] for key in ("flops", "resolution", "classes", "seed")}
-        found.append(
-            Workload(name, _networks(space.sample(count, **limits)), given["resolution"], 64)
-        )
+        networks, batch = _networks(space.sample(count, **limits)), recipe["batch_size"]
+        steps = recipe["epochs"] * images // batch
+        found.append(Workload(name, networks, given["resolution"], batch, steps))
     return found
 
 
@@ -105,16 +115,24 @@ def forms(a: Architecture, images: Tensor) -> dict[str, Form]:
     plain = build(a, 10, torch.Generator().manual_seed(0))
     last = images.to(memory_format=torch.channels_last)
 
+    def in_channels_last() -> AnyNet:
+        return copy.deepcopy(plain).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
     def form(kind: BackendKind, context: Callable[[], AbstractContextManager[object]]) -> Form:
-        network = copy.deepcopy(plain)
-        network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        network = in_channels_last()
         with context():
             accelerate(network, images.shape[-1], resolve_backend(kind))
         return Form(network, last, context)
 
-    found = {name: form(kind, nullcontext) for name, kind in KINDS.items()}
-    found["plain"] = Form(plain, images)
-    return found | {part: form(*how) for part, how in PARTS.items()}
+    bfloat16 = partial(torch.autocast, "cpu", torch.bfloat16)
+    return {
+        "plain": Form(plain, images),
+        "channels-last": Form(in_channels_last(), last),
+        "torch.compile": Form(torch.compile(in_channels_last()), last),  # type: ignore[arg-type]
+        "bfloat16": Form(in_channels_last(), last, bfloat16),
+        **{name: form(kind, nullcontext) for name, kind in OWN.items()},
+        **{part: form(*how) for part, how in PARTS.items()},
+    }
 
 
 def step(network: AnyNet, images: Tensor, labels: Tensor) -> None:
@@ -127,56 +145,74 @@ def evaluate(network: AnyNet, images: Tensor, _: Tensor) -> None:
     network.eval()(images)
 
 
+def cpu_seconds() -> float:
+    """Processor time of this process and of the compilers that it started."""
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
 def seconds(act: Callable[..., object], calls: int, form: Form, labels: Tensor) -> float:
     with form.context():
-        start = time.process_time()
+        start = cpu_seconds()
         for _ in range(calls):
             act(form.network, form.images, labels)
-        return (time.process_time() - start) / calls
+        return (cpu_seconds() - start) / calls
 
 
-def measure(work: Workload, a: Architecture, rounds: int) -> list[list[dict[str, float]]]:
+def measure(
+    work: Workload, a: Architecture, rounds: int, wanted: Sequence[str]
+) -> list[list[dict[str, float]]]:
     """Seconds of each form in each round: of a step, then of a forward pass in evaluation."""
     images = torch.randn(work.batch, 3, work.resolution, work.resolution)
     labels = torch.randint(10, (work.batch,))
-    networks = forms(a, images)
+    networks = {name: form for name, form in forms(a, images).items() if name in wanted}
     calls = 1 if work.batch * a.flops(work.resolution, 10) > 2e8 else 4
     found = []
-    for act in (step, evaluate):
-        measured = [
+    # Tests after each epoch, of a fifth as many images as are trained on in it.
+    for act, calls_of_run in ((step, work.steps), (evaluate, work.steps // 5)):
+        first, *later = [
             {name: seconds(act, calls, form, labels) for name, form in networks.items()}
             for _ in range(WARM_UP + rounds)
         ]
-        found.append(measured[WARM_UP:])
+        measured = later[WARM_UP - 1 :]
+        usual = median(each["torch.compile"] for each in measured)
+        compiling = calls * (first["torch.compile"] - usual)
+        for each in measured:
+            each[COUNTED] = each["torch.compile"] + compiling / calls_of_run
+        found.append(measured)
     return found
 
 
-def main(count: int, rounds: int) -> None:
+def main(count: int, rounds: int, sides: Sequence[int], parts: Sequence[str]) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
+    wanted = ("plain", *OPPONENTS, *OWN, *parts)
     columns: dict[str, list[dict[str, float]]] = {}
-    for work in workloads(count):
-        measured = [measure(work, a, rounds) for a in work.architectures]
+    for work in workloads(count, sides):
+        measured = [measure(work, a, rounds, wanted) for a in work.architectures]
         for number, act in enumerate(("training", "evaluation")):
             columns[f"{work.name}, {act}"] = list(chain(*(each[number] for each in measured)))
 
-    def line(title: str, form: str, over: str, style: str) -> None:
-        gains = [median(it[form] / it[over] for it in each) for each in columns.values()]
-        print(f"{title:36}" + "".join(f"{gain:>26{style}}" for gain in gains))
+    def row(form: str, over: str) -> list[float]:
+        return [median(one[form] / one[over] for one in each) for each in columns.values()]
 
-    print(f"torch {torch.__version__}, {resolve_backend()}")
-    print(f"{'times as fast as plain':36}" + "".join(f"{name:>26}" for name in columns))
-    for kind in KINDS:
-        line(kind, "plain", kind, ".2f")
-    print("times as long without")
-    for part, (kind, _) in PARTS.items():
-        line(part, part, kind, ".3f")
+    names = pd.Index(columns, name="")
+    speed = {form: row("plain", form) for form in ("plain", *OPPONENTS, COUNTED, *OWN)}
+    print(f"torch {torch.__version__}, {resolve_backend()}\n\ntimes as fast as plain")
+    print(pd.DataFrame(speed, index=names).T.to_string(float_format="{:.2f}".format))
+    if parts:
+        print("\ntimes as long without")
+        without = {part: row(part, PARTS[part][0]) for part in parts}
+        print(pd.DataFrame(without, index=names).T.to_string(float_format="{:.3f}".format))
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="What exact rewrites and compiled kernels gain.")
     parser.add_argument("--networks", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--sides", default="32,64,96,224", help="of the band's images, in pixels")
+    parser.add_argument("--opponents", action="store_true", help="without the parts")
     given = parser.parse_args()
     keep_freed_memory()
-    main(given.networks, given.rounds)
+    sides = [int(side) for side in given.sides.split(",") if side]
+    main(given.networks, given.rounds, sides, [] if given.opponents else list(PARTS))
