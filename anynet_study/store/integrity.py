@@ -93,9 +93,9 @@ def _impossible(file: h5py.File) -> Iterator[Finding]:
     columns = {"runs/error": error}
     for name in ("top1", "top5"):
         columns[f"evaluations/{name}"] = pd.Series(file["evaluations"][name][()])
-    if "trials" in file:  # NaN where it is not known
-        known = pd.Series(file["trials/validation_error"][()]).dropna()
-        columns["trials/validation_error"] = known
+    for where in ("evaluations/error", "trials/validation_error"):  # NaN where it is not known
+        if where in file:
+            columns[where] = pd.Series(file[where][()]).dropna()
     for where, values in columns.items():
         wrong = values[~values.between(0, 100)]
         if len(wrong):

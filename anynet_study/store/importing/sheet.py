@@ -14,10 +14,10 @@ from typing import Any, TextIO
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from anynet_study.errors import UserError, first_line
+from anynet_study.errors import UserError
+from anynet_study.files import read_parquet
 
 JSON_LINES = (".jsonl", ".ndjson")
 ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".json", *JSON_LINES)
@@ -265,10 +265,7 @@ def _read_json(path: Path) -> Columns:
 
 def _read_parquet(path: Path) -> Columns:
     """An index that pandas wrote comes first, as it did in pandas."""
-    try:
-        table = pq.ParquetFile(path).read()
-    except (pa.ArrowException, OSError) as error:
-        raise UserError(f"{path}: not a readable Parquet table ({first_line(error)})") from None
+    table = read_parquet(path)
     described = (table.schema.pandas_metadata or {}).get("index_columns", [])
     stored = sorted(table.column_names, key=lambda name: name not in described)
     names = ["" if name == UNNAMED_INDEX else name for name in stored]
