@@ -1,7 +1,4 @@
-"""Publishing files: a reader sees the old file or the new one, never half of one.
-
-And reading a Parquet table of strangers, which may claim more than a machine holds.
-"""
+"""Publishing files: a reader sees the old file or the new one, never half of one."""
 
 import errno
 import os
@@ -9,15 +6,6 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from anynet_study.errors import UserError, first_line
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-#: A table of a few MB can have billions of equal cells; of a million runs, there are 50 columns.
-MOST_CELLS = 50_000_000
 
 
 @contextmanager
@@ -73,21 +61,3 @@ def write_text(path: Path, text: str, mode: int | None = None) -> None:
             temporary.touch(mode=0o600)
             temporary.chmod(mode)
         temporary.write_text(text, encoding="utf-8")
-
-
-def read_parquet(path: Path) -> "pa.Table":
-    """A Parquet table. UserError where it is none, or has more than MOST_CELLS cells."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        file = pq.ParquetFile(path)
-        groups = map(file.metadata.row_group, range(file.num_row_groups))
-        cells = sum(
-            group.column(place).num_values for group in groups for place in range(group.num_columns)
-        )
-        if cells > MOST_CELLS:
-            raise UserError(f"{path}: {cells:,} cells; at most {MOST_CELLS:,} are read")
-        return file.read()
-    except (pa.ArrowException, OSError, MemoryError) as error:
-        raise UserError(f"{path}: not a readable Parquet table ({first_line(error)})") from None

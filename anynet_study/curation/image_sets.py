@@ -15,7 +15,7 @@ from anynet_study.data import (
     load_dataset,
 )
 from anynet_study.errors import UserError, first_line
-from anynet_study.files import read_parquet
+from anynet_study.store import read_parquet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,16 +14,18 @@ from typing import Any, TextIO
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from anynet_study.errors import UserError
-from anynet_study.files import read_parquet
+from anynet_study.errors import UserError, first_line
 
 JSON_LINES = (".jsonl", ".ndjson")
 ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".json", *JSON_LINES)
 #: What a missing cell may say, in lower case.
 MISSING = ("", "na", "n/a", "nan", "null", "none")
 SEPARATORS = (",", ";", "\t")
+#: Of a Parquet table: a few MB can hold billions of equal cells. Of a million runs, 50 columns.
+MOST_CELLS = 50_000_000
 #: Records that are looked at to find the separator.
 LOOKED_AT = 20
 #: How pandas calls the column of an index that has no name.
@@ -261,6 +263,21 @@ def _read_json(path: Path) -> Columns:
     if not lists or len(set(map(len, values))) != 1:
         raise UserError(f"{path}: not a table; legal: {LEGAL}")
     return list(content), values
+
+
+def read_parquet(path: Path) -> pa.Table:
+    """A Parquet table. UserError where it is none, or has more than MOST_CELLS cells."""
+    try:
+        file = pq.ParquetFile(path)
+        groups = map(file.metadata.row_group, range(file.num_row_groups))
+        cells = sum(
+            group.column(place).num_values for group in groups for place in range(group.num_columns)
+        )
+        if cells > MOST_CELLS:
+            raise UserError(f"{path}: {cells:,} cells; at most {MOST_CELLS:,} are read")
+        return file.read()
+    except (pa.ArrowException, OSError, MemoryError) as error:
+        raise UserError(f"{path}: not a readable Parquet table ({first_line(error)})") from None
 
 
 def _read_parquet(path: Path) -> Columns:
