@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+from pydantic import TypeAdapter, ValidationError
 
 from anynet_study.design_space import Population
 from anynet_study.errors import UserError
@@ -75,6 +76,22 @@ class StudyFolder:
     def datasets(self) -> Path:
         """The datasets as they were at the last launch, without their images."""
         return self.folder / "datasets"
+
+    @property
+    def digests_file(self) -> Path:
+        """SHA-256, by path, of the files of weights that runs start from, at the last launch."""
+        return self.folder / "weights.json"
+
+    def digests(self) -> dict[str, str]:
+        """Those of `digests_file`, if there is one. UserError where it is not as it was written."""
+        if not self.digests_file.is_file():
+            return {}
+        try:
+            return TypeAdapter(dict[str, str]).validate_json(self.digests_file.read_bytes())
+        except ValidationError:
+            raise UserError(
+                f"{self.digests_file}: none that launch writes; remove it, and launch again"
+            ) from None
 
     @property
     def results(self) -> Path:

@@ -173,6 +173,7 @@ def test_a_study_that_does_not_exist(typed: Type, command: list[str], name: str)
         (["query", "--columns", "nope"], "no column 'nope'"),
         (["query", "--sort", "-"], "no column ''"),
         (["query", "--limit", "0"], "limit 0: must be 1 or more"),
+        (["query", "--sql", "select '\udcff'"], "sql: not text in UTF-8"),
         (["query", "--limit", "1e20"], "'--limit': Input should be a valid integer"),
         (["serve", "--port", "70000"], "'--port': "),
         (["query", "--format", "parquet"], "give a file with -o"),
@@ -388,14 +389,20 @@ def test_a_garbled_journal_is_named_and_the_rest_is_kept(typed: Type, finished: 
         garbled.unlink()
 
 
-def test_a_damaged_header_of_what_a_study_kept_is_named(typed: Type, finished: Path) -> None:
-    labels = Path("studies/tiny/datasets/blobs/test_labels.npy")
-    whole = labels.read_bytes()
+def test_a_damaged_file_of_what_a_study_kept_is_named(typed: Type, finished: Path) -> None:
+    folder = Path("studies/tiny/datasets/blobs")
+    labels, digests = folder / "test_labels.npy", folder / "digests.json"
+    whole, of_whole = labels.read_bytes(), digests.read_bytes()
     try:
+        labels.write_bytes(whole[:-8] + bytes(8))  # another class
+        for command in ("status", "collect"):
+            assert f"{labels}: damaged dataset (it has changed" in refusal(typed, command, "tiny")
+        digests.unlink()  # as kept by an older version
         labels.write_bytes(whole[:20] + b"\xff" * 20 + whole[40:])
         assert f"{labels}: damaged dataset (" in refusal(typed, "collect", "tiny")
     finally:
         labels.write_bytes(whole)
+        digests.write_bytes(of_whole)
 
 
 def test_a_damaged_dataset_is_named(typed: Type, finished: Path) -> None:

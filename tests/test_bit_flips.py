@@ -17,7 +17,7 @@ from command import train
 from tiny_study import TINY
 
 from anynet_study import load
-from anynet_study.data import Split, load_dataset
+from anynet_study.data import PackedDataset, Split, load_dataset, reading_kept
 from anynet_study.design_space import Population
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, read_journals
@@ -25,6 +25,7 @@ from anynet_study.training import load_weights
 
 #: Of each kind of file. Together a thousand.
 FLIPS = 200
+SPLITS: tuple[Split, ...] = ("train", "test")
 #: Says that a file is not as it was written.
 TOLD = "told"
 
@@ -67,9 +68,20 @@ def of_weights(path: Path) -> list[Any]:
 def of_dataset(path: Path) -> list[Any]:
     """A worker's view of it: sizes and times are as they were, so that all has to be read."""
     dataset = load_dataset(path.parent.name, whole=True)
-    splits: tuple[Split, ...] = ("train", "test")
-    read = (dataset.labels, dataset.images, dataset.moments)
-    return [dataset.meta, *(np.asarray(of(split)) for split in splits for of in read)]
+    images = [np.asarray(dataset.images(split)) for split in SPLITS]
+    return [dataset.meta, *labels_of(dataset), *images]
+
+
+def labels_of(dataset: PackedDataset) -> list[Any]:
+    read = (dataset.labels, dataset.moments)
+    return [np.asarray(of(split)) for split in SPLITS for of in read]
+
+
+def of_kept(path: Path) -> list[Any]:
+    """What reading commands take from a study instead of the dataset."""
+    with reading_kept(path.parent.parent):
+        dataset = load_dataset(path.parent.name)
+    return [dataset.meta, *labels_of(dataset)]
 
 
 #: By kind: where its files are, and how they are read.
@@ -79,6 +91,7 @@ KINDS: dict[str, tuple[str, Callable[[Path], list[Any]]]] = {
     "journal": ("studies/tiny/journals/*.arrow", of_journal),
     "weights": ("studies/tiny/weights/*.pt", of_weights),
     "dataset": ("data/*/*", of_dataset),
+    "kept": ("studies/tiny/datasets/*/*", of_kept),
 }
 
 

@@ -1,12 +1,17 @@
 """Evaluations of other networks of a run than its last, and runs that start from a file."""
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from scripted_study import PACKED
 from tiny_study import TINY, Type, typing_in
+
+from anynet_study.data import load_dataset
 
 FIRST = (
     TINY.replace("  digits-2: {base: digits, classes: 2, per_class: 20}\n", "")
@@ -31,6 +36,13 @@ SECOND = (
 )
 
 
+class Order:
+    """Pickled, it has whoever reads it write a file."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (Path("obeyed"),)
+
+
 @pytest.fixture
 def type_(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -45,7 +57,9 @@ def asked(type_: Type, statement: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_networks_between_start_and_end_and_after_each_epoch(type_: Type, tmp_path: Path) -> None:
+def test_networks_between_start_and_end_and_after_each_epoch(
+    type_: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """First of final weights; then more of them, and of epochs, whose weights nobody has kept."""
     (tmp_path / "tiny.yaml").write_text(FIRST)
     assert type_("run", "tiny.yaml").code == 0
@@ -55,9 +69,8 @@ def test_networks_between_start_and_end_and_after_each_epoch(type_: Type, tmp_pa
     times = {run_id: (weights / f"{run_id}.pt").stat().st_mtime_ns for run_id in files}
     sources = {it["architecture"]: it["run_id"] for it in before if it["dataset"] == "digits"}
     one, other = sources
-    # One file is of another network.
     (tmp_path / f"{one}.pt").write_bytes(files[sources[one]])
-    (tmp_path / f"{other}.pt").write_bytes(files[sources[one]])
+    torch.save({"weights": Order()}, tmp_path / f"{other}.pt")
     (tmp_path / "tiny.yaml").write_text(SECOND)
     # Of each architecture: of the source 3 epochs, of probe, tuned and filed 3 shares.
     assert "of which 24 further evaluations" in type_("run", "tiny.yaml", "--dry-run").out
@@ -66,7 +79,8 @@ def test_networks_between_start_and_end_and_after_each_epoch(type_: Type, tmp_pa
     runs = {row["run_id"]: row for row in asked(type_, "select * from runs")}
     filed = {row["architecture"]: row for row in runs.values() if row["recipe"] == "filed"}
     assert filed[one]["status"] == "completed"
-    assert "weights to start from are of another network: " in filed[other]["message"]
+    assert "no weights that torch reads: " in filed[other]["message"]
+    assert not Path("obeyed").exists()
     # Only the sources were trained again.
     changed = {of for of in times if (weights / f"{of}.pt").stat().st_mtime_ns != times[of]}
     assert changed == set(sources.values())
@@ -90,9 +104,27 @@ def test_networks_between_start_and_end_and_after_each_epoch(type_: Type, tmp_pa
     assert len({(row["run_id"], row["loss"]) for row in rows if row["epoch"] is None}) == 17
 
     (tmp_path / f"{one}.pt").unlink()
-    told = type_("run", "tiny.yaml", "--dry-run")
-    assert told.code == 2
-    assert f"recipes.filed.weights: {tmp_path}/{one}.pt: No such file" in told.line
+    (tmp_path / f"{other}.pt").unlink()
+    monkeypatch.setenv("ANYNET_DATA", "elsewhere")
+    assert json.loads(type_("status", "tiny", "--json").out)["missing"] == 0
+    assert type_("collect", "tiny").code == 0
+    assert not Path("elsewhere").exists()
+    (tmp_path / "studies/tiny/weights.json").write_text("[1]")
+    assert "weights.json: none that launch writes" in type_("status", "tiny").line
+
+
+def test_a_file_of_weights_that_cannot_be_read_is_one_line(
+    type_: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANYNET_DATA", PACKED)
+    for name in ("digits", "blobs"):
+        load_dataset(name)
+    (tmp_path / "tiny.yaml").write_text(TINY.replace("basic: {", "basic: {weights: w.pt, "))
+    assert f"{tmp_path}/w.pt: No such file" in type_("run", "tiny.yaml", "--dry-run").line
+    os.mkfifo("w.pt")
+    for command in ("run", "launch"):
+        told = type_(command, "tiny.yaml")
+        assert (told.code, f"{tmp_path}/w.pt: no regular file" in told.line) == (2, True)
 
 
 @pytest.mark.parametrize(

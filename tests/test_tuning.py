@@ -389,6 +389,18 @@ def type_(
     return typing_in(tmp_path, monkeypatch, capsys)
 
 
+def test_looking_at_a_study_that_tunes_needs_no_data(
+    type_: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANYNET_DATA", PACKED)
+    (tmp_path / "t.yaml").write_text(SWEEP + "evaluations: {own: {test_set: digits}}\n")
+    open_sweep(Path("t.yaml")).begin()
+    monkeypatch.setenv("ANYNET_DATA", "elsewhere")
+    for command in ("status", "collect"):
+        assert type_(command, "tune").code == 0
+    assert not Path("elsewhere").exists()
+
+
 @pytest.mark.slow
 def test_from_price_to_report(type_: Type, tmp_path: Path) -> None:
     everywhere = SWEEP.replace("datasets: [digits]", "").replace(

@@ -15,6 +15,7 @@ from anynet_study.data import (
     load_dataset,
 )
 from anynet_study.errors import UserError, first_line
+from anynet_study.store import read_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,14 +75,14 @@ def read_table(path: Path, columns: tuple[str, ...]) -> "pd.DataFrame":
     import pandas as pd
 
     try:
-        if path.suffix == ".parquet":
-            table = pd.read_parquet(path)
-        else:
+        if path.suffix != ".parquet":
             table = pd.read_csv(path, dtype=str, keep_default_na=False)
     except FileNotFoundError:
         raise UserError(f"{path}: no such table") from None
-    except (OSError, ValueError) as error:  # of pyarrow and pandas, too
+    except (OSError, ValueError) as error:  # of pandas, too
         raise UserError(f"{path}: no table can be read from it ({first_line(error)})") from None
+    if path.suffix == ".parquet":
+        table = read_parquet(path).to_pandas()
     missing = [column for column in columns if column not in table]
     if missing:
         there = ", ".join(map(str, table.columns))

@@ -6,13 +6,18 @@ Nothing here builds it: `anynet_study.models` does, and compares it with what is
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from typing import Any
 
+from anynet_study.design_space.architecture import checked
 from anynet_study.design_space.memory import FLOAT_BYTES
+from anynet_study.design_space.validation import whole_number
+from anynet_study.errors import UserError
 
 #: Weights, their gradients and their momentum.
 COPIES = 3
+#: What no network costs.
+MOST = 10**18
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +89,18 @@ class ForeignNetwork:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "ForeignNetwork":
-        """The network of a population's record."""
-        return cls(**{**record, "costs": Traced(**record["costs"])})
+        """The network of a population's record. UserError for what is no such record."""
+        try:
+            one = cls(**{**record, "costs": Traced(**record["costs"])})
+            counts = [*astuple(one.costs), *one.uncounted.values()]
+        except (TypeError, LookupError, AttributeError):
+            raise UserError("not the record of a network") from None
+        checked(one.resolution, one.classes)
+        for count in counts:
+            whole_number(count, "a cost of a network", 0, MOST)
+        if not all(isinstance(it, str) for it in (one.name, one.head, *one.uncounted)):
+            raise UserError("a name of a network is no text")
+        return one
 
     def costs_at(self, resolution: int, classes: int) -> Traced:
         """What one image costs at another image side and number of classes, estimated."""

@@ -30,6 +30,7 @@ from anynet_study.design_space.population_table import (
     SKELETON_COLUMNS,
     AnyNetwork,
     architectures_of,
+    check_record,
     column_of,
     foreign_record,
     groups_of,
@@ -172,6 +173,7 @@ def _checked(table: pa.Table, path: Path) -> pa.Table:
     if (DIGEST_KEY in kept or version == FORMAT) and kept.get(DIGEST_KEY) != _digest(table):
         raise altered
     if version == FORMAT:
+        check_record(record)
         return table.replace_schema_metadata({METADATA_KEY: kept[METADATA_KEY]})
     try:
         groups = groups_of(architectures_of(table))

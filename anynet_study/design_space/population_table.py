@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anynet_study.design_space.architecture import Architecture, ids_of
+from anynet_study.design_space.architecture import Architecture, checked, ids_of
 from anynet_study.design_space.complexity import MEASURES, measure
 from anynet_study.design_space.foreign import ForeignNetwork
 from anynet_study.design_space.networks import (
@@ -171,6 +171,14 @@ def foreign_record(architectures: Sequence[AnyNetwork]) -> dict[str, Any]:
     """What the record of a population says of its foreign networks."""
     foreign = [one for one in architectures if isinstance(one, ForeignNetwork)]
     return {"networks": {one.id: one.to_record() for one in foreign}} if foreign else {}
+
+
+def check_record(record: dict[str, Any]) -> None:
+    """UserError, TypeError or LookupError where the record of a population makes no sense."""
+    checked(*place_of(record))
+    for key, one in dict(record.get("networks", {})).items():
+        if ForeignNetwork.from_record(one).id != key:
+            raise UserError(f"network {key}: the record is of another one")
 
 
 def column_of(table: pa.Table, name: str) -> list[Any] | None:

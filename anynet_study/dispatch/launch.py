@@ -3,6 +3,7 @@
 An `OpenStudy` is a study with all that this needs: its sweep, population, datasets and plan.
 """
 
+import json
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -19,13 +20,22 @@ from anynet_study.dispatch.calibration import (
     kept_weights,
     with_what_is_left,
 )
+from anynet_study.dispatch.cost.prices import expected_cost
 from anynet_study.dispatch.failures import PASSING_KINDS, next_attempts
 from anynet_study.dispatch.ledger import LiveJob
 from anynet_study.dispatch.local import submit_locally
-from anynet_study.dispatch.plan import Plan, datasets_of, load_views, make_plan
+from anynet_study.dispatch.plan import (
+    NO_DIGESTS,
+    Plan,
+    datasets_of,
+    load_views,
+    make_plan,
+    plan_of,
+)
 from anynet_study.dispatch.recorded import JournalReader, Recorded, Retry
 from anynet_study.dispatch.tuning import check_tuning
 from anynet_study.errors import UserError, counted
+from anynet_study.files import write_text
 from anynet_study.progress import duration
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
@@ -48,13 +58,16 @@ class OpenStudy:
     def begin(self) -> None:
         """Begin the study on disk, or go on with it; raises as `StudyFolder.begin`.
 
-        It keeps the labels of its datasets: to look at it and to collect it needs no others.
+        It keeps the labels of its datasets, and the digests of weights that it starts from: to look
+        at it and to collect it needs no others.
         """
         self.folder.begin(self.sweep, self.population)
         tests = map(load_dataset, datasets_of(self.sweep)[1])
         trained = (part for view in self.views.values() for part in view.dataset.parts)
         for dataset in (*trained, *tests):
             keep_labels(dataset, self.folder.datasets)
+        if digests := self.plan.digests:
+            write_text(self.folder.digests_file, json.dumps(digests, indent=1))
 
     def planned_by(self, recorded: Recorded) -> "OpenStudy":
         """The study with the runs that follow from what is recorded: further trials, if it tunes.
@@ -63,9 +76,10 @@ class OpenStudy:
         """
         if not self.sweep.trials:
             return self
-        judge = recorded.validation_error
-        plan = make_plan(self.sweep, self.population, self.views, judge=judge)
-        return replace(self, plan=plan)
+        launch, before = self.sweep.launch, self.plan
+        cost, judge = expected_cost(launch.cluster, launch.slurm), recorded.validation_error
+        some = self.sweep, self.population, before.settings
+        return replace(self, plan=plan_of(*some, cost, judge, before.digests))
 
     def calibrated(self, reader: JournalReader) -> Calibrated:
         """The planned runs with what is left of them, as runs that have finished predict it."""
@@ -106,7 +120,9 @@ def open_study(name: str | Path, changes: Sequence[str] = (), whole: bool = Fals
 
 def _opened(folder: StudyFolder, sweep: Sweep, population: Population, whole: bool) -> OpenStudy:
     views = load_views(sweep, whole)
-    study = OpenStudy(folder, sweep, population, views, make_plan(sweep, population, views))
+    digests = NO_DIGESTS if whole else folder.digests()
+    plan = make_plan(sweep, population, views, digests=digests)
+    study = OpenStudy(folder, sweep, population, views, plan)
     return study.planned_by(Recorded.read(folder.journals)) if sweep.trials else study
 
 

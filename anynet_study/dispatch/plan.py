@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -45,6 +46,9 @@ from anynet_study.training import (
     moments,
     steps_per_epoch,
 )
+
+#: Of files of weights, by path.
+NO_DIGESTS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +182,11 @@ class Plan(Sequence[PlannedRun]):
         followers = [(self.settings[it.start], it) for it in self.settings if it.start is not None]
         return {it.inherits for of, it in followers if (of.dataset, of.recipe) == here}
 
+    @property
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of the files of weights that runs start from, by their paths."""
+        return {run.weights: run.spec.weights for run in self.runs if run.spec.weights}
+
     def priced(self, cost: CostModel) -> "Plan":
         """The same runs with their whole lengths, as predicted by `cost`."""
         price = Prices(self, cost)
@@ -268,13 +277,15 @@ def make_plan(
     views: Mapping[str, DatasetView],
     cost: CostModel | None = None,
     judge: Judge = not_known,
+    digests: Mapping[str, str] = NO_DIGESTS,
 ) -> Plan:
     """All runs that a sweep asks for. UserError where a recipe does not fit a dataset.
 
-    Of tuned recipes, those that follow from what `judge` knows of the trials' runs.
+    Of tuned recipes, those that follow from what `judge` knows of the trials' runs. `digests`: see
+    `plan_of`.
     """
     cost = cost or expected_cost(sweep.launch.cluster, sweep.launch.slurm)
-    return plan_of(sweep, population, _settings(sweep, views), cost, judge)
+    return plan_of(sweep, population, _settings(sweep, views), cost, judge, digests)
 
 
 def _wanted(
@@ -357,8 +368,13 @@ def plan_of(
     settings: tuple[Setting, ...],
     cost: CostModel,
     judge: Judge = not_known,
+    digests: Mapping[str, str] = NO_DIGESTS,
 ) -> Plan:
-    """All runs of a population in some settings; of trials those that `judge` lets go on."""
+    """All runs of a population in some settings; of trials those that `judge` lets go on.
+
+    `digests` are those of files of weights, by path; others are read, with a UserError where that
+    cannot be done.
+    """
     _refuse_twins(settings)
     wanted = _wanted(sweep, population, settings)
     # Ids are made of the texts of their parts, each written once.
@@ -383,7 +399,8 @@ def plan_of(
                 file = digest = None
                 if it.weights is not None:
                     file = it.weights.replace("{architecture}", architecture.id)
-                    of = digest = _digest(file, f"recipes.{stated(it.recipe)}.weights")
+                    where = f"recipes.{stated(it.recipe)}.weights"
+                    of = digest = digests.get(file) or _digest(file, where)
                 parts = architectures[it.stem][place], *texts[number], seed, of, it.inherits
                 network = stems[it.stem][place]
                 spec = RunSpec(network, it.data, it.resolved, seed, source, it.inherits, digest)
@@ -409,7 +426,10 @@ def plan_of(
 def _digest(file: str, where: str) -> str:
     """SHA-256 of a file of weights."""
     try:
-        return _digest_of(file, os.stat(file).st_mtime_ns)
+        status = os.stat(file)
+        if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
+            raise UserError(f"{where}: {file}: no regular file")
+        return _digest_of(file, status.st_mtime_ns)
     except OSError as error:
         raise UserError(f"{where}: {file}: {error.strerror}") from None
 

@@ -94,7 +94,7 @@ class Assignment:
             launch=sweep.launch,
             views=views,
             evaluations=evaluations_by_dataset(sweep, views),
-            plan=make_plan(sweep, study.population(), views, judge=judge),
+            plan=make_plan(sweep, study.population(), views, None, judge, study.digests()),
             recorded=recorded,
             device=device,
         )

@@ -8,6 +8,7 @@ from .importing import Files as Files
 from .importing import ImportOptions as ImportOptions
 from .importing import ImportReport as ImportReport
 from .importing import import_results as import_results
+from .importing import read_parquet as read_parquet
 from .importing import read_sheet as read_sheet
 from .importing import read_sidecar as read_sidecar
 from .importing import report_of as report_of

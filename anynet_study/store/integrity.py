@@ -93,6 +93,9 @@ def _impossible(file: h5py.File) -> Iterator[Finding]:
     columns = {"runs/error": error}
     for name in ("top1", "top5"):
         columns[f"evaluations/{name}"] = pd.Series(file["evaluations"][name][()])
+    for where in ("evaluations/error", "trials/validation_error"):  # NaN where it is not known
+        if where in file:
+            columns[where] = pd.Series(file[where][()]).dropna()
     for where, values in columns.items():
         wrong = values[~values.between(0, 100)]
         if len(wrong):

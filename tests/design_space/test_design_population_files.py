@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anynet_study.design_space import METADATA_KEY, Architecture, DesignSpace, Population
+from anynet_study.design_space.foreign import ForeignNetwork, Traced
 from anynet_study.design_space.reference import reference
 from anynet_study.errors import UserError
 
@@ -53,6 +54,37 @@ def test_a_population_survives_pandas_and_is_the_same_bytes_when_written_again(
     read.write(two)
     assert one.read_bytes() == two.read_bytes()
     assert [path.name for path in one.parent.iterdir()] == ["one.parquet"]
+
+
+FOREIGN = ForeignNetwork("mine:net", 8, 10, "a", "b", Traced(1, 2, 3, 4, 5, 6, 7, 8))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"resolution": "x"}, "resolution: 'x' is not a whole number"),
+        ({"networks": 5}, "not a population's Parquet file"),
+        ({"costs": 3}, "not the record of a network"),
+        ({"costs": {}}, "not the record of a network"),
+        ({"uncounted": [1]}, "not the record of a network"),
+        ({"uncounted": {"a": 1.5}}, "a cost of a network: 1.5 is not a whole number"),
+        ({"name": 5}, "a name of a network is no text"),
+        ({"tensors": "c"}, "the record is of another one"),
+    ],
+)
+def test_a_record_that_makes_no_sense_is_refused_whatever_its_digest(
+    tmp_path: Path, change: dict[str, Any], reason: str
+) -> None:
+    population, path = Population.from_architectures([FOREIGN], 8, 10), tmp_path / "p.parquet"
+    population.write(path)
+    assert list(Population.read(path)) == [FOREIGN]
+    record = json.loads(population.table.schema.metadata[METADATA_KEY])
+    of = record if change.keys() <= record.keys() else record["networks"][FOREIGN.id]
+    of |= change
+    kept = {METADATA_KEY: json.dumps(record)}
+    Population(population.table.replace_schema_metadata(kept)).write(path)
+    with pytest.raises(UserError, match=reason):
+        Population.read(path)
 
 
 def test_columns_that_are_left_out_have_stated_defaults(tmp_path: Path) -> None:

@@ -60,6 +60,11 @@ def test_runs_by_how_they_ended_and_failures_by_kind(tiny: OpenStudy) -> None:
     assert (now.jobs, now.unassigned, now.is_active) == (0, 4, False)
 
 
+def test_the_pace_is_that_at_the_end(tiny: OpenStudy, type_: Type) -> None:
+    journal(tiny, range(12))
+    assert json.loads(type_("status", "tiny", "--json").out)["runs_per_hour"] == 12 * 1800
+
+
 def test_runs_are_running_queued_or_in_no_job(tiny: OpenStudy) -> None:
     journal(tiny, [0])
     jobs = [job(tiny, 0, [0, 1, 2]), job(tiny, 1, [3, 4]), job(tiny, 2, [5, 6])]

@@ -41,6 +41,34 @@ def check_files(folder: Path, whole: bool = False) -> None:
 
     `whole`: read all of them, not only those that have changed by size or time.
     """
+    files, stamps = _written(folder), {}
+    for name in files:
+        try:
+            stamps[name] = _stamp(folder / name)
+        except OSError as error:
+            raise damaged(folder / name, "the file is missing") from error
+    noted = _noted(folder)
+    changed = {name: stamp for name, stamp in stamps.items() if noted.get(name) != [*stamp]}
+    _compare(folder, files, stamps if whole else changed)
+    if any(noted.get(name) != [*stamp] for name, stamp in stamps.items()):
+        _note(folder, stamps)
+
+
+def check_kept(folder: Path) -> None:
+    """UserError naming the first file of those that are there that is not as it was packed.
+
+    All of them are read, and nothing is written.
+    """
+    written = _written(folder)
+    there = [path for path in sorted(folder.iterdir()) if path.name in written]
+    _compare(folder, written, {path.name: _stamp(path) for path in there})
+
+
+CHANGED = "it has changed since it was packed"
+
+
+def _written(folder: Path) -> dict[str, str]:
+    """The digests as they were written, by name. UserError where they are not."""
     path = folder / DIGESTS
     try:
         content = json.loads(path.read_bytes())
@@ -50,25 +78,13 @@ def check_files(folder: Path, whole: bool = False) -> None:
         raise damaged(path, "it cannot be read") from error
     if not right:
         raise damaged(path, CHANGED)
-    stamps = {}
-    for name in files:
-        try:
-            stamps[name] = _stamp(folder / name)
-        except OSError as error:
-            raise damaged(folder / name, "the file is missing") from error
-    noted = _noted(folder)
-    if whole:
-        read = stamps
-    else:
-        read = {name: stamp for name, stamp in stamps.items() if noted.get(name) != [*stamp]}
-    for name, found in _digests(folder, read).items():
-        if found != files[name]:
+    return files
+
+
+def _compare(folder: Path, written: dict[str, str], stamps: dict[str, Stamp]) -> None:
+    for name, found in _digests(folder, stamps).items():
+        if found != written[name]:
             raise damaged(folder / name, CHANGED)
-    if any(noted.get(name) != [*stamp] for name, stamp in stamps.items()):
-        _note(folder, stamps)
-
-
-CHANGED = "it has changed since it was packed"
 
 
 def _of_text(files: dict[str, str]) -> str:

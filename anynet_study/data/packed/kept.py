@@ -8,7 +8,8 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from anynet_study.data.packed.dataset import PackedDataset
-from anynet_study.data.packed.meta import SPLITS, read_meta
+from anynet_study.data.packed.digests import DIGESTS, check_kept, has_digests
+from anynet_study.data.packed.meta import SPLITS
 from anynet_study.files import naming
 
 KINDS = ("labels", "moments")
@@ -16,13 +17,15 @@ FILES = ("meta.json", *(f"{split}_{kind}.npy" for split in SPLITS for kind in KI
 #: Which images belong together, where any do: validation images are drawn by groups.
 GROUPS = "split.csv"
 
-_FOLDER: ContextVar[Path | None] = ContextVar("kept", default=None)
+#: The folder, and what of it was opened.
+_KEPT: ContextVar[tuple[Path, dict[str, PackedDataset]] | None] = ContextVar("kept", default=None)
 
 
 def keep_labels(dataset: PackedDataset, folder: Path) -> None:
     """Keep all of a dataset but its images in `folder`, under its name, in the place of before."""
     source, target = dataset.folder, folder / dataset.folder.name
-    names = [*FILES, GROUPS] if dataset.meta.grouped else FILES
+    names = [*FILES, *([GROUPS] if dataset.meta.grouped else [])]
+    names += [DIGESTS] if has_digests(source) else []  # one of an older version has perhaps none
     described = (source / "meta.json").read_bytes()
     whole = all((target / name).exists() for name in names)
     if whole and (target / "meta.json").read_bytes() == described:
@@ -39,16 +42,25 @@ def keep_labels(dataset: PackedDataset, folder: Path) -> None:
 @contextmanager
 def reading_kept(folder: Path) -> Iterator[None]:
     """Inside, datasets whose labels are kept in `folder` are those; they have no images."""
-    before = _FOLDER.set(folder)
+    before = _KEPT.set((folder, {}))
     try:
         yield
     finally:
-        _FOLDER.reset(before)
+        _KEPT.reset(before)
 
 
 def kept_dataset(name: str) -> PackedDataset | None:
-    """The dataset without its images; None outside `reading_kept`, and for what is not kept."""
-    folder = _FOLDER.get()
-    if folder is None or not (folder / name / "meta.json").is_file():
+    """The dataset without its images; None outside `reading_kept`, and for what is not kept.
+
+    UserError for a file that has changed since.
+    """
+    if (reading := _KEPT.get()) is None:
         return None
-    return PackedDataset(folder / name, read_meta(folder / name / "meta.json"))
+    folder, opened = reading[0] / name, reading[1]
+    if name not in opened:
+        if not (folder / "meta.json").is_file():
+            return None
+        if has_digests(folder):
+            check_kept(folder)
+        opened[name] = PackedDataset.open(folder)
+    return opened[name]

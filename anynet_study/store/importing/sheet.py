@@ -24,6 +24,8 @@ ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".json", *JSON_LINES)
 #: What a missing cell may say, in lower case.
 MISSING = ("", "na", "n/a", "nan", "null", "none")
 SEPARATORS = (",", ";", "\t")
+#: Of a Parquet table: a few MB can hold billions of equal cells. Of a million runs, 50 columns.
+MOST_CELLS = 50_000_000
 #: Records that are looked at to find the separator.
 LOOKED_AT = 20
 #: How pandas calls the column of an index that has no name.
@@ -263,12 +265,24 @@ def _read_json(path: Path) -> Columns:
     return list(content), values
 
 
+def read_parquet(path: Path) -> pa.Table:
+    """A Parquet table. UserError where it is none, or has more than MOST_CELLS cells."""
+    try:
+        file = pq.ParquetFile(path)
+        groups = map(file.metadata.row_group, range(file.num_row_groups))
+        cells = sum(
+            group.column(place).num_values for group in groups for place in range(group.num_columns)
+        )
+        if cells > MOST_CELLS:
+            raise UserError(f"{path}: {cells:,} cells; at most {MOST_CELLS:,} are read")
+        return file.read()
+    except (pa.ArrowException, OSError, MemoryError) as error:
+        raise UserError(f"{path}: not a readable Parquet table ({first_line(error)})") from None
+
+
 def _read_parquet(path: Path) -> Columns:
     """An index that pandas wrote comes first, as it did in pandas."""
-    try:
-        table = pq.ParquetFile(path).read()
-    except (pa.ArrowException, OSError) as error:
-        raise UserError(f"{path}: not a readable Parquet table ({first_line(error)})") from None
+    table = read_parquet(path)
     described = (table.schema.pandas_metadata or {}).get("index_columns", [])
     stored = sorted(table.column_names, key=lambda name: name not in described)
     names = ["" if name == UNNAMED_INDEX else name for name in stored]
