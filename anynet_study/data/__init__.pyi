@@ -14,6 +14,7 @@ from .ingest import add_images as add_images
 from .library import inventory as inventory
 from .library import load_dataset as load_dataset
 from .library import present as present
+from .packed.captions import add_captions as add_captions
 from .packed.dataset import Labels as Labels
 from .packed.dataset import PackedDataset as PackedDataset
 from .packed.images import Images as Images

@@ -1,5 +1,6 @@
 """What a study keeps of its datasets: all but the images, so that looking at it needs no others."""
 
+import filecmp
 import os
 import shutil
 from collections.abc import Iterator
@@ -7,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-from anynet_study.data.packed.dataset import PackedDataset
+from anynet_study.data.packed.dataset import CAPTIONS, PackedDataset
 from anynet_study.data.packed.meta import SPLITS, read_meta
 from anynet_study.files import naming
 
@@ -22,10 +23,10 @@ _FOLDER: ContextVar[Path | None] = ContextVar("kept", default=None)
 def keep_labels(dataset: PackedDataset, folder: Path) -> None:
     """Keep all of a dataset but its images in `folder`, under its name, in the place of before."""
     source, target = dataset.folder, folder / dataset.folder.name
-    names = [*FILES, GROUPS] if dataset.meta.grouped else FILES
-    described = (source / "meta.json").read_bytes()
+    captions = [CAPTIONS] if (source / CAPTIONS).exists() else []
+    names = [*FILES, *captions, *([GROUPS] if dataset.meta.grouped else [])]
     whole = all((target / name).exists() for name in names)
-    if whole and (target / "meta.json").read_bytes() == described:
+    if whole and not any(filecmp.cmpfiles(source, target, ["meta.json", *captions], False)[1:]):
         return
     temporary = folder / f".{target.name}.{os.getpid()}.tmp"
     temporary.mkdir(parents=True, exist_ok=True)
