@@ -1,8 +1,9 @@
-"""Experiments of paper 1's appendix and of papers 3 to 5: files, their prices, and miniatures."""
+"""Experiments of paper 1's appendix and of papers 2 to 5: files, their prices, and miniatures."""
 
 import re
 import runpy
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import miniatures_shifts as shifts
@@ -10,11 +11,12 @@ import miniatures_transfer as transfer
 import numpy as np
 import pytest
 from command import ROOT, SWEEPS, in_this_process, train
-from miniatures import write_miniature
+from miniatures import class_folders, write_miniature
 
 from anynet_study import ResultStore
 from anynet_study.dispatch import datasets_of
 from anynet_study.sweep import Sweep
+from anynet_study.sweep.sweep import DatasetSpec
 
 FILES = sorted([*(SWEEPS / "ablations").glob("*.yaml"), *(SWEEPS / "papers").glob("*.yaml")])
 #: Runs of each file.
@@ -31,7 +33,18 @@ DRAWN = {
     "more-images": "checkpoints.py",
     "wise-ft": "interpolation.py --recipe tuned",
     "new-test-sets": "new_test_set.py test new --dataset cifar10",
+    "cross-domain": "figure3.py",
 }
+#: Datasets of cross-domain.yaml, whose archives have a folder for each class.
+FOLDERS = ("mnist", "smiles", "face-masks", "blood-cells", "omniglot", "sign-digits", "ants-bees")
+
+
+def two_classes(folder: Path, _: object) -> None:
+    """Other images in each folder: two datasets of the same would be one."""
+    random = np.random.default_rng([*folder.name.encode()])
+    class_folders(folder, random, {"a": 20, "b": 20}, ".png")
+
+
 #: How miniatures are written that `write_miniature` does not know.
 OTHERS = {
     "aptos": transfer.aptos,
@@ -42,6 +55,7 @@ OTHERS = {
         ("imagenet-sketch", "imagenet-r", "imagenet-a"),
         lambda folder, random: shifts.wnid_folders(folder, random, [1, 4, 7]),
     ),
+    **dict.fromkeys(FOLDERS, two_classes),
 }
 #: Of miniatures: what makes any of these files a matter of seconds.
 TOY = [
@@ -72,16 +86,23 @@ def toy(path: Path) -> list[str]:
         if recipe.architectures is not None:
             overrides += [f"recipes.{name}.architectures=[3, 1]"]
     for label, dataset in sweep.datasets.items():
-        if isinstance(dataset.classes, int):  # all that the miniature has
-            overrides += [f"datasets.{label}.classes=12"]
-        if dataset.fraction is not None:
-            overrides += [f"datasets.{label}.fraction={0.4 + dataset.fraction}"]
+        overrides += [f"datasets.{label}.{changed}" for changed in fewer(dataset)]
     for name, evaluation in sweep.evaluations.items():
         if evaluation.every is not None:
             overrides += [f"evaluations.{name}.every=1", "recipes.basic.epochs=2"]
     if sweep.replicates.architectures is not None:
         overrides += ["replicates.count=3", "replicates.architectures=[3, 1]"]
     return overrides
+
+
+def fewer(dataset: DatasetSpec) -> Iterator[str]:
+    """Keys of a dataset, by what its miniature has."""
+    if isinstance(dataset.classes, int):
+        yield f"classes={min(dataset.classes, 12)}"
+    if dataset.per_class is not None:
+        yield "per_class=10"
+    if dataset.fraction is not None:
+        yield f"fraction={0.4 + dataset.fraction}"
 
 
 def test_the_table_of_experiments_names_every_file_and_script() -> None:
@@ -111,7 +132,7 @@ def test_250_replicates_of_two_architectures_are_498_further_runs(tmp_path: Path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*FILES, SWEEPS / "cross-domain.yaml"], ids=lambda path: path.stem)
 def test_every_experiment_runs_in_miniature_and_gives_its_figure(
     tmp_path: Path,
     path: Path,
