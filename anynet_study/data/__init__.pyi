@@ -1,5 +1,6 @@
 from .builtin import BUILT_IN as BUILT_IN
 from .catalog import CATALOG as CATALOG
+from .catalog import SEVERAL_LABELS as SEVERAL_LABELS
 from .catalog import STUDY as STUDY
 from .catalog import CatalogEntry as CatalogEntry
 from .contact_sheet import save_contact_sheet as save_contact_sheet
