@@ -20,7 +20,7 @@ from anynet_study.study import Study
 
 def data_budget(
     study: Study,
-    shifts: Annotated[str, typer.Option(help="Evaluations, with commas; default: all.")] = "",
+    shifts: Annotated[str, typer.Option(help="Evaluations; default: all of final weights.")] = "",
     output: Output = FOLDER,
 ) -> None:
     """Draw data_budget.png and data_budget.pdf, and print what they show."""
@@ -35,7 +35,8 @@ def data_budget(
         accuracies = accuracies.dropna(axis="columns", how="all")
         if len(accuracies.columns) < 2:
             continue
-        wanted = shifts.split(",") if shifts else None
+        final = [name for name in accuracies.columns[1:] if "@" not in name]
+        wanted = shifts.split(",") if shifts else final
         found = apr.average_robustness(accuracies, "test", wanted)
         means = found[["base", "average", "ratio"]].mean()
         known = {"recipe": recipe, "dataset": dataset, "train_images": images[dataset]}

@@ -121,6 +121,71 @@ def f1_thresholds(scores: NDArray[np.float64], truth: Matrix) -> NDArray[np.floa
     return found
 
 
+def mean_auroc(scores: NDArray[Any], labels: NDArray[Any]) -> float:
+    """Area under the ROC curve, as `roc_auc_score` of scikit-learn; 0.5 where there is none.
+
+    `scores` (images, classes) are a network's outputs; `labels` (images,) in 0..classes-1, or
+    (images, classes) of zeros and ones where an image can have several classes. With two classes it
+    is that of the second; with more, the mean over classes of the one by its probability (softmax)
+    against the rest; with several labels the mean over classes. Classes that all images have, or
+    none, do not count. Ties count half.
+    """
+    return float(_aurocs(scores, labels, np.ones((1, len(labels)), np.int64))[0])
+
+
+def auroc_interval(
+    scores: NDArray[Any],
+    labels: NDArray[Any],
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Percentile interval of the error of `mean_auroc`, from resamples of the images.
+
+    Arguments as there.
+    """
+    generator, images = np.random.default_rng(seed), len(labels)
+    together = max(1, 10**6 // images)  # that memory is bounded
+    values = np.concatenate(
+        [
+            _aurocs(
+                scores, labels, generator.multinomial(images, np.full(images, 1 / images), part)
+            )
+            for part in (min(together, resamples - n) for n in range(0, resamples, together))
+        ]
+    )
+    tail = 50.0 * (1.0 - level)
+    high, low = np.percentile(values, [tail, 100.0 - tail])
+    return error_of(low), error_of(high)
+
+
+def _aurocs(
+    scores: NDArray[Any], labels: NDArray[Any], counts: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """(resamples,) mean AUROCs of images that are there so often: `counts` (resamples, images)."""
+    scores = np.asarray(scores, np.float64)
+    if labels.ndim == 2:
+        positive = labels > 0
+    elif scores.shape[1] == 2:
+        scores, positive = scores[:, 1:] - scores[:, :1], labels[:, None] == 1
+    else:
+        scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+        scores = scores / scores.sum(axis=1, keepdims=True)
+        positive = labels[:, None] == np.arange(scores.shape[1])
+    total, known = np.zeros(len(counts)), np.zeros(len(counts))
+    for column, has_it in zip(scores.T, positive.T, strict=True):
+        order = np.argsort(column, kind="stable")
+        ties = np.flatnonzero(np.diff(column[order], prepend=-np.inf))  # where each value begins
+        ones, others = (
+            np.add.reduceat((counts * one)[:, order], ties, axis=1) for one in (has_it, ~has_it)
+        )
+        wins = (ones * (others.cumsum(axis=1) - others / 2)).sum(axis=1)  # Mann-Whitney's
+        pairs = ones.sum(axis=1) * others.sum(axis=1)
+        total += wins / np.maximum(pairs, 1)
+        known += pairs > 0
+    return np.where(known > 0, total / np.maximum(known, 1), 0.5)
+
+
 #: Those that are a matter of predicted classes alone.
 OF_CONFUSION: Mapping[str, Callable[[Confusion], float]] = MappingProxyType(
     {

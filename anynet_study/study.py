@@ -201,6 +201,8 @@ class Study(Analysed):
     training_errors = Known[pd.DataFrame]("no training errors are stored")
     #: Errors under the other recipes, by name.
     recipes = Known[dict[str, pd.DataFrame]](ONE_RECIPE)
+    #: As `test_sets`, under the other recipes, by name.
+    recipe_test_sets = Known[dict[str, dict[str, pd.DataFrame]]](ONE_RECIPE)
     #: As `ResultStore.trials()`: the runs of tuned recipes.
     trials = Known[pd.DataFrame](NOT_TUNED)
     #: Errors on "top1" and "top5", of the datasets for which both are known.

@@ -1,8 +1,9 @@
-"""Experiments of paper 1's appendix and of papers 3 to 5: files, their prices, and miniatures."""
+"""Experiments of paper 1's appendix and of papers 2 to 5: files, their prices, and miniatures."""
 
 import re
 import runpy
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import miniatures_shifts as shifts
@@ -10,16 +11,17 @@ import miniatures_transfer as transfer
 import numpy as np
 import pytest
 from command import ROOT, SWEEPS, in_this_process, train
-from miniatures import write_miniature
+from miniatures import class_folders, write_miniature
 
 from anynet_study import ResultStore
 from anynet_study.dispatch import datasets_of
 from anynet_study.sweep import Sweep
+from anynet_study.sweep.sweep import DatasetSpec
 
 FILES = sorted([*(SWEEPS / "ablations").glob("*.yaml"), *(SWEEPS / "papers").glob("*.yaml")])
 #: Runs of each file.
 RUNS = {"a1": 2500, "a2": 1040, "a3": 998, "a6": 7500, "table-a1": 4}
-RUNS |= {"augmentation": 133, "more-images": 32, "wise-ft": 24}
+RUNS |= {"augmentation": 133, "more-images": 32, "wise-ft": 24, "new-test-sets": 210}
 #: Their figures, with what the script is told.
 DRAWN = {
     "a1": "figure_a1.py --dataset cifar10 --proxies imagenet,imagenet-10",
@@ -30,7 +32,19 @@ DRAWN = {
     "augmentation": "recipes.py --against default",
     "more-images": "checkpoints.py",
     "wise-ft": "interpolation.py --recipe tuned",
+    "new-test-sets": "new_test_set.py test new --dataset cifar10",
+    "cross-domain": "figure3.py",
 }
+#: Datasets of cross-domain.yaml, whose archives have a folder for each class.
+FOLDERS = ("mnist", "smiles", "face-masks", "blood-cells", "omniglot", "sign-digits", "ants-bees")
+
+
+def two_classes(folder: Path, _: object) -> None:
+    """Other images in each folder: two datasets of the same would be one."""
+    random = np.random.default_rng([*folder.name.encode()])
+    class_folders(folder, random, {"a": 20, "b": 20}, ".png")
+
+
 #: How miniatures are written that `write_miniature` does not know.
 OTHERS = {
     "aptos": transfer.aptos,
@@ -41,6 +55,7 @@ OTHERS = {
         ("imagenet-sketch", "imagenet-r", "imagenet-a"),
         lambda folder, random: shifts.wnid_folders(folder, random, [1, 4, 7]),
     ),
+    **dict.fromkeys(FOLDERS, two_classes),
 }
 #: Of miniatures: what makes any of these files a matter of seconds.
 TOY = [
@@ -50,13 +65,17 @@ TOY = [
     "population.resolution=16",
     "population.classes=10",
 ]
+#: The same of populations of named networks.
+NAMED = {
+    "table-a1": ["population.resolution=16"],
+    "new-test-sets": [*TOY, "population.count=2", "population.networks=[resnet20, resnet32]"],
+}
 
 
 def toy(path: Path) -> list[str]:
     """Overrides: few epochs and small images for every recipe and dataset that the file names."""
     sweep = Sweep.load(path)
-    named = sweep.population.networks
-    overrides = ["population.resolution=16"] if named else list(TOY)
+    overrides = list(NAMED.get(path.stem, TOY))
     for name, recipe in sweep.recipes.items():
         epochs = {"basic": 1}.get(name, 2)
         keys = {"epochs": epochs, "batch_size": 32, "warmup_epochs": 0.5, "resolution": 16}
@@ -67,16 +86,23 @@ def toy(path: Path) -> list[str]:
         if recipe.architectures is not None:
             overrides += [f"recipes.{name}.architectures=[3, 1]"]
     for label, dataset in sweep.datasets.items():
-        if isinstance(dataset.classes, int):  # all that the miniature has
-            overrides += [f"datasets.{label}.classes=12"]
-        if dataset.fraction is not None:
-            overrides += [f"datasets.{label}.fraction={0.4 + dataset.fraction}"]
+        overrides += [f"datasets.{label}.{changed}" for changed in fewer(dataset)]
     for name, evaluation in sweep.evaluations.items():
         if evaluation.every is not None:
             overrides += [f"evaluations.{name}.every=1", "recipes.basic.epochs=2"]
     if sweep.replicates.architectures is not None:
         overrides += ["replicates.count=3", "replicates.architectures=[3, 1]"]
     return overrides
+
+
+def fewer(dataset: DatasetSpec) -> Iterator[str]:
+    """Keys of a dataset, by what its miniature has."""
+    if isinstance(dataset.classes, int):
+        yield f"classes={min(dataset.classes, 12)}"
+    if dataset.per_class is not None:
+        yield "per_class=10"
+    if dataset.fraction is not None:
+        yield f"fraction={0.4 + dataset.fraction}"
 
 
 def test_the_table_of_experiments_names_every_file_and_script() -> None:
@@ -106,7 +132,7 @@ def test_250_replicates_of_two_architectures_are_498_further_runs(tmp_path: Path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*FILES, SWEEPS / "cross-domain.yaml"], ids=lambda path: path.stem)
 def test_every_experiment_runs_in_miniature_and_gives_its_figure(
     tmp_path: Path,
     path: Path,
@@ -130,7 +156,7 @@ def test_every_experiment_runs_in_miniature_and_gives_its_figure(
     assert set(runs["status"]) == {"completed"}
     assert runs["planned"].all()
     assert set(runs["recipe"]) == set(sweep.recipes)
-    assert len(set(runs["architecture"])) == (2 if sweep.population.networks else 4), (
+    assert len(set(runs["architecture"])) == (2 if path.stem == "table-a1" else 4), (
         "errors join the same architectures"
     )
     if path.stem == "a2":

@@ -203,8 +203,7 @@ def test_models_of_a_library_are_compared_as_in_the_sweep_file(
 ) -> None:
     """Its miniature, with networks of this folder in the place of torchvision's."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["rank_preservation.py", "studies/models", "-o", "."])
-    made = {"alexnet": own_models.plain, "vgg19": own_models.convolutional}
+    made = {"alexnet": own_models.plain, "vgg19": own_models.strided}
     made |= {"densenet161": own_models.functional, "efficientnet_v2_l": own_models.plain}
     made |= {"convnext_large": own_models.functional}
 
@@ -220,13 +219,14 @@ def test_models_of_a_library_are_compared_as_in_the_sweep_file(
         in_this_process(tmp_path, "data", "add", base, "--from", source, "--size", 16)
     monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
     toy = {"epochs": 1, "warmup_epochs": 0, "batch_size": 16, "resolution": 16}
-    changes = [f"recipes.basic.{key}={value}" for key, value in toy.items()]
+    recipes = ("basic", "tuned", "probe")
+    changes = [f"recipes.{name}.{key}={value}" for name in recipes for key, value in toy.items()]
     changes += ["population.resolution=16", "population.classes=10", "replicates.count=2"]
     networks = Sweep.load(SWEEPS / "models.yaml").population.networks or []
     small = [name.replace("resnet152", "resnet20") for name in networks]
     changes.append(f"population.networks={small}")
     priced = in_this_process(tmp_path, "launch", SWEEPS / "models.yaml", "--dry-run", *changes)
-    assert "24 runs" in priced.stdout
+    assert "48 runs" in priced.stdout
     opened = open_sweep(SWEEPS / "models.yaml", changes)
     opened.folder.begin(opened.sweep, opened.population)
     worker.train_runs(opened.folder, opened.sweep, opened.plan.ids(), {}, Interruption())
@@ -234,8 +234,12 @@ def test_models_of_a_library_are_compared_as_in_the_sweep_file(
     runs = ResultStore(opened.folder.results).table("runs", ["network", "status"]).to_pydict()
     assert set(runs["status"]) == {"completed"}
     assert set(runs["network"]) == set(small)
-    script = ROOT / "analysis" / "rank_preservation.py"
-    with pytest.raises(SystemExit) as end:
-        runpy.run_path(str(script), run_name="__main__")
-    assert not end.value.code
-    assert Path("rank_preservation.png").is_file()
+    told = {"rank_preservation": "", "transforms": "--dataset cifar10"}
+    told |= {"figure_a6": "--recipe tuned --source imagenet"}
+    for name, options in told.items():
+        typed = [f"{name}.py", "studies/models", *options.split(), "-o", "."]
+        monkeypatch.setattr(sys, "argv", typed)
+        with pytest.raises(SystemExit) as end:
+            runpy.run_path(str(ROOT / "analysis" / f"{name}.py"), run_name="__main__")
+        assert not end.value.code
+        assert Path(f"{name}.png").is_file()

@@ -2,11 +2,14 @@
 
 import json
 import re
+import runpy
+import sys
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
-from command import SWEEPS, in_this_process, train
+from command import ROOT, SWEEPS, in_this_process, train
 from miniatures import write_miniature
 
 from anynet_study import ResultStore
@@ -30,6 +33,17 @@ ARCHITECTURES = 4
 #: Datasets whose epochs, or whose resolution, the sweep states apart.
 OWN_EPOCHS = [*FAMILY, "imagenet-1000-10", "ham10000", "ham10000-balanced", "cifar10", "cifar100"]
 OWN_RESOLUTION = ["powerline", "natural", "cifar10", "cifar100"]
+#: The paper's figures and tables, and what their scripts are told.
+SCRIPTS = {
+    "figure1": "--datasets imagenet,powerline,insects",
+    **dict.fromkeys(("figure3", "figure4", "figure5", "figure7", "table3", "table4"), ""),
+    "figure6": "--source imagenet --fewer-images imagenet-1000-10 --fewer-classes imagenet-10 "
+    "--targets cifar10,natural,powerline",
+    "figure_a4": "",
+    "figure_a5": "--pairs mlc2008=mlc2008-balanced,ham10000=ham10000-balanced",
+    "figure_a7": "",
+    "figure_a8": "",
+}
 #: All that a toy needs; the datasets, their parts and their metrics stay the paper's.
 TOY = [
     f"population.count={ARCHITECTURES}",
@@ -146,6 +160,24 @@ def test_the_targets_are_matched_as_in_table_3(home: Path):
         ("cifar100", 20, "imagenet", 14),
     ]
     assert rows[-1]["target"] == "average"
+
+
+@pytest.mark.slow
+def test_every_figure_and_table_is_drawn_from_the_miniature(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name, options in SCRIPTS.items():
+        few = ["--resamples", "100", *(["-o", str(tmp_path)] if name[0] == "f" else [])]
+        typed = [f"{name}.py", str(home / "studies" / "paper"), *options.split(), *few]
+        monkeypatch.setattr(sys, "argv", typed)
+        with pytest.raises(SystemExit) as end:
+            runpy.run_path(str(ROOT / "analysis" / f"{name}.py"), run_name="__main__")
+        assert not end.value.code, name
+        assert list(tmp_path.glob(f"{name}*.png")) or name[0] == "t"
+    classes = pd.read_csv(tmp_path / "figure_a5-classes.csv").groupby("dataset")["images"]
+    largest = classes.nlargest(2).groupby("dataset").agg(["min", "max"])
+    assert largest.loc["mlc2008", "min"] < largest.loc["mlc2008", "max"]
+    assert largest.loc["mlc2008-balanced"].nunique() == 1
 
 
 @pytest.mark.slow

@@ -29,6 +29,22 @@ def type_(tmp_path, monkeypatch, capsys) -> Type:
     return type_
 
 
+def test_a_dry_run_knows_which_images_have_several_classes(type_) -> None:
+    threshold = "overrides.cells.thresholds=validation"
+    told = type_(
+        "run",
+        "tiny.yaml",
+        "--dry-run",
+        "datasets.cells.validation=1/4",
+        f"recipes.basic.{threshold}",
+    )
+    assert told.code == 0, told.err
+    told = type_(
+        "run", "tiny.yaml", "--dry-run", "recipes.basic.overrides.cells.label_smoothing=0.1"
+    )
+    assert "dataset cells: label_smoothing needs one class an image" in told.err
+
+
 @pytest.mark.slow
 def test_from_labels_to_the_store(type_, tmp_path):
     told = type_("run", "tiny.yaml", "population.count=2", "launch.workers=1")

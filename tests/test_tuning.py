@@ -434,7 +434,7 @@ TOY = [
 SMALL = ["batch_size=16", "warmup_epochs=0", "resolution=16"]
 EXPERIMENTS = {
     "paper3": (
-        "6,859",
+        "7,999",
         "cassava imagenet",
         1,
         "--recipe grid",

@@ -31,7 +31,7 @@ STORED = ("role", "classes", "test_set_of")
 OF_A_STORE = (
     *("errors", "architectures", "roles", "replicates", "curves", "datasets", "metrics"),
     *("training_errors", "costs", "recipes", "by_metric", "test_sets", "images", "choices"),
-    *("predicted", "shifts", "distances", "trials"),
+    *("predicted", "shifts", "distances", "trials", "recipe_test_sets"),
 )
 
 
@@ -311,12 +311,21 @@ class StoreReading:
 
     @cached_property
     def test_sets(self) -> dict[str, pd.DataFrame]:
-        """Of the datasets whose runs were evaluated on any."""
+        return self._test_sets(self.recipe)
+
+    @property
+    def recipe_test_sets(self) -> dict[str, dict[str, pd.DataFrame]]:
+        """Of the recipes whose runs were evaluated on any."""
+        others = [name for name in self.store.recipes if name != self.recipe]
+        return {name: found for name in others if (found := self._test_sets(name))}
+
+    def _test_sets(self, recipe: str) -> dict[str, pd.DataFrame]:
+        """Of the datasets whose runs by a recipe were evaluated on any."""
         evaluated = self.store.evaluations(["dataset", "recipe", "planned"])
-        evaluated = evaluated[evaluated["planned"] & (evaluated["recipe"] == self.recipe)]
+        evaluated = evaluated[evaluated["planned"] & (evaluated["recipe"] == recipe)]
         metric = "top5" if self.options.metric == "top5" else "top1"
         tables = {
-            name: self.store.evaluation_errors(name, metric, *self.choice[1:])
+            name: self.store.evaluation_errors(name, metric, recipe, self.choice[2])
             for name in dict.fromkeys(evaluated["dataset"])
         }
         for dataset, evaluation, identity in self.identities:

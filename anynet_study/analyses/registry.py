@@ -67,6 +67,7 @@ ANALYSES: dict[str, Analysis[Study]] = {
         shifts.SAMPLING_GAPS,
         shifts.SHIFT_RANKS,
         shifts.AVERAGE_ROBUSTNESS,
+        shifts.RECIPE_ROBUSTNESS,
         shifts.EFFECTIVE_ROBUSTNESS,
         images.SIGNIFICANCE,
         images.ORDER_CHANGES,

@@ -339,6 +339,40 @@ AVERAGE_ROBUSTNESS = Analysis[Study](
 )
 
 
+def recipe_robustness(study: Study) -> pd.DataFrame:
+    """Errors averaged over further test sets, under every other recipe against the main one.
+
+    Of the test sets that a dataset's networks have under both.
+    """
+    parts: Parts = {}
+    for recipe, tables in study.recipe_test_sets.items():
+        means: dict[str, pd.Series] = {}
+        others: dict[str, pd.Series] = {}
+        for dataset, own in study.test_sets.items():
+            other = tables.get(dataset, own[[]])
+            if names := [name for name in own.columns[1:] if name in other]:
+                means[dataset] = own[names].mean(axis=1, skipna=False)
+                others[dataset] = other[names].mean(axis=1, skipna=False)
+        if means:
+            tables_of_both = pd.DataFrame(means), pd.DataFrame(others)
+            parts[recipe,] = partial(apr.agreement, *tables_of_both, **study.options.correlating)
+    return stacked(["recipe"], parts, study.progress)
+
+
+RECIPE_ROBUSTNESS = Analysis[Study](
+    name="recipe-robustness",
+    title="Mean error over further test sets: other recipes against the main one",
+    table=recipe_robustness,
+    needs=("test_sets", "recipe_test_sets"),
+    headings={"estimate": "correlation", "mean_before": "mean before", "mean_after": "after"},
+    section="shifts",
+    shown="folded",
+    caption="Average robustness under other recipes",
+    note="At equal images: such as networks that learn from texts against those that learn from "
+    "labels. Below zero, the other recipe errs less on further test sets.",
+)
+
+
 def effective_robustness(study: Study) -> pd.DataFrame:
     """Accuracy beyond what the line through all architectures expects."""
     level = study.options.level

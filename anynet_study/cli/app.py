@@ -16,7 +16,7 @@ from anynet_study.cli.doctor import doctor
 from anynet_study.cli.exporting import export
 from anynet_study.cli.importing import import_
 from anynet_study.cli.jobs import cancel, logs
-from anynet_study.cli.labels import folds, label, relabel
+from anynet_study.cli.labels import captions, folds, label, relabel
 from anynet_study.cli.launch import launch, retry
 from anynet_study.cli.options import opt
 from anynet_study.cli.plot import ListsFigures, plot
@@ -87,7 +87,7 @@ app.command("import")(import_)
 app.command()(export)
 app.command()(verify)
 app.command()(doctor)
-for command in (duplicates, distance, relabel, folds, label):
+for command in (duplicates, distance, relabel, folds, label, captions):
     data_app.command()(command)
 data_app.command("sample")(sample_images)
 data_app.add_typer(classes_app, name="classes")

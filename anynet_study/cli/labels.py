@@ -1,4 +1,4 @@
-"""`anynet-study data relabel`, `folds` and `label`: labels by a network or by captions; folds."""
+"""`anynet-study data relabel`, `folds`, `label`, `captions`: other labels, folds, captions."""
 
 import dataclasses
 import json
@@ -181,3 +181,31 @@ def label(
         ("strategy", "captions", "labelled", "label accuracy", "utilisation"),
         [(strategy, found.captions, found.labelled, *shares)],
     )
+
+
+def captions(
+    name: Dataset,
+    table: Annotated[
+        Path, typer.Argument(metavar="CAPTIONS", help="A table with image and caption.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Add captions to the training images of a dataset, in the place of earlier ones.
+
+    Images are named as in the dataset's split.csv; one with several rows has several captions.
+    Recipes with `loss: clip` and `texts: captions` learn from them.
+
+    \b
+    Example:
+      anynet-study data captions cifar10 captions.csv
+    """
+    from anynet_study.curation import read_table
+    from anynet_study.data import add_captions, load_dataset
+
+    said = read_table(table, ("image", "caption")).groupby("image")["caption"].agg(list).to_dict()
+    dataset = load_dataset(name)
+    found, images = add_captions(dataset, said), dataset.counts("train").images
+    if as_json:
+        print(json.dumps({"dataset": name, "images": images, "with_captions": found}, indent=1))
+        return
+    print(f"{name}: captions of {found} of {images} training images")

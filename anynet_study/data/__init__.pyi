@@ -1,5 +1,6 @@
 from .builtin import BUILT_IN as BUILT_IN
 from .catalog import CATALOG as CATALOG
+from .catalog import SEVERAL_LABELS as SEVERAL_LABELS
 from .catalog import STUDY as STUDY
 from .catalog import CatalogEntry as CatalogEntry
 from .contact_sheet import save_contact_sheet as save_contact_sheet
@@ -14,6 +15,7 @@ from .ingest import add_images as add_images
 from .library import inventory as inventory
 from .library import load_dataset as load_dataset
 from .library import present as present
+from .packed.captions import add_captions as add_captions
 from .packed.dataset import Labels as Labels
 from .packed.dataset import PackedDataset as PackedDataset
 from .packed.images import Images as Images

@@ -108,6 +108,8 @@ _LINES = _TABLE.splitlines()
 _ENTRIES = [_entry(*pair) for pair in zip(_LINES[::2], _LINES[1::2], strict=True)]
 #: By name, in the order of Table 1.
 CATALOG: Mapping[str, CatalogEntry] = {entry.name: entry for entry in _ENTRIES}
+#: Those whose images can have several classes each.
+SEVERAL_LABELS = frozenset({"hpa"})
 #: Those of the study.
 STUDY = {name: entry for name, entry in CATALOG.items() if entry.kind == "study"}
 

@@ -96,6 +96,9 @@ class Union(PackedDataset):
         numbered = zip(self.bases, before, strict=True)
         return np.concatenate([base.labels(split) + number for base, number in numbered])
 
+    def captions(self) -> list[list[str]]:
+        return [of_image for base in self.bases for of_image in base.captions()]
+
     def moments(self, split: Split) -> NDArray[np.int64]:
         return np.concatenate([base.moments(split) for base in self.bases])
 

@@ -92,6 +92,11 @@ class DatasetView:
             return "test", self.test_index, self.test_labels
         return "train", self.validation_index, self.validation_labels
 
+    def captions(self) -> list[list[str]]:
+        """The captions of each training image, none where it has none."""
+        of_rows = self.dataset.captions()
+        return [of_rows[row] for row in self.train_index.tolist()]
+
     def images(self, split: Split) -> Images:
         """All images of the packed dataset, memory-mapped: index them with this view's index."""
         return self.dataset.images(split)

@@ -230,7 +230,7 @@ def _setting(
     size = sizes[label]
     recipe = sweep.trained[name].for_dataset(label)
     images = size.train_images, size.validation_images
-    resolved = resolve(recipe, label, size.classes, *images, size.side)
+    resolved = resolve(recipe, label, size.classes, *images, size.side, size.multi_label)
     work, asked = size.workload(resolved), tests.get(label, ())
     before = None if start is None else found[start]
     return setting_of(sweep, label, name, resolved, {"dataset": label}, start, before, work, asked)

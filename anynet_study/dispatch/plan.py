@@ -94,7 +94,7 @@ class Setting:
     dataset: str
     recipe: str
     resolved: ResolvedRecipe
-    #: `DatasetView.identity`.
+    #: `DatasetView.identity`, and what captions are trained with.
     data: dict[str, Any]
     #: Place of the setting from whose weights its runs start; None: from scratch.
     start: int | None
@@ -450,7 +450,11 @@ def _settings(sweep: Sweep, views: Mapping[str, DatasetView]) -> tuple[Setting, 
         tests = tuple(map(FurtherEvaluation.of, asked.get(label, {}).values()))
         work = Workload.on(view, resolved)
         before = None if start is None else settings[start]
-        it = setting_of(sweep, label, name, resolved, view.identity, start, before, work, tests)
+        data = view.identity
+        if resolved.texts == "captions":
+            said = hashlib.sha256(as_json(view.captions()).encode()).hexdigest()
+            data = {**data, "captions": said}
+        it = setting_of(sweep, label, name, resolved, data, start, before, work, tests)
         if it.trial is not None:
             it = replace(it, judged_by=asked[label][VALIDATION].evaluation_id)
         settings.append(it)
@@ -571,6 +575,11 @@ def check_texts(view: DatasetView, recipe: Recipe, label: str) -> None:
     if recipe.loss == "clip":
         with naming(label):
             check_names(view.classes)
+            if recipe.texts == "captions" and not any(view.captions()):
+                raise UserError(
+                    "texts: captions: its training images have none; add them with: anynet-study "
+                    "data captions NAME TABLE"
+                )
 
 
 def resolve_on(view: DatasetView, recipe: Recipe, label: str) -> ResolvedRecipe:

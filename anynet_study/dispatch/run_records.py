@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 from anynet_study.data import DatasetView
 from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.errors import UserError
+from anynet_study.files import replacing
 from anynet_study.models import Backend, ChangedNetworkError, libraries, processor
 from anynet_study.provenance import code_version
 from anynet_study.store import (
@@ -150,6 +152,14 @@ def record_of(run: PlannedRun, trained: Trained, seconds: float, engine: Engine)
         seconds=seconds + trained.seconds_before,
         started=trained.started,
     )
+
+
+def save_scores(path: Path, trainer: Trainer) -> None:
+    """Write what the final network says of its test images: (images, classes) float32."""
+    trainer.model.eval()
+    scores = torch.cat([logits.float().cpu() for logits in trainer.logits("test")])
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.save(file, scores.numpy())
 
 
 def failure_of(

@@ -30,6 +30,7 @@ from anynet_study.dispatch.run_records import (
     evaluation_of,
     failure_of,
     record_of,
+    save_scores,
     training_steps,
 )
 from anynet_study.dispatch.snapshot import check as check_snapshot
@@ -283,6 +284,8 @@ class Worker:
         inherited = self.assignment.plan.inherited(run)
         if launch.keep == "weights" or inherited & {"body", "weights"}:
             save_weights(study.weights(run.run_id), run.run_id, trained.trainer.model)
+        if launch.scores:
+            save_scores(study.scores(run.run_id), trained.trainer)
         if "state" in inherited:
             end = Checkpoint(study.weights(f"{run.run_id}.state"), run.run_id, launch.engine)
             curves = trained.outcome.curves

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -20,6 +21,23 @@ class Truth:
     kind: str
     #: (images,), or (images x words,) of kind "labels"; None where they are not known.
     labels: NDArray[np.uint16] | None
+
+
+def scores_file(store: Path, run_id: str) -> Path:
+    """Where the outputs of a run's network on its test images are, beside the store."""
+    return store.parent / "scores" / f"{run_id}.npy"
+
+
+def read_scores(store: Path, run_id: str) -> NDArray[np.float32] | None:
+    """(images, classes) these outputs; None where they were not kept."""
+    path = scores_file(store, run_id)
+    try:
+        found: NDArray[np.float32] = np.load(path)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: no scores can be read from it ({error})") from None
+    return found
 
 
 def prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:

@@ -28,7 +28,11 @@ from anynet_study.store.errors import (
 from anynet_study.store.hdf5 import get_text, read_column, unfit
 from anynet_study.store.layout import TableName
 from anynet_study.store.opening import naming_damage, open_store, stored_json
-from anynet_study.store.predictions import evaluation_predictions_in, predictions_in
+from anynet_study.store.predictions import (
+    evaluation_predictions_in,
+    predictions_in,
+    read_scores,
+)
 from anynet_study.store.records import OWN_TEST_SET, RUN_COLUMNS
 from anynet_study.store.tables import (
     EVALUATION_TABLE,
@@ -458,6 +462,15 @@ class ResultStore(Results):
             group = evaluation_predictions_in(file, dataset, evaluation)
             found = evaluations_table(file, self._evaluation_columns).take(group["row"][()])
             return to_pandas(found), group["classes"][()]
+
+    def scores(self, run_id: str) -> NDArray[np.float32]:
+        """(images, classes) the outputs of a run's final network on its test images, in test order.
+
+        UserError where they were not kept in the study's folder.
+        """
+        if (found := read_scores(self.path, run_id)) is None:
+            raise UserError(f"{run_id}: no scores were kept; launch it with launch.scores=true")
+        return found
 
     def labels(self, dataset: str) -> NDArray[np.uint16] | None:
         with self.opened() as file:

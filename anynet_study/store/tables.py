@@ -4,6 +4,7 @@ A missing number is null, coded text a dictionary.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import h5py
@@ -14,11 +15,11 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.filters import unknown_column
-from anynet_study.metrics import CURVES, error_interval, from_words
+from anynet_study.metrics import CURVES, auroc_interval, error_interval, from_words
 from anynet_study.store.hdf5 import get_text, get_texts, read_column
 from anynet_study.store.layout import COLUMNS, EVALUATION_CODED
 from anynet_study.store.opening import stored_json
-from anynet_study.store.predictions import prediction_groups
+from anynet_study.store.predictions import prediction_groups, read_scores
 from anynet_study.store.records import CODED, NO_PREDICTION, RUN_COLUMNS
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _joined(file: h5py.File, key: str, group: str, columns: list[str]) -> dict[s
 def _interval(file: h5py.File) -> dict[str, pa.Array]:
     """The columns INTERVAL; null where the images, or the predictions on them, are not known.
 
-    Null of AUROCs, too: no scores are stored.
+    Of AUROCs where scores were kept (`launch.scores`), beside the store.
     """
     from anynet_study.apr import binomial_interval
 
@@ -129,6 +130,7 @@ def _resampled(
     of_runs = {"balanced_accuracy", "macro_f1", "quadratic_kappa"}
     if not {"dataset", "classes"} <= set(table_columns(file["datasets"])):
         return
+    run_ids = file["runs/run_id"]
     about = read_table(file["datasets"], ["dataset", "classes"])
     sizes = dict(zip(*about.to_pydict().values(), strict=True))
     for group in prediction_groups(file):
@@ -142,6 +144,10 @@ def _resampled(
             known = (said < NO_PREDICTION).all() and (several or (truth < NO_PREDICTION).all())
             if metrics[row] in of_runs and known:
                 yield row, error_interval(metrics[row], truth, guesses, classes)
+            elif metrics[row] == "auroc" and known:
+                scores = read_scores(Path(file.filename), run_ids[row].decode())
+                if scores is not None and len(scores) == len(truth):
+                    yield row, auroc_interval(scores, truth)
 
 
 def curves_table(

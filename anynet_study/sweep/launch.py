@@ -59,6 +59,9 @@ class Launch(Strict):
     #: Whether final weights stay in the study's folder, for evaluations added later. Those that
     #: other runs start from always do.
     keep: Literal["nothing", "weights"] = "nothing"
+    #: Whether the outputs of the final networks on their own test images stay in the study's
+    #: folder: scores/RUN.npy, (images, classes) float32. Intervals of AUROCs need them.
+    scores: bool = False
     #: submitit's own names, without the `slurm_` prefix: partition, account, qos, gres, constraint,
     #: timeout_min, mem_gb, setup, python (the command that starts Python, as in a container), ...
     #: Without array_parallelism all jobs may run at once; with it, so many of one launch.

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from anynet_study.metrics import Metric, error_of, prediction_error
+from anynet_study.metrics import Metric, error_of, mean_auroc, prediction_error
 
 
 def training_loss(
@@ -78,26 +77,5 @@ def final_error(
 
 
 def auroc(logits: Tensor, labels: NDArray[Any]) -> float:
-    """Area under the ROC curve, as `roc_auc_score` of scikit-learn; 0.5 where there is none.
-
-    `logits` (N, C), `labels` (N,) in 0..C-1, or (N, C) of zeros and ones where an image can have
-    several classes. With two classes it is that of the second; with more, the mean over classes of
-    the one by its probability (softmax) against the rest; with several labels the mean over
-    classes. Classes that all images have, or none, do not count. Ties count half.
-    """
-    from scipy.stats import rankdata
-
-    scores = logits.double()
-    if labels.ndim == 2:
-        positive = labels > 0
-    elif logits.shape[1] == 2:
-        scores, positive = scores[:, 1:] - scores[:, :1], labels[:, None] == 1
-    else:
-        scores, positive = scores.softmax(1), labels[:, None] == np.arange(logits.shape[1])
-    areas = []
-    for of_class, has_it in zip(scores.T.cpu().numpy(), positive.T, strict=True):
-        ones = int(has_it.sum())
-        if 0 < ones < len(labels):  # the Mann-Whitney statistic
-            wins = rankdata(of_class)[has_it].sum() - ones * (ones + 1) / 2
-            areas.append(wins / (ones * (len(labels) - ones)))
-    return float(np.mean(areas)) if areas else 0.5
+    """`mean_auroc` of `logits` (images, classes), which waits for the device."""
+    return mean_auroc(logits.double().cpu().numpy(), labels)

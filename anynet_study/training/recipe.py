@@ -44,10 +44,10 @@ Ratio = Annotated[float, Field(gt=0)]
 OF_RESIZED_CROPS = ("crop_area", "crop_ratio")
 LATER = (
     *("test_crop", "precise_bn", "select", "patience", "restart_epochs", "restart_factor"),
-    *("augment", "loss", "templates", "embedding", "thresholds"),
+    *("augment", "loss", "templates", "embedding", "texts", "thresholds"),
 )
 #: What the head of a network is trained with: those of two recipes fit where these are alike.
-OF_HEADS = ("loss", "templates", "embedding")
+OF_HEADS = ("loss", "templates", "texts", "embedding")
 #: Metrics that make no sense where images have several classes.
 OF_ONE_CLASS = ("balanced_accuracy", "quadratic_kappa")
 
@@ -107,10 +107,13 @@ class Recipe(BaseModel):
     #: by `templates`. Tests are zero-shot: the class whose texts are most like the image.
     loss: Literal["cross_entropy", "clip"] = "cross_entropy"
     #: Of loss clip: texts with {} in the place of the class. Each image is trained with one, drawn
-    #: for each epoch; tests take the mean of all.
+    #: for each epoch; tests take the mean of all. See `texts`.
     templates: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_templates)] = (
         "a photo of a {}",
     )
+    #: Of loss clip, what images are trained with: templates, or their own captions, which `data
+    #: captions` adds to a dataset. An image without one has the templates of its class.
+    texts: Literal["templates", "captions"] = "templates"
     #: Of loss clip: length of the vectors by which images and texts are compared.
     embedding: int = Field(256, ge=2)
     #: Share of the target spread evenly over all classes, in training only.
@@ -261,7 +264,7 @@ class Recipe(BaseModel):
         if self.restart_epochs is None:
             unused += ["restart_factor"]
         if self.loss != "clip":
-            unused += ["templates", "embedding"]
+            unused += ["templates", "texts", "embedding"]
         if self.schedule != "multistep":
             unused += ["milestones", "gamma"]
         return unused if self.crop == "resized" else [*unused, *OF_RESIZED_CROPS]

@@ -34,7 +34,7 @@ class RunSpec:
     """
 
     architecture: AnyNetwork
-    #: What determines the data: `DatasetView.identity`, JSON-able.
+    #: What determines the data: `DatasetView.identity`, with captions a hash of them. JSON-able.
     data: dict[str, Any]
     #: Resolved for the dataset (`Recipe.resolved`).
     recipe: ResolvedRecipe

@@ -67,12 +67,17 @@ class Texts:
     def of(cls, view: DatasetView, recipe: Recipe) -> "Texts":
         """The texts of a recipe on a view: those of its classes, or the images' own captions.
 
-        An image without a caption has the texts of its class.
+        An image without a caption, or whose caption has no words, has the texts of its class.
         """
         by_class = prompts_of(view.classes, recipe.templates)
         texts = [text for prompts in by_class for text in prompts]
+        count = len(texts)
         spans = view.train_labels[:, None] * len(recipe.templates) + [[0, 0]]
         spans[:, 1] = len(recipe.templates)
+        for place, captions in enumerate(view.captions() if recipe.texts == "captions" else ()):
+            if said := [caption for caption in captions if words_of(caption)]:
+                spans[place] = len(texts), len(said)
+                texts += said
         vocabulary = tuple(sorted({word for text in texts for word in words_of(text)}))
         trained = numbered(texts, vocabulary)
         shape = (len(view.classes), len(recipe.templates), -1)
@@ -81,7 +86,7 @@ class Texts:
         weights = np.log(len(trained) / np.maximum(counts, 1))
         weights[0] = 0.0
         weights = np.rint(weights * 2.0**20) / 2.0**20  # logarithms differ between machines
-        return cls(vocabulary, trained.reshape(shape), trained, weights, spans)
+        return cls(vocabulary, trained[:count].reshape(shape), trained, weights, spans)
 
 
 def numbered(texts: Iterable[str], vocabulary: Sequence[str]) -> Words:

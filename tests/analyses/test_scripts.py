@@ -72,6 +72,7 @@ def run_script(name: str, *arguments: str) -> int:
 
 #: Script, input, further arguments, and the figures that it writes.
 DRAWING = [
+    ("figure1", "errors.csv", "--datasets base,target-0", "figure1"),
     ("figure3", "errors.csv", ROLES, "figure3"),
     ("figure4", "results.h5", "", "figure4"),
     ("figure5", "errors.csv", ROLES, "figure5"),

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,12 @@ from anynet_study.data import (
     DatasetView,
     PackedDataset,
     Variant,
+    add_captions,
     add_dataset,
+    keep_labels,
     load_dataset,
     make_view,
+    reading_kept,
     union_of,
 )
 from anynet_study.errors import UserError
@@ -172,3 +176,25 @@ def test_validation_images_are_of_all_datasets(pair) -> None:
     assert (held.validation_index < 21).any()
     assert (held.validation_index >= 21).any()
     assert json.dumps(held.identity)
+
+
+def test_captions_belong_to_training_images_and_are_kept(pair, tmp_path: Path, monkeypatch) -> None:
+    pets, _ = (shutil.copytree(one.folder, tmp_path / one.name) for one in pair)
+    monkeypatch.setenv("ANYNET_DATA", str(tmp_path))
+    said = {"cat/0.png": ["a cat", "again"], "dog/5.png": ["a dog"], "nobody.png": ["nothing"]}
+    with pytest.raises(UserError, match=r"'zoo'; they name such as 'x', its images such as 'train"):
+        add_captions(load_dataset("zoo"), {"x": ["y"]})
+    assert add_captions(load_dataset("pets"), {"train/cat/1.png": ["others, before"]}) == 1
+    said = {f"train/{name}": texts for name, texts in said.items()}
+    assert add_captions(load_dataset("pets"), said) == 2
+    union = view((load_dataset("pets"), load_dataset("zoo")), classes=["cat", "lion"])
+    assert [texts for texts in union.captions() if texts] == [["a cat", "again"]]
+    assert len(union.captions()) == len(union.train_index)
+    keep_labels(load_dataset("pets"), tmp_path / "study")
+    add_captions(load_dataset("pets"), {"train/cat/0.png": ["other"]})
+    keep_labels(load_dataset("pets"), tmp_path / "study")
+    with reading_kept(tmp_path / "study"):
+        assert [texts for texts in load_dataset("pets").captions() if texts] == [["other"]]
+    (pets / "captions.json").write_text("[]")
+    with pytest.raises(UserError, match=r"captions.json: .*it has changed since it was packed"):
+        load_dataset("pets")

@@ -9,6 +9,7 @@ import pytest
 from scripted_study import PACKED
 from tiny_study import TINY
 
+from anynet_study.data import DatasetView
 from anynet_study.dispatch.pack import units
 from anynet_study.dispatch.plan import Plan, load_views, make_plan
 from anynet_study.errors import UserError
@@ -193,3 +194,24 @@ def test_what_cannot_start_or_is_not_there(tmp_path: Path, recipe: str, reason: 
     )
     with pytest.raises(UserError, match=re.escape(reason)):
         planned(tmp_path, f"recipes:\n  basic: {basic}\n  other: {other}\n")
+
+
+def test_captions_are_part_of_the_runs_that_learn_from_them(tmp_path: Path, monkeypatch) -> None:
+    recipes = """recipes:
+  labels: {epochs: 1, batch_size: 16, crop: none, flip: false, datasets: [digits]}
+  said: {epochs: 1, batch_size: 16, crop: none, flip: false, datasets: [digits], loss: clip,
+         texts: captions}
+"""
+    (tmp_path / "sweep.yaml").write_text(TINY[: TINY.index("recipes")] + recipes)
+    sweep = Sweep.load(tmp_path / "sweep.yaml")
+    monkeypatch.setenv("ANYNET_DATA", PACKED)
+    population, views = sweep.population.population(), load_views(sweep)
+    with pytest.raises(UserError, match="dataset digits: texts: captions: its training images ha"):
+        make_plan(sweep, population, views)
+    ids = []
+    for word in ("one", "other"):
+        monkeypatch.setattr(DatasetView, "captions", lambda _, word=word: [[word], []])
+        plan = make_plan(sweep, population, views)
+        ids.append({name: {r.run_id for r in plan if r.recipe == name} for name in sweep.recipes})
+    assert ids[0]["labels"] == ids[1]["labels"]
+    assert not ids[0]["said"] & ids[1]["said"]

@@ -140,9 +140,12 @@ def test_evaluations_are_rows_of_the_runs_they_make_sense_for(place: Place) -> N
 def test_an_evaluation_added_later_needs_the_weights(
     place: Place, keep: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    content = yaml.safe_load(SWEEP) | {"launch": {"keep": keep}, "evaluations": {}}
+    launch = {"keep": keep, "scores": keep == "weights"}
+    content = yaml.safe_load(SWEEP) | {"launch": launch, "evaluations": {}}
     place.begin(content)
     place.work()
+    for row in place.rows() if launch["scores"] else ():
+        assert (np.load(place.study.scores(row.run_id)).argmax(axis=1) == row.predictions).all()
     before = [row.run_id for row in place.rows()]
     assert place.evaluations() == []
     capsys.readouterr()

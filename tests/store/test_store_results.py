@@ -16,7 +16,7 @@ from store_factory import (
 )
 
 from anynet_study.errors import UserError
-from anynet_study.metrics import Metric, error_interval
+from anynet_study.metrics import Metric, auroc_interval, error_interval
 from anynet_study.store import ResultStore, RunRecord, find_store, stores_equal
 
 # Every architecture on every dataset twice, but: one failed, one diverged, one never begun.
@@ -218,6 +218,27 @@ def test_intervals_are_of_metrics_that_count_images(tmp_path: Path) -> None:
     table = store.runs(["metric", "error_low", "error_high"]).set_index("metric")
     assert table.loc[["top1", "top5"]].notna().all(axis=None)
     assert table.loc["auroc"].isna().all()
+
+
+def test_intervals_of_aurocs_are_of_the_scores_beside_the_store(tmp_path: Path) -> None:
+    one, other = record(0, metric="auroc"), record(9, metric="auroc")
+    make_store(tmp_path, [one, other])
+    generator = np.random.default_rng(5)
+    truth = generator.integers(0, 10, len(one.predictions))
+    gather(tmp_path, truths={one.dataset: truth, other.dataset: truth})
+    store = ResultStore(tmp_path / "results.h5")
+    (tmp_path / "scores").mkdir()
+    scores = generator.normal(size=(len(truth), 10)).astype(np.float32)
+    np.save(tmp_path / "scores" / f"{one.run_id}.npy", scores)
+    table = store.runs(["run_id", "error_low", "error_high"]).set_index("run_id")
+    assert tuple(table.loc[one.run_id]) == auroc_interval(scores, truth)
+    assert table.loc[other.run_id].isna().all()
+    assert (store.scores(one.run_id) == scores).all()
+    with pytest.raises(UserError, match="no scores were kept; launch it with"):
+        store.scores(other.run_id)
+    (tmp_path / "scores" / f"{one.run_id}.npy").write_bytes(b"no array")
+    with pytest.raises(UserError, match="no scores can be read from it"):
+        store.scores(one.run_id)
 
 
 @pytest.mark.parametrize("metric", ["balanced_accuracy", "macro_f1", "quadratic_kappa"])

@@ -75,6 +75,25 @@ def test_each_image_is_trained_with_texts_of_its_class(view: DatasetView) -> Non
     assert not torch.equal(drawn, TextTable(dataclasses.replace(run, seed=1), view).epoch(0, order))
 
 
+def test_images_are_trained_with_their_own_captions(view: DatasetView, monkeypatch) -> None:
+    captions = [["first of it", "second"], ["??"], *[[]] * 178]
+    monkeypatch.setattr(DatasetView, "captions", lambda _: captions)
+    run = spec(view, loss="clip", texts="captions", templates=TEMPLATES)
+    texts, table = Texts.of(view, run.recipe), TextTable(run, view)
+    order = torch.arange(180).view(5, 36)
+    drawn: list[set[str]] = [set() for _ in range(180)]
+    for epoch in range(9):
+        for found, words in zip(
+            drawn, table.epoch(epoch, order).flatten(0, 1).tolist(), strict=True
+        ):
+            found.add(" ".join(texts.vocabulary[word - 1] for word in words if word))
+    assert drawn[0] == {"first of it", "second"}
+    for place in (1, 179):
+        name = view.classes[view.train_labels[place]]
+        assert drawn[place] == {f"a photo of a {name}", f"the digit {name} drawn by hand"}
+    assert texts.prompts.shape[:2] == (6, 2), "tests are by the templates alone"
+
+
 def test_words_that_are_not_known_say_nothing() -> None:
     words = numbered(["A_photo of: a CAT", "dog", "??"], ["a", "cat", "photo"])
     assert words.tolist() == [[1, 3, 0, 1, 2], [0] * 5, [0] * 5]
@@ -103,6 +122,7 @@ def test_keys_of_pairs_mean_nothing_to_a_classifier(view: DatasetView) -> None:
     assert "loss" not in plain.recipe.model_dump()
     pairs = {spec(view, loss="clip", **keys).run_id for keys in ({}, {"embedding": 8})}
     assert len({plain.run_id, *pairs}) == 3
+    assert spec(view, texts="captions").run_id == plain.run_id
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A packed dataset: decoded once, memory-mapped ever after."""
 
+import json
 import sys
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,8 @@ from anynet_study.errors import UserError
 
 #: (N,) int64, the class of each image; or, multi-label, (N, classes) uint8, 1 where it has it.
 Labels = NDArray[Any]
+#: The file of captions, where there are any: of each training image a list of texts.
+CAPTIONS = "captions.json"
 #: Images that are read at a time to sum them.
 BLOCK = 256
 
@@ -120,6 +123,17 @@ class PackedDataset:
     def counts(self, split: Split) -> SplitCounts:
         """Images of `split`, in total and by class."""
         return self.meta.train if split == "train" else self.meta.test
+
+    def captions(self) -> list[list[str]]:
+        """The captions of each training image: none of any where the dataset has no captions."""
+        path = self.folder / CAPTIONS
+        if not path.exists():
+            return [[] for _ in range(self.counts("train").images)]
+        try:
+            found: list[list[str]] = json.loads(path.read_bytes())
+        except (OSError, ValueError, RecursionError) as error:
+            raise damaged(path, "it cannot be read") from error
+        return found
 
     def images(self, split: Split) -> Images:
         """(N, size, size, 3) uint8 RGB, memory-mapped and read-only.

@@ -25,10 +25,24 @@ def write_digests(folder: Path) -> None:
     """Write the digests of all files that are in `folder` now."""
     names = sorted(path.name for path in folder.iterdir() if path.name not in (DIGESTS, CHECKED))
     stamps = {name: _stamp(folder / name) for name in names}
-    files = _digests(folder, stamps)
+    _write(folder, _digests(folder, stamps))
+    _note(folder, stamps)
+
+
+def add_file(folder: Path, name: str, text: str) -> None:
+    """Write a further file of a packed dataset, and its digest; the others are not read again.
+
+    At any time the digests are right: while the file is written they do not have it.
+    """
+    files = {other: digest for other, digest in _written(folder).items() if other != name}
+    _write(folder, files)
+    write_text(folder / name, text)
+    _write(folder, files | _digests(folder, {name: _stamp(folder / name)}))
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
     text = json.dumps({"files": files, "blake3": _of_text(files)}, indent=1)
     write_text(folder / DIGESTS, text + "\n")
-    _note(folder, stamps)
 
 
 def has_digests(folder: Path) -> bool:

@@ -1,5 +1,6 @@
 """What a study keeps of its datasets: all but the images, so that looking at it needs no others."""
 
+import filecmp
 import os
 import shutil
 from collections.abc import Iterator
@@ -7,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-from anynet_study.data.packed.dataset import PackedDataset
+from anynet_study.data.packed.dataset import CAPTIONS, PackedDataset
 from anynet_study.data.packed.digests import DIGESTS, check_kept, has_digests
 from anynet_study.data.packed.meta import SPLITS
 from anynet_study.files import naming
@@ -24,11 +25,11 @@ _KEPT: ContextVar[tuple[Path, dict[str, PackedDataset]] | None] = ContextVar("ke
 def keep_labels(dataset: PackedDataset, folder: Path) -> None:
     """Keep all of a dataset but its images in `folder`, under its name, in the place of before."""
     source, target = dataset.folder, folder / dataset.folder.name
-    names = [*FILES, *([GROUPS] if dataset.meta.grouped else [])]
-    names += [DIGESTS] if has_digests(source) else []  # one of an older version has perhaps none
-    described = (source / "meta.json").read_bytes()
+    # One of an older version has perhaps no digests.
+    changing = [name for name in (CAPTIONS, DIGESTS) if (source / name).exists()]
+    names = [*FILES, *changing, *([GROUPS] if dataset.meta.grouped else [])]
     whole = all((target / name).exists() for name in names)
-    if whole and (target / "meta.json").read_bytes() == described:
+    if whole and not any(filecmp.cmpfiles(source, target, ["meta.json", *changing], False)[1:]):
         return
     temporary = folder / f".{target.name}.{os.getpid()}.tmp"
     temporary.mkdir(parents=True, exist_ok=True)

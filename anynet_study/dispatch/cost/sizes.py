@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from anynet_study.data import (
     BUILT_IN,
     CATALOG,
+    SEVERAL_LABELS,
     DatasetView,
     Variant,
     load_dataset,
@@ -39,6 +40,8 @@ class DatasetSize:
     #: False: the dataset is not there yet, these are the catalog's counts.
     known: bool
     validation_images: int = 0
+    #: Whether an image can have several classes.
+    multi_label: bool = False
 
     def workload(self, recipe: Recipe) -> Workload:
         """The work of a recipe on the view."""
@@ -79,7 +82,9 @@ def dataset_size(variant: Variant, match: DatasetSize | None = None) -> DatasetS
     train = min(train, variant.images or train)
     tested = round(sum(base.test_images * part for base, part in zip(bases, shares, strict=True)))
     validated = round(train * (variant.validation or 0.0))
-    return DatasetSize(classes, round(train) - validated, tested, bases[0].side, False, validated)
+    several = bases[0].multi_label
+    train_images = round(train) - validated
+    return DatasetSize(classes, train_images, tested, bases[0].side, False, validated, several)
 
 
 def _whole_size(base: str, variant: Variant) -> DatasetSize:
@@ -97,7 +102,9 @@ def _whole_size(base: str, variant: Variant) -> DatasetSize:
     tested = entry.test_images
     if variant.test_share is not None:
         tested = round(entry.images * variant.test_share)
-    return DatasetSize(classes, entry.images - tested, tested, entry.size, known=False)
+    several = base in SEVERAL_LABELS
+    images = entry.images - tested
+    return DatasetSize(classes, images, tested, entry.size, known=False, multi_label=several)
 
 
 def size_of_view(view: DatasetView) -> DatasetSize:
@@ -109,6 +116,7 @@ def size_of_view(view: DatasetView) -> DatasetSize:
         side=view.size,
         known=True,
         validation_images=len(view.validation_index),
+        multi_label=view.multi_label,
     )
 
 
