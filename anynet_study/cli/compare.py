@@ -103,9 +103,9 @@ def _check(
     if by and group:
         raise UserError("--by and --group are two ways to split an input; give one of them")
     if weigh not in ("", *COMPLEXITIES):
-        raise UserError(f"--weigh: no {weigh!r}; legal: {', '.join(COMPLEXITIES)}")
+        raise UserError(f"--weigh: unknown {weigh!r}; choose from {', '.join(COMPLEXITIES)}")
     if csv not in ("", *TABLES):
-        raise UserError(f"--csv: no table {csv!r}; legal: {', '.join(TABLES)}")
+        raise UserError(f"--csv: unknown table {csv!r}; choose from {', '.join(TABLES)}")
     if csv and as_json:
         raise UserError("--csv and --json: give one of them")
 

@@ -178,5 +178,5 @@ def _metric(name: str) -> str | None:
     from anynet_study.metrics import Metric
 
     if name and name not in get_args(Metric):
-        raise UserError(f"--metric: no {name!r}; legal: {', '.join(get_args(Metric))}")
+        raise UserError(f"--metric: unknown {name!r}; choose from {', '.join(get_args(Metric))}")
     return name or None

@@ -130,7 +130,7 @@ def test_too_few_architectures_and_unknown_options_are_refused() -> None:
     errors = frame(np.arange(8.0).reshape(4, 2))
     with pytest.raises(UserError, match="3 architectures; at least 4"):
         correlations(errors.iloc[:3])
-    with pytest.raises(UserError, match="'listwise'; legal: pairwise, complete"):
+    with pytest.raises(UserError, match="'listwise'; choose from pairwise, complete"):
         correlations(errors, missing="listwise")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="legal: spearman"):
         correlations(errors, method="rank")  # type: ignore[arg-type]
@@ -176,7 +176,7 @@ def test_adjusted_p_values_are_those_of_the_definitions(p: list[float]) -> None:
 def test_bad_p_values_and_corrections_are_refused() -> None:
     with pytest.raises(UserError, match="outside 0 to 1"):
         adjust([0.5, 1.5])
-    with pytest.raises(UserError, match="'sidak'; legal: holm, bh"):
+    with pytest.raises(UserError, match="'sidak'; choose from holm, bh"):
         adjust([0.5], "sidak")  # type: ignore[arg-type]
 
 
