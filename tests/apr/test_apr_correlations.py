@@ -102,6 +102,17 @@ def test_seed_decides_the_intervals_and_slabs_do_not(monkeypatch: pytest.MonkeyP
     assert not first["low"].equals(correlations(errors, resamples=500, seed=2)["low"])
 
 
+def test_progress_is_told_within_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["anynet_study.apr.correlations"]
+    monkeypatch.setattr(module, "DRAWS_BYTES", 8 * 600)  # a pair at a time
+    errors = pd.DataFrame(np.random.default_rng(0).normal(size=(12, 3)), columns=list("abc"))
+    told: list[float] = []
+    correlations(errors, resamples=600, on_pairs=told.append)
+    assert told == sorted(told)
+    assert 0 < told[0] < 1
+    assert told[-1] == 3
+
+
 def test_matrix_is_symmetric_and_in_column_order() -> None:
     errors = frame(np.random.default_rng(0).normal(size=(12, 4)))
     table = correlations(errors, resamples=40)
