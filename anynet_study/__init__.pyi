@@ -6,4 +6,5 @@ from .design_space import reference as reference
 from .stages import run as run
 from .store import ResultStore as ResultStore
 from .store import ResultStores as ResultStores
+from .study import Study as Study
 from .sweep import Sweep as Sweep

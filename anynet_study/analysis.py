@@ -49,12 +49,12 @@ class Options:
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
             legal = ", ".join(get_args(Method))
-            raise UserError(f"--method: no {self.method!r}; legal: {legal}")
+            raise UserError(f"--method: unknown {self.method!r}; choose from {legal}")
         if self.metric not in (None, *SHOWN):
-            raise UserError(f"--metric: no {self.metric!r}; legal: {', '.join(SHOWN)}")
+            raise UserError(f"--metric: unknown {self.metric!r}; choose from {', '.join(SHOWN)}")
         if self.replicates not in get_args(Replicates):
             legal = ", ".join(get_args(Replicates))
-            raise UserError(f"--replicates: no {self.replicates!r}; legal: {legal}")
+            raise UserError(f"--replicates: unknown {self.replicates!r}; choose from {legal}")
         if self.seed < 0:
             raise UserError(f"--seed: {self.seed} is negative; legal: 0, 1, 2, ...")
         check_level(self.level, self.resamples)
@@ -228,7 +228,7 @@ class Analysed:
             if analysis.table and name in (analysis.name, *analysis.older_names):
                 return analysis
         legal = [name for name, analysis in self.analyses.items() if analysis.table]
-        raise UserError(f"no table {name!r}; legal: {', '.join(legal)}")
+        raise UserError(f"unknown table {name!r}; choose from {', '.join(legal)}")
 
     def study_figure(self, name: str) -> StudyFigure[Any]:
         """Look up a figure; UserError lists the legal names."""
@@ -237,7 +237,7 @@ class Analysed:
             if name in (figure.name, *figure.older_names):
                 return figure
         legal = ", ".join(figure.name for figure in figures)
-        raise UserError(f"no figure {name!r}; legal: {legal}")
+        raise UserError(f"unknown figure {name!r}; choose from {legal}")
 
     def analysis_of(self, figure: StudyFigure[Any]) -> Analysis[Any]:
         """The analysis that a figure shows."""

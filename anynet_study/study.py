@@ -76,7 +76,7 @@ class Study(Analysed):
 
     >>> import anynet_study
     >>> errors = pd.DataFrame({"big": [30, 31, 33, 34, 36], "small": [10, 12, 11, 13, 15]})
-    >>> study = anynet_study.load(errors, "big", resamples=200)
+    >>> study = anynet_study.Study.open(errors, "big", resamples=200)
     >>> study.best("big", 2), study.roles.targets, study.table("correlations").attrs["method"]
     ([0, 1], {'small': 0}, 'spearman')
     """
@@ -94,6 +94,20 @@ class Study(Analysed):
         self.store = store
         self._readers = readers
         self._read: dict[str, Any] = {}
+
+    @staticmethod
+    def open(source: Any, *roles: Any, **options: Any) -> "Study":
+        """A study by its name or folder, a results store or a table: `anynet_study.load`."""
+        from anynet_study import load
+
+        return load(source, *roles, **options)
+
+    @staticmethod
+    def run(sweep: Any, **options: Any) -> "Study":
+        """Do a whole study on this machine, and load it: `anynet_study.run`."""
+        from anynet_study import run
+
+        return run(sweep, **options)
 
     def __enter__(self) -> Self:
         """Read one and the same state of the store, though it is collected anew meanwhile."""

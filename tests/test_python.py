@@ -39,7 +39,12 @@ def test_what_is_documented_has_an_example_that_holds(path: str) -> None:
 def test_dir_shows_public_names_alone(room: str) -> None:
     module = importlib.import_module(f"anynet_study.{room}")
     assert set(dir(module)) == set(module.__all__)
-    assert {"load", "run", "Sweep", "ResultStore"} <= set(dir(anynet_study))
+    assert {"load", "run", "Study", "Sweep", "ResultStore"} <= set(dir(anynet_study))
+
+
+def test_a_study_is_run_by_its_class_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anynet_study, "run", lambda sweep, **options: (sweep, options))
+    assert anynet_study.Study.run("first.yaml", resamples=5) == ("first.yaml", {"resamples": 5})
 
 
 def test_bad_input_is_a_value_error() -> None:

@@ -99,14 +99,14 @@ class StudyOptions:
         ),
     ] = False
     recipe: Annotated[
-        str | None, typer.Option("--recipe", help="Of a store: the recipe; default: its main one.")
+        str | None, typer.Option("--recipe", help="Recipe in a store; default: the main one.")
     ] = None
     metric: Annotated[
         str | None,
-        typer.Option("--metric", help="Of a store: top1, top5, ...; default: each dataset's own."),
+        typer.Option("--metric", help="In a store: top1, top5, ...; default: each dataset's own."),
     ] = None
     replicates: Annotated[
-        str, typer.Option("--replicates", help="Of a store: mean over replicates, or first.")
+        str, typer.Option("--replicates", help="In a store: mean over replicates, or first.")
     ] = "mean"
     source_name: SourceName = ""
     family: Family = None

@@ -71,7 +71,7 @@ def listed(names: Sequence[str]) -> str:
 def some(names: Sequence[str], total: int) -> str:
     """Name a few datasets, count many."""
     if len(names) == total > 1:
-        return f"all {total} datasets"
+        return "both datasets" if total == 2 else f"all {total} datasets"
     return listed(names) if len(names) <= NAMED else f"{len(names)} of {total} datasets"
 
 

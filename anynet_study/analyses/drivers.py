@@ -63,7 +63,7 @@ def driver_flips(drivers: pd.DataFrame) -> list[str]:
             idle.append(str(parameter))
     if idle:
         neither = " or ".join(idle)
-        sentences.append(f"Whether the errors rise or fall with {neither} is undecided everywhere.")
+        sentences.append(f"It is undecided everywhere whether errors rise or fall with {neither}.")
     return sentences
 
 
@@ -98,7 +98,7 @@ def stage_flips(stages: pd.DataFrame) -> list[str]:
         flipping = [name for name in dict.fromkeys(stages["parameter"]) if name in flips]
         if flipping:
             said.append(
-                f"What helps on one dataset and hurts on another{how}: {listed(flipping)} "
+                f"These help on one dataset and hurt on another{how}: {listed(flipping)} "
                 "(d depth, w width, b bottleneck ratio, g group width of a stage; corrected for "
                 "the number of tests)."
             )
@@ -152,16 +152,12 @@ STAGES = Analysis[Study](
 def importance(study: Study) -> pd.DataFrame:
     """Which parameters a forest needs to tell the errors."""
     seed, level = study.options.seed, study.options.level
-    return apr.importance(
+    table = apr.importance(
         study.staged(study.errors), study.population, trees=TREES, seed=seed, level=level
     )
-
-
-def draw_importance(study: Study, table: pd.DataFrame) -> "Figure":
-    """A panel for each dataset."""
     if table["importance"].isna().all():
         raise UserError("there are too few architectures for a forest")
-    return plots.importance_grid(table)
+    return table
 
 
 IMPORTANCE = Analysis[Study](
@@ -176,7 +172,7 @@ IMPORTANCE = Analysis[Study](
             title="Importance to a forest",
             caption="How much worse a forest predicts the errors of architectures that it has not "
             "seen when one parameter is shuffled, as a share of their variance.",
-            draw=draw_importance,
+            draw=lambda study, table: plots.importance_grid(table),
             panels="dataset",
         ),
     ),

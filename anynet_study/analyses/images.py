@@ -50,8 +50,8 @@ def told_apart(significance: pd.DataFrame) -> list[str]:
     if not undecided:
         return []
     return [
-        f"On {listed(undecided)} the test images do not tell the best architecture from any of the "
-        "nine next ones (McNemar's test, corrected)."
+        f"On {listed(undecided)}, the test images do not separate the best architecture from any "
+        "of the next nine (McNemar's test, corrected)."
     ]
 
 
@@ -62,7 +62,7 @@ SIGNIFICANCE = Analysis[Study](
     needs=("predicted",),
     headings={"p_exact": "", "p_mid": "p", "p_holm": "p (Holm)"},
     say=lambda study, table: told_apart(table),
-    topic="Further test sets",
+    topic="The best",
     section="images",
     shown="folded",
     caption="The best on each dataset, image by image",

@@ -35,13 +35,13 @@ def noise_bounds(ceiling: pd.DataFrame) -> list[str]:
     if len(clear):
         lowest, most = clear.iloc[0], "most on" if len(clear) > 1 else "on"
         sentences.append(
-            f"Training noise bounds what any proxy can reach: {most} {lowest['dataset']}, where "
-            "a single run cannot be expected to correlate beyond "
-            f"{wording.number(lowest['ceiling'])} even with a perfect partner."
+            f"Training noise limits what any proxy can reach: {most} {lowest['dataset']}, where "
+            "a single run cannot be expected to correlate above "
+            f"{wording.number(lowest['ceiling'])} even with a perfect proxy."
         )
     if unclear:
         sentences.append(
-            f"On {some(unclear, len(ceiling))} the replicates do not show that architectures "
+            f"On {some(unclear, len(ceiling))}, the replicates do not show that architectures "
             "differ by more than training noise (the interval of the ICC includes 0): a low "
             "correlation there may be noise, and more replicates would tell."
         )

@@ -121,7 +121,7 @@ def carry_over(match: pd.DataFrame, source: str) -> str:
         ),
         (
             known & (verdict == "undecided"),
-            "whether {subject} carries over to {names} is undecided",
+            "it is undecided whether {subject} carries over to {names}",
         ),
         (~known, "{subject} cannot be compared with {names}: too few, or constant, errors"),
     ]
@@ -144,7 +144,7 @@ def gain(match: pd.DataFrame, source: str) -> list[str]:
     low, high = row["difference_low"], row["difference_high"]
     if row["difference"] == 0 and low == high == 0:
         return [
-            f"Of its family {source} itself is closest in class count to every target, so that "
+            f"In its family, {source} itself is closest in class count to every target, so "
             "matching class counts changes nothing."
         ]
     verdict = apr.is_raised(row["difference"], low, high)[0]
@@ -212,19 +212,19 @@ def best_proxy(rows: pd.DataFrame) -> str:
     target = rows["target"].iloc[0]
     known = rows[rows["estimate"].notna()]
     if known.empty:
-        return f"For {target} no proxy can be named: too few or constant errors."
+        return f"No proxy can be named for {target}: too few or constant errors."
     best = known.iloc[0]
     value = f"{wording.letter(rows)} = {with_interval(best)}"
     if best["high"] < 0:
-        return f"For {target} no member is a useful proxy: the best, {best['proxy']}, has {value}."
+        return f"No proxy for {target} is useful: the best, {best['proxy']}, has {value}."
     if not best["low"] > 0:
         return (
-            f"For {target} no member is a proven proxy: the best, {best['proxy']}, has {value}, "
+            f"No proxy for {target} is demonstrated: the best, {best['proxy']}, has {value}, "
             "which includes 0."
         )
-    use = f"For {target} use {best['proxy']} ({value})"
+    use = f"For {target}, use {best['proxy']} ({value})"
     if best["high"] < WEAK:
-        use = f"For {target} the best proxy, {best['proxy']}, is a weak one ({value})"
+        use = f"The best proxy for {target}, {best['proxy']}, is a weak one ({value})"
     if len(known) == 1:
         return f"{use}; there is no other to choose from."
     share = in_resamples(best["probability_best"])
@@ -233,8 +233,8 @@ def best_proxy(rows: pd.DataFrame) -> str:
     rival = known[known["proxy"] != best["proxy"]]
     rival = rival.sort_values("probability_best", ascending=False, kind="stable").iloc[0]
     return (
-        f"{use}; whether it is the best of its family is undecided ({share}, {rival['proxy']} in "
-        f"{100 * rival['probability_best']:.0f}%)."
+        f"{use}; it is undecided whether it is the best of its family ({share}, "
+        f"{rival['proxy']} in {100 * rival['probability_best']:.0f}%)."
     )
 
 
@@ -290,8 +290,8 @@ def price(regret: pd.DataFrame, source: str) -> list[str]:
     most = f" most on {worst['target']}," if len(rows) > 1 else f" on {worst['target']}"
     chance = worst["random"] - worst["oracle"]
     said = [
-        f"Taking the one architecture that is best on {source} costs{most} "
-        f"{with_interval(worst, 'regret')} points of error more than the best one there; taking "
+        f"Choosing the architecture that is best on {source} costs{most} "
+        f"{with_interval(worst, 'regret')} points of error more than the best one there; choosing "
         f"one at random costs {wording.number(chance)}."
     ]
     if len(rows) > 1:
@@ -299,7 +299,8 @@ def price(regret: pd.DataFrame, source: str) -> list[str]:
         said[0] += f" The median over the {len(rows)} targets is {middle} points."
     useless = list(rows.loc[rows["gain"] <= 0, "target"])
     if useless:
-        said.append(f"On {some(useless, len(rows))} that is no better than taking one at random.")
+        where = some(useless, len(rows))
+        said.append(f"On {where}, that is no better than choosing one at random.")
     return said
 
 
@@ -349,13 +350,13 @@ COSTS = Analysis[Study](
     table=costs,
     needs=("roles",),
     headings={"cost": "seconds per run", "estimate": "correlation"}
-    | {"on_front": "none cheaper is better", "probability_on_front": "so in resamples"},
+    | {"on_front": "Pareto-optimal", "probability_on_front": "in resamples"},
     figures=(
         StudyFigure(
             name="costs",
             title="Cost of the proxies",
             caption="{correlation} with each target against the mean seconds of a run on the "
-            "proxy. Those on the line are better than all that are cheaper.",
+            "proxy. Those on the line are Pareto-optimal: no cheaper proxy is better.",
             draw=lambda study, table: plots.cost_grid(table, "seconds per run", study.roles.family),
             column="estimate",
             panels="target",

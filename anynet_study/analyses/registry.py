@@ -96,7 +96,7 @@ def chosen_names(
     for name in names:
         if name not in known:
             legal = ", ".join(kind.name for kind in kinds)
-            raise UserError(f"{option}: no {name!r}; legal: {legal}, all")
+            raise UserError(f"{option}: unknown {name!r}; choose from {legal}, all")
     return [known[name] for name in names]
 
 
@@ -129,8 +129,8 @@ SECTIONS = (
         "Training noise",
         "How much of it is training noise?",
         "Architectures that were trained more than once show how far errors differ by chance "
-        "alone. ICC is the share of the architectures in the variance of a single run; no partner, "
-        "however perfect, can be expected to correlate with single runs beyond the ceiling.",
+        "alone. ICC is the share of the architectures in the variance of a single run. Even a "
+        "perfect proxy cannot be expected to correlate with single runs above the ceiling.",
     ),
     Section("training", "Training", "How to train, and for how long?"),
     Section(
@@ -157,6 +157,7 @@ TOPICS = {
     "Training": "training",
     "Training noise": "noise",
     "Further test sets": "shifts",
+    "The best": "images",
     "Classes": "images",
     "How sure": "proxies",
 }
@@ -215,4 +216,4 @@ def guessing(study: Study) -> list[str]:
             )
     if not said:
         return []
-    return [f"No better than guessing are {listed(said)}: their order there says nothing of them."]
+    return [f"No better than guessing: {listed(said)}. Their order there says nothing about them."]

@@ -106,17 +106,18 @@ def shortest(budget: pd.DataFrame) -> list[str]:
         return []
     longest, rho = known.loc[known["share"].idxmax()], wording.letter(budget)
     keep = wording.number(longest["keep"])
-    most = "" if len(known) == 1 else f" on all {len(known)} datasets"
+    most = "" if len(known) == 1 else f" on {some(list(known['dataset']), len(known))}"
     if longest["epoch"] == longest["epochs"]:
         late = list(known.loc[known["epoch"] == known["epochs"], "dataset"])
         return [
-            f"On {some(late, len(known))} no shorter training ranks the architectures as the whole "
-            f"does ({rho} ≥ {keep})."
+            f"On {some(late, len(known))}, no earlier epoch reproduces the final ranking "
+            f"({rho} ≥ {keep})."
         ]
     return [
-        f"After {100 * longest['share']:.0f}% of the training the ranking is that of its end{most} "
-        f"({rho} ≥ {keep} from there on; on {longest['dataset']}, where it takes longest, epoch "
-        f"{longest['epoch']} of {longest['epochs']}; surely from epoch {longest['epoch_sure']})."
+        f"After {100 * longest['share']:.0f}% of the training, the ranking is the final one{most} "
+        f"({rho} ≥ {keep} from there on). It takes longest on {longest['dataset']}: epoch "
+        f"{longest['epoch']} of {longest['epochs']}, or epoch {longest['epoch_sure']} for the "
+        "whole interval."
     ]
 
 
@@ -157,7 +158,7 @@ def other_recipes(recipes: pd.DataFrame) -> list[str]:
         better = list(known.loc[known["change_high"] < 0, "dataset"])
         gains = f"; it errs less on {listed(better)}" if better else ""
         said.append(
-            f"Under the recipe {name} the ranking agrees least with the main one's on "
+            f"Under the recipe {name}, the ranking agrees least with that of the main one on "
             f"{least['dataset']} ({wording.letter(recipes)} = {with_interval(least)}){gains}."
         )
     return said

@@ -77,7 +77,10 @@ def budget_spent(table: pd.DataFrame) -> list[str]:
             f"{rows['epochs'].sum():,} epochs and {wording.number(spent)} hours in all."
         )
         if stuck := [f"{n} on {name}" for name, n in rows[["dataset", "untrained"]].values if n]:
-            said.append(f"Under {recipe}, these train at none of the settings: {listed(stuck)}.")
+            said.append(
+                f"Under {recipe}, these architectures train at none of the settings: "
+                f"{listed(stuck)}."
+            )
     return said
 
 
@@ -142,8 +145,8 @@ def least_agreement(table: pd.DataFrame) -> list[str]:
             continue
         least = known.loc[known["estimate"].idxmin()]
         said.append(
-            f"Tuned each for itself ({recipe}), the architectures' ranking agrees least with that "
-            f"under one setting for all on {least['dataset']} ({wording.letter(table)} = "
+            f"With settings tuned for each architecture ({recipe}), the ranking agrees least with "
+            f"the one under one setting for all on {least['dataset']} ({wording.letter(table)} = "
             f"{with_interval(least)})."
         )
     return said

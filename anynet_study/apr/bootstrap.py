@@ -27,6 +27,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import TypeVar
 
 import numpy as np
@@ -272,13 +273,25 @@ def leave_one_out(n: int, block: int) -> Iterator[Multiplicities]:
 
 
 def resample(
-    function: Callable[[Multiplicities], Floats], n: int, resamples: int, seed: int
+    function: Callable[[Multiplicities], Floats],
+    n: int,
+    resamples: int,
+    seed: int,
+    on_share: Callable[[float], None] = lambda share: None,
 ) -> Resampled:
     """Statistics of n architectures, with all that their intervals need.
 
     `function` maps multiplicities (b, n) to values (b, p), or (b,) of one statistic. All that is
-    resampled with the same n and seed can be combined, resample by resample.
+    resampled with the same n and seed can be combined, resample by resample. `on_share` is called
+    with the share of the work that is done.
     """
+    left_outs, done, one_by_one = min(n, MOST_LEFT_OUT), 0, Lock()
+
+    def tell(count: int) -> None:
+        nonlocal done
+        with one_by_one:
+            done += count
+            on_share(done / (resamples + left_outs))
 
     def collect(total: int, parts: Callable[[int], Iterator[Multiplicities]]) -> Floats:
         result = np.empty((len(estimate), total))
@@ -288,6 +301,7 @@ def resample(
             for counts in parts(block):
                 result[:, start : start + len(counts)] = function(counts).T
                 start += len(counts)
+                tell(len(counts))
 
         in_threads(fill, range(-(-total // BLOCK)))
         return result
@@ -297,7 +311,7 @@ def resample(
     drawn = collect(
         resamples, lambda block: _drawn(n, min(BLOCK, resamples - block * BLOCK), seed, block)
     )
-    left_out = collect(min(n, MOST_LEFT_OUT), lambda block: leave_one_out(n, block))
+    left_out = collect(left_outs, lambda block: leave_one_out(n, block))
     return Resampled(estimate, drawn, left_out)
 
 
@@ -308,16 +322,17 @@ def resample_correlations(
     resamples: int,
     seed: int,
     weights: Floats | None = None,
+    on_share: Callable[[float], None] = lambda share: None,
 ) -> Resampled:
     """Correlations (p,) of pairs of columns; NaN where a column is constant.
 
     `values` is (n, k) with NaN for missing cells, which `pairs.rows` must leave out. Resamples
     are of all n rows; a pair then sees those of them that count for it, as if the pair's missing
     cells had been dropped from the materialised resample. Rows may have `weights` (n,), which they
-    keep in resamples (`apr.population`).
+    keep in resamples (`apr.population`). `on_share`: as of `resample`.
     """
     correlate = correlator(values, pairs, method, weights)
-    found = resample(correlate, len(values), resamples, seed)
+    found = resample(correlate, len(values), resamples, seed, on_share)
     sizes = pairs.counts.astype(float) if weights is None else pairs.effective(weights)
     return replace(found, sizes=sizes, method=method)
 

@@ -5,6 +5,7 @@ architectures are added.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations, permutations
 from typing import Literal
 
@@ -45,7 +46,7 @@ def correlations(
     level: float = 0.95,
     missing: Missing = "pairwise",
     weights: pd.Series | None = None,
-    on_pairs: Callable[[int], None] = lambda done: None,
+    on_pairs: Callable[[float], None] = lambda done: None,
 ) -> pd.DataFrame:
     """Correlation of every unordered pair of datasets, in column order.
 
@@ -62,7 +63,7 @@ def correlations(
     that was sampled unequally; after n comes then `effective`, Kish's effective number of
     architectures, and p is that of `weighted_p_values`. Kendall's tau-b takes none.
 
-    `on_pairs` is told now and then how many pairs are done: of hundreds of datasets they are many.
+    `on_pairs` is called now and then with the number of pairs that are done, such as 0.25 of one.
 
     Raises UserError for a table that `check_errors` refuses, weights that do not fit it, or an
     illegal option.
@@ -105,7 +106,7 @@ def correlate_pairs(
     seed: int,
     level: float,
     weights: Floats | None = None,
-    on_pairs: Callable[[int], None] = lambda done: None,
+    on_pairs: Callable[[float], None] = lambda done: None,
 ) -> pd.DataFrame:
     """DataFrame[estimate, low, high, n, p], one row per pair; memory does not grow with the pairs.
 
@@ -114,15 +115,19 @@ def correlate_pairs(
     slab = max(1, DRAWS_BYTES // (8 * resamples))
     parts: list[list[Floats]] = []
     for part in pairs.enough().slabs(slab):
-        resampled = resample_correlations(values, part, method, resamples, seed, weights)
+        on_share = partial(_tell, on_pairs, sum(len(done[0]) for done in parts), len(part))
+        resampled = resample_correlations(values, part, method, resamples, seed, weights, on_share)
         parts.append([resampled.estimate, *resampled.interval(level)])
-        on_pairs(sum(len(done[0]) for done in parts))
     estimate, low, high = np.concatenate(parts, axis=1) if parts else np.empty((3, 0))
     columns = {"estimate": estimate, "low": low, "high": high, "n": pairs.counts}
     if weights is not None:
         columns["effective"] = pairs.effective(weights)
     columns["p"] = p_values(values, pairs, estimate, method, weights)
     return pd.DataFrame(columns)
+
+
+def _tell(on_pairs: Callable[[float], None], done: int, pairs: int, share: float) -> None:
+    on_pairs(done + share * pairs)
 
 
 def corrected_p(

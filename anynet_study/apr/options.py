@@ -32,7 +32,7 @@ def check_level(level: float, resamples: int | None = None, seed: int = 0) -> No
 def check_choice(option: str, value: str, choices: Any) -> None:
     """Raise UserError unless the option's value is one of the choices (a Literal)."""
     if value not in get_args(choices):
-        raise UserError(f"{option}: no {value!r}; legal: {', '.join(get_args(choices))}")
+        raise UserError(f"{option}: unknown {value!r}; choose from {', '.join(get_args(choices))}")
 
 
 def with_attrs(

@@ -47,7 +47,7 @@ def choose_layout(told: str, output: Path | None, tables: int) -> str:
     by_ending = {suffix: layout for layout, suffix in SUFFIXES.items()}
     ending = output.suffix.lower() if output else ""
     if told and told not in SUFFIXES:
-        raise UserError(f"--format: no {told!r}; legal: {', '.join(SUFFIXES)}")
+        raise UserError(f"--format: unknown {told!r}; choose from {', '.join(SUFFIXES)}")
     if ending and ending not in by_ending:
         raise UserError(f"-o {output}: ending {ending}; legal: {', '.join(by_ending)}, or a folder")
     layout = told or by_ending.get(ending, "text")

@@ -41,7 +41,7 @@ def analyze(
     *,
     options: StudyOptions,
 ) -> None:
-    """Say how far the ranking on one dataset holds on the others.
+    """Analyze how rankings carry over from one dataset to others.
 
     All statistics come with bootstrap intervals.
 

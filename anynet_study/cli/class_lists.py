@@ -17,7 +17,7 @@ SHOWN = 10
 
 classes_app = typer.Typer(
     no_args_is_help=True,
-    help="Where classes lie in WordNet, which to choose, and how alike the images of each are.",
+    help="Where classes lie in WordNet, which to choose, and how similar their images are.",
 )
 WordNetFolder = Annotated[
     Path | None,
@@ -74,7 +74,7 @@ def select(
     ] = None,
     threshold: Annotated[
         float | None,
-        opt("Least similarity of a class. Default: what a thousandth of the unrelated reach."),
+        opt("Lowest similarity of a class. Default: reached by 1 in 1,000 unrelated."),
     ] = None,
     embedder: Annotated[
         str,
@@ -85,7 +85,7 @@ def select(
     ] = "ngrams",
     per_class: Annotated[int, opt("Captions that each class must have.", min=1)] = 10,
     count: Annotated[
-        int | None, opt("Choose at most so many, the most similar. Default: all.", min=1)
+        int | None, opt("Choose at most this many, the most similar. Default: all.", min=1)
     ] = None,
     wordnet: WordNetFolder = None,
     picture: Picture = None,
@@ -156,7 +156,7 @@ def diversity(
     picture: Picture = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how alike the images of each class are, and how like those of other classes.
+    """Show how similar images are within each class, and between classes.
 
     The mean inner product of their features, each of length 1 after the mean image is taken off:
     the higher within a class, the less diverse it is.

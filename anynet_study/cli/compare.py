@@ -37,12 +37,12 @@ def compare(
         str, opt("Split one input by block, stem, d4, 'cumulative depth', ...", metavar="COLUMN")
     ] = "",
     group: Annotated[
-        list[str] | None, opt("Take of one input the models named so.", metavar="NAME=PATTERN")
+        list[str] | None, opt("Models of one input with such names.", metavar="NAME=PATTERN")
     ] = None,
     weigh: Annotated[
         str, opt("Compare at equal flops, parameters or activations.", metavar="COMPLEXITY")
     ] = "",
-    parts: Annotated[int, opt("Groups that --by makes of a number.", min=2, max=100)] = 4,
+    parts: Annotated[int, opt("Groups for --by of a numeric column.", min=2, max=100)] = 4,
     bins: Annotated[int, opt("Bins of complexity that --weigh makes equal.", min=1, max=1000)] = 10,
     figure: Annotated[
         Path | None, opt("Draw the EDFs: .png, .pdf or .svg.", metavar="FILE")
@@ -103,9 +103,9 @@ def _check(
     if by and group:
         raise UserError("--by and --group are two ways to split an input; give one of them")
     if weigh not in ("", *COMPLEXITIES):
-        raise UserError(f"--weigh: no {weigh!r}; legal: {', '.join(COMPLEXITIES)}")
+        raise UserError(f"--weigh: unknown {weigh!r}; choose from {', '.join(COMPLEXITIES)}")
     if csv not in ("", *TABLES):
-        raise UserError(f"--csv: no table {csv!r}; legal: {', '.join(TABLES)}")
+        raise UserError(f"--csv: unknown table {csv!r}; choose from {', '.join(TABLES)}")
     if csv and as_json:
         raise UserError("--csv and --json: give one of them")
 

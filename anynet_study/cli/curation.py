@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 #: Pairs that a table on the terminal shows.
 SHOWN = 10
 #: Near duplicates as they are told, from --bits and --distance.
-Bits = Annotated[int, opt("Bits of 64 in which two hashes may differ.")]
-Distance = Annotated[float, opt("Most distance of the pixels: 1 less their correlation.")]
+Bits = Annotated[int, opt("Number of bits (of 64) in which two hashes may differ.")]
+Distance = Annotated[float, opt("Largest distance of the pixels: 1 minus their correlation.")]
 Picture = Annotated[
     Path | None, opt("Write a PNG of the pairs, the nearest first.", metavar="FILE")
 ]
@@ -135,11 +135,11 @@ def sample_images(
     ] = "matched",
     like: Annotated[
         Path | None,
-        opt("Of the original's images: a table with class and frequency.", metavar="REFERENCE"),
+        opt("Table of the original's images, with class and frequency.", metavar="REFERENCE"),
     ] = None,
     threshold: Annotated[float, opt("Lowest frequency of the strategy threshold.")] = 0.7,
     bins: Annotated[int, opt("Equal bins of frequencies that are matched.", min=1)] = 5,
-    seed: Annotated[int, opt("Seed of what is drawn.")] = 0,
+    seed: Annotated[int, opt("Seed of the draw.")] = 0,
     source: Annotated[
         str | None,
         opt("The dataset whose images the table names. Default: files beside it.", "--from"),
@@ -153,12 +153,12 @@ def sample_images(
     distance: Distance = 0.3,
     picture: Picture = None,
     add: Annotated[
-        str | None, opt("Pack what is chosen as a dataset, a test set only.", metavar="NAME")
+        str | None, opt("Pack the chosen images as a dataset with a test set only.", metavar="NAME")
     ] = None,
     force: Annotated[bool, opt("Replace a dataset of this name.", "--force")] = False,
     output: Annotated[
         Path | None,
-        opt("Write the manifest of what is chosen.", "--output", "-o", metavar="FILE"),
+        opt("Write the manifest of the chosen images.", "--output", "-o", metavar="FILE"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -9,12 +9,12 @@ import typer
 
 from anynet_study.cli.options import AsJson
 
-Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Where studies lie, or a study.")]
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of studies, or a study.")]
 STYLES = {"ok": "", "note": "yellow", "problem": "red"}
 
 
 def doctor(folder: Folder = Path(), as_json: AsJson = False) -> None:
-    """Probe this site, and say what to set.
+    """Probe this site, and say what to configure.
 
     Slurm: limits of arrays and queues, partitions and GPUs, preemption and requeueing, accounting.
     The folder's file system: renames, locks, room, quota. Whatever does not answer is told;

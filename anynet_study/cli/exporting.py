@@ -13,7 +13,7 @@ def export(
     output: Annotated[Path, opt("Folder to make.", "-o", "--output")],
     as_json: AsJson = False,
 ) -> None:
-    """Write a release bundle: a folder to publish, that others can read, check and import.
+    """Write a folder to publish, which others can check and import.
 
     It holds the results as HDF5 and as Parquet, the sweep and population where the study has
     them, a README, a data dictionary and checksums. An older export of that name is replaced.

@@ -40,7 +40,7 @@ def import_(
         ),
     ] = None,
     accuracy: Annotated[
-        bool | None, opt("Which of both the values are.", "--accuracy/--error")
+        bool | None, opt("Whether the values are accuracies or errors.", "--accuracy/--error")
     ] = None,
     fraction: Annotated[
         bool | None, opt("Whether values are 0 to 1, or to 100.", "--fraction/--percent")
@@ -53,8 +53,8 @@ def import_(
     ignore: Annotated[str, opt("Columns to leave out.")] = "",
     metric: Annotated[str, opt("The metric of the values: top1, macro_f1, ...")] = "",
     recipe: Annotated[str, opt("How the models were trained: a name.")] = "imported",
-    separator: Annotated[str, opt("Of CSV files; by default it is found out.")] = "",
-    encoding: Annotated[str, opt("Of CSV files; by default UTF-8 or UTF-16.")] = "",
+    separator: Annotated[str, opt("Separator of CSV files; detected by default.")] = "",
+    encoding: Annotated[str, opt("Encoding of CSV files; default: UTF-8 or UTF-16.")] = "",
     datasets: Annotated[
         Path | None, opt("Table: dataset, role, classes, test_images, metric, ...")
     ] = None,
@@ -71,7 +71,7 @@ def import_(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a results store of other results: of any models, on any datasets.
+    """Make a results store from results of any other models.
 
     A table is wide (one row per model, one column per dataset) or long (columns model, dataset,
     and error or accuracy); empty cells stay gaps. What is unclear is refused, never guessed: a
@@ -178,5 +178,5 @@ def _metric(name: str) -> str | None:
     from anynet_study.metrics import Metric
 
     if name and name not in get_args(Metric):
-        raise UserError(f"--metric: no {name!r}; legal: {', '.join(get_args(Metric))}")
+        raise UserError(f"--metric: unknown {name!r}; choose from {', '.join(get_args(Metric))}")
     return name or None

@@ -20,7 +20,7 @@ Name = Annotated[
 
 
 def cancel(study_name: StudyName) -> None:
-    """End the jobs of a study, and no others.
+    """Cancel the jobs of a study, and no others.
 
     Jobs that wait are taken from the queue. Those that run save what they are at and leave:
     launch goes on from there. Can be repeated at will.
@@ -49,9 +49,9 @@ def cancel(study_name: StudyName) -> None:
 def logs(
     study_name: StudyName,
     name: Name = None,
-    lines: Annotated[int, opt("So many at most, the last.", "--lines")] = 40,
-    err: Annotated[bool, opt("What was written of errors instead.", "--err")] = False,
-    path: Annotated[bool, opt("Only say which file it is.", "--path")] = False,
+    lines: Annotated[int, opt("At most this many lines, from the end.", "--lines")] = 40,
+    err: Annotated[bool, opt("Show the error output instead.", "--err")] = False,
+    path: Annotated[bool, opt("Only print the path of the file.", "--path")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the log of a job or run, or list the jobs.

@@ -25,7 +25,7 @@ def relabel(
     ],
     add: Add,
     least: Annotated[
-        float, opt("Leave out training images of which it is less sure.", min=0, max=1)
+        float, opt("Leave out training images with a lower probability.", min=0, max=1)
     ] = 0.0,
     force: Force = False,
     as_json: AsJson = False,

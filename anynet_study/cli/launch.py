@@ -84,7 +84,8 @@ def retry(
 
     kinds = {kind.strip() for kind in only.split(",")} if only else EVERY_KIND
     if unknown := sorted(kinds - EVERY_KIND):
-        raise UserError(f"--only: no {unknown[0]!r}; legal: {', '.join(sorted(EVERY_KIND))}")
+        kinds_there = ", ".join(sorted(EVERY_KIND))
+        raise UserError(f"--only: unknown {unknown[0]!r}; choose from {kinds_there}")
     study = open_study(study_name, _changes(overrides, cluster), whole=True)
     told = launch_missing(study, kinds, False, bool(only), retrain, others_ended)
     _print_launched(study.folder.folder, told, as_json)

@@ -19,11 +19,13 @@ SweepFile = Annotated[
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Argument(help="Changes to the sweep file: key.path=value ...", metavar="KEY=VALUE"),
+    typer.Argument(
+        help="Change keys of the sweep, such as recipes.basic.epochs=3.", metavar="KEY=VALUE"
+    ),
 ]
-DryRun = Annotated[bool, opt("Only say what would be done, and cost.", "--dry-run")]
-Retrain = Annotated[bool, opt("Train runs again for evaluations added since.", "--retrain")]
-OthersEnded = Annotated[bool, opt("Workers on other machines have ended.", "--others-ended")]
+DryRun = Annotated[bool, opt("Only print what would be done, and its cost.", "--dry-run")]
+Retrain = Annotated[bool, opt("Allow training again for evaluations that were added.", "--retrain")]
+OthersEnded = Annotated[bool, opt("Say that workers elsewhere have ended.", "--others-ended")]
 StudyName = Annotated[
     str,
     typer.Argument(

@@ -72,7 +72,7 @@ def query(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Select rows of results stores: runs, errors, evaluations, curves and more.
+    """Select rows of results: runs, errors, curves and more.
 
     Runs can be selected by their architecture and dataset too. Nothing is changed or executed.
 

@@ -26,7 +26,7 @@ def report(
     *,
     options: StudyOptions,
 ) -> None:
-    """Write report.html, the page of a study to explore, and its tables.
+    """Write the report of a study: one page to explore.
 
     The page needs no other file and no network. Its figures are drawn in the browser: point at an
     architecture to see what it is, drag to mark some everywhere. Recipes of the study, and other

@@ -85,8 +85,10 @@ def write_rows(rows: "pa.Table", form: Format, file: Any, width: int | None = No
     """Write rows as CSV, as JSON, or as a table.
 
     A table on a terminal has the columns that fit; one in a file or a pipe all of them, if no
-    `width` is given.
+    `width` is given. Tables show times in ISO format, the other formats as they are stored.
     """
+    import pandas as pd
+
     from anynet_study.cli.tables import frame_cells, harmless, print_table, table_text
     from anynet_study.store import to_pandas
 
@@ -99,7 +101,11 @@ def write_rows(rows: "pa.Table", form: Format, file: Any, width: int | None = No
     elif form == "json":
         _write_json(rows, file)
     else:
-        headings, cells, texts = frame_cells(to_pandas(rows, whole=True))
+        frame = to_pandas(rows, whole=True)
+        if "started" in frame and frame["started"].dtype.kind == "f":  # seconds since 1970
+            times = pd.to_datetime(frame["started"], unit="s", utc=True, errors="coerce")
+            frame["started"] = times.dt.strftime("%Y-%m-%dT%H:%M:%SZ")
+        headings, cells, texts = frame_cells(frame)
         if file.isatty():
             print_table(headings, cells, left=texts, wide="cut")
         else:

@@ -13,10 +13,11 @@ def serve(
         int, opt("Port on 127.0.0.1; 0: any that is free.", "--port", min=0, max=65535)
     ] = PORT,
 ) -> None:
-    """Watch a study in a browser: progress, failures, curves, correlations as they fill.
+    """Watch a study in a browser while it runs.
 
-    The page is on this machine only, http://127.0.0.1:8700/, and looks anew every few seconds. It
-    only reads the study's files; Ctrl-C ends the page, and no job.
+    The page shows progress, failures, curves and correlations, and is refreshed every few seconds.
+    It is served on this machine only, http://127.0.0.1:8700/, and only reads the study's files.
+    Ctrl-C stops the page, but no job.
 
     \b
     Examples:

@@ -25,11 +25,11 @@ def status(
     every: Annotated[float, opt("Seconds between two looks.", "--every")] = 10.0,
     as_json: AsJson = False,
 ) -> None:
-    """Say how far a study is: its runs, its jobs, and when they will be done.
+    """Show the progress of a study, of its runs and its jobs.
 
     Reads the study's own files, and asks squeue once if it has jobs in Slurm; sacct is not needed.
     With --watch it looks again until no job of the study runs or waits: in place on a terminal,
-    otherwise one line per look (with --json, of JSON). Ctrl-C ends the watching, and no job.
+    otherwise one line per look (with --json, of JSON). Ctrl-C stops watching, but no job.
 
     \b
     Examples:

@@ -11,7 +11,7 @@ from anynet_study.cli.options import AsJson
 from anynet_study.cli.tables import print_table
 from anynet_study.errors import UserError
 
-Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Where studies lie.")]
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the studies.")]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Progress:
 
 
 def list_(folder: Folder = Path("studies"), as_json: AsJson = False) -> None:
-    """List the studies of a folder, and how far each is.
+    """List the studies in a folder, and their progress.
 
     \b
     Examples:

@@ -36,7 +36,7 @@ def run(
     resamples: Resamples = 10_000,
     as_json: DryRunAsJson = False,
 ) -> None:
-    """Do a whole study on this machine, from a sweep to its report.
+    """Run a whole study on this machine, from a sweep to its report.
 
     Samples the population, trains what is missing, collects and reports. Can be stopped and run
     again at any point; finished runs are never trained again.

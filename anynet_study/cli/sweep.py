@@ -75,7 +75,7 @@ def sweep(
     ] = None,
     schema: Annotated[bool, opt("Print the JSON schema, for editors.", "--schema")] = False,
 ) -> None:
-    """Say what can stand in a sweep file.
+    """Explain the keys of a sweep file.
 
     Without options, its keys are listed. In place of the name of a dataset, recipe or evaluation
     any name will do.
@@ -121,7 +121,7 @@ def init(
         Path | None, opt("The file to write; default: sweeps/NAME.yaml.", "-o", "--output")
     ] = None,
 ) -> None:
-    """Write a sweep file with comments, as a beginning.
+    """Write a first sweep file, with comments.
 
     \b
     Examples:

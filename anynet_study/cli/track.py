@@ -19,12 +19,12 @@ def track(
     wandb: Annotated[
         str, opt("Log to this project of Weights & Biases.", "--wandb", metavar="PROJECT")
     ] = "",
-    watch: Annotated[bool, opt("Go on with runs as they finish, until Ctrl-C.", "--watch")] = False,
+    watch: Annotated[bool, opt("Continue as runs finish, until Ctrl-C.", "--watch")] = False,
 ) -> None:
-    """Hand the curves of finished runs to TensorBoard or to Weights & Biases.
+    """Send learning curves to TensorBoard or Weights & Biases.
 
-    It reads the study's journals and writes none of its files. What was handed over before stays
-    as it is, so the command can be given again. Both come as extras: anynet-study[tensorboard],
+    It only reads the study's journals. Curves that were sent before are skipped, so the command can
+    be repeated. Both need extras: anynet-study[tensorboard],
     anynet-study[wandb].
 
     \b

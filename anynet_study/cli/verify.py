@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def verify(store: StoreName, as_json: AsJson = False) -> None:
-    """Check that results are whole, and true to what they were made from.
+    """Check that results are complete, and agree with their sources.
 
     Of a store: everything in it is read and compared with the checksums that it was written with.
     Of a study, its journals as well: the store is built again from them and compared; and the

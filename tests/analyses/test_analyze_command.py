@@ -263,7 +263,7 @@ def test_which_runs_of_a_store_count_is_chosen(study: Path, wide: Path) -> None:
     run(study, "--table", "correlations", "--recipe", "basic", "--metric", "top1")
     with pytest.raises(UserError, match=r"no recipe strong .* there are: basic"):
         run(study, "--recipe", "strong")
-    with pytest.raises(UserError, match=r"--metric: no 'top3'; legal: top1, top5"):
+    with pytest.raises(UserError, match=r"--metric: unknown 'top3'; choose from top1, top5"):
         run(study, "--metric", "top3")
     with pytest.raises(UserError, match="--metric and --replicates are for results stores"):
         run(wide, "--metric", "top1")
@@ -279,7 +279,7 @@ def test_roles_and_units_come_from_options(wide: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--format", "html"], "--format: no 'html'; legal: text, csv, json, latex"),
+        (["--format", "html"], "--format: unknown 'html'; choose from text, csv, json, latex"),
         (["-o", "all.tex"], "needs --output FOLDER"),
         (["-o", "all.h5"], "ending .h5; legal: .txt, .csv, .json, .tex, or a folder"),
         (["--level", "95"], "level: 95.0 is not between 0 and 1"),

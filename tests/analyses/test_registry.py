@@ -67,7 +67,7 @@ def test_older_names_are_understood(study: Study) -> None:
     assert study.analysis("ties").name == "rank-preservation"
     assert study.analysis("robustness").name == "average-robustness"
     assert study.study_figure("robustness").name == "effective-robustness"
-    with pytest.raises(UserError, match="no table 'sauce'; legal: correlations, match"):
+    with pytest.raises(UserError, match="unknown table 'sauce'; choose from correlations, match"):
         study.table("sauce")
 
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from anynet_study.analyses import building, findings, study_of
+from anynet_study.analyses import ANALYSES, building, findings, study_of
 from anynet_study.analyses.class_accuracy import hardest
 from anynet_study.analyses.correlations import narrower
 from anynet_study.analyses.drivers import driver_flips, stage_flips
 from anynet_study.analyses.images import told_apart
 from anynet_study.analyses.noise import noise_bounds
 from anynet_study.analyses.proxies import best_proxy, carry_over, gain, price
-from anynet_study.analyses.registry import caution
+from anynet_study.analyses.registry import TOPICS, caution
 from anynet_study.analyses.shifts import lost_and_kept
 from anynet_study.analyses.training import other_recipes, shortest
 from anynet_study.analysis import Options
@@ -28,7 +28,7 @@ def frame(*rows: tuple[object, ...], columns: str, method: str = "spearman") -> 
     return table
 
 
-UNDECIDED = "Whether the ranking of the architectures on x carries over to t is undecided."
+UNDECIDED = "It is undecided whether the ranking of the architectures on x carries over to t."
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_several_targets_are_told_in_one_go() -> None:
     table = frame(*rows, columns="target rho_source rho_source_high carries_over")
     assert carry_over(table, "x") == (
         f"{RANKING} carries over to a and b. It is reversed on c: what is better on x is worse "
-        "there. Whether it carries over to d is undecided."
+        "there. It is undecided whether it carries over to d."
     )
 
 
@@ -97,12 +97,12 @@ def test_gain(difference: float, low: float, high: float, sure: str) -> None:
         f"of {shown[1]} {ends})."
     ]
     nothing = table.assign(difference=0.0, difference_low=0.0, difference_high=0.0)
-    assert gain(nothing, "x")[0].startswith("Of its family x itself is closest in class count")
+    assert gain(nothing, "x")[0].startswith("In its family, x itself is closest in class count")
     assert gain(table.assign(difference=NAN), "x") == gain(table.assign(target="t"), "x") == []
 
 
-SURE = "For t use x-2 (ρ = 0.80 [0.50, 0.90])"
-UNSETTLED = "whether it is the best of its family is undecided"
+SURE = "For t, use x-2 (ρ = 0.80 [0.50, 0.90])"
+UNSETTLED = "it is undecided whether it is the best of its family"
 
 
 @pytest.mark.parametrize(
@@ -111,17 +111,17 @@ UNSETTLED = "whether it is the best of its family is undecided"
         (0.8, 0.5, 0.9, 1.0, "yes", f"{SURE}; it is the best of its family (in more than 99.9% of "
          "resamples)."),
         (0.8, 0.5, 0.9, 0.96, "undecided", f"{SURE}; {UNSETTLED} (in 96% of resamples, x in 4%)."),
-        (0.4, 0.1, 0.5, 0.99, "yes", "For t use x-2 (ρ = 0.40 [0.10, 0.50]); it is the best of its "
-         "family (in 99% of resamples)."),
-        (0.4, 0.1, 0.49, 0.99, "yes", "For t the best proxy, x-2, is a weak one (ρ = 0.40 [0.10, "
+        (0.4, 0.1, 0.5, 0.99, "yes", "For t, use x-2 (ρ = 0.40 [0.10, 0.50]); it is the best of "
+         "its family (in 99% of resamples)."),
+        (0.4, 0.1, 0.49, 0.99, "yes", "The best proxy for t, x-2, is a weak one (ρ = 0.40 [0.10, "
          "0.49]); it is the best of its family (in 99% of resamples)."),
-        (0.2, 0.0, 0.4, 0.99, "yes", "For t no member is a proven proxy: the best, x-2, has ρ = "
+        (0.2, 0.0, 0.4, 0.99, "yes", "No proxy for t is demonstrated: the best, x-2, has ρ = "
          "0.20 [0.00, 0.40], which includes 0."),
-        (-0.3, -0.5, 0.0, 0.99, "yes", "For t no member is a proven proxy: the best, x-2, has ρ = "
+        (-0.3, -0.5, 0.0, 0.99, "yes", "No proxy for t is demonstrated: the best, x-2, has ρ = "
          "−0.30 [−0.50, 0.00], which includes 0."),
-        (-0.3, -0.5, -0.01, 0.99, "yes", "For t no member is a useful proxy: the best, x-2, has ρ "
+        (-0.3, -0.5, -0.01, 0.99, "yes", "No proxy for t is useful: the best, x-2, has ρ "
          "= −0.30 [−0.50, −0.01]."),
-        (NAN, NAN, NAN, NAN, "undecided", "For t no proxy can be named: too few or constant "
+        (NAN, NAN, NAN, NAN, "undecided", "No proxy can be named for t: too few or constant "
          "errors."),
     ],
 )  # fmt: skip
@@ -147,15 +147,15 @@ def test_price() -> None:
     a, b = ("a", "x", 1, 0.5, 0.1, 0.9, 33.0, 30.0, 0.1), ("b", "x", 1, 4.0, 2, 5, 32.0, 29.5, 0.0)
     others = [("b", "x-2", 1, 9.0, 0, 9, 35.0, 30.0, -4.0), ("b", "x", 5, 9.0, 0, 9, 35, 30, -4)]
     assert price(frame(a, b, *others, columns=columns), "x") == [
-        "Taking the one architecture that is best on x costs most on b, 4.00 [2.00, 5.00] points "
-        "of error more than the best one there; taking one at random costs 2.50. The median over "
+        "Choosing the architecture that is best on x costs most on b, 4.00 [2.00, 5.00] points "
+        "of error more than the best one there; choosing one at random costs 2.50. The median over "
         "the 2 targets is 2.25 points.",
-        "On b that is no better than taking one at random.",
+        "On b, that is no better than choosing one at random.",
     ]
     table = frame(a, columns=columns)
     assert price(table, "x") == [
-        "Taking the one architecture that is best on x costs on a 0.50 [0.10, 0.90] points of "
-        "error more than the best one there; taking one at random costs 3.00."
+        "Choosing the architecture that is best on x costs on a 0.50 [0.10, 0.90] points of "
+        "error more than the best one there; choosing one at random costs 3.00."
     ]
     assert "0.50 (no interval) points" in price(table.assign(regret_low=NAN), "x")[0]
     assert price(table.assign(regret=NAN), "x") == []
@@ -180,14 +180,14 @@ def test_drivers_that_flip() -> None:
     rows += [("a", "cumulative width", 0.3, 0.051), ("b", "cumulative width", -0.1, 1.0)]
     assert driver_flips(frame(*rows, columns="dataset parameter estimate p_holm")) == [
         "More cumulative depth goes with lower errors on b, but with higher errors on a.",
-        "Whether the errors rise or fall with cumulative width is undecided everywhere.",
+        "It is undecided everywhere whether errors rise or fall with cumulative width.",
     ]
     columns = "parameter flips partial_flips"
     stages = frame(("d4", True, False), ("w1", False, True), ("b2", False, False), columns=columns)
     raw, given = stage_flips(stages)
-    assert raw.startswith("What helps on one dataset and hurts on another: d4 (d depth")
+    assert raw.startswith("These help on one dataset and hurt on another: d4 (d depth")
     assert given.startswith(
-        "What helps on one dataset and hurts on another at equal FLOPs and parameters: w1 (d depth"
+        "These help on one dataset and hurt on another at equal FLOPs and parameters: w1 (d depth"
     )
     assert stage_flips(stages.assign(flips=False, partial_flips=False)) == []
 
@@ -197,12 +197,12 @@ def test_noise_that_hides_the_architectures() -> None:
     a, b, c = ("a", 0.9, 0.8, 0.95), ("b", 0.5, 0.01, 0.71), ("c", 0.2, 0.0, 0.4)
     bound, hidden = noise_bounds(frame(a, b, c, columns=columns))
     assert bound == (
-        "Training noise bounds what any proxy can reach: most on b, where a single run cannot be "
-        "expected to correlate beyond 0.71 even with a perfect partner."
+        "Training noise limits what any proxy can reach: most on b, where a single run cannot be "
+        "expected to correlate above 0.71 even with a perfect proxy."
     )
-    assert hidden.startswith("On c the replicates do not show that architectures differ by more")
+    assert hidden.startswith("On c, the replicates do not show that architectures differ by more")
     assert noise_bounds(frame(a, columns=columns))[0].startswith(
-        "Training noise bounds what any proxy can reach: on a, where"
+        "Training noise limits what any proxy can reach: on a, where"
     )
     assert noise_bounds(frame(("a", NAN, NAN, NAN), columns=columns)) == []
 
@@ -211,14 +211,14 @@ def test_the_shortest_training() -> None:
     columns = "dataset keep epoch epochs share estimate epoch_sure"
     a, b = ("a", 0.95, 2, 10, 0.2, 0.97, 3), ("b", 0.95, 9, 10, 0.9, 0.97, 10)
     assert shortest(frame(a, b, columns=columns)) == [
-        "After 90% of the training the ranking is that of its end on all 2 datasets (ρ ≥ 0.95 from "
-        "there on; on b, where it takes longest, epoch 9 of 10; surely from epoch 10)."
+        "After 90% of the training, the ranking is the final one on both datasets (ρ ≥ 0.95 from "
+        "there on). It takes longest on b: epoch 9 of 10, or epoch 10 for the whole interval."
     ]
     late = ("b", 0.95, 10, 10, 1.0, 1.0, 10)
     assert shortest(frame(a, late, columns=columns, method="kendall")) == [
-        "On b no shorter training ranks the architectures as the whole does (τ ≥ 0.95)."
+        "On b, no earlier epoch reproduces the final ranking (τ ≥ 0.95)."
     ]
-    assert "of its end (ρ" in shortest(frame(a, columns=columns))[0]
+    assert "is the final one (ρ" in shortest(frame(a, columns=columns))[0]
     assert shortest(frame(("a", 0.95, 1, 1, 1.0, NAN, 1), columns=columns)) == []
 
 
@@ -228,8 +228,8 @@ def test_other_recipes(change: float, gains: str) -> None:
     rows = [("long", "a", 0.8, 0.7, 0.9, 1.0), ("long", "b", 0.9, 0.7, 1.0, change)]
     rows += [("odd", "a", NAN, NAN, NAN, NAN)]
     assert other_recipes(frame(*rows, columns=columns)) == [
-        "Under the recipe long the ranking agrees least with the main one's on a (ρ = 0.80 [0.70, "
-        f"0.90]){gains}."
+        "Under the recipe long, the ranking agrees least with that of the main one on a (ρ = 0.80 "
+        f"[0.70, 0.90]){gains}."
     ]
 
 
@@ -278,7 +278,7 @@ def test_images_that_tell_the_best_apart(p: float, count: int) -> None:
     rows = [("d", "best", "b", p), ("d", "best", "c", 0.2), ("d", "b", "c", 0.001)]
     said = told_apart(frame(*rows, columns="dataset a b p_holm"))
     assert said == count * [
-        "On d the test images do not tell the best architecture from any of the nine next ones "
+        "On d, the test images do not separate the best architecture from any of the next nine "
         "(McNemar's test, corrected)."
     ]
 
@@ -310,8 +310,8 @@ def test_networks_no_better_than_guessing_are_remarked(worst: float, told: bool)
     errors = pd.DataFrame({"a": [10.0] * 49 + [worst], "b": [99.0] * 50})
     datasets = pd.DataFrame({"dataset": ["a", "b"], "chance": [75.0, NAN]})
     assert caution(study_of("s", errors=errors, datasets=datasets)) == told * [
-        "No better than guessing are 1 of 50 architectures on a (guessing errs 75.0%): their order "
-        "there says nothing of them."
+        "No better than guessing: 1 of 50 architectures on a (guessing errs 75.0%). Their order "
+        "there says nothing about them."
     ]
 
 
@@ -326,6 +326,11 @@ def test_findings_rest_on_tables_that_were_made_and_have_their_topic() -> None:
     assert (found.topic, found.section) == ("Drivers", "drivers")
 
 
+def test_what_is_said_leads_to_the_section_that_shows_it() -> None:
+    said = [each for each in ANALYSES.values() if each.say]
+    assert [TOPICS[each.topic] for each in said] == [each.section for each in said]
+
+
 @pytest.mark.parametrize(
     ("phrase", "expected"),
     [
@@ -334,7 +339,8 @@ def test_findings_rest_on_tables_that_were_made_and_have_their_topic() -> None:
         (lambda: building.listed(["a", "b", "c"]), "a, b and c"),
         (lambda: building.some(list("abcdef"), 9), "a, b, c, d, e and f"),
         (lambda: building.some(list("abcdefg"), 9), "7 of 9 datasets"),
-        (lambda: building.some(["a", "b"], 2), "all 2 datasets"),
+        (lambda: building.some(["a", "b"], 2), "both datasets"),
+        (lambda: building.some(["a", "b", "c"], 3), "all 3 datasets"),
         (lambda: building.some(["a"], 1), "a"),
         (lambda: building.in_resamples(0.999), "in 100% of resamples"),
         (lambda: building.in_resamples(0.9991), "in more than 99.9% of resamples"),

@@ -102,6 +102,17 @@ def test_seed_decides_the_intervals_and_slabs_do_not(monkeypatch: pytest.MonkeyP
     assert not first["low"].equals(correlations(errors, resamples=500, seed=2)["low"])
 
 
+def test_progress_is_told_within_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["anynet_study.apr.correlations"]
+    monkeypatch.setattr(module, "DRAWS_BYTES", 8 * 600)  # a pair at a time
+    errors = pd.DataFrame(np.random.default_rng(0).normal(size=(12, 3)), columns=list("abc"))
+    told: list[float] = []
+    correlations(errors, resamples=600, on_pairs=told.append)
+    assert told == sorted(told)
+    assert 0 < told[0] < 1
+    assert told[-1] == 3
+
+
 def test_matrix_is_symmetric_and_in_column_order() -> None:
     errors = frame(np.random.default_rng(0).normal(size=(12, 4)))
     table = correlations(errors, resamples=40)
@@ -130,7 +141,7 @@ def test_too_few_architectures_and_unknown_options_are_refused() -> None:
     errors = frame(np.arange(8.0).reshape(4, 2))
     with pytest.raises(UserError, match="3 architectures; at least 4"):
         correlations(errors.iloc[:3])
-    with pytest.raises(UserError, match="'listwise'; legal: pairwise, complete"):
+    with pytest.raises(UserError, match="'listwise'; choose from pairwise, complete"):
         correlations(errors, missing="listwise")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="legal: spearman"):
         correlations(errors, method="rank")  # type: ignore[arg-type]
@@ -176,7 +187,7 @@ def test_adjusted_p_values_are_those_of_the_definitions(p: list[float]) -> None:
 def test_bad_p_values_and_corrections_are_refused() -> None:
     with pytest.raises(UserError, match="outside 0 to 1"):
         adjust([0.5, 1.5])
-    with pytest.raises(UserError, match="'sidak'; legal: holm, bh"):
+    with pytest.raises(UserError, match="'sidak'; choose from holm, bh"):
         adjust([0.5], "sidak")  # type: ignore[arg-type]
 
 

@@ -120,5 +120,5 @@ def test_a_large_offset_does_not_spoil_pearson() -> None:
 
 
 def test_unknown_method_names_the_legal_ones() -> None:
-    with pytest.raises(UserError, match="'cosine'; legal: spearman, pearson, kendall"):
+    with pytest.raises(UserError, match="'cosine'; choose from spearman, pearson, kendall"):
         make_kernel("cosine", np.ones((4, 2)), np.array([[0, 1]]))  # type: ignore[arg-type]

@@ -121,7 +121,7 @@ def test_what_cannot_be_chosen_is_nan() -> None:
 
 def test_bad_options_are_refused() -> None:
     errors = true_errors(population(6))
-    with pytest.raises(UserError, match="'all'; legal: best, mean"):
+    with pytest.raises(UserError, match="'all'; choose from best, mean"):
         selection_regret(errors, ROLES, keep="all")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="at least 1"):
         selection_regret(errors, ROLES, top=(0,))

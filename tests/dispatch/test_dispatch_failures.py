@@ -187,7 +187,7 @@ def test_no_more_than_half_of_the_nodes_are_excluded(
 def test_retry_is_for_kinds_and_leaves_the_study_what_it_is(tiny: OpenStudy, type_: Type) -> None:
     kinds = type_("retry", "tiny", "--only", "oom,memory")
     assert kinds.code == 2
-    assert "no 'memory'; legal: code, data, node, oom, timeout" in kinds.line
+    assert "unknown 'memory'; choose from code, data, node, oom, timeout" in kinds.line
     assert type_("retry", "tiny", "population.count=9").code == 2
 
 

@@ -194,7 +194,7 @@ def test_a_target_without_any_error_is_named(tmp_path: Path) -> None:
     records = [record for record in run_records(study) if record.dataset != "target-1"]
     text = page_of(tmp_path, study, records).text
     assert "cannot be compared with target-1" in text
-    assert "For target-1 no proxy can be named" in text
+    assert "No proxy can be named for target-1" in text
 
 
 @pytest.mark.slow

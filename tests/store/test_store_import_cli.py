@@ -93,7 +93,7 @@ def test_predictions_by_option(typed: Type) -> None:
         (["t.csv", "-o", "s.csv"], "-o s.csv: a results store ends in .h5 or .hdf5"),
         (["t.csv", "-o", "t.h5/x.h5"], "t.h5: is a file where a folder belongs"),
         (["t.csv", "--map", "model", "-o", "s.h5"], "--map: 'model' is not OURS=THEIRS"),
-        (["t.csv", "--metric", "f1", "-o", "s.h5"], "--metric: no 'f1'; legal: top1, top5"),
+        (["t.csv", "--metric", "f1", "-o", "s.h5"], "--metric: unknown 'f1'; choose from top1,"),
         (["t.csv", "--targets", "val=3", "-o", "s.h5"], "--source: name the source dataset"),
         (["t.csv", "--error", "--fraction", "-o", "s.h5"], "row 2, a on val: 20 is outside 0 to 1"),
         (

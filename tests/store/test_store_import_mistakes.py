@@ -103,7 +103,7 @@ def test_other_formats(tmp_path: Path, name: str, content: str | bytes, expected
             {"columns": {"model": "net"}},
             "--map: t.csv has no column 'net'; its columns: model",
         ),
-        ({"columns": {"modle": "model"}}, "--map: no 'modle'; legal: model, dataset, error"),
+        ({"columns": {"modle": "model"}}, "--map: unknown 'modle'; choose from model, dataset"),
         ({"describe": ("x",)}, "--describe: t.csv has no column 'x'"),
         ({"ignore": ("x",)}, "--ignore: t.csv has no column 'x'"),
         ({"columns": {"error": "val"}}, "a long table needs --map dataset=COLUMN too"),

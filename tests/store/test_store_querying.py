@@ -4,6 +4,7 @@ import math
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import h5py
@@ -218,6 +219,9 @@ def test_every_run_shows_what_made_it(path: Path) -> None:
         **{name: getattr(RUNS[3], name) for name in columns.split(",")[:-1]},
         "journal": "worker-0.arrow",
     }
+    assert datetime.fromtimestamp(one["started"], UTC).strftime("%Y-%m-%dT%H:%M:%SZ") in run(
+        path, "--columns", "run_id,started"
+    )
     made = {
         row["name"]: row["value"]
         for row in json.loads(run(path, "--table", "provenance", "--json"))

@@ -130,7 +130,7 @@ def roles_of(path: Path, columns: Collection[str], options: ImportOptions) -> Ro
 def _check_told(path: Path, columns: Collection[str], options: ImportOptions) -> None:
     for role in options.columns:
         if role not in MAPPABLE:
-            raise UserError(f"--map: no {role!r}; legal: {', '.join(MAPPABLE)}")
+            raise UserError(f"--map: unknown {role!r}; choose from {', '.join(MAPPABLE)}")
     asked = {
         "--map": options.columns.values(),
         "--describe": options.describe,

@@ -49,6 +49,8 @@ function distanceTo(x, y, [ax, ay], [bx, by]) {
   return Math.hypot(x - ax - share * (bx - ax), y - ay - share * (by - ay));
 }
 
+const AXIS_TOP = 30; // below a line for the name and one for the highest value
+
 // Parallel coordinates: an axis for each parameter, and one for the errors on a dataset.
 class Parallel extends Lines {
   constructor(explorer, parent, columns, height) {
@@ -59,7 +61,7 @@ class Parallel extends Lines {
   }
 
   fit() {
-    const [top, bottom] = [22, this.height - 20];
+    const [top, bottom] = [AXIS_TOP, this.height - 20];
     const step = (this.width - 44) / Math.max(1, this.columns.length - 1);
     this.rulers = this.columns.map(({ name, values }, k) => {
       const known = values.filter((value) => value !== null);
@@ -85,13 +87,13 @@ class Parallel extends Lines {
     this.rulers.forEach(({ name, least, most, x }, k) => {
       pen.strokeStyle = colours.soft;
       pen.lineWidth = 1;
-      pen.strokeRect(x, 22, 0, this.height - 42);
+      pen.strokeRect(x, AXIS_TOP, 0, this.height - 20 - AXIS_TOP);
       const last = k === this.rulers.length - 1 && this.columns[k].error;
       pen.fillStyle = colours.ink;
       pen.fillText(last ? "error" : fitted(pen, name, Math.max(18, room)), x, 11);
       if (room < 24 && k % 2) return;
       pen.fillStyle = colours.soft;
-      pen.fillText(short(most), x, 21);
+      pen.fillText(short(most), x, AXIS_TOP - 5);
       pen.fillText(short(least), x, this.height - 7);
     });
   }
