@@ -144,9 +144,9 @@ def test_a_dataset_of_other_content_is_other_data(folder: Path) -> None:
     add = ["data", "add", "pets", "--size", 8, "--from"]
     in_this_process(folder, *add, "once")
     sweep = ["datasets={digits: {per_class: 20}, pets: {}}", "population.count=2"]
-    train(folder, "tiny.yaml", "tiny", *sweep)
+    train(folder, "tiny.yaml", *sweep)
     in_this_process(folder, *add, "later", "--force")
-    told = train(folder, "tiny.yaml", "tiny", *sweep)
+    told = train(folder, "tiny.yaml", *sweep)
     assert "note: 2 recorded runs are not of this sweep as it is now" in told.stderr
     assert "4 of 4 planned runs, 0 failed" in told.stdout
     (folder / "data/pets").rename(folder / "pets.away")

@@ -5,6 +5,7 @@ import math
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -279,6 +280,9 @@ def test_run_follows_workers_instead_of_starting_more(reported: Home):
     assert "from 200 resamples" in told  # the report is made anew
     assert "200 bootstrap resamples" in study.report.read_text()
     assert len(list(study.journals.iterdir())) == len(reported.jobs("followed")) == 1
+    (job,) = json.loads(in_this_process(reported.folder, "logs", "followed", "--json").stdout)
+    assert (job["state"], job["job"].rpartition("-")[0]) == ("done", socket.gethostname())
+    assert not list((study.folder / "logs").glob("*_alive"))  # it has left
 
 
 def test_a_second_process_at_the_same_study_is_refused(reported: Home):

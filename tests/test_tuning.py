@@ -482,7 +482,7 @@ def test_every_experiment_runs_in_miniature_and_gives_its_table(
         shares = ["--test-share", 0.25] if base == "cassava" else []
         in_this_process(tmp_path, "data", "add", base, "--from", source, "--size", 16, *shares)
     for _ in range(launches):
-        train(tmp_path, SWEEPS / "tuning" / f"{name}.yaml", name, *TOY, *overrides)
+        train(tmp_path, SWEEPS / "tuning" / f"{name}.yaml", *TOY, *overrides)
     store = ResultStore(tmp_path / "studies" / name / "results.h5")
     assert set(store.runs()["status"]) == {"completed"}
     tuned = store.trials()
