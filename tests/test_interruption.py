@@ -23,7 +23,7 @@ SWEEP = [
     "replicates={count: 2, architectures: 2}",
     "launch.workers=2",
 ]
-HOW = ("kill launcher", "kill all", "ctrl-c", "kill all")
+HOW = ("kill launcher", "kill all", "ctrl-c")
 LONGEST_WAIT = 600.0
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_study import TINY, Type, typing_in
+from tiny_study import TINY, Type
 
 FIRST = (
     TINY.replace("  digits-2: {base: digits, classes: 2, per_class: 20}\n", "")
@@ -29,13 +29,6 @@ SECOND = (
     )
     + "  own: {transform: identity, every: 1, datasets: [digits]}\n"
 )
-
-
-@pytest.fixture
-def type_(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Type:
-    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 def asked(type_: Type, statement: str) -> list[dict[str, Any]]:

@@ -16,7 +16,16 @@ from typing import Any
 
 import psutil
 import pytest
-from command import SWEEPS, Done, anynet_study, command, environment, in_this_process, undrawn
+from command import (
+    SWEEPS,
+    Done,
+    anynet_study,
+    command,
+    environment,
+    in_this_process,
+    train,
+    undrawn,
+)
 from filelock import FileLock
 
 from anynet_study import ResultStore, Sweep
@@ -46,7 +55,6 @@ FEW = ["--resamples", 100]
 #: Of the study that is followed to its report.
 FOLLOWED = ["launch.workers=1", "recipes.basic.epochs=4"]
 CHANGES = [
-    "launch.workers=1",
     "recipes.basic.epochs=2",
     "recipes.longer={epochs: 3, batch_size: 16, crop: none, flip: false, datasets: [digits], "
     "overrides: {digits: {lr: 0.02}}}",
@@ -183,13 +191,16 @@ def launched(home: Home) -> Launched:
 @pytest.fixture(scope="module")
 def changed(home: Home) -> dict[str, str]:
     """The finished runs of a study "changed", before its epochs were changed and a recipe added."""
-    assert home.launch("changed", "launch.workers=1") == (0, 0, RUNS)
-    before = home.finish("changed")
-    assert home.launch("changed", *CHANGES) == (0, 0, RUNS + 4)
-    after = home.finish("changed")
+    sweep, journals = (
+        [SWEEPS / "quickstart.yaml", *TINY, "name=changed"],
+        home.study("changed").journals,
+    )
+    train(home.folder, *sweep)
+    before = Recorded.read(journals).runs
+    train(home.folder, *sweep, *CHANGES)
+    after = Recorded.read(journals).runs
     assert before.items() < after.items()
     assert len(after) == 2 * RUNS + 4
-    home.collected("changed")
     return before
 
 

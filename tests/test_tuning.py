@@ -16,7 +16,7 @@ from command import ROOT, SWEEPS, in_this_process, train
 from miniatures import write_miniature
 from miniatures_transfer import cassava
 from scripted_study import PACKED
-from tiny_study import Type, typing_in
+from tiny_study import Type
 
 from anynet_study import ResultStore, stages
 from anynet_study.data import DatasetView
@@ -380,13 +380,6 @@ def test_the_choice_does_not_see_test_labels(here: Path, monkeypatch: pytest.Mon
 
 
 # The command line.
-
-
-@pytest.fixture
-def type_(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Type:
-    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 @pytest.mark.slow
