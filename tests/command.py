@@ -4,7 +4,6 @@ import io
 import os
 import subprocess
 import sys
-import time
 from contextlib import AbstractContextManager, chdir, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
@@ -12,8 +11,11 @@ from unittest.mock import patch
 import pytest
 
 from anynet_study.cli import main
-from anynet_study.dispatch import ledger
+from anynet_study.dispatch import open_sweep
+from anynet_study.dispatch.plan import Plan
+from anynet_study.dispatch.process import Interruption
 from anynet_study.study_folder import StudyFolder
+from anynet_study.sweep import Sweep
 
 ROOT = Path(__file__).parents[1]
 SWEEPS = ROOT / "sweeps"
@@ -67,17 +69,24 @@ def undrawn() -> AbstractContextManager[object]:
     return patch("anynet_study.report.page.draw_figures", lambda *_: [])
 
 
-def train(folder: Path, sweep: object, name: str, *options: object) -> Done:
-    """Train a study on this machine and collect it, without the report, which takes far longer.
+def train(folder: Path, sweep: object, *options: object) -> Done:
+    """Train a study in this process and collect it, without the report, which takes far longer.
 
+    For studies whose workers are not the point of the test: each takes ten seconds to start.
     Returns what `collect` says.
     """
-    anynet_study(folder, "launch", sweep, "--cluster", "local", "launch.workers=1", *options)
-    until = time.monotonic() + LONGEST_WAIT
-    while ledger.live_jobs(StudyFolder(folder / "studies" / name).jobs):
-        assert time.monotonic() < until, f"workers of {name} do not end"
-        time.sleep(0.1)
-    return in_this_process(folder, "collect", name)
+    with chdir(folder), patch.dict(os.environ, environment(folder)):
+        study = open_sweep(Path(str(sweep)), [str(option) for option in options])
+        study.begin()
+        train_here(study.folder, study.sweep, study.plan)
+    return in_this_process(folder, "collect", study.sweep.name)
+
+
+def train_here(folder: StudyFolder, sweep: Sweep, plan: Plan, retry_failed: bool = False) -> None:
+    """Train in this process what is missing of a plan, as `train_all` does with workers."""
+    from anynet_study.dispatch.worker import train_runs  # imports torch
+
+    train_runs(folder, sweep, plan.ids(), {}, Interruption())
 
 
 def told(folder: Path, arguments: tuple[object, ...], environ: dict[str, str]) -> Done:

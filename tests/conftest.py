@@ -4,9 +4,13 @@ import os
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from tiny_study import Type
 
 # How long an example takes says nothing on a machine that is shared.
 settings.register_profile("no deadline", deadline=None)
@@ -49,6 +53,16 @@ def shared_data() -> Path:
             pytest.fail(reason)
         pytest.skip(reason)
     return SHARED_DATA
+
+
+@pytest.fixture
+def type_(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> "Type":
+    """A function that types a command in an empty folder (`typing_in`)."""
+    from tiny_study import typing_in  # imports the command line
+
+    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -150,7 +150,7 @@ def test_every_experiment_runs_in_miniature_and_gives_its_figure(
             source = write_miniature(base, tmp_path / "downloads", classes=classes)
         share = ["--test-share", 0.1] if base in trained else []
         in_this_process(tmp_path, "data", "add", base, "--from", source, "--size", 16, *share)
-    train(tmp_path, path, path.stem, *toy(path))
+    train(tmp_path, path, *toy(path))
     store = ResultStore(tmp_path / "studies" / path.stem / "results.h5")
     runs = store.runs()
     assert set(runs["status"]) == {"completed"}

@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study that is done, with its weights, and its data."""
     path = tmp_path_factory.mktemp("flips")
     (path / "tiny.yaml").write_text(TINY + "launch: {keep: weights}\n")
-    train(path, "tiny.yaml", "tiny")
+    train(path, "tiny.yaml")
     return path
 
 

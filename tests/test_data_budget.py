@@ -66,7 +66,7 @@ def test_from_the_downloads_to_the_figure(tmp_path: Path, monkeypatch: pytest.Mo
     toy = [
         f"recipes.{name}.{key}={value}" for name in sweep.recipes for key, value in REGIME.items()
     ]
-    train(tmp_path, SWEEP, "data-budget", *TOY, *toy)
+    train(tmp_path, SWEEP, *TOY, *toy)
     study = tmp_path / "studies" / "data-budget"
     store = ResultStore(study / "results.h5")
     runs = store.runs()

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import psutil
 import pytest
-from command import anynet_study, command, environment, in_this_process, train
+from command import command, environment, in_this_process, train
 from tiny_study import TINY, images
 
 pytestmark = pytest.mark.slow
@@ -114,7 +114,7 @@ def test_data_damaged_under_way_fail_the_runs_that_need_them(folder: Path) -> No
     assert all("train_images.npy: damaged dataset (" in row["message"] for row in rows)
     assert "damaged dataset" in (folder / "studies/tiny/report/report.html").read_text()
     again = [*SLOW, "--resamples", 100, "--retry-failed"]
-    anynet_study(folder, "run", "tiny.yaml", *again, figures=False)
+    in_this_process(folder, "run", "tiny.yaml", *again, figures=False)
     assert failures(folder) == []
 
 
@@ -133,7 +133,7 @@ def test_a_killed_worker_is_replaced_and_a_run_that_kills_is_given_up(folder: Pa
     assert row["message"] == "its workers were killed, perhaps for want of memory"
     # Another try is one more than launch.attempts, unless more are allowed.
     more = [*SLOW, "launch.attempts=2", "--resamples", 100]
-    done = anynet_study(folder, "run", "tiny.yaml", *more, figures=False)
+    done = in_this_process(folder, "run", "tiny.yaml", *more, figures=False)
     assert "training: 3/4" in done.stderr
     assert failures(folder) == []
 
@@ -144,9 +144,9 @@ def test_a_dataset_of_other_content_is_other_data(folder: Path) -> None:
     add = ["data", "add", "pets", "--size", 8, "--from"]
     in_this_process(folder, *add, "once")
     sweep = ["datasets={digits: {per_class: 20}, pets: {}}", "population.count=2"]
-    train(folder, "tiny.yaml", "tiny", *sweep)
+    train(folder, "tiny.yaml", *sweep)
     in_this_process(folder, *add, "later", "--force")
-    told = train(folder, "tiny.yaml", "tiny", *sweep)
+    told = train(folder, "tiny.yaml", *sweep)
     assert "note: 2 recorded runs are not of this sweep as it is now" in told.stderr
     assert "4 of 4 planned runs, 0 failed" in told.stdout
     (folder / "data/pets").rename(folder / "pets.away")

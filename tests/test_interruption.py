@@ -23,7 +23,7 @@ SWEEP = [
     "replicates={count: 2, architectures: 2}",
     "launch.workers=2",
 ]
-HOW = ("kill launcher", "kill all", "ctrl-c", "kill all")
+HOW = ("kill launcher", "kill all", "ctrl-c")
 LONGEST_WAIT = 600.0
 
 
@@ -44,7 +44,7 @@ def test_interruptions_change_nothing(tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(TINY)
     run = ["run", "tiny.yaml", *SWEEP, "--resamples", 100]
     ours, whole = tmp_path / "studies" / "tiny", tmp_path / "studies" / "whole"
-    train(tmp_path, "tiny.yaml", "whole", "name=whole", *SWEEP)
+    train(tmp_path, "tiny.yaml", "name=whole", *SWEEP)
     recorded: dict[str, str] = {}
     for how in HOW:
         process = subprocess.Popen(

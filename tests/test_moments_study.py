@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from scripted_study import PACKED
-from tiny_study import TINY, Type, typing_in
+from tiny_study import TINY, Type
 
 from anynet_study.data import load_dataset
 
@@ -41,13 +41,6 @@ class Order:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Path.touch, (Path("obeyed"),)
-
-
-@pytest.fixture
-def type_(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Type:
-    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 def asked(type_: Type, statement: str) -> list[dict[str, Any]]:

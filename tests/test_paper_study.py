@@ -70,7 +70,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         in_this_process(
             folder, "data", "add", name, "--from", source, "--size", 16, "--test-share", 0.1
         )
-    train(folder, SWEEP, "paper", *TOY)
+    train(folder, SWEEP, *TOY)
     return folder
 
 

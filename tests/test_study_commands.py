@@ -5,6 +5,7 @@ import math
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,16 @@ from typing import Any
 
 import psutil
 import pytest
-from command import SWEEPS, Done, anynet_study, command, environment, in_this_process, undrawn
+from command import (
+    SWEEPS,
+    Done,
+    anynet_study,
+    command,
+    environment,
+    in_this_process,
+    train,
+    undrawn,
+)
 from filelock import FileLock
 
 from anynet_study import ResultStore, Sweep
@@ -45,7 +55,6 @@ FEW = ["--resamples", 100]
 #: Of the study that is followed to its report.
 FOLLOWED = ["launch.workers=1", "recipes.basic.epochs=4"]
 CHANGES = [
-    "launch.workers=1",
     "recipes.basic.epochs=2",
     "recipes.longer={epochs: 3, batch_size: 16, crop: none, flip: false, datasets: [digits], "
     "overrides: {digits: {lr: 0.02}}}",
@@ -182,13 +191,16 @@ def launched(home: Home) -> Launched:
 @pytest.fixture(scope="module")
 def changed(home: Home) -> dict[str, str]:
     """The finished runs of a study "changed", before its epochs were changed and a recipe added."""
-    assert home.launch("changed", "launch.workers=1") == (0, 0, RUNS)
-    before = home.finish("changed")
-    assert home.launch("changed", *CHANGES) == (0, 0, RUNS + 4)
-    after = home.finish("changed")
+    sweep, journals = (
+        [SWEEPS / "quickstart.yaml", *TINY, "name=changed"],
+        home.study("changed").journals,
+    )
+    train(home.folder, *sweep)
+    before = Recorded.read(journals).runs
+    train(home.folder, *sweep, *CHANGES)
+    after = Recorded.read(journals).runs
     assert before.items() < after.items()
     assert len(after) == 2 * RUNS + 4
-    home.collected("changed")
     return before
 
 
@@ -279,6 +291,9 @@ def test_run_follows_workers_instead_of_starting_more(reported: Home):
     assert "from 200 resamples" in told  # the report is made anew
     assert "200 bootstrap resamples" in study.report.read_text()
     assert len(list(study.journals.iterdir())) == len(reported.jobs("followed")) == 1
+    (job,) = json.loads(in_this_process(reported.folder, "logs", "followed", "--json").stdout)
+    assert (job["state"], job["job"].rpartition("-")[0]) == ("done", socket.gethostname())
+    assert not list((study.folder / "logs").glob("*_alive"))  # it has left
 
 
 def test_a_second_process_at_the_same_study_is_refused(reported: Home):

@@ -16,7 +16,7 @@ from command import ROOT, SWEEPS, in_this_process, train
 from miniatures import write_miniature
 from miniatures_transfer import cassava
 from scripted_study import PACKED
-from tiny_study import Type, typing_in
+from tiny_study import Type
 
 from anynet_study import ResultStore, stages
 from anynet_study.data import DatasetView
@@ -382,13 +382,6 @@ def test_the_choice_does_not_see_test_labels(here: Path, monkeypatch: pytest.Mon
 # The command line.
 
 
-@pytest.fixture
-def type_(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Type:
-    return typing_in(tmp_path, monkeypatch, capsys)
-
-
 def test_looking_at_a_study_that_tunes_needs_no_data(
     type_: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -494,7 +487,7 @@ def test_every_experiment_runs_in_miniature_and_gives_its_table(
         shares = ["--test-share", 0.25] if base == "cassava" else []
         in_this_process(tmp_path, "data", "add", base, "--from", source, "--size", 16, *shares)
     for _ in range(launches):
-        train(tmp_path, SWEEPS / "tuning" / f"{name}.yaml", name, *TOY, *overrides)
+        train(tmp_path, SWEEPS / "tuning" / f"{name}.yaml", *TOY, *overrides)
     store = ResultStore(tmp_path / "studies" / name / "results.h5")
     assert set(store.runs()["status"]) == {"completed"}
     tuned = store.trials()

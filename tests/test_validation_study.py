@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tiny_study import TINY, Type, typing_in
+from tiny_study import TINY, Type
 
 SWEEP = (
     TINY.replace("  digits: {per_class: 20}", "  digits: {per_class: 20, validation: 1/4}")
@@ -17,13 +17,6 @@ recipes:
     )
     .replace("flip: false}}", "flip: false}")
 )
-
-
-@pytest.fixture
-def type_(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Type:
-    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from command import train_here
 from PIL import Image
 
 from anynet_study.cli import main
@@ -53,8 +54,10 @@ def typing_in(
 ) -> Type:
     """A function that runs `anynet-study` in `folder`, in this process, as the shell would.
 
-    Reports have no figures, which take far longer than the rest of a tiny study.
+    `run` trains in this process. Reports have no figures. Either would take far longer than the
+    rest of a tiny study.
     """
+    monkeypatch.setattr("anynet_study.stages.train_all", train_here)
     monkeypatch.setattr("anynet_study.report.page.draw_figures", lambda *_: [])
     monkeypatch.chdir(folder)
     monkeypatch.setenv("ANYNET_DATA", str(folder / "data"))

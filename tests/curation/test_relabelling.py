@@ -48,7 +48,7 @@ def trained(tmp_path_factory):
     changes += ["recipes.basic.warmup_epochs=0.5"]
     others = ("digits-5", "gratings", "blobs")
     changes += [f"recipes.basic.overrides.{name}.epochs=1" for name in others]
-    train(folder, SWEEPS / "quickstart.yaml", "kept", *changes)
+    train(folder, SWEEPS / "quickstart.yaml", *changes)
     return folder
 
 

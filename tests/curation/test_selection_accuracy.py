@@ -72,7 +72,7 @@ def test_accuracy_falls_from_top_to_threshold_to_matched(tmp_path, shared_data, 
             *("--per-class", 60, "--like", "original.csv", "--from", "cifar10", "--add", strategy),
         )
     (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(SWEEP))
-    train(tmp_path, "sweep.yaml", "annotated")
+    train(tmp_path, "sweep.yaml")
     errors = ResultStore(tmp_path / "studies/annotated/results.h5").evaluation_errors("cifar10")
     for easier, harder in (("top", "threshold"), ("threshold", "matched")):
         gains = errors[harder] - errors[easier]

@@ -20,11 +20,6 @@ LOCAL = ["--cluster", "local", "--json"]
 
 
 @pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStudy:
-    return begun(tmp_path, monkeypatch)
-
-
-@pytest.fixture
 def type_(tiny: OpenStudy, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Type:
     monkeypatch.setattr("anynet_study.dispatch.launch.submit_locally", lambda *_, **__: [])
     return typing_in(Path.cwd(), monkeypatch, capsys)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tiny_study import RUNS, TINY, Type, typing_in
+from tiny_study import RUNS, TINY, Type
 
 from anynet_study.cli.dry_run import slurm_lines
 from anynet_study.dispatch.cost.prices import CPU_CORE
@@ -94,13 +94,6 @@ evaluations:
   mirrored: {transform: horizontal_flip}
   five: {classes: 5, datasets: [digits]}
 """
-
-
-@pytest.fixture
-def type_(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Type:
-    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 def opened(folder: Path, text: str) -> OpenStudy:

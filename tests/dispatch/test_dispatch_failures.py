@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_study import LIMIT, begun, command, killed_at, submitted
+from scripted_study import LIMIT, command, killed_at, submitted
 from test_dispatch_recorded import row
-from tiny_study import Type, typing_in
+from tiny_study import Type
 
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.endings import KILLED, Ending
@@ -116,16 +116,6 @@ def test_the_system_counts_what_it_killed(tmp_path: Path) -> None:
     assert out_of_memory_kills(tmp_path / "vmstat") == 3
     assert out_of_memory_kills(tmp_path / "none") == 0
     assert out_of_memory_kills() >= 0
-
-
-@pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStudy:
-    return begun(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def type_(tiny: OpenStudy, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Type:
-    return typing_in(Path.cwd(), monkeypatch, capsys)
 
 
 def attempts(tiny: OpenStudy) -> Any:

@@ -5,28 +5,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 from fake_slurm import slurm_job
-from scripted_study import LIMIT, begun, command, killed_at, submitted
+from scripted_study import LIMIT, command, killed_at, submitted
 from test_dispatch_recorded import row
-from tiny_study import Type, typing_in
+from tiny_study import Type
 
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.launch import OpenStudy
 from anynet_study.store import JournalWriter
-
-
-@pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStudy:
-    return begun(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def type_(tiny: OpenStudy, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Type:
-    return typing_in(Path.cwd(), monkeypatch, capsys)
 
 
 def test_cancel_ends_the_jobs_that_bear_the_study_s_mark(tiny: OpenStudy, type_: Type) -> None:

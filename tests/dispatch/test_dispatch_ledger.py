@@ -1,6 +1,7 @@
 """The ledger of submitted jobs: who is alive, whatever else is in the file."""
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +27,7 @@ def test_a_process_is_alive_until_it_ends(tmp_path: Path, sleeper: subprocess.Po
     path = tmp_path / "jobs"
     job = ledger.local_job(sleeper.pid, "a b")
     ledger.append(path, [job])
+    assert job.job_id == f"{socket.gethostname()}-{sleeper.pid}"
     (live,) = ledger.live_jobs(path)
     assert (live.job, live.state, live.started) == (job, "running", job.started)
     sleeper.kill()

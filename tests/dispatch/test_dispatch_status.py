@@ -4,16 +4,15 @@ import json
 import re
 import time
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_slurm import slurm_job
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted_study import begun, command
+from scripted_study import command
 from test_dispatch_recorded import row
-from tiny_study import Type, typing_in
+from tiny_study import Type
 
 from anynet_study.dispatch.launch import OpenStudy
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
@@ -22,11 +21,6 @@ from anynet_study.dispatch.status import Jobs, Left, Status, eta, study_status
 from anynet_study.store import JournalWriter
 
 NOW = 10_000.0
-
-
-@pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStudy:
-    return begun(tmp_path, monkeypatch)
 
 
 def journal(tiny: OpenStudy, runs: Iterable[int], status: str = "completed", **more: Any) -> None:
@@ -97,11 +91,6 @@ def test_cost_is_by_device(tiny: OpenStudy) -> None:
     journal(tiny, [0, 1], seconds=1800.0)
     journal(tiny, [2], "failed", seconds=900.0, device="NVIDIA H200")
     assert status(tiny).hours == {"cpu": 1.0, "NVIDIA H200": 0.25}
-
-
-@pytest.fixture
-def type_(tiny: OpenStudy, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Type:
-    return typing_in(Path.cwd(), monkeypatch, capsys)
 
 
 def test_status_shows_all_within_80_columns(tiny: OpenStudy, type_: Type) -> None:

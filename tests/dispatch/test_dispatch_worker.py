@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from scripted_study import PACKED
 
 from anynet_study.dispatch import worker as worker_module
 from anynet_study.dispatch.recorded import Failure, Recorded, Retry
@@ -83,9 +84,20 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    monkeypatch.setenv("ANYNET_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("ANYNET_DATA", PACKED)
     torch.set_num_threads(1)
     return Place(tmp_path / "study")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A study that was done in one go."""
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANYNET_DATA", PACKED)
+        place = Place(tmp_path_factory.mktemp("undisturbed"))
+        place.work()
+    return place
 
 
 @pytest.mark.slow
@@ -163,27 +175,27 @@ def test_an_evaluation_added_later_needs_the_weights(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("steps", [pytest.param(1, marks=pytest.mark.slow), 12])
-def test_told_to_stop_it_saves_and_goes_on_as_if_nothing_was(place: Place, steps: int) -> None:
+@pytest.mark.parametrize("steps", [1, 12])
+def test_told_to_stop_it_saves_and_goes_on_as_if_nothing_was(
+    place: Place, undisturbed: Place, steps: int
+) -> None:
     with pytest.raises(InterruptedRunError):
         place.work(steps)
     assert len(list(place.study.checkpoints.glob("*.pt"))) == 1
     place.work()
     assert list(place.study.checkpoints.iterdir()) == []
-    again = Place(place.study.folder.parent / "undisturbed")
-    again.work()
-    for row, other in zip(place.rows(), again.rows(), strict=True):
+    for row, other in zip(place.rows(), undisturbed.rows(), strict=True):
         assert row.run_id == other.run_id
         assert np.array_equal(row.predictions, other.predictions)
         assert row.error == other.error
-    pairs = zip(place.evaluations(), again.evaluations(), strict=True)
+    pairs = zip(place.evaluations(), undisturbed.evaluations(), strict=True)
     assert all((a.loss, a.top1) == (b.loss, b.top1) for a, b in pairs)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", [0, 1, 4])
+@pytest.mark.parametrize("at", [0, 4])
 def test_told_to_stop_while_it_evaluates_it_leaves_and_evaluates_the_rest(
-    place: Place, at: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    place: Place, undisturbed: Place, at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Other runs of a GPU wait meanwhile, and are to be saved in time."""
     asked = 0
@@ -193,7 +205,6 @@ def test_told_to_stop_while_it_evaluates_it_leaves_and_evaluates_the_rest(
         asked += 1
         return evaluation_of(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(worker_module, "evaluation_of", evaluated)
     steps = 0
 
     def stop() -> bool:
@@ -201,21 +212,18 @@ def test_told_to_stop_while_it_evaluates_it_leaves_and_evaluates_the_rest(
         steps += 1
         return asked == at and steps > 12  # once the first run is trained
 
-    with pytest.raises(InterruptedRunError):
-        place.work(stop=stop)
+    with monkeypatch.context() as patch:
+        patch.setattr(worker_module, "evaluation_of", evaluated)
+        with pytest.raises(InterruptedRunError):
+            place.work(stop=stop)
     before = [(row.run_id, row.evaluation) for row in place.evaluations()]
     assert len(before) == at
     assert len(list(place.study.checkpoints.glob("*.pt"))) == 1
-    capsys.readouterr()
-    monkeypatch.undo()
-    monkeypatch.setenv("ANYNET_DATA", str(place.study.folder.parent / "data"))
     place.work()
     rows = [(row.run_id, row.evaluation) for row in place.evaluations()]
     assert len(rows) == len(set(rows)) == 5
     assert rows[:at] == before
-    again = Place(place.study.folder.parent / "undisturbed")
-    again.work()
-    for row, other in zip(place.rows(), again.rows(), strict=True):
+    for row, other in zip(place.rows(), undisturbed.rows(), strict=True):
         assert (row.run_id, row.error, row.curves["test_loss"].tolist()) == (
             other.run_id,
             other.error,

@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A trained study of 4 architectures x 3 datasets."""
     home = tmp_path_factory.mktemp("watched")
     (home / "tiny.yaml").write_text(TINY)
-    train(home, "tiny.yaml", "tiny")
+    train(home, "tiny.yaml")
     return home / "studies" / "tiny"
 
 

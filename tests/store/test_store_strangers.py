@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from import_factory import imported, written
 from store_factory import make_store, record
-from tiny_study import Type, tree, typing_in
+from tiny_study import Type, tree
 
 from anynet_study.cli.analysis_output import Terminal as AnalysisConsole
 from anynet_study.cli.rows import write_rows
@@ -23,13 +23,6 @@ from anynet_study.store import sql as module
 from anynet_study.store.hdf5 import checksums, fixed_texts, set_text
 
 Change = Callable[[h5py.File], None]
-
-
-@pytest.fixture
-def typed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Type:
-    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 def changed(path: Path, *changes: Change) -> Path:
@@ -81,7 +74,7 @@ OUTSIDE: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize("kind", OUTSIDE)
-def test_what_leads_out_of_a_store_is_never_followed(typed: Type, kind: str) -> None:
+def test_what_leads_out_of_a_store_is_never_followed(type_: Type, kind: str) -> None:
     with h5py.File("outside.h5", "w") as file:
         file["x"] = np.arange(3.0)
     Path("outside.bin").write_bytes(bytes(24))
@@ -95,44 +88,44 @@ def test_what_leads_out_of_a_store_is_never_followed(typed: Type, kind: str) -> 
         ("import", "s.h5", "-o", "new.h5"),
         ("export", "s.h5", "-o", "release"),
     ):
-        told = typed(*command)
+        told = type_(*command)
         assert (told.code, reason in told.line) == (2, True), told
-    assert f"/runs/seconds: {reason}" in typed("verify", "s.h5").out
+    assert f"/runs/seconds: {reason}" in type_("verify", "s.h5").out
     assert tree(Path()) == before
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1.0, 150.0])
 def test_errors_that_no_run_can_have_are_neither_exported_nor_imported(
-    typed: Type, value: float
+    type_: Type, value: float
 ) -> None:
     path = changed(Path("s.h5").absolute(), lambda file: file["runs/error"].__setitem__(1, value))
     before = tree(Path())
     for command in (("import", path, "-o", "new.h5"), ("export", path, "-o", "release")):
-        told = typed(*command)
+        told = type_(*command)
         assert (told.code, "/runs/error has values that are no percentages" in told.line) == (
             2,
             True,
         )
-    assert typed("verify", path).code == 1
+    assert type_("verify", path).code == 1
     assert tree(Path()) == before
 
 
 @pytest.mark.parametrize("where", ["evaluations/error", "trials/validation_error"])
-def test_further_errors_that_nothing_can_have_are_not_exported(typed: Type, where: str) -> None:
+def test_further_errors_that_nothing_can_have_are_not_exported(type_: Type, where: str) -> None:
     def replace(file: h5py.File) -> None:
         file.pop(where, None)
         file[where] = [np.nan, 150.0]  # the first is not known
 
     path = changed(Path("s.h5").absolute(), replace)
-    told = typed("export", path, "-o", "release")
+    told = type_("export", path, "-o", "release")
     said = f"/{where} has values that are no percentages: 1 (150.0)"
     assert (told.code, said in told.line) == (2, True)
-    assert typed("verify", path).code == 1
+    assert type_("verify", path).code == 1
 
 
 def test_a_table_of_more_cells_than_are_read_is_refused(
-    typed: Type, monkeypatch: pytest.MonkeyPatch
+    type_: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Equal cells take next to nothing in a file."""
     monkeypatch.setattr("anynet_study.store.importing.sheet.MOST_CELLS", 1000)
@@ -143,22 +136,22 @@ def test_a_table_of_more_cells_than_are_read_is_refused(
         ("analyze", "t.parquet"),
         ("data", "label", "t.parquet", "--terms", "t.parquet"),
     ):
-        told = typed(*command)
+        told = type_(*command)
         assert told.code == 2
         assert "t.parquet: 1,002 cells; at most 1,000 are read" in told.line
 
 
-def test_the_store_of_another_study_is_refused(typed: Type) -> None:
+def test_the_store_of_another_study_is_refused(type_: Type) -> None:
     for name in ("one", "two"):
         out, _ = make_store(Path("studies") / name, [record(0)])
         written(out.with_name("sweep.yaml"), f"name: {name}\n")
         with h5py.File(out, "r+") as file:
             del file["provenance"]
             file["provenance"] = fixed_texts(json.dumps({"sweep": f"name: {name}\n"}))
-    assert typed("query", "one").code == 0
+    assert type_("query", "one").code == 0
     Path("studies/two/results.h5").replace("studies/one/results.h5")
     for command in (("query", "one"), ("analyze", "one"), ("export", "one", "-o", "release")):
-        told = typed(*command)
+        told = type_(*command)
         said = "holds the results of the study two, not of one"
         assert (told.code, said in told.line) == (2, True), told
 
@@ -215,13 +208,13 @@ def test_json_of_another_kind_is_one_line(
         ResultStore(path).datasets()
 
 
-def test_json_that_is_nested_without_end_is_one_line(typed: Type, tmp_path: Path) -> None:
+def test_json_that_is_nested_without_end_is_one_line(type_: Type, tmp_path: Path) -> None:
     def nest(file: h5py.File) -> None:
         del file["provenance"]
         file["provenance"] = fixed_texts(json.dumps({"import": "[" * 50_000}))
 
     path = changed(tmp_path / "nested.h5", nest)
-    told = typed("export", path, "-o", "release")
+    told = type_("export", path, "-o", "release")
     assert (told.code, "nested too deeply" in told.line) == (2, True)
     assert not Path("release").exists()
     for text in ('{"a":' * 100_000, '[{"model": "a", "x": ' + "[" * 900 + "]" * 900 + "}]"):
