@@ -116,7 +116,7 @@ def forms(a: Architecture, images: Tensor) -> dict[str, Form]:
     last = images.to(memory_format=torch.channels_last)
 
     def in_channels_last() -> AnyNet:
-        return copy.deepcopy(plain).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return copy.deepcopy(plain).to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 
     def form(kind: BackendKind, context: Callable[[], AbstractContextManager[object]]) -> Form:
         network = in_channels_last()
