@@ -121,6 +121,7 @@ def test_every_experiment_has_a_price_before_its_data_is_there(tmp_path: Path, p
     name = f"{path.parent.name}/{path.name}"
     row = next(r for r in (SWEEPS / "README.md").read_text().splitlines() if name in r)
     assert f"{line[0]} runs, {line[1]}" in row
+    assert DRAWN[path.stem] in row
 
 
 @pytest.mark.slow

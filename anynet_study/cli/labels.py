@@ -202,7 +202,8 @@ def captions(
     from anynet_study.curation import read_table
     from anynet_study.data import add_captions, load_dataset
 
-    said = read_table(table, ("image", "caption")).groupby("image")["caption"].agg(list).to_dict()
+    rows = read_table(table, ("image", "caption")).dropna(subset=["image", "caption"])
+    said = rows["caption"].astype(str).groupby(rows["image"].astype(str)).agg(list).to_dict()
     dataset = load_dataset(name)
     found, images = add_captions(dataset, said), dataset.counts("train").images
     if as_json:

@@ -82,6 +82,7 @@ def good() -> Known:
         "recipes": {"tuned": moved},
         "by_metric": {"top1": errors, "top5": moved / 3},
         "test_sets": {"base": shifted.assign(new=moved["base"] + 9)},
+        "recipe_test_sets": {"tuned": {"base": shifted - 1}},
         "images": {name: {"test": IMAGES, "blur": IMAGES, "new": IMAGES} for name in errors},
         "predicted": predicted,
         "trials": trials_of(errors),
@@ -176,7 +177,7 @@ REFUSED = {
 ELSEWHERE = {
     *("noise", "corrected", "rank-preservation", "duration", "budget"),
     *("shifts", "shift-agreement", "gaps", "sampling-gaps", "shift-ranks"),
-    "average-robustness",
+    *("average-robustness", "recipe-robustness"),
     *("effective-robustness", "significance", "order-changes", "rank-changes", "label-sets"),
     *("class-accuracy", "distance", "tuning", "tuned"),
 }

@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from command import in_this_process
+from command import in_this_process, train
 
+from anynet_study import ResultStore
 from anynet_study.curation import label_captions, quality
 from anynet_study.data import load_dataset
 from anynet_study.errors import UserError
@@ -125,6 +126,38 @@ def test_the_command_makes_the_dataset(tables, monkeypatch):
     )
     assert "100.00%" in several.stdout
     assert load_dataset("several").multi_label
+
+
+SWEEP = """
+name: said
+population:
+  space: {base: anynetx, depths: [1, 2], widths: [8, 24], stem: cifar, stem_width: 8}
+  count: 1
+  flops: [1e5, 1e6]
+  resolution: 8
+  classes: 10
+source: digits
+datasets: {digits: {}}
+recipes:
+  said: {epochs: 3, batch_size: 64, crop: none, flip: false, loss: clip, texts: captions,
+         templates: ["a {}"]}
+"""
+
+
+@pytest.mark.slow
+def test_networks_learn_from_captions_that_were_added(tables):
+    """Zero-shot by names that no caption has they guess; by those that captions have they know."""
+    added = in_this_process(tables, "data", "captions", "digits", "captions.csv", "--json")
+    assert json.loads(added.stdout) == {"dataset": "digits", "images": 1438, "with_captions": 1438}
+    words = pd.read_csv(tables / "terms.csv", dtype=str).to_dict("records")
+    named = ", ".join(f"{row['term']}: ['{row['class']}']" for row in words)
+    (tables / "said.yaml").write_text(SWEEP)
+    train(tables, tables / "said.yaml", "said", f"datasets.digits.groups={{{named}}}")
+    train(tables, tables / "said.yaml", "numbers", "name=numbers")
+    errors = {}
+    for name in ("said", "numbers"):
+        (errors[name],) = ResultStore(tables / "studies" / name / "results.h5").runs()["error"]
+    assert errors["said"] < 50 < 80 < errors["numbers"]
 
 
 def test_synonyms_are_looked_for_in_wordnet(tmp_path):
