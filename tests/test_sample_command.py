@@ -107,7 +107,7 @@ def test_strata_and_steps_are_told(typed: Type) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", ["pdf", pytest.param("svg", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("suffix", ["pdf", "svg"])
 def test_figures_of_the_space_and_the_sample(typed: Type, suffix: str) -> None:
     space = "{base: anynetx, strides: [1, 2, 2], block: basic, depths: [1, 3], widths: [8, 64]}"
     ask = ["sample", "--space", space, "--count", 30, "--activations", "1e5,1e6"]

@@ -65,7 +65,7 @@ def run(*arguments: object, width: int = 80, expect: int = 0) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [80, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("width", [80, 100])
 def test_text_fits_the_terminal(study: Path, wide: Path, width: int) -> None:
     for source in (study, wide):
         text = run(source, width=width)

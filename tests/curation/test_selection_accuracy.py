@@ -30,7 +30,8 @@ SWEEP = {
     "source": "cifar10",
     "datasets": {
         "cifar10": {"per_class": 300},
-        "few": {"base": "cifar10", "per_class": 10, "role": "target"},  # a study has a target
+        # A study has a target.
+        "few": {"base": "cifar10", "classes": 2, "per_class": 10, "role": "target"},
         **{strategy: {"test_set_of": "cifar10"} for strategy in STRATEGIES},
     },
     "recipes": {

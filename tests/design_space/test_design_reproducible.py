@@ -59,7 +59,7 @@ def parquet(path: Path, name: str, **environment: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["the paper's", pytest.param("regnety", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["the paper's", "regnety"])
 def test_another_process_writes_the_same_bytes(name: str, tmp_path: Path) -> None:
     spec, count, bands, resolution, classes = CASES[name]
     request = sampling.request(

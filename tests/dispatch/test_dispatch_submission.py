@@ -138,9 +138,7 @@ def test_other_refusals_are_failures_in_one_line(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "moment", [pytest.param("before_queue", marks=pytest.mark.slow), "after_queue"]
-)
+@pytest.mark.parametrize("moment", ["before_queue", "after_queue"])
 def test_a_launcher_killed_at_sbatch_is_followed_by_another(
     slurm: FakeSlurm, launch: Launch, study: StudyFolder, tmp_path: Path, moment: str
 ):

@@ -79,7 +79,7 @@ def test_patience_alone_keeps_the_last_weights(view: DatasetView) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["fast", pytest.param("reference", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("engine", ["fast", "reference"])
 def test_selection_never_sees_the_test_images_or_their_labels(view: DatasetView, engine) -> None:
     """With other test labels, and with other test images, the same weights are chosen."""
     run, chosen = spec(view, **SHAKY, select="best", patience=3), []
