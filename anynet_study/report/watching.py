@@ -199,4 +199,6 @@ def watch_server(
     try:
         return WatchServer((ADDRESS, port), Handler)
     except OSError as error:
-        raise UserError(f"--port: {port} cannot be had ({error.strerror}); name another") from None
+        raise UserError(
+            f"--port: {port} is not available ({error.strerror}); choose another"
+        ) from None

@@ -68,7 +68,7 @@ def test_it_answers_this_machine_and_only_reading(folder: Path, port: int) -> No
     assert answer(port, "/sweep.yaml")[0] == 404
     assert answer(port, "/state", "POST")[0] == 501
     assert answer(port, "/state", Host="evil.example")[0] == 403
-    with pytest.raises(UserError, match=f"--port: {port} cannot be had"):
+    with pytest.raises(UserError, match=f"--port: {port} is not available"):
         watch_server(open_study(folder), port, status_lines)
 
 

@@ -109,7 +109,7 @@ def test_errors_that_no_run_can_have_are_neither_exported_nor_imported(
     before = tree(Path())
     for command in (("import", path, "-o", "new.h5"), ("export", path, "-o", "release")):
         told = typed(*command)
-        assert (told.code, "/runs/error has values that are no percentages" in told.line) == (
+        assert (told.code, "/runs/error has values that are not percentages" in told.line) == (
             2,
             True,
         )
