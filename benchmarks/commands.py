@@ -1,6 +1,7 @@
 """How long everyday commands take, in CPU seconds, against their goals.
 
-    python -m benchmarks.commands STUDY         (a collected study; about three minutes)
+    python -m benchmarks.commands STUDY         (a collected study; a quarter of an hour, most of it
+                                                 for a million models)
 
 Tables of errors are made here; `STUDY` is a folder such as studies/quickstart. CPU seconds count
 user and system time of the command and of what it starts. On a machine that others keep busy they

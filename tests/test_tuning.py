@@ -135,7 +135,7 @@ SHORT = {"epochs": 2, "warmup_epochs": 0}
         ({"space": {"lr": []}}, {}, "space.lr is empty"),
         ({"space": {"lr": [1, 1]}}, {}, "space.lr: the same value twice"),
         ({"space": {}}, {}, "space: it has no key"),
-        ({"space": {"optimizer": "uniform(0, 1)"}}, {}, "optimizer is no number"),
+        ({"space": {"optimizer": "uniform(0, 1)"}}, {}, "optimizer is not a number"),
         ({"space": {"metric": ["top1"]}}, {}, "errors on several metrics cannot be compared"),
         ({"space": {"lr": [-1.0]}, **DRAWN, "trials": 1}, {}, "tuning: trial 0 (lr -1.0): `lr`"),
         ({"space": {"epochs": [1, 2]}}, {}, "with halving, rungs have their own lengths"),

@@ -57,7 +57,7 @@ def over_pairs(table: pd.DataFrame) -> str:
     shown = f"p = {wording.number(p, 3)}" if p >= 0.001 else "p < 0.001"
     return (
         f"Over the {len(known)} pairs, distance and correlation have ρ = {wording.number(rho)} "
-        f"({shown}, permuting datasets): below 0, the nearer, the more alike the rankings."
+        f"({shown}, permuting datasets). Below 0, nearer datasets rank more alike."
     )
 
 

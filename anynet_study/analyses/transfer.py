@@ -156,5 +156,5 @@ IMPROVEMENT = Analysis[Study](
     section="transfer",
     shown="folded",
     caption="Improvement over the median architecture",
-    note="Slope 1: who gains ten percent on the source gains as much on the target.",
+    note="Slope 1: a gain of ten percent on the source goes with the same on the target.",
 )

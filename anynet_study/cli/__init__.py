@@ -23,7 +23,7 @@ def main() -> None:
     except RecursionError:  # of JSON or YAML in somebody else's file
         _stop("error: a text in what was given is nested too deeply", 2)
     except KeyboardInterrupt:
-        _stop("interrupted: finished work is kept; run the same command again to go on", 130)
+        _stop("interrupted: finished work is kept; run the same command again to continue", 130)
 
 
 def _run() -> None:

@@ -127,6 +127,7 @@ def _print_launched(folder: "Path", report: "LaunchReport", as_json: bool) -> No
         )
     if report.jobs_left:
         print(
-            f"{report.jobs_left} jobs ({report.runs_left} runs) are left, for Slurm takes no more "
-            f"now ({report.reason}): launch again later, or make jobs longer (launch.job_minutes)"
+            f"{report.jobs_left} jobs ({report.runs_left} runs) are left, because Slurm takes "
+            f"no more now ({report.reason}): launch again later, or make jobs longer "
+            "(launch.job_minutes)"
         )

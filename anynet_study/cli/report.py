@@ -17,7 +17,7 @@ def report(
     ] = None,
     figures: Annotated[
         str,
-        opt("Figures for papers to draw beside the page and fold into it: names as of plot, all."),
+        opt("Figures for papers, also folded into the page: names as in plot, or all."),
     ] = "",
     beside: Annotated[
         list[str] | None,

@@ -39,7 +39,7 @@ def choose_format(told: Format | None, output: Path | None) -> Format:
     """
     ending = output.suffix.lower() if output else ""
     if ending in STORES:
-        raise UserError(f"-o {output}: rows are no results store, and must not replace one")
+        raise UserError(f"-o {output}: rows are not a results store, and must not replace one")
     if told is None and ending not in ENDINGS:
         legal = ", ".join(filter(None, ENDINGS))
         raise UserError(f"-o {output}: ending {ending}; legal: {legal}; any with --format")

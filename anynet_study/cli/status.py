@@ -150,7 +150,7 @@ def _held(status: "Status") -> str:
         return ""
     first, more = " ".join(status.jobs_held[:3]), " ..." if len(status.jobs_held) > 3 else ""
     held = counted(len(status.jobs_held), "job")
-    return f"held by Slurm: {held}; to let them go on: scontrol release {first}{more}"
+    return f"held by Slurm: {held}; to release them: scontrol release {first}{more}"
 
 
 def _silent(status: "Status") -> list[str]:
@@ -171,7 +171,9 @@ def _left(status: "Status") -> str:
     if status.jobs_unknown or status.jobs_elsewhere or not status.unassigned:
         return ""
     lost = f"; {counted(status.jobs_lost, 'job')} ended early" if status.jobs_lost else ""
-    return f"in no job: {counted(status.unassigned, 'run')}{lost}; launch (or run) again to go on"
+    return (
+        f"in no job: {counted(status.unassigned, 'run')}{lost}; launch (or run) again to continue"
+    )
 
 
 def _throughput(status: "Status") -> str:

@@ -356,7 +356,7 @@ def _places(population: Population, some: int | list[int | str] | None, where: s
     for name in some:
         if name not in known:
             raise UserError(
-                f"{where}.architectures: {name} is none of the population; legal are its ids, and "
+                f"{where}.architectures: {name} is not in the population; legal are its ids, and "
                 f"the numbers 0 to {len(population) - 1}{_or_names(population)}"
             )
     return {known[name] for name in some}

@@ -7,6 +7,7 @@ of other sites cannot read it through the browser of this one (they come with an
 """
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -142,6 +143,15 @@ def page_of(name: str) -> bytes:
     return template.render(name=name, style=style, scripts=scripts).encode()
 
 
+class WatchServer(ThreadingHTTPServer):
+    """It says nothing of a browser that leaves before it has its answer."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Called with the exception of a request being handled."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def watch_server(
     study: OpenStudy, port: int, say: Callable[[Status], Sequence[str]]
 ) -> ThreadingHTTPServer:
@@ -187,6 +197,8 @@ def watch_server(
             """No line for each request."""
 
     try:
-        return ThreadingHTTPServer((ADDRESS, port), Handler)
+        return WatchServer((ADDRESS, port), Handler)
     except OSError as error:
-        raise UserError(f"--port: {port} cannot be had ({error.strerror}); name another") from None
+        raise UserError(
+            f"--port: {port} is not available ({error.strerror}); choose another"
+        ) from None

@@ -44,7 +44,7 @@ def export(store: ResultStore, folder: Path) -> ExportReport:
     then nothing is changed.
     """
     if folder.exists() and not is_bundle(folder):
-        raise UserError(f"{folder}: is there, and is no export; give another -o")
+        raise UserError(f"{folder}: exists and is not an export; choose another -o")
     if not folder.resolve().name:
         raise UserError(f"{folder}: not a folder that can be made")
     with _publishing(folder) as temporary:

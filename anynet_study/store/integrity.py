@@ -99,7 +99,7 @@ def _impossible(file: h5py.File) -> Iterator[Finding]:
     for where, values in columns.items():
         wrong = values[~values.between(0, 100)]
         if len(wrong):
-            yield Finding(f"/{where}", f"has values that are no percentages: {some(list(wrong))}")
+            yield Finding(f"/{where}", f"has values that are not percentages: {some(list(wrong))}")
 
 
 def _changed(file: h5py.File) -> Iterator[Finding]:
@@ -170,7 +170,7 @@ def _files(found: Collected) -> Iterator[Finding]:
             torn = "ends inside a record" in line
             yield Finding(where, line, "none" if torn else "train")
     for path in found.strangers():
-        yield Finding(f"{found.folder.name}/{path.name}", "is no journal; ignored", "none")
+        yield Finding(f"{found.folder.name}/{path.name}", "is not a journal; ignored", "none")
 
 
 def _duplicates(records: pa.Table) -> Iterator[Finding]:

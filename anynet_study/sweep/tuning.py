@@ -165,7 +165,9 @@ class Tuning(Strict):
         if self.scheduler == "grid":
             raise ValueError(f"{where} = {values!r}: a grid needs lists of values")
         if not _kinds(key) & {int, float}:
-            raise ValueError(f"{where} = {values!r}: {key} is no number; legal: a list of values")
+            raise ValueError(
+                f"{where} = {values!r}: {key} is not a number; legal: a list of values"
+            )
 
     @cached_property
     def settings(self) -> list[Settings]:

@@ -28,7 +28,7 @@ from anynet_study.store import ResultStore
 TABLES = [
     *("correlations", "match", "proxies", "regret", "costs", "sizes", "widths"),
     *("drivers", "stages"),
-    *("importance", "configurations", "noise", "corrected", "rank-preservation"),
+    *("configurations", "noise", "corrected", "rank-preservation"),
     *("transfer", "beyond", "others", "improvement"),
 ]
 

@@ -143,7 +143,7 @@ def test_too_few_architectures_and_unknown_options_are_refused() -> None:
         correlations(errors.iloc[:3])
     with pytest.raises(UserError, match="'listwise'; choose from pairwise, complete"):
         correlations(errors, missing="listwise")  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="legal: spearman"):
+    with pytest.raises(UserError, match="choose from spearman"):
         correlations(errors, method="rank")  # type: ignore[arg-type]
 
 

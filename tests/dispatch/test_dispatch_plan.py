@@ -182,8 +182,8 @@ def test_recipes_start_from_recipes(tmp_path: Path) -> None:
             "{continues: basic, architectures: [0], epochs: null, steps: 90}",
             "both must state epochs",
         ),
-        ("{architectures: [4]}", "recipes.other.architectures: 4 is none of the population; legal"),
-        ("{architectures: [zzz]}", "zzz is none of the population; legal are its ids, and the num"),
+        ("{architectures: [4]}", "recipes.other.architectures: 4 is not in the population; legal"),
+        ("{architectures: [zzz]}", "zzz is not in the population; legal are its ids, and the num"),
     ],
 )
 def test_what_cannot_start_or_is_not_there(tmp_path: Path, recipe: str, reason: str) -> None:

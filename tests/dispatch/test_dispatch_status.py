@@ -105,7 +105,7 @@ def test_status_shows_all_within_80_columns(tiny: OpenStudy, type_: Type) -> Non
     assert max(map(len, lines)) <= 80
     assert "runs: 2 completed, 0 diverged, 1 failed (oom 1), 9 missing of 12" in lines
     assert "jobs: 1 waiting (3 runs; Priority)" in lines
-    assert "in no job: 6 runs; 1 job ended early; launch (or run) again to go on" in lines
+    assert "in no job: 6 runs; 1 job ended early; launch (or run) again to continue" in lines
     # The longer this test takes, the slower: 3 runs since 2000 s ago.
     pace = next(line for line in lines if line.startswith("pace: "))
     assert re.match(r"pace: [45]\.?\d* runs an hour; cost so far: 1 core-hours", pace)
@@ -118,7 +118,7 @@ def test_jobs_that_nobody_will_start_are_named(tiny: OpenStudy, type_: Type, rea
     a, b = (slurm_job(tiny.folder.jobs, f"{n}", [runs[n]]) for n in range(2))
     command("squeue", f"echo '0|PENDING|N/A||Priority|{a}'; echo '1|PENDING|N/A||{reason}|{b}'")
     lines = type_("status", "tiny").out.splitlines()
-    assert "held by Slurm: 1 job; to let them go on: scontrol release 1" in lines
+    assert "held by Slurm: 1 job; to release them: scontrol release 1" in lines
 
 
 def test_a_silent_squeue_hides_nothing_else(tiny: OpenStudy, type_: Type) -> None:

@@ -2,10 +2,13 @@
 
 import http.client
 import json
+import socket
+import struct
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from socketserver import BaseServer
 
 import numpy as np
 import pandas as pd
@@ -65,8 +68,19 @@ def test_it_answers_this_machine_and_only_reading(folder: Path, port: int) -> No
     assert answer(port, "/sweep.yaml")[0] == 404
     assert answer(port, "/state", "POST")[0] == 501
     assert answer(port, "/state", Host="evil.example")[0] == 403
-    with pytest.raises(UserError, match=f"--port: {port} cannot be had"):
+    with pytest.raises(UserError, match=f"--port: {port} is not available"):
         watch_server(open_study(folder), port, status_lines)
+
+
+@pytest.mark.slow
+def test_a_browser_that_leaves_is_no_error(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong: list[object] = []
+    monkeypatch.setattr(BaseServer, "handle_error", lambda *request: wrong.append(request))
+    with socket.create_connection(("127.0.0.1", port)) as leaving:
+        leaving.sendall(f"GET /state HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        leaving.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert answer(port, "/state")[0] == answer(port, "/state")[0] == 200
+    assert not wrong
 
 
 @pytest.mark.slow

@@ -135,7 +135,7 @@ def test_an_older_export_is_replaced_and_nothing_else(bundle: Path, tmp_path: Pa
     written(tmp_path / "mine/notes.txt", "keep")
     written(tmp_path / "file", "keep")
     for name in ("mine", "file", "larger"):
-        with pytest.raises(UserError, match="is there, and is no export; give another -o"):
+        with pytest.raises(UserError, match="exists and is not an export; choose another -o"):
             export(ResultStore(out), tmp_path / name)
     assert (tmp_path / "mine/notes.txt").read_text() == "keep"
 

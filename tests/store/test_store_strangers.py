@@ -103,7 +103,7 @@ def test_errors_that_no_run_can_have_are_neither_exported_nor_imported(
     before = tree(Path())
     for command in (("import", path, "-o", "new.h5"), ("export", path, "-o", "release")):
         told = type_(*command)
-        assert (told.code, "/runs/error has values that are no percentages" in told.line) == (
+        assert (told.code, "/runs/error has values that are not percentages" in told.line) == (
             2,
             True,
         )
@@ -119,7 +119,7 @@ def test_further_errors_that_nothing_can_have_are_not_exported(type_: Type, wher
 
     path = changed(Path("s.h5").absolute(), replace)
     told = type_("export", path, "-o", "release")
-    said = f"/{where} has values that are no percentages: 1 (150.0)"
+    said = f"/{where} has values that are not percentages: 1 (150.0)"
     assert (told.code, said in told.line) == (2, True)
     assert type_("verify", path).code == 1
 

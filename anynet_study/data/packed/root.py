@@ -45,7 +45,7 @@ def workspace(name: str) -> Iterator[Path]:
     dataset_folder(name)
     root, host = data_root(), socket.gethostname()
     if root.exists() and not root.is_dir():
-        raise UserError(f"{root}: the data directory is no folder; name another in $ANYNET_DATA")
+        raise UserError(f"{root}: the data directory is not a folder; name another in $ANYNET_DATA")
     folder = root / f".{name}~{host}~{os.getpid()}-{secrets.token_hex(4)}"
     try:
         folder.mkdir(parents=True)
