@@ -229,11 +229,15 @@ def _changed(keys: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
     return {**keys, **changes}
 
 
+#: Networks of a run that are evaluated in one way.
+MOST_MOMENTS = 10_000
+
+
 class Replicates(Strict):
     """Further seeds of the same runs, from which the noise ceiling is estimated."""
 
     #: Runs of each architecture, the first included.
-    count: int = Field(1, ge=1)
+    count: int = Field(1, ge=1, le=10_000)
     #: Only the first so many architectures are repeated, or these; all by default.
     architectures: Annotated[int, Field(ge=1)] | Some | None = None
     #: Only runs on these datasets; on all by default.
@@ -445,6 +449,12 @@ class Sweep(Strict):
                     )
             if all(spec.steps is not None for spec in recipes):
                 raise ValueError(f"evaluations.{name}.every: no recipe states epochs")
+            most = max(self.most_epochs(label) for label in self.datasets)
+            if most > MOST_MOMENTS * evaluation.every:
+                raise ValueError(
+                    f"evaluations.{name}.every: {evaluation.every}, of {most} epochs; at most "
+                    f"{MOST_MOMENTS:,} evaluations of a run are made"
+                )
 
     def most_epochs(self, label: str) -> int:
         """The most epochs of a recipe on a dataset, of those that state epochs."""

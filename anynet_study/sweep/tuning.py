@@ -33,6 +33,8 @@ WITHIN = ("warmup_epochs", "restart_epochs")
 DIGITS = 4
 #: So many draws in a row that only repeat: the parts of a space have settings in common.
 MOST_REPEATED = 10_000
+#: Settings that are tried at most.
+MOST_TRIALS = 10_000
 RANGE = re.compile(r"(uniform|loguniform)\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)")
 
 Part = dict[str, str | list[Any]]
@@ -89,7 +91,7 @@ class Tuning(Strict):
     #: of them, draws take turns.
     space: Part | Annotated[list[Part], Field(min_length=1)]
     #: How many settings are tried on each dataset with each architecture; of a grid: all.
-    trials: int | None = Field(None, ge=1)
+    trials: int | None = Field(None, ge=1, le=MOST_TRIALS)
     #: random: settings are drawn; grid: all combinations; halving: settings are drawn and trained
     #: for a short time, and of `reduction` trials the best goes on to so many times the length, up
     #: to the whole one (synchronous successive halving; `asha` is read as this).
@@ -128,6 +130,8 @@ class Tuning(Strict):
             for key, values in part.items():
                 self._check_key(key, values)
         if self.scheduler == "grid":
+            if self.size > MOST_TRIALS:
+                raise ValueError(f"space: a grid of {self.size:g} settings; legal: {MOST_TRIALS:,}")
             if self.trials not in (None, self.size):
                 raise ValueError(
                     f"trials: {self.trials}, but the grid has {self.size:g}: leave it out"

@@ -115,7 +115,7 @@ class Recipe(BaseModel):
     #: captions` adds to a dataset. An image without one has the templates of its class.
     texts: Literal["templates", "captions"] = "templates"
     #: Of loss clip: length of the vectors by which images and texts are compared.
-    embedding: int = Field(256, ge=2)
+    embedding: int = Field(256, ge=2, le=65_536)
     #: Share of the target spread evenly over all classes, in training only.
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     #: Mirror half of the training images left to right.
@@ -124,7 +124,7 @@ class Recipe(BaseModel):
     #: cut out a random box and resize it; none. But for pad, tests see the central cut.
     crop: Literal["pad", "random", "resized", "none"] = "pad"
     #: Pixels added on each side before a padded crop (value: the dataset's mean colour).
-    padding: int = Field(4, ge=0)
+    padding: int = Field(4, ge=0, le=1024)
     #: Of resized crops: the box's share of the image, drawn evenly from this range.
     crop_area: tuple[Share, Share] = (0.08, 1.0)
     #: Of resized crops: the box's width over its height, drawn evenly in logarithms.

@@ -16,6 +16,8 @@ from anynet_study.dispatch import JournalReader, current_status, ledger
 from anynet_study.dispatch.launch import OpenStudy
 from anynet_study.store import JournalWriter
 
+#: Learning rates of a grid; of two keys, too many.
+MANY = list(range(1, 200))
 LOCAL = ["--cluster", "local", "--json"]
 
 
@@ -98,9 +100,19 @@ def test_a_path_that_slurm_reads_as_something_else_is_refused(
         assert (told.code, "in a path as something else" in told.line) == (2, True)
 
 
-@pytest.mark.parametrize("change", ["recipes.basic.epochs=1000000000", "launch.job_minutes=1e+308"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "recipes.basic.epochs=1000000000",
+        "launch.job_minutes=1e+308",
+        "replicates.count=1000000000000",
+        "recipes.basic.tuning={space: {lr: 'loguniform(0.1, 1)'}, trials: 1000000000}",
+        f"recipes.basic.tuning={{scheduler: grid, space: {{lr: {MANY}, weight_decay: {MANY}}}}}",
+        "evaluations={own: {transform: identity, every: 1}}; recipes.basic.epochs=100000",
+    ],
+)
 def test_absurd_sizes_are_refused_in_a_line(type_: Type, change: str) -> None:
-    told = type_("launch", "tiny.yaml", "--dry-run", change)
+    told = type_("launch", "tiny.yaml", "--dry-run", *change.split("; "))
     assert (told.code, change.partition("=")[0] in told.line) == (2, True)
 
 
