@@ -1,6 +1,7 @@
-"""Publishing files: a reader sees the old file or the new one, never half of one."""
+"""Publishing files, so that a reader sees the old or the new one, never half of one; digests."""
 
 import errno
+import hashlib
 import os
 import secrets
 from collections.abc import Iterator
@@ -52,6 +53,12 @@ def naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
             raise
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise OSError(error.errno, reason, str(path)) from error
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of the content of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_text(path: Path, text: str, mode: int | None = None) -> None:

@@ -21,7 +21,7 @@ from anynet_study.dispatch import (
     train_all,
     trial_table,
 )
-from anynet_study.files import write_text
+from anynet_study.files import sha256_of, write_text
 from anynet_study.metrics import chance_error
 from anynet_study.provenance import code_version
 from anynet_study.store import CollectReport, collect, find_store
@@ -190,14 +190,9 @@ def _evaluation_names(sweep: Sweep, views: Mapping[str, DatasetView]) -> dict[st
 def fingerprint(study: OpenStudy, resamples: int) -> str:
     """Changes whenever the report of a study would; `resamples`: of its bootstrap."""
     paths = sorted(study.folder.journals.glob("*.arrow"))
-    journals = [(path.name, _digest(path)) for path in paths]
+    journals = [(path.name, sha256_of(path)) for path in paths]
     parts = [code_version(), study.sweep.to_yaml(), study.plan.ids(), journals, resamples]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _report_is_current(folder: StudyFolder, mark: str) -> bool:

@@ -1,7 +1,5 @@
 """How much of the errors is training noise (paper 1, section 6.1.3; paper 4, Figures 1a and 8a)?"""
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
 from anynet_study import apr, plots
@@ -10,9 +8,6 @@ from anynet_study.analysis import Analysis, StudyFigure, check_room
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
 from anynet_study.study import NO_REPLICATES, Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: Lines of architectures that a reader can follow at all.
 MOST_LINES = 200
@@ -111,11 +106,6 @@ def tied_ranks(study: Study) -> pd.DataFrame:
     return apr.tied_ranks(apr.replicate_intervals(study.replicates, study.options.level))
 
 
-def draw_ranks(study: Study, ranks: pd.DataFrame) -> "Figure":
-    """A line for each architecture."""
-    return plots.rank_preservation_chart(ranks)
-
-
 RANK_PRESERVATION = Analysis[Study](
     name="rank-preservation",
     older_names=("ties",),
@@ -130,7 +120,7 @@ RANK_PRESERVATION = Analysis[Study](
             title="Ranks on every dataset",
             caption="Rank of every architecture on every dataset, one line per architecture. Bars: "
             "the ranks that overlapping {level} intervals, from the replicates, leave open.",
-            draw=draw_ranks,
+            draw=lambda study, ranks: plots.rank_preservation_chart(ranks),
             data=tied_ranks,
         ),
     ),

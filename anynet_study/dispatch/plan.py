@@ -1,13 +1,13 @@
 """Which runs a sweep consists of, in the order in which they are trained: its plan."""
 
 import dataclasses
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, overload
 
 from anynet_study.data import DatasetView, PackedDataset, load_dataset, make_view, union_of
@@ -28,6 +28,7 @@ from anynet_study.dispatch.cost.features import (
 )
 from anynet_study.dispatch.cost.prices import CostModel, expected_cost
 from anynet_study.errors import UserError
+from anynet_study.files import sha256_of
 from anynet_study.metrics import Metric
 from anynet_study.sweep import STARTS, VALIDATION, RecipeSpec, Sweep, Trial, stated
 from anynet_study.training import (
@@ -437,8 +438,7 @@ def _digest(file: str, where: str) -> str:
 @cache
 def _digest_of(file: str, changed: int) -> str:
     """Each file is read once, unless its time of change is another."""
-    with open(file, "rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+    return sha256_of(Path(file))
 
 
 def _settings(sweep: Sweep, views: Mapping[str, DatasetView]) -> tuple[Setting, ...]:

@@ -1,6 +1,5 @@
 """Release bundles: a folder of a study's results that others can read, cite and import."""
 
-import hashlib
 import json
 import os
 import re
@@ -17,7 +16,7 @@ import pyarrow.parquet as pq
 
 from anynet_study.design_space import METADATA_KEY, Population, schema_like
 from anynet_study.errors import UserError
-from anynet_study.files import naming, replacing, sync_folder
+from anynet_study.files import naming, replacing, sha256_of, sync_folder
 from anynet_study.store.compare import stores_equal
 from anynet_study.store.hdf5 import get_text
 from anynet_study.store.integrity import refuse_wrong
@@ -62,18 +61,13 @@ def export(store: ResultStore, folder: Path) -> ExportReport:
         files = sorted(path.name for path in temporary.iterdir())
         _write(temporary / "README.md", readme(folder.resolve().name, tables, files, provenance))
         sizes = {path.name: path.stat().st_size for path in sorted(temporary.iterdir())}
-        sums = [f"{_sha256(temporary / name)}  {name}\n" for name in sizes]
+        sums = [f"{sha256_of(temporary / name)}  {name}\n" for name in sizes]
         _write(temporary / SUMS, "".join(sums))
     return ExportReport(folder, sizes)
 
 
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
@@ -135,9 +129,8 @@ def checked_bundle(folder: Path) -> Path:
         path = folder / name
         if not path.is_file():
             raise UserError(f"{folder}: {name} is missing")
-        with path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != digest:
-                raise UserError(f"{folder}: {name} was altered: it does not fit {SUMS}")
+        if sha256_of(path) != digest:
+            raise UserError(f"{folder}: {name} was altered: it does not fit {SUMS}")
     version = json.loads((folder / "schema.json").read_text(encoding="utf-8")).get("version")
     if version != VERSION:
         raise UserError(

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anynet_study.files import sha256_of
 from anynet_study.metrics import CURVES
 from anynet_study.store.hdf5 import read_column
 from anynet_study.store.layout import COLUMNS
@@ -165,6 +166,5 @@ def journal_row(label: str, records: int, path: Path) -> pa.Table:
 
 def entry(path: Path, told: Mapping[str, Any]) -> dict[str, Any]:
     """What the provenance says of an imported file."""
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"file": path.name, "sha256": digest, "bytes": path.stat().st_size, "options": told}
+    digest, size = sha256_of(path), path.stat().st_size
+    return {"file": path.name, "sha256": digest, "bytes": size, "options": told}
