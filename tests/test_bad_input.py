@@ -438,7 +438,7 @@ def test_folders_that_are_files(
     (tmp_path / "data").touch()
     typed = typing_in(tmp_path, monkeypatch, capsys)
     line = refusal(typed, "run", finished / "tiny.yaml")
-    assert f"{tmp_path}/data: the data directory is no folder" in line
+    assert f"{tmp_path}/data: the data directory is not a folder" in line
     (tmp_path / "data").unlink()
     (tmp_path / "data").symlink_to(finished / "data")
     (tmp_path / "studies").touch()

@@ -1,6 +1,7 @@
 """Which runs a sweep consists of, in the order in which they are trained: its plan."""
 
 import dataclasses
+import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
