@@ -98,5 +98,6 @@ def _sources(package: Path) -> list[Path]:
     """The files that make the package, in an order of their own; not which version it is."""
     files = (path for path in package.rglob("*") if path.is_file())
     files = (path for path in files if path != package / provenance.VERSION_FILE)
-    made_from_others = {".pyc", ".tmp"}
-    return sorted(path for path in files if path.suffix not in made_from_others)
+    # What Python compiles is written, under names that vanish, while others import the package.
+    files = (path for path in files if "__pycache__" not in path.relative_to(package).parts)
+    return sorted(path for path in files if path.suffix not in (".pyc", ".tmp"))

@@ -152,8 +152,8 @@ def test_networks_learn_from_captions_that_were_added(tables):
     words = pd.read_csv(tables / "terms.csv", dtype=str).to_dict("records")
     named = ", ".join(f"{row['term']}: ['{row['class']}']" for row in words)
     (tables / "said.yaml").write_text(SWEEP)
-    train(tables, tables / "said.yaml", "said", f"datasets.digits.groups={{{named}}}")
-    train(tables, tables / "said.yaml", "numbers", "name=numbers")
+    train(tables, tables / "said.yaml", f"datasets.digits.groups={{{named}}}")
+    train(tables, tables / "said.yaml", "name=numbers")
     errors = {}
     for name in ("said", "numbers"):
         (errors[name],) = ResultStore(tables / "studies" / name / "results.h5").runs()["error"]

@@ -200,12 +200,12 @@ def test_letter_groups_tell_what_captions_are_about_from_what_they_mention(
     assert told["candidates"] > len(chosen) + 5  # garden, table, night ...
     assert told["reached"] == pytest.approx(0.001, abs=0.001)
 
-    (tmp_path / "mine.py").write_text(
+    (tmp_path / "letters.py").write_text(
         "from anynet_study.curation.class_lists import letter_groups\n"
         "def embed(texts):\n    return letter_groups(texts).toarray()\n"
     )
     monkeypatch.setattr(sys, "path", [*sys.path])  # to which the folder of the command is added
-    made = ("--embedder", "mine:embed", "--picture", "similar.png", "-o", "terms.csv")
+    made = ("--embedder", "letters:embed", "--picture", "similar.png", "-o", "terms.csv")
     shown = in_this_process(tmp_path, *arguments, *made).stdout
     assert f"{len(chosen)} of {told['candidates']} candidates are chosen" in shown
     assert (tmp_path / "similar.png").stat().st_size > 5000

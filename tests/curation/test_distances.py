@@ -111,9 +111,11 @@ def test_features_that_are_none_are_refused():
 @pytest.mark.slow
 def test_digits_against_their_half_are_below_digits_against_gratings(tmp_path, monkeypatch):
     """With what needs no network, and with a function of anybody's."""
-    (tmp_path / "mine.py").write_text("def colours(images):\n    return images.std(axis=(1, 2))\n")
+    (tmp_path / "colour_features.py").write_text(
+        "def colours(images):\n    return images.std(axis=(1, 2))\n"
+    )
     monkeypatch.setattr(sys, "path", [*sys.path])  # to which the folder of the command is added
-    for features in ("frequencies", "mine:colours"):
+    for features in ("frequencies", "colour_features:colours"):
         told = in_this_process(
             *(tmp_path, "data", "distance", "digits:train", "digits:test", "gratings:train"),
             *("--images", "300", "--features", features, "-o", "far.csv", "--json"),
@@ -123,7 +125,6 @@ def test_digits_against_their_half_are_below_digits_against_gratings(tmp_path, m
         for kind in ("fid_corrected", "kid", "energy"):
             assert abs(near[kind]) < 0.05 * far[kind]
         assert len(pd.read_csv(tmp_path / "far.csv")) == 3
-    sys.modules.pop("mine")
 
 
 @pytest.mark.parametrize(

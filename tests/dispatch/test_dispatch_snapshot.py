@@ -23,7 +23,8 @@ def package(tmp_path: Path) -> Path:
     (folder / "pages" / "page.html").write_text("page")
     (folder / "provenance.py").write_bytes((PACKAGE / "provenance.py").read_bytes())
     (folder / "__pycache__").mkdir()
-    (folder / "__pycache__" / "provenance.pyc").write_bytes(b"no source")
+    for name in ("provenance.pyc", "provenance.pyc.1397"):  # the second is being written
+        (folder / "__pycache__" / name).write_bytes(b"no source")
     return folder
 
 

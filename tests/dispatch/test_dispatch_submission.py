@@ -102,7 +102,9 @@ def test_what_there_is_no_room_for_is_left_for_later(
     assert told.code == 0
     first, second = told.out.splitlines()
     assert f"{RUNS} runs: 0 recorded, 0 under way, 7 submitted in 7 jobs" in first
-    assert second.startswith("5 jobs (5 runs) are left, for Slurm takes no more now (AssocMaxSub")
+    assert second.startswith(
+        "5 jobs (5 runs) are left, because Slurm takes no more now (AssocMaxSub"
+    )
     assert len(slurm.queue) == 7
     assert told.err.count("sbatch") == 0
     in_order = runs_of(list(ledger.submitted_jobs(study.jobs)))
