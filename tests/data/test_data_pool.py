@@ -81,11 +81,19 @@ def test_a_process_that_dies_ends_the_work_with_a_word(files):
     assert not any(process.is_alive() for process in (first, second))
 
 
+#: Stops to wait when both processes have something to do.
 SCRIPT = """
-import sys
+import sys, time
 from pathlib import Path
 from anynet_study.data import add_dataset
+from anynet_study.data.packing import decoding
+def two(*given, chunks=decoding._chunks):
+    for number, chunk in enumerate(chunks(*given), 1):
+        yield chunk
+        if number == 2:
+            time.sleep(600)
 if __name__ == "__main__":
+    decoding._chunks = two
     add_dataset("mine", Path(sys.argv[1]), size=256, workers=2, max_broken=0.1)
 """
 
@@ -96,9 +104,8 @@ def test_a_kill_leaves_no_process_and_the_next_run_no_litter(data_home, tmp_path
     script.write_text(SCRIPT)
     command = [sys.executable, script, files[0].parents[1]]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    while not list(data_home.glob(".mine~*/packed/*")):
-        time.sleep(0.01)
     while len(children := psutil.Process(process.pid).children()) < 3:  # one tracks resources
+        assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
