@@ -72,17 +72,7 @@ def read_table(path: Path, columns: tuple[str, ...]) -> "pd.DataFrame":
 
     All columns of a CSV are read as text.
     """
-    import pandas as pd
-
-    try:
-        if path.suffix != ".parquet":
-            table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such table") from None
-    except (OSError, ValueError) as error:  # of pandas, too
-        raise UserError(f"{path}: no table can be read from it ({first_line(error)})") from None
-    if path.suffix == ".parquet":
-        table = read_parquet(path).to_pandas()
+    table = read_parquet(path).to_pandas() if path.suffix == ".parquet" else _read_csv(path)
     missing = [column for column in columns if column not in table]
     if missing:
         there = ", ".join(map(str, table.columns))
@@ -90,6 +80,17 @@ def read_table(path: Path, columns: tuple[str, ...]) -> "pd.DataFrame":
     if table.empty:
         raise UserError(f"{path}: the table has no rows")
     return table
+
+
+def _read_csv(path: Path) -> "pd.DataFrame":
+    import pandas as pd
+
+    try:
+        return pd.read_csv(path, dtype=str, keep_default_na=False)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such table") from None
+    except (OSError, ValueError) as error:  # of pandas, too
+        raise UserError(f"{path}: no table can be read from it ({first_line(error)})") from None
 
 
 def numbers_of(table: "pd.DataFrame", column: str, path: Path, most: float) -> NDArray[Any]:
