@@ -25,13 +25,13 @@ from .local import local_workers as local_workers
 from .local import train_all as train_all
 from .pack import pack_by_length as pack_by_length
 from .plan import PlannedRun as PlannedRun
-from .plan import datasets_of as datasets_of
-from .plan import evaluations_by_dataset as evaluations_by_dataset
 from .plan import make_plan as make_plan
-from .plan import resolve_on as resolve_on
 from .process import keep_freed_memory as keep_freed_memory
 from .recorded import JournalReader as JournalReader
 from .recorded import Recorded as Recorded
+from .settings import datasets_of as datasets_of
+from .settings import evaluations_by_dataset as evaluations_by_dataset
+from .settings import resolve_on as resolve_on
 from .status import Status as Status
 from .status import current_status as current_status
 from .tuning import trial_table as trial_table

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from anynet_study.dispatch.plan import PlannedRun, Setting
+    from anynet_study.dispatch.plan import PlannedRun
+    from anynet_study.dispatch.settings import Setting
     from anynet_study.sweep import Tuning
 
 #: The validation error of a run in percent, by the evaluation of this id: infinite where the run

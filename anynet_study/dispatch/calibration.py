@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anynet_study.dispatch.cost.prices import (
-    CostModel,
-    asks_for_gpu,
-    built_in_cost,
-    expected_cost,
-)
+from anynet_study.dispatch.cost.prices import CostModel, asks_for_gpu, built_in_cost, expected_cost
 from anynet_study.dispatch.plan import Plan, PlannedRun, Prices
 from anynet_study.dispatch.recorded import Recorded
 from anynet_study.dispatch.slurm.site import Site

@@ -21,23 +21,19 @@ from anynet_study.dispatch.cost.sizes import (
 )
 from anynet_study.dispatch.failures import retries
 from anynet_study.dispatch.pack import last_end, pack_jobs
-from anynet_study.dispatch.plan import (
-    Plan,
-    PlannedRun,
-    Prices,
+from anynet_study.dispatch.plan import Plan, PlannedRun, Prices, make_plan, plan_of
+from anynet_study.dispatch.recorded import JournalReader
+from anynet_study.dispatch.settings import (
     Setting,
     check_texts,
     columns_of,
     datasets_of,
     load_views,
-    make_plan,
     make_views,
     naming,
-    plan_of,
     resolve,
     setting_of,
 )
-from anynet_study.dispatch.recorded import JournalReader
 from anynet_study.dispatch.slurm.script import sbatch_text, slurm_executor
 from anynet_study.dispatch.slurm.site import Site
 from anynet_study.dispatch.snapshot import snapshot

@@ -24,15 +24,9 @@ from anynet_study.dispatch.cost.prices import expected_cost
 from anynet_study.dispatch.failures import PASSING_KINDS, next_attempts
 from anynet_study.dispatch.ledger import LiveJob
 from anynet_study.dispatch.local import submit_locally
-from anynet_study.dispatch.plan import (
-    NO_DIGESTS,
-    Plan,
-    datasets_of,
-    load_views,
-    make_plan,
-    plan_of,
-)
+from anynet_study.dispatch.plan import NO_DIGESTS, Plan, make_plan, plan_of
 from anynet_study.dispatch.recorded import JournalReader, Recorded, Retry
+from anynet_study.dispatch.settings import datasets_of, load_views
 from anynet_study.dispatch.tuning import check_tuning
 from anynet_study.errors import UserError, counted
 from anynet_study.files import write_text

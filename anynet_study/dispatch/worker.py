@@ -14,13 +14,7 @@ from anynet_study.data import DatasetView
 from anynet_study.dispatch.cost.memory import gpu_capacity
 from anynet_study.dispatch.endings import end_worker_at, say_begins
 from anynet_study.dispatch.pack import cohorts
-from anynet_study.dispatch.plan import (
-    Plan,
-    PlannedRun,
-    evaluations_by_dataset,
-    load_views,
-    make_plan,
-)
+from anynet_study.dispatch.plan import Plan, PlannedRun, make_plan
 from anynet_study.dispatch.process import Interruption
 from anynet_study.dispatch.recorded import JournalReader, Recorded, Retries
 from anynet_study.dispatch.run_records import (
@@ -33,6 +27,7 @@ from anynet_study.dispatch.run_records import (
     save_scores,
     training_steps,
 )
+from anynet_study.dispatch.settings import evaluations_by_dataset, load_views
 from anynet_study.dispatch.snapshot import check as check_snapshot
 from anynet_study.errors import UserError
 from anynet_study.models import resolve_backend

@@ -1,0 +1,306 @@
+"""The settings of a sweep: every dataset as it is trained with every recipe, and tested."""
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from anynet_study.data import DatasetView, PackedDataset, load_dataset, make_view, union_of
+from anynet_study.design_space import AnyNetwork, Architecture, Group, Population, groups_of
+from anynet_study.dispatch.cost.features import FurtherEvaluation, Workload
+from anynet_study.errors import UserError
+from anynet_study.metrics import Metric
+from anynet_study.sweep import STARTS, VALIDATION, Sweep, Trial
+from anynet_study.training import (
+    OF_HEADS,
+    EvaluationSet,
+    Inherited,
+    Recipe,
+    ResolvedRecipe,
+    as_json,
+    at_moment,
+    check_names,
+    evaluation_sets,
+    moments,
+    steps_per_epoch,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A dataset trained with a recipe."""
+
+    dataset: str
+    recipe: str
+    resolved: ResolvedRecipe
+    #: `DatasetView.identity`, and what captions are trained with.
+    data: dict[str, Any]
+    #: Place of the setting from whose weights its runs start; None: from scratch.
+    start: int | None
+    inherits: Inherited
+    #: The networks' own, where it is not the population's.
+    stem: str | None
+    #: The file of weights that its runs start from, {architecture} standing for ids; None: none.
+    weights: str | None
+    #: The work of training.
+    work: Workload
+    #: The further evaluations of its runs.
+    tests: tuple[FurtherEvaluation, ...]
+    #: Of a tuned recipe: which of its trials, and the id of the evaluation that compares them.
+    trial: Trial | None = None
+    judged_by: str = ""
+
+    def networks(self, population: Population) -> list[AnyNetwork]:
+        """The architectures as they are trained; foreign networks have no stem to replace."""
+        stem = self.stem
+        if stem is None:
+            return list(population)
+        return [
+            dataclasses.replace(one, stem=stem) if isinstance(one, Architecture) else one
+            for one in population
+        ]
+
+    def groups(self, population: Population) -> Sequence[Group]:
+        """The same, for computing what all of them cost."""
+        return population.groups if self.stem is None else groups_of(self.networks(population))
+
+
+def load_views(sweep: Sweep, whole: bool = False) -> dict[str, DatasetView]:
+    """Open the datasets of a sweep; UserError names the first that is missing or impossible.
+
+    `whole`: the data are read, those of further test sets too; UserError names a changed file.
+    """
+    bases, tests = datasets_of(sweep)
+    opened = {base: load_dataset(base, whole) for base in bases}
+    for name in tests if whole else ():
+        load_dataset(name, whole)
+    return make_views(sweep, opened)
+
+
+def make_views(sweep: Sweep, opened: Mapping[str, PackedDataset]) -> dict[str, DatasetView]:
+    """The sweep's views of datasets that are `opened`; left out are those that need others, too."""
+    views: dict[str, DatasetView] = {}
+    # Those whose sizes others take come first.
+    for label in sorted(sweep.datasets, key=lambda label: sweep.datasets[label].match is not None):
+        entry = sweep.datasets[label]
+        if set(entry.bases) <= set(opened) and (entry.match is None or entry.match in views):
+            with naming(label):
+                dataset = union_of([opened[base] for base in entry.bases])
+                like = None if entry.match is None else views[entry.match]
+                views[label] = make_view(dataset, entry.variant, like)
+    return {label: views[label] for label in sweep.datasets if label in views}
+
+
+def datasets_of(sweep: Sweep) -> tuple[list[str], list[str]]:
+    """The packed datasets that are trained on, and the others that networks are tested on."""
+    bases = {base for entry in sweep.datasets.values() for base in entry.bases}
+    tests = {spec.test_set for spec in sweep.evaluations.values() if spec.test_set is not None}
+    return sorted(bases), sorted(tests - bases)
+
+
+@contextmanager
+def naming(label: str) -> Iterator[None]:
+    """Say in a UserError which dataset of the sweep it is about."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"dataset {label}: {error}") from None
+
+
+def settings_of(sweep: Sweep, views: Mapping[str, DatasetView]) -> tuple[Setting, ...]:
+    asked = evaluations_by_dataset(sweep, views)
+    settings: list[Setting] = []
+    for label, name, start in columns_of(sweep):
+        view = views[label]
+        resolved = resolve_on(view, sweep.trained[name].for_dataset(label), label)
+        tests = tuple(map(FurtherEvaluation.of, asked.get(label, {}).values()))
+        work = Workload.on(view, resolved)
+        before = None if start is None else settings[start]
+        data = view.identity
+        if resolved.texts == "captions":
+            said = hashlib.sha256(as_json(view.captions()).encode()).hexdigest()
+            data = {**data, "captions": said}
+        it = setting_of(sweep, label, name, resolved, data, start, before, work, tests)
+        if it.trial is not None:
+            it = replace(it, judged_by=asked[label][VALIDATION].evaluation_id)
+        settings.append(it)
+    return tuple(settings)
+
+
+def setting_of(
+    sweep: Sweep,
+    label: str,
+    name: str,
+    resolved: ResolvedRecipe,
+    data: dict[str, Any],
+    start: int | None,
+    before: Setting | None,
+    work: Workload,
+    tests: tuple[FurtherEvaluation, ...],
+) -> Setting:
+    """The setting of a recipe on a dataset; `before`: that at `start`.
+
+    UserError where a run cannot go on from the end of the other.
+    """
+    recipe = sweep.trained[name]
+    inherits: Inherited = "body"
+    for key, taken in STARTS.items():
+        if getattr(recipe, key) is not None:
+            inherits = taken
+    done_before = 0
+    if inherits == "weights" and before is not None:  # of another head nothing can be taken over
+        alike = [getattr(resolved, key) == getattr(before.resolved, key) for key in OF_HEADS]
+        inherits = "weights" if all(alike) else "body"
+    if inherits == "state":
+        assert before is not None
+        with naming(label):
+            work = _further_work(resolved, before, work, f"recipes.{name}")
+        done_before = before.resolved.epochs or 0
+    elsewhere, epochs = start is not None or recipe.weights is not None, resolved.epochs or 0
+    tests = tuple(it for it in tests if it.moment.is_had(epochs, done_before, elsewhere))
+    own, trial = (recipe.stem, recipe.weights), sweep.trials.get(name)
+    return Setting(label, name, resolved, data, start, inherits, *own, work, tests, trial)
+
+
+#: What must be alike in a recipe and in that which it continues.
+ALIKE = ("batch_size", "optimizer", "momentum", "trained", *OF_HEADS)
+
+
+def _further_work(
+    resolved: ResolvedRecipe, before: Setting, work: Workload, where: str
+) -> Workload:
+    """What is left to do of a run that goes on from the end of another."""
+    for key in ALIKE:
+        mine, others = getattr(resolved, key), getattr(before.resolved, key)
+        if mine != others:
+            raise UserError(
+                f"{where}.{key}: {mine}, but it continues {before.recipe} with {others}"
+            )
+    if resolved.epochs is None or before.resolved.epochs is None:
+        raise UserError(f"{where}: it continues {before.recipe}; both must state epochs")
+    if resolved.validates or before.resolved.validates:
+        raise UserError(f"{where}: what continues, or is continued, cannot select by validation")
+    further = resolved.epochs - before.resolved.epochs
+    if further < 1:
+        raise UserError(
+            f"{where}.epochs: {resolved.epochs}, of which {before.recipe} has done "
+            f"{before.resolved.epochs} already"
+        )
+    share = further / resolved.epochs
+    return replace(work, steps=round(work.steps * share), evaluations=further)
+
+
+def columns_of(sweep: Sweep) -> list[tuple[str, str, int | None]]:
+    """Dataset and recipe of each setting, and the place of that from whose weights it starts.
+
+    In the sweep's order, those that start from others' weights after all others.
+    """
+    pairs = [
+        (label, name)
+        for name, recipe in sweep.trained.items()
+        for label in sweep.trained_datasets(recipe)
+    ]
+    sources = {(label, name): sweep.start_of(name, label) for label, name in pairs}
+
+    def depth(pair: tuple[str, str]) -> int:
+        source = sources[pair]
+        return 0 if source is None else 1 + depth(source)
+
+    pairs.sort(key=depth)
+    places = {pair: place for place, pair in enumerate(pairs)}
+    starts = [sources[pair] for pair in pairs]
+    return [
+        (*pair, None if start is None else places[start])
+        for pair, start in zip(pairs, starts, strict=True)
+    ]
+
+
+def evaluations_by_dataset(
+    sweep: Sweep, views: Mapping[str, DatasetView]
+) -> dict[str, dict[str, EvaluationSet]]:
+    """The further test sets of the networks trained on each dataset, by the sweep's names.
+
+    Where several networks of a run are tested, the name is followed by `Moment.suffix`. UserError
+    names an evaluation that fits no dataset, or not one that it names.
+    """
+    asked: dict[str, dict[str, EvaluationSet]] = {}
+    for name, spec in sweep.evaluations.items():
+        try:
+            sets = evaluation_sets(spec, views).sets
+        except UserError as error:
+            raise UserError(f"evaluations.{name}: {error}") from None
+        for label, evaluation_set in sets.items():
+            for moment in moments(spec, sweep.most_epochs(label)):
+                named = asked.setdefault(label, {})
+                named[f"{name}{moment.suffix}"] = at_moment(evaluation_set, moment)
+    return asked
+
+
+def check_texts(view: DatasetView, recipe: Recipe, label: str) -> None:
+    """UserError where a recipe learns from texts, and these do not tell the classes apart."""
+    if recipe.loss == "clip":
+        with naming(label):
+            check_names(view.classes)
+            if recipe.texts == "captions" and not any(view.captions()):
+                raise UserError(
+                    "texts: captions: its training images have none; add them with: anynet-study "
+                    "data captions NAME TABLE"
+                )
+
+
+def resolve_on(view: DatasetView, recipe: Recipe, label: str) -> ResolvedRecipe:
+    """The recipe as used on a view; UserError where they do not fit."""
+    check_texts(view, recipe, label)
+    size = len(view.classes), len(view.train_index), len(view.validation_index), view.size
+    return resolve(recipe, label, *size, view.multi_label, view.metric)
+
+
+def resolve(
+    recipe: Recipe,
+    label: str,
+    classes: int,
+    train_images: int,
+    validation_images: int,
+    side: int,
+    multi_label: bool = False,
+    metric: Metric | None = None,
+) -> ResolvedRecipe:
+    """The recipe as used on a dataset, with all its keys; UserError where they do not fit.
+
+    `metric`: the dataset's own, where it has one.
+    """
+    with naming(label):
+        if train_images < 2:
+            raise UserError(f"{train_images} training images are too few")
+        if recipe.validates and not validation_images:
+            asking = "select: best" if recipe.select == "best" else "patience"
+            if recipe.thresholds == "validation":
+                asking = "thresholds: validation"
+            raise UserError(
+                f"{asking}: there are no validation images; state the dataset's share of them, "
+                "such as validation: 0.1"
+            )
+        warmup = recipe.warmup_epochs * steps_per_epoch(train_images, recipe.batch_size)
+        if recipe.steps is not None and warmup >= recipe.steps and warmup > 0:
+            raise UserError(f"warmup_epochs: {warmup:g} steps of warm-up, of {recipe.steps} in all")
+        if train_images < 2 * recipe.accumulation:
+            raise UserError(
+                f"accumulation: {train_images} training images make no {recipe.accumulation} parts"
+            )
+        return recipe.resolved(side, classes, multi_label, metric)
+
+
+def refuse_twins(settings: Sequence[Setting]) -> None:
+    """A run is recorded once, so two names for the same run would leave one without results."""
+    names: dict[object, str] = {}
+    for setting in settings:
+        this = f"dataset {setting.dataset} with recipe {setting.recipe}"
+        start = setting.start, setting.inherits, setting.weights
+        key = as_json(setting.data), setting.resolved, start, setting.stem
+        other = names.setdefault(key, this)
+        if other != this:
+            raise UserError(
+                f"{this}: the same images and the same training as {other}; leave one of them out"
+            )
