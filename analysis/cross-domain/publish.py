@@ -2,10 +2,11 @@
 
     python analysis/cross-domain/publish.py
 
-Figures (PNG and PDF) and the report are written beside this file. The tables of README.md are
-printed as Markdown; tests/test_cross_domain.py compares them with README.md.
+Figures (PNG and PDF) and the report are written beside this file, and the tables of README.md are
+replaced, each after its title in italics.
 """
 
+import re
 from pathlib import Path
 
 import anynet_study
@@ -17,23 +18,26 @@ from anynet_study.study import Study
 HERE = Path(__file__).parent
 BUNDLE = HERE / "release" / "results.h5"
 FIGURES = ["source", "proxies", "matrix", "depth", "width", "noise"]
+TABLES = ["match", "proxies", "class-or-size", "regret", "drivers", "noise", "recipes"]
+LEARNT = "Median error on the test images (%), and the lowest and highest of the architectures"
 
 
 def tables(study: Study) -> dict[str, str]:
     """The tables of README.md as Markdown, by title."""
-    chosen = {
-        name: study.table(name)
-        for name in ("match", "proxies", "class-or-size", "regret", "drivers", "noise", "recipes")
-    }
+    chosen = {name: study.table(name) for name in TABLES}
     chosen["proxies"] = chosen["proxies"].groupby("target", sort=False).head(1)
+    chosen["class-or-size"] = chosen["class-or-size"].drop(
+        columns=["fewer_images", "fewer_classes"]
+    )
     chosen["regret"] = chosen["regret"].query("proxy == 'cifar10' and top == 1")
+    chosen["drivers"] = chosen["drivers"].query("parameter == 'cumulative depth'")
     chosen["recipes"] = chosen["recipes"].query("n > 0")
     grids = {ANALYSES[name].title: grid_of(table, ANALYSES[name]) for name, table in chosen.items()}
-    return {title: markdown(grid) for title, grid in {"Errors": learnt(study), **grids}.items()}
+    return {title: markdown(grid) for title, grid in {LEARNT: learnt(study), **grids}.items()}
 
 
 def learnt(study: Study) -> Grid:
-    """How well the networks learn each dataset: median error in percent, lowest and highest."""
+    """How well the networks learn each dataset."""
     datasets = study.datasets.set_index("dataset")
     rows = []
     for name, errors in study.errors.items():
@@ -53,14 +57,27 @@ def markdown(grid: Grid) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
+def with_tables(page: str, tables: dict[str, str]) -> str:
+    """The page with these tables in place of those that follow their titles.
+
+    Raises ValueError for a title that the page lacks.
+    """
+    for title, table in tables.items():
+        place = rf"(\*{re.escape(title)}\*\n\n)(\|.*\n)*\n?"
+        page, count = re.subn(place, rf"\g<1>{table}\n\n", page)
+        if count != 1:
+            raise ValueError(f"README.md: {count} times the title *{title}*, instead of once")
+    return page
+
+
 def main() -> None:
-    """Write the figures and the report, and print the tables."""
+    """Write the figures, the report and the tables."""
     study = anynet_study.load(BUNDLE)
     for name in FIGURES:
         plots.save(study.figure(name), HERE / "figures" / name)
-    print(write_report(study, HERE / "report"))
-    for title, table in tables(study).items():
-        print(f"\n{title}\n\n{table}")
+    write_report(study, HERE / "report")
+    page = HERE / "README.md"
+    page.write_text(with_tables(page.read_text(), tables(study)))
 
 
 if __name__ == "__main__":
