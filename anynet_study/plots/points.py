@@ -147,10 +147,16 @@ def _edge(values: pd.Series, limit: float) -> float:
 def note_beyond(
     axes: Axes, points: pd.DataFrame, x: str, y: str, limits: tuple[float, float]
 ) -> None:
-    """Say in the panel how many points lie beyond an axis and are drawn at its end."""
+    """Say in the panel how many points lie beyond an axis and are drawn at its end.
+
+    In that of the right corners in which fewer points lie.
+    """
     beyond = int(((points[x] > limits[0]) | (points[y] > limits[1])).sum())
     if beyond:
-        note_in_corner(axes, f"{beyond} off scale")
+        (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+        height = ((points[y] - bottom) / (top - bottom))[points[x] > left + 0.6 * (right - left)]
+        lower = int((height < 0.2).sum()) < int((height > 0.8).sum())
+        note_in_corner(axes, f"{beyond} off scale", lower)
 
 
 def legend_of_marks(drawn: Panels, marks: pd.Series, count: int, of: str = "y axis") -> None:
