@@ -27,18 +27,19 @@ def noise_bounds(ceiling: pd.DataFrame) -> list[str]:
     unclear = list(known.loc[known["icc_low"] <= 0, "dataset"])
     clear = known[known["icc_low"] > 0].sort_values("ceiling", kind="stable")
     sentences = []
-    if len(clear):
-        lowest, most = clear.iloc[0], "most on" if len(clear) > 1 else "on"
-        sentences.append(
-            f"Training noise limits what any proxy can reach: {most} {lowest['dataset']}, where "
-            "a single run cannot be expected to correlate above "
-            f"{wording.number(lowest['ceiling'])} even with a perfect proxy."
-        )
     if unclear:
         sentences.append(
             f"On {some(unclear, len(ceiling))}, the replicates do not show that architectures "
             "differ by more than training noise (the interval of the ICC includes 0): a low "
             "correlation there may be noise, and more replicates would tell."
+        )
+    if len(clear):
+        lowest, most = clear.iloc[0], "most on" if len(clear) > 1 else "on"
+        others = "of the other datasets, " if unclear and len(clear) > 1 else ""
+        sentences.append(
+            f"Training noise limits what any proxy can reach: {others}{most} {lowest['dataset']}, "
+            "where a single run cannot be expected to correlate above "
+            f"{wording.number(lowest['ceiling'])} even with a perfect proxy."
         )
     return sentences
 
