@@ -163,6 +163,8 @@ def measure(
     work: Workload, a: Architecture, rounds: int, wanted: Sequence[str]
 ) -> list[list[dict[str, float]]]:
     """Seconds of each form in each round: of a step, then of a forward pass in evaluation."""
+    # All networks share the code of `forward`: after eight of them nothing more would be compiled.
+    torch.compiler.reset()
     images = torch.randn(work.batch, 3, work.resolution, work.resolution)
     labels = torch.randint(10, (work.batch,))
     networks = {name: form for name, form in forms(a, images).items() if name in wanted}
@@ -186,6 +188,7 @@ def measure(
 def main(count: int, rounds: int, sides: Sequence[int], parts: Sequence[str]) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
+    torch.compiler.config.force_disable_caches = True  # what an earlier run compiled costs nothing
     wanted = ("plain", *OPPONENTS, *OWN, *parts)
     columns: dict[str, list[dict[str, float]]] = {}
     for work in workloads(count, sides):
