@@ -19,7 +19,7 @@ MEGABYTE = 1_000_000
 
 @pytest.fixture(scope="module")
 def tables() -> dict[str, str]:
-    """What the script of the folder prints, by title."""
+    """What the script of the folder writes, by title."""
     spec = spec_from_file_location("publish_cross_domain", HERE / "publish.py")
     assert spec is not None
     assert spec.loader is not None
@@ -43,13 +43,13 @@ def test_the_bundle_is_whole_and_small() -> None:
 
 
 @pytest.mark.parametrize("page", [HERE / "README.md", ROOT / "README.md"], ids=["study", "project"])
-def test_every_row_of_a_page_is_one_that_the_script_prints(
+def test_every_row_of_a_page_is_one_that_the_script_writes(
     page: Path, tables: dict[str, str]
 ) -> None:
-    printed = {line for table in tables.values() for line in table.splitlines()}
+    written = {line for table in tables.values() for line in table.splitlines()}
     rows = [line for line in page.read_text().splitlines() if line.startswith("| ")]
     assert len(rows) > 5
-    assert [row for row in rows if row not in printed] == []
+    assert [row for row in rows if row not in written] == []
 
 
 def test_all_tables_are_on_the_page_of_the_study(tables: dict[str, str]) -> None:

@@ -57,12 +57,12 @@ def markdown(grid: Grid) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def with_tables(page: str, tables: dict[str, str]) -> str:
-    """The page with these tables in place of those that follow their titles.
+def with_tables(page: str, new: dict[str, str]) -> str:
+    """The page with the `new` tables in place of those that follow their titles.
 
     Raises ValueError for a title that the page lacks.
     """
-    for title, table in tables.items():
+    for title, table in new.items():
         place = rf"(\*{re.escape(title)}\*\n\n)(\|.*\n)*\n?"
         page, count = re.subn(place, rf"\g<1>{table}\n\n", page)
         if count != 1:
