@@ -31,9 +31,8 @@ from anynet_study.study_folder import StudyFolder
 WAYS: dict[str, tuple[list[str], str]] = {
     "reference engine": (["launch.engine=reference"], ""),
     "plain": (["launch.backend=plain"], ""),
-    "rewritten": (["launch.backend=rewritten"], ""),
     "rewritten, without AVX": (["launch.backend=rewritten"], "default"),
-    "compiled": (["launch.backend=compiled"], ""),
+    "rewritten": (["launch.backend=rewritten"], ""),
 }
 Floats = NDArray[np.float64]
 RESAMPLES = 1000

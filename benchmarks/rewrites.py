@@ -1,18 +1,17 @@
-"""What the exact rewrites and the compiled kernels gain on the CPU, together and each alone.
+"""What the exact rewrites gain on the CPU, together and alone.
 
     python -m benchmarks.rewrites [--networks 8] [--rounds 12] [--sides 32,64,96,224] [--opponents]
 
 A training step (forward, loss, backward) and a forward pass in evaluation of networks of the
 paper's band at each of the sides, and of two sweep files, in one thread: as they are (NCHW),
-rewritten, with compiled kernels, and as a user who knows torch well would compute them: in
-channels-last memory, by `torch.compile`, and in bfloat16, whose results are others. All take turns
-in one process and are timed by processor time; as many processes as there are cores do as many
-times as much.
+rewritten, and as a user who knows torch well would compute them: in channels-last memory, by
+`torch.compile`, and in bfloat16, whose results are others. All take turns in one process and are
+timed by processor time; as many processes as there are cores do as many times as much.
 The first table says how many times as fast as the plain network each form is: the median, over
 networks and rounds, of the ratio within a round. For `torch.compile` the seconds of compiling are
 spread over the steps of a run of 30 epochs of CIFAR-10, or of the sweep file's own epochs. Then
-follow, without `--opponents`, how much longer a step takes without a part of the rewrites; the row
-of no part says how far noise goes.
+follow, without `--opponents`, how much longer a step takes where maps of few pixels are not
+convolved by matrices; the row of no part says how far noise goes.
 """
 
 import argparse
@@ -37,36 +36,23 @@ from anynet_study.design_space import Architecture, DesignSpace, Population
 from anynet_study.dispatch import keep_freed_memory
 from anynet_study.models import (
     AnyNet,
-    BackendKind,
     accelerate,
+    backend_here,
     build,
     convolutions,
-    resolve_backend,
-    row_layers,
 )
 
 #: Rounds in which caches fill and torch makes its own choices.
 WARM_UP = 3
 SWEEPS = Path(__file__).parents[1] / "sweeps"
-#: Forms of this package.
-OWN: dict[str, BackendKind] = {"rewritten": "rewritten", "compiled": "compiled"}
 OPPONENTS = ("channels-last", "torch.compile", "bfloat16")
 #: `torch.compile` with the seconds of compiling.
 COUNTED = "the same, compiling counted"
-#: Of whichever kind, networks are built and computed without a part in its context.
-PARTS: dict[str, tuple[BackendKind, Callable[[], AbstractContextManager[object]]]] = {
-    "no part": ("compiled", nullcontext),
-    "1x1 convolution and norm in one": (
-        "compiled",
-        partial(patch.object, row_layers, "pointwise_and_norm", lambda *_: None),
-    ),
-    "few pixels by matrices": (
-        "compiled",
-        partial(patch.object, convolutions, "matrix_convolution", lambda *_: None),
-    ),
-    "the same, no kernels": (
-        "rewritten",
-        partial(patch.object, convolutions, "matrix_convolution", lambda *_: None),
+#: Networks are rewritten and computed without a part in its context.
+PARTS: dict[str, Callable[[], AbstractContextManager[object]]] = {
+    "no part": nullcontext,
+    "few pixels by matrices": partial(
+        patch.object, convolutions, "matrix_convolution", lambda *_: None
     ),
 }
 
@@ -118,10 +104,10 @@ def forms(a: Architecture, images: Tensor) -> dict[str, Form]:
     def in_channels_last() -> AnyNet:
         return copy.deepcopy(plain).to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 
-    def form(kind: BackendKind, context: Callable[[], AbstractContextManager[object]]) -> Form:
+    def rewritten(context: Callable[[], AbstractContextManager[object]] = nullcontext) -> Form:
         network = in_channels_last()
         with context():
-            accelerate(network, images.shape[-1], resolve_backend(kind))
+            accelerate(network, images.shape[-1], backend_here())
         return Form(network, last, context)
 
     bfloat16 = partial(torch.autocast, "cpu", torch.bfloat16)
@@ -130,8 +116,8 @@ def forms(a: Architecture, images: Tensor) -> dict[str, Form]:
         "channels-last": Form(in_channels_last(), last),
         "torch.compile": Form(torch.compile(in_channels_last()), last),  # type: ignore[arg-type]
         "bfloat16": Form(in_channels_last(), last, bfloat16),
-        **{name: form(kind, nullcontext) for name, kind in OWN.items()},
-        **{part: form(*how) for part, how in PARTS.items()},
+        "rewritten": rewritten(),
+        **{part: rewritten(context) for part, context in PARTS.items()},
     }
 
 
@@ -189,7 +175,7 @@ def main(count: int, rounds: int, sides: Sequence[int], parts: Sequence[str]) ->
     torch.set_num_threads(1)
     torch.manual_seed(0)
     torch.compiler.config.force_disable_caches = True  # what an earlier run compiled costs nothing
-    wanted = ("plain", *OPPONENTS, *OWN, *parts)
+    wanted = ("plain", *OPPONENTS, "rewritten", *parts)
     columns: dict[str, list[dict[str, float]]] = {}
     for work in workloads(count, sides):
         measured = [measure(work, a, rounds, wanted) for a in work.architectures]
@@ -200,17 +186,17 @@ def main(count: int, rounds: int, sides: Sequence[int], parts: Sequence[str]) ->
         return [median(one[form] / one[over] for one in each) for each in columns.values()]
 
     names = pd.Index(columns, name="")
-    speed = {form: row("plain", form) for form in ("plain", *OPPONENTS, COUNTED, *OWN)}
-    print(f"torch {torch.__version__}, {resolve_backend()}\n\ntimes as fast as plain")
+    speed = {form: row("plain", form) for form in ("plain", *OPPONENTS, COUNTED, "rewritten")}
+    print(f"torch {torch.__version__}, {backend_here()}\n\ntimes as fast as plain")
     print(pd.DataFrame(speed, index=names).T.to_string(float_format="{:.2f}".format))
     if parts:
         print("\ntimes as long without")
-        without = {part: row(part, PARTS[part][0]) for part in parts}
+        without = {part: row(part, "rewritten") for part in parts}
         print(pd.DataFrame(without, index=names).T.to_string(float_format="{:.3f}".format))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="What exact rewrites and compiled kernels gain.")
+    parser = argparse.ArgumentParser(description="What the exact rewrites gain.")
     parser.add_argument("--networks", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--sides", default="32,64,96,224", help="of the band's images, in pixels")

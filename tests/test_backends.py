@@ -1,24 +1,21 @@
-"""A study says by which kernels its numbers were made, and where these are mixed."""
+"""A study says by which backends its numbers were made, and where these are mixed."""
 
 import dataclasses
-import os
 import signal
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 import torch
-from command import anynet_study, in_this_process, train
+from command import in_this_process, train
 from tiny_study import TINY
 
 from anynet_study.dispatch import open_sweep
 from anynet_study.dispatch.process import Interruption
 from anynet_study.dispatch.worker import train_runs
-from anynet_study.errors import UserError
-from anynet_study.models import Backend, compiled_kernels, resolve_backend
+from anynet_study.models import backend_here
 from anynet_study.store import ResultStore, read_journal
 
-KINDS = ("plain", "rewritten", "compiled")
+KINDS = ("plain", "rewritten")
 
 
 @pytest.fixture(autouse=True)
@@ -30,8 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(compiled_kernels() is None, reason="installed without GCC, or an old CPU")
-def test_a_study_by_three_backends_says_so(folder: Path) -> None:
+def test_a_study_by_two_backends_says_so(folder: Path) -> None:
     for number, kind in enumerate(KINDS):
         opened = open_sweep(Path("tiny.yaml"), [f"launch.backend={kind}"])
         if number == 0:
@@ -46,7 +42,7 @@ def test_a_study_by_three_backends_says_so(folder: Path) -> None:
     assert set(runs["threads"]) == {1}
     assert runs["libraries"].str.contains(torch.__version__, regex=False).all()
     assert (runs["processor"].str.len() > 0).all()
-    says = "results of 3 numeric backends are mixed: "
+    says = "results of 2 numeric backends are mixed: "
     for command in ("status", "verify"):
         said = " ".join(in_this_process(folder, command, "tiny").stdout.split())
         assert says in said
@@ -80,23 +76,14 @@ def test_a_study_of_one_backend_says_nothing_and_it_is_what_was_asked_for(folder
     assert set(ResultStore(Path("studies/tiny/results.h5")).runs()["backend"]) == {"plain"}
 
 
-@pytest.mark.slow
-def test_a_worker_that_cannot_provide_a_backend_refuses_in_one_line(folder: Path) -> None:
-    with patch.dict(os.environ, ATEN_CPU_CAPABILITY="default"):
-        run = ["run", "tiny.yaml", "launch.backend=compiled", "launch.workers=1"]
-        said = anynet_study(folder, *run, expect=1).stderr
-    assert "launch.backend compiled: this machine has no compiled kernels" in said
-    assert "legal here: plain, rewritten" in said
-    unknown = in_this_process(folder, "run", "tiny.yaml", "launch.backend=fast", expect=2).stderr
-    assert "input should be 'plain', 'rewritten' or 'compiled'" in unknown.splitlines()[-1]
+def test_another_backend_is_refused_in_one_line(folder: Path) -> None:
+    said = in_this_process(folder, "run", "tiny.yaml", "launch.backend=fast", expect=2).stderr
+    assert "launch.backend" in said
+    assert "input should be 'plain' or 'rewritten'" in said.splitlines()[-1]
 
 
-def test_the_backend_is_the_best_that_is_there_unless_one_is_pinned() -> None:
-    with patch("anynet_study.models.backend.compiled_kernels", lambda: None):
-        assert resolve_backend().kind == "rewritten"
-        with pytest.raises(UserError, match="no compiled kernels"):
-            resolve_backend("compiled")
-    best = resolve_backend()
-    assert resolve_backend(best.kind) == best
-    assert resolve_backend("plain") == dataclasses.replace(best, kind="plain")
-    assert Backend("rewritten", "avx512", 1).kernels is None
+def test_the_backend_says_what_numbers_depend_on() -> None:
+    here = backend_here()
+    instructions = torch.backends.cpu.get_cpu_capability().lower()
+    assert str(here).startswith(f"rewritten on {instructions} in ")
+    assert backend_here("plain") == dataclasses.replace(here, kind="plain")

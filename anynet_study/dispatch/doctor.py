@@ -20,7 +20,6 @@ from filelock import FileLock
 from anynet_study.dispatch.cost.devices import gpu_here, gpus_here
 from anynet_study.dispatch.slurm.commands import ask
 from anynet_study.files import write_text
-from anynet_study.models import compiled_kernels
 
 #: Fewer seconds than this between SIGTERM and SIGKILL may be too few to save a run.
 SHORT_KILL_WAIT = 20
@@ -254,7 +253,7 @@ def _table(what: str, columns: tuple[str, ...], *where: str) -> list[dict[str, s
 
 
 def probe_machine() -> Iterator[ProbeResult]:
-    """Cores, memory and GPUs that this process may use, and what was compiled for the first."""
+    """Cores, memory and GPUs that this process may use."""
     cores = len(psutil.Process().cpu_affinity())
     size = psutil.virtual_memory().total / 2**30
     yield ProbeResult("this machine", f"{cores} cores, {size:.0f} GiB of memory")
@@ -262,11 +261,6 @@ def probe_machine() -> Iterator[ProbeResult]:
         yield ProbeResult("GPUs here", f"{count}: {gpu_here() or 'of an unknown kind'}")
     else:
         yield ProbeResult("GPUs here", "none", "jobs may have them all the same: see partitions")
-    if kernels := compiled_kernels():
-        yield ProbeResult("compiled kernels", f"for {kernels}")
-    else:
-        advice = "CPUs with AVX-512 train faster with them: install where there is gcc"
-        yield ProbeResult("compiled kernels", "none", advice)
 
 
 def mount_of(folder: Path) -> tuple[str, Path]:

@@ -30,7 +30,7 @@ from anynet_study.dispatch.run_records import (
 from anynet_study.dispatch.settings import evaluations_by_dataset, load_views
 from anynet_study.dispatch.snapshot import check as check_snapshot
 from anynet_study.errors import UserError
-from anynet_study.models import resolve_backend
+from anynet_study.models import backend_here
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Launch, Sweep
 from anynet_study.training import (
@@ -128,7 +128,7 @@ def train_runs(
     reader = JournalReader(study.journals)
     assignment = Assignment.of(study, sweep, device, reader.read())
     todo = assignment.recorded.todo(assignment.plan.find(run_ids), retries)
-    backend = resolve_backend(sweep.launch.backend, "cpu" if device.type == "cpu" else "cuda")
+    backend = backend_here(sweep.launch.backend, "cpu" if device.type == "cpu" else "cuda")
     begin = Options(backend=backend, at_once=assignment.runs_at_once(todo))
     with WorkerJournals(study) as journals:
         worker = Worker(assignment, begin, journals, interruption.requested)

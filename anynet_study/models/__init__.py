@@ -1,6 +1,6 @@
-"""The torch module of an Architecture, exact rewrites of it for speed, and compiled kernels.
+"""The torch module of an Architecture, exact rewrites of it for speed, and foreign networks.
 
-Each name is imported when it is first used: asking for the compiled kernels imports no torch.
+Each name is imported when it is first used: naming a backend imports no torch.
 """
 
 import lazy_loader

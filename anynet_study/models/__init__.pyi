@@ -2,12 +2,11 @@ from .anynet import AnyNet as AnyNet
 from .anynet import build as build
 from .backend import Backend as Backend
 from .backend import BackendKind as BackendKind
+from .backend import backend_here as backend_here
 from .backend import libraries as libraries
 from .backend import processor as processor
-from .backend import resolve_backend as resolve_backend
 from .foreign import ChangedNetworkError as ChangedNetworkError
 from .foreign import construct as construct
 from .foreign import head_name as head_name
 from .foreign import trace_network as trace_network
-from .kernels import compiled_kernels as compiled_kernels
 from .rewrites import accelerate as accelerate

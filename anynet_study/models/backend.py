@@ -1,4 +1,4 @@
-"""By which kernels a network is computed: resolved once by a worker, recorded with every run."""
+"""How a network is computed: stated by the sweep, recorded with every run."""
 
 import platform
 import re
@@ -8,12 +8,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
-from anynet_study.errors import UserError, counted
-from anynet_study.models.kernels import Instructions, compiled_kernels
+from anynet_study.errors import counted
 
-#: plain: torch's own layers; rewritten: exact rewrites of them, by torch's kernels; compiled: these
-#: with the kernels of csrc/ as well. All are the same function, up to rounding.
-BackendKind = Literal["plain", "rewritten", "compiled"]
+#: plain: torch's own layers; rewritten: exact rewrites of them. Both are the same function, up to
+#: rounding.
+BackendKind = Literal["plain", "rewritten"]
 
 
 @dataclass(frozen=True)
@@ -21,8 +20,8 @@ class Backend:
     """What numbers depend on beside a run's specification and the versions of libraries."""
 
     kind: BackendKind
-    #: The widest that a CPU's kernels, torch's and our own, may use, as avx512; of a GPU its
-    #: architecture, as sm_90.
+    #: The widest that torch's kernels may use on this CPU, as avx512; of a GPU its architecture, as
+    #: sm_90.
     instruction_set: str
     #: Of torch on the CPU.
     threads: int
@@ -31,39 +30,19 @@ class Backend:
     def __str__(self) -> str:
         return f"{self.kind} on {self.instruction_set} in {counted(self.threads, 'thread')}"
 
-    @property
-    def kernels(self) -> Instructions | None:
-        """Those of csrc/ that layers use."""
-        if self.kind != "compiled":
-            return None
-        return "avx512" if self.instruction_set == "avx512" else "avx2"
 
-
-def resolve_backend(
-    wanted: BackendKind | None = None, device_type: Literal["cpu", "cuda"] = "cpu"
+def backend_here(
+    kind: BackendKind = "rewritten", device_type: Literal["cpu", "cuda"] = "cpu"
 ) -> Backend:
-    """The backend of this process; the best that it has unless one is `wanted`.
-
-    Raises UserError where it cannot provide that one. Set torch's threads before.
-    """
+    """The backend of this kind in this process. Set torch's threads before."""
     import torch
 
     if device_type == "cuda":
         instructions = "sm_{}{}".format(*torch.cuda.get_device_capability())
-        legal: list[BackendKind] = ["plain", "rewritten"]
     else:
         # Less than the CPU has where the environment limits torch (ATEN_CPU_CAPABILITY).
         instructions = torch.backends.cpu.get_cpu_capability().lower()
-        legal = ["plain", "rewritten"]
-        if instructions in ("avx2", "avx512") and compiled_kernels() in ("avx512", instructions):
-            legal.append("compiled")
-    if wanted is not None and wanted not in legal:
-        raise UserError(
-            f"launch.backend {wanted}: this machine has no compiled kernels for its "
-            f"{'GPU' if device_type == 'cuda' else 'CPU'} ({instructions}); "
-            f"legal here: {', '.join(legal)}"
-        )
-    return Backend(wanted or legal[-1], instructions, torch.get_num_threads(), device_type)
+    return Backend(kind, instructions, torch.get_num_threads(), device_type)
 
 
 @cache

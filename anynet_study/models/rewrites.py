@@ -14,7 +14,6 @@ from torch.autograd.function import once_differentiable
 from anynet_study.models.anynet import AnyNet, Basic, Bottleneck, SqueezeExcitation, Vanilla
 from anynet_study.models.backend import Backend
 from anynet_study.models.convolutions import as_maps, as_rows
-from anynet_study.models.kernels import Instructions
 from anynet_study.models.row_layers import Gradients, RowExcitation, RowLayer, Tape
 
 #: Kernel, stride, padding, dilation and ceil mode of the stem's pool.
@@ -36,24 +35,21 @@ def accelerate(network: AnyNet, resolution: int, backend: Backend) -> None:
         use_middle_taps(network, resolution)
         return
     assert isinstance(network.stem, nn.Sequential)
-    kernels = backend.kernels
-    stem = RowStem(network.stem, resolution, kernels)
+    stem = RowStem(network.stem, resolution)
     network.stem, side = stem, stem.side
     for stage in network.stages:
         assert isinstance(stage, nn.Sequential)
         for place, block in enumerate(stage):
-            stage[place] = rewritten = _on_rows(block, side, kernels)
+            stage[place] = rewritten = _on_rows(block, side)
             side = rewritten.side
     network.pool = RowAverage(side)
 
 
-def _on_rows(
-    block: nn.Module, side: int, kernels: Instructions | None
-) -> "RowBottleneck | RowBasic":
+def _on_rows(block: nn.Module, side: int) -> "RowBottleneck | RowBasic":
     if isinstance(block, Bottleneck):
-        return RowBottleneck(block, side, kernels)
+        return RowBottleneck(block, side)
     assert isinstance(block, Basic | Vanilla)
-    return RowBasic(block, side, kernels)
+    return RowBasic(block, side)
 
 
 class RowModule(nn.Module):
@@ -119,9 +115,9 @@ class _RowStep(torch.autograd.Function):
 class RowStem(RowModule):
     """Images (n, 3, side, side) to rows."""
 
-    def __init__(self, stem: nn.Sequential, side: int, kernels: Instructions | None) -> None:
+    def __init__(self, stem: nn.Sequential, side: int) -> None:
         super().__init__()
-        layer = RowLayer(stem[0], side, kernels)
+        layer = RowLayer(stem[0], side)
         self.add_module("0", layer)  # its name in the plain stem
         self.layers = (layer,)
         self.pools = len(stem) > 2
@@ -164,10 +160,10 @@ class RowStem(RowModule):
 class RowBottleneck(RowModule):
     """`Bottleneck` on rows."""
 
-    def __init__(self, block: Bottleneck, side: int, kernels: Instructions | None) -> None:
+    def __init__(self, block: Bottleneck, side: int) -> None:
         super().__init__()
-        self.squeeze = RowLayer(block.squeeze, side, kernels)
-        self.spatial = RowLayer(block.spatial, side, kernels)
+        self.squeeze = RowLayer(block.squeeze, side)
+        self.spatial = RowLayer(block.spatial, side)
         self.side = self.spatial.side
         excitation = block.excitation
         self.excitation = (
@@ -175,8 +171,8 @@ class RowBottleneck(RowModule):
             if isinstance(excitation, SqueezeExcitation)
             else None
         )
-        self.expand = RowLayer(block.expand, self.side, kernels)
-        self.shortcut = _shortcut(block.shortcut, side, kernels)
+        self.expand = RowLayer(block.expand, self.side)
+        self.shortcut = _shortcut(block.shortcut, side)
 
     def forward_rows(self, rows: Tensor, tape: Tape | None) -> Tensor:
         residual = rows if self.shortcut is None else self.shortcut.forward(rows, tape, relu=False)
@@ -188,7 +184,7 @@ class RowBottleneck(RowModule):
     def backward_rows(
         self, gradient: Tensor, tape: Tape, gradients: Gradients, wanted: bool
     ) -> Tensor:
-        to_residual, to_y = self.expand.backward(gradient, tape, gradients, residual=True)
+        to_residual, to_y = self.expand.backward(gradient, tape, gradients)
         if self.excitation is not None:
             to_y = self.excitation.backward(to_y, tape, gradients)
         _, to_y = self.spatial.backward(to_y, tape, gradients)
@@ -201,15 +197,13 @@ class RowBottleneck(RowModule):
 class RowBasic(RowModule):
     """`Basic` or `Vanilla` on rows."""
 
-    def __init__(self, block: Basic | Vanilla, side: int, kernels: Instructions | None) -> None:
+    def __init__(self, block: Basic | Vanilla, side: int) -> None:
         super().__init__()
-        self.first = RowLayer(block.first, side, kernels)
-        self.second = RowLayer(block.second, self.first.side, kernels)
+        self.first = RowLayer(block.first, side)
+        self.second = RowLayer(block.second, self.first.side)
         self.side = self.first.side
         self.residual = isinstance(block, Basic)
-        self.shortcut = (
-            _shortcut(block.shortcut, side, kernels) if isinstance(block, Basic) else None
-        )
+        self.shortcut = _shortcut(block.shortcut, side) if isinstance(block, Basic) else None
 
     def forward_rows(self, rows: Tensor, tape: Tape | None) -> Tensor:
         residual = rows if self.residual else None
@@ -220,7 +214,7 @@ class RowBasic(RowModule):
     def backward_rows(
         self, gradient: Tensor, tape: Tape, gradients: Gradients, wanted: bool
     ) -> Tensor:
-        to_residual, to_y = self.second.backward(gradient, tape, gradients, residual=self.residual)
+        to_residual, to_y = self.second.backward(gradient, tape, gradients)
         into = to_residual if self.residual and self.shortcut is None else None
         _, to_rows = self.first.backward(to_y, tape, gradients, into=into)
         if self.shortcut is not None:
@@ -228,8 +222,8 @@ class RowBasic(RowModule):
         return to_rows
 
 
-def _shortcut(shortcut: nn.Module, side: int, kernels: Instructions | None) -> RowLayer | None:
-    return None if isinstance(shortcut, nn.Identity) else RowLayer(shortcut, side, kernels)
+def _shortcut(shortcut: nn.Module, side: int) -> RowLayer | None:
+    return None if isinstance(shortcut, nn.Identity) else RowLayer(shortcut, side)
 
 
 class RowAverage(nn.Module):

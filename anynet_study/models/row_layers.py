@@ -6,9 +6,6 @@ from torch.nn import functional as F
 
 from anynet_study.models.anynet import SqueezeExcitation
 from anynet_study.models.convolutions import convolution_on_rows
-from anynet_study.models.kernels import Instructions
-from anynet_study.models.norms import norm_backward, norm_forward, pointwise_and_norm
-from anynet_study.models.operators import kernels_take
 
 #: What the forward pass keeps; the backward pass takes it from the end.
 Tape = list[Tensor]
@@ -16,21 +13,61 @@ Tape = list[Tensor]
 Gradients = dict[tuple[nn.Module, str], Tensor]
 
 
+def norm_forward(
+    z: Tensor, norm: nn.BatchNorm2d, relu: bool, residual: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the batch norm of `z` plus `residual`, or the ReLU of that, and two (channels,).
+
+    Those are the means and 1 / sqrt(variance + eps) of the batch in training, when the running
+    statistics are updated, too; in evaluation they are empty.
+    """
+    assert norm.momentum is not None
+    if norm.training:
+        assert norm.num_batches_tracked is not None
+        norm.num_batches_tracked.add_(1)
+    affine, statistics = (norm.weight, norm.bias), (norm.running_mean, norm.running_var)
+    y, mean, rstd = torch.native_batch_norm(
+        z, *affine, *statistics, norm.training, norm.momentum, norm.eps
+    )
+    if residual is not None:
+        y.add_(residual)
+    return y.relu_() if relu else y, mean, rstd
+
+
+def norm_backward(
+    gradient: Tensor,
+    z: Tensor,
+    y: Tensor | None,
+    norm: nn.BatchNorm2d,
+    weight: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients by `z`, by the norm's weight and by its bias.
+
+    `weight` is that of the forward pass. `gradient` becomes the one by the sum of norm and
+    residual, in place; `y` is None where there was no ReLU.
+    """
+    if y is not None:
+        torch.ops.aten.threshold_backward.grad_input(gradient, y, 0, grad_input=gradient)
+    statistics = (norm.running_mean, norm.running_var, mean, rstd)
+    return torch.ops.aten.native_batch_norm_backward.default(  # type: ignore[no-any-return]
+        gradient, z, weight, *statistics, mean.numel() > 0, norm.eps, [True, True, True]
+    )
+
+
 class RowLayer(nn.Module):
     """What `models.anynet.convolution` returns, on rows; the parameters are the same tensors."""
 
-    def __init__(self, layer: nn.Module, side: int, kernels: Instructions | None) -> None:
+    def __init__(self, layer: nn.Module, side: int) -> None:
         convolution, norm = layer.children()
         assert isinstance(convolution, nn.Conv2d)
         assert isinstance(norm, nn.BatchNorm2d)
         super().__init__()
         self.add_module("0", convolution)  # the names in the plain network
         self.add_module("1", norm)
-        #: The two children, and their parameters by name, without nn.Module's slow look-ups.
         self.layers = convolution, norm
-        self.places = convolution._parameters, norm._parameters
-        self.convolution = convolution_on_rows(convolution, side)
-        self.joined = pointwise_and_norm(convolution, norm, side, kernels)
+        self.on_rows = convolution_on_rows(convolution, side)
         self.pixels = side * side
         #: Side of the maps that leave the layer, in pixels.
         self.side = (side - 1) // convolution.stride[0] + 1
@@ -42,29 +79,19 @@ class RowLayer(nn.Module):
 
         Raises ValueError in training, as the plain network, where a norm sees one row only.
         """
-        _, norm = self.layers
+        convolution, norm = self.layers
         if tape is None and not norm.training:
             return self._folded(rows, relu, residual)
         if norm.training and self.side == 1 and len(rows) == self.pixels:
             raise ValueError("expected more than 1 value per channel when training, got one image")
-        # At each call: others may be in their place, as by `functional_call`.
-        weight, scale, shift = self.weights()
-        joined = self.joined if norm.training else None
-        if joined is not None and kernels_take(weight.dtype, rows, residual):
-            z, y, mean, rstd = joined.forward(rows, weight, relu, residual)
-        else:
-            z = self.convolution.forward(rows, weight)
-            y, mean, rstd = norm_forward(z, norm, relu, residual)
+        z = self.on_rows.forward(rows, convolution.weight)
+        y, mean, rstd = norm_forward(z, norm, relu, residual)
         if tape is not None:
-            tape += (rows, weight, scale, shift, z, mean, rstd)
+            # These weights: others may be in their place later, as by `functional_call`.
+            tape += (rows, convolution.weight, norm.weight, z, mean, rstd)
             if relu:
                 tape.append(y)
         return y
-
-    def weights(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Those of the convolution, and the norm's weight and bias."""
-        of_convolution, of_norm = self.places
-        return of_convolution["weight"], of_norm["weight"], of_norm["bias"]  # type: ignore[return-value]
 
     def backward(
         self,
@@ -72,26 +99,19 @@ class RowLayer(nn.Module):
         tape: Tape,
         gradients: Gradients,
         relu: bool = True,
-        residual: bool = False,
         wanted: bool = True,
         into: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Return the gradients by the `residual`, if any, and by the rows.
+        """Return the gradients by the residual of `forward` and by the rows.
 
         `gradient` becomes the former, in place; `wanted` and `into` are as for
         `Convolution.backward`.
         """
         convolution, norm = self.layers
         y = tape.pop() if relu else None
-        rstd, mean, z, shift, scale, weight, rows = (tape.pop() for _ in range(7))
-        joined = self.joined if mean.numel() else None
-        if joined is not None and kernels_take(weight.dtype, gradient, rows, into):
-            to_rows, to_weight, to_scale, to_shift = joined.backward(
-                gradient, z, y, rows, (weight, scale, shift), mean, rstd, residual, wanted, into
-            )
-        else:
-            to_z, to_scale, to_shift = norm_backward(gradient, z, y, norm, scale, mean, rstd)
-            to_rows, to_weight = self.convolution.backward(to_z, rows, weight, wanted, into)
+        rstd, mean, z, scale, weight, rows = (tape.pop() for _ in range(6))
+        to_z, to_scale, to_shift = norm_backward(gradient, z, y, norm, scale, mean, rstd)
+        to_rows, to_weight = self.on_rows.backward(to_z, rows, weight, wanted, into)
         gradients[convolution, "weight"] = to_weight
         gradients[norm, "weight"], gradients[norm, "bias"] = to_scale, to_shift
         return gradient, to_rows
@@ -103,7 +123,7 @@ class RowLayer(nn.Module):
         assert norm.running_var is not None
         scale = (norm.running_var + norm.eps).rsqrt_().mul_(norm.weight)
         bias = torch.addcmul(norm.bias, norm.running_mean, scale, value=-1)
-        y = self.convolution.forward(rows, convolution.weight * scale[:, None, None, None], bias)
+        y = self.on_rows.forward(rows, convolution.weight * scale[:, None, None, None], bias)
         if residual is not None:
             y.add_(residual)
         return y.relu_() if relu else y

@@ -53,7 +53,7 @@ _OF_RUNS = {
     "code_version": "version of anynet-study",
     "engine": "of training: reference, fast, empty where it is not known",
     "backend": "plain: the library's own layers, rewritten: exact rewrites of them, compiled: "
-    "these with kernels of our own; empty where it is not known",
+    "these with C kernels of an earlier version; empty where it is not known",
     "instruction_set": "the widest that it could use, as avx512; of a GPU its architecture",
     "threads": "of the CPU, for one network; 0 where it is not known",
     "processor": "model of the CPU or GPU",

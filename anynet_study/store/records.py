@@ -33,7 +33,8 @@ Status = Literal["completed", "diverged", "failed"]
 FailureKind = Literal["", "oom", "data", "timeout", "node", "code"]
 #: The training engine; "": not known, as for all runs before there were two.
 Engine = Literal["", "reference", "fast"]
-#: By which kernels networks were computed (`models.Backend`); "": not known.
+#: How networks were computed (`models.Backend`), "": not known. The last is of runs trained before
+#: November 2026: by rewrites with C kernels, which are no longer part of the package.
 BackendKind = Literal["", "plain", "rewritten", "compiled"]
 #: The value of a prediction that is not there; class indices are below it.
 NO_PREDICTION = 65535
@@ -362,7 +363,7 @@ def joined(tables: Iterable[pa.Table]) -> pa.Table:
 
 
 def mixed_backends(runs: pa.Table) -> str:
-    """What to say of runs that were computed by different kernels; "" where all are alike.
+    """What to say of runs that were computed by different backends; "" where all are alike.
 
     `runs` has the columns status, backend, instruction_set and threads.
     """

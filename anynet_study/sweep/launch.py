@@ -49,10 +49,9 @@ class Launch(Strict):
     checkpoint_seconds: float = Field(300.0, ge=0)
     #: fast, or the plain loop that defines what a run is: the same results up to rounding.
     engine: Engine = "fast"
-    #: By which kernels networks are computed: torch's own layers (plain), exact rewrites of them
-    #: (rewritten), or these with the package's own kernels (compiled, on CPUs alone); by default
-    #: the last that a machine has. A worker that cannot provide what is asked for refuses.
-    backend: BackendKind | None = None
+    #: How the fast engine computes networks: by torch's own layers (plain), or by exact rewrites of
+    #: them, which are faster.
+    backend: BackendKind = "rewritten"
     #: Runs that a GPU trains at the same time; by default as many as its memory holds, 8 at most.
     #: Torch has 32 streams, of which each run needs one for itself.
     at_once: int | None = Field(None, ge=1, le=32)

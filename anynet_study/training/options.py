@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from anynet_study.design_space import AnyNetwork, Architecture
-from anynet_study.models import Backend, resolve_backend
+from anynet_study.models import Backend, backend_here
 
 if TYPE_CHECKING:
     import torch
@@ -20,8 +20,8 @@ Engine = Literal["fast", "reference"]
 class Options:
     """Switches of the fast engine; those of GPUs have no effect on a CPU."""
 
-    #: By which kernels; by default the best of a CPU.
-    backend: Backend = field(default_factory=resolve_backend)
+    #: By default the rewritten one of a CPU.
+    backend: Backend = field(default_factory=backend_here)
     #: Channels last in memory, on the CPU.
     channels_last: bool = True
     #: GPU: layers compute in bfloat16, channels last in memory; else in float32 (TF32).

@@ -28,7 +28,6 @@ from pathlib import Path
 import torch
 
 from anynet_study.dispatch import OpenStudy
-from anynet_study.models import compiled_kernels
 
 from .checks import STEP_TOLERANCE, first_step, violations
 from .overhead import Overhead, overhead
@@ -88,10 +87,9 @@ def test_images(prepared: OpenStudy) -> int:
 
 def machine() -> str:
     gpu = f", {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
-    compiled = "without" if compiled_kernels() is None else "with"
     return (
         f"{platform.processor() or platform.machine()}{gpu}, torch {torch.__version__}, "
-        f"Python {platform.python_version()}, {compiled} compiled kernels"
+        f"Python {platform.python_version()}"
     )
 
 

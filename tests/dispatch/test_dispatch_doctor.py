@@ -121,16 +121,6 @@ def test_without_slurm_the_rest_is_probed(site: Path) -> None:
     assert {"this machine", "GPUs here", "file system", *FILE_PROBES} <= set(told)
 
 
-@pytest.mark.parametrize("kernels", [None, "avx2"])
-def test_the_compiled_kernels_are_told(
-    site: Path, monkeypatch: pytest.MonkeyPatch, kernels: str | None
-) -> None:
-    monkeypatch.setattr(doctor, "compiled_kernels", lambda: kernels)
-    told = found(site)["compiled kernels"]
-    assert told.found == ("none" if kernels is None else "for avx2")
-    assert ("gcc" in told.advice) == (kernels is None)
-
-
 def test_this_machine_has_all_that_studies_rely_on(tmp_path: Path) -> None:
     told = found(tmp_path)
     for check in ("files", "fsync", "locks", "clock"):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from anynet_study.design_space import Architecture
-from anynet_study.models import AnyNet, Backend, accelerate, build, resolve_backend
+from anynet_study.models import AnyNet, Backend, accelerate, backend_here, build
 from anynet_study.models.convolutions import Convolution, as_rows, matrix_convolution
 from anynet_study.models.rewrites import MiddleTap
 from anynet_study.models.row_layers import RowLayer
@@ -32,7 +32,7 @@ def pair(a: Architecture, resolution: int, device_type: str = "cpu") -> tuple[An
                 assert values is not None
                 nn.init.uniform_(values, 0.5, 1.5, generator=generator)
     fast = copy.deepcopy(plain)
-    accelerate(fast, resolution, CUDA if device_type == "cuda" else resolve_backend())
+    accelerate(fast, resolution, CUDA if device_type == "cuda" else backend_here())
     return plain, fast
 
 
@@ -155,7 +155,7 @@ def test_one_value_of_a_channel_is_refused_in_training_alone(a: Architecture) ->
 
 
 def test_a_refused_image_leaves_the_running_statistics_of_its_layer() -> None:
-    layer = RowLayer(build(SMALL, 3).stages[0][0].squeeze, 1, resolve_backend().kernels)
+    layer = RowLayer(build(SMALL, 3).stages[0][0].squeeze, 1)
     before = [buffer.clone() for buffer in layer.buffers()]
     with pytest.raises(ValueError, match="more than 1 value per channel"):
         layer.forward(torch.ones(1, 8), [])
@@ -210,7 +210,7 @@ def test_parameters_and_buffers_stay_the_same_tensors_in_the_same_order(a: Archi
     network = build(a, 4)
     state = network.state_dict(keep_vars=True)
     parameters = list(network.parameters())
-    accelerate(network, 16, resolve_backend())
+    accelerate(network, 16, backend_here())
     after = network.state_dict(keep_vars=True)
     assert list(after) == list(state)
     assert all(after[name] is tensor for name, tensor in state.items())

@@ -58,14 +58,16 @@ def test_the_fast_engine_is_the_reference(view: DatasetView, name: str) -> None:
     run = spec(view, **RECIPES[name])
     reference = train(run, view, CPU, engine="reference")
     exact, fast = train(run, view, CPU, options=EXACT), train(run, view, CPU)
-    first = reference.curves["train_loss"][0]
     if run.recipe.crop == "resized":  # resized in bulk, by sums in another order
         for curve in ("train_loss", "test_loss"):
             assert exact.curves[curve][0] == pytest.approx(reference.curves[curve][0], rel=1e-3)
     else:
         assert same(reference, exact)
-    assert fast.curves["train_loss"][0] == pytest.approx(first, rel=1e-3)
     np.testing.assert_allclose(fast.curves["test_loss"], exact.curves["test_loss"], rtol=0.05)
+    # Rounding is amplified with every step: after three, little of it is seen.
+    begun = spec(view, **RECIPES[name] | {"steps": 3, "epochs": None})
+    exact, fast = train(begun, view, CPU, options=EXACT), train(begun, view, CPU)
+    np.testing.assert_allclose(fast.curves["train_loss"], exact.curves["train_loss"], rtol=1e-4)
 
 
 @pytest.mark.parametrize("options", [EXACT, Options()])

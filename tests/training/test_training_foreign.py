@@ -69,7 +69,7 @@ def test_several_at_a_time_are_what_each_is_alone(view: DatasetView) -> None:
 
 def test_its_module_is_trained_as_it_is(view: DatasetView) -> None:
     network = foreign(view).architecture
-    usual = Options(backend=Backend("compiled", "avx2", 1))
+    usual = Options(backend=Backend("rewritten", "avx2", 1))
     here = fitting(usual, network, "cpu")
     assert (here.backend.kind, here.channels_last, here.graph) == ("plain", False, True)
     gpu = fitting(dataclasses.replace(usual, recompute=True), network, "cuda")
