@@ -30,8 +30,8 @@ FAMILY = {"source": 1000, "source-10": 10, "source-2": 2}
 LIMIT = 60.0
 
 
-def study(folder: Path, architectures: int, targets: int) -> ResultStore:
-    """A store of synthetic runs."""
+def write_journal(folder: Path, architectures: int, targets: int) -> tuple[pa.Table, pa.Table]:
+    """Write a journal of synthetic runs; return the tables of architectures and of datasets."""
     population = DesignSpace.anynetx().sample(architectures, flops=(360e6, 400e6), seed=0)
     classes = FAMILY | {f"target-{i}": 10 + i for i in range(targets)}
     writer = JournalWriter(folder / "journals" / "a.arrow")
@@ -49,9 +49,14 @@ def study(folder: Path, architectures: int, targets: int) -> ResultStore:
         "variant": ["{}"] * len(classes),
     }
     counts = {"train_images": 50_000, "test_images": 10_000, "epochs": EPOCHS}
-    table = pa.table(datasets | {name: [count] * len(classes) for name, count in counts.items()})
+    counted = {name: [count] * len(classes) for name, count in counts.items()}
+    return population.table, pa.table(datasets | counted)
+
+
+def collected(folder: Path, architectures: pa.Table, datasets: pa.Table) -> ResultStore:
+    """The store of the runs of a journal in `folder`."""
     out = folder / "results.h5"
-    collect(folder / "journals", out, population.table, table, None, {"sweep": "name: synthetic"})
+    collect(folder / "journals", out, architectures, datasets, None, {"sweep": "name: synthetic"})
     return ResultStore(out)
 
 
@@ -131,7 +136,8 @@ if __name__ == "__main__":
     counts = [*map(int, sys.argv[1:])]
     architectures, targets = [*counts, *(500, 12)[len(counts) :]]
     with tempfile.TemporaryDirectory() as folder:
-        store = study(Path(folder), architectures, targets)
+        tables = write_journal(Path(folder), architectures, targets)
+        store = collected(Path(folder), *tables)
         began = time.perf_counter()
         page = write_report(load(store), Path(folder) / "report")
         seconds = time.perf_counter() - began
