@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from sys import intern
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,12 +15,9 @@ import pyarrow.compute as pc
 from anynet_study.dispatch.plan import Plan, PlannedRun
 from anynet_study.store import read_journals
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 #: What is kept of each record, to tell how fast runs end and to predict the length of others.
 TIMINGS = (
-    *("record_kind", "run_id", "status", "evaluation_id"),
+    *("run_id", "status", "evaluation_id"),
     *("device", "engine", "journal", "seconds", "started"),
     *("backend", "instruction_set", "threads"),
 )
@@ -36,6 +33,21 @@ class Failure:
     host: str
     #: Seconds since 1970.
     ended: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long a recorded run took."""
+
+    run_id: str
+    status: str
+    device: str
+    engine: str
+    seconds: float
+    #: Seconds since 1970.
+    ended: float
+    #: Whether it was its worker's first, in which libraries warm up.
+    first: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +172,8 @@ class JournalReader:
         new = read_journals(self._folder, self._after)
         if len(new):
             self._after |= zip(new["journal"].to_pylist(), new["end"].to_pylist(), strict=True)
-            is_run = pc.equal(new["record_kind"], "run")
-            self._note_runs(new.filter(is_run))
-            tests = new.filter(pc.invert(is_run))
+            runs, tests = _by_kind(new)
+            self._note_runs(runs)
             names = ("run_id", "evaluation_id", "started", "error")
             for run_id, evaluation_id, started, error in _rows(tests, *names):
                 pair = run_id, evaluation_id  # of several, the one that a store keeps
@@ -193,10 +204,15 @@ class JournalReader:
                 failures.sort(key=lambda failure: failure.ended)
         self.records += len(table)
 
-    def timings(self) -> "pd.DataFrame":
-        """One row per record that was read: TIMINGS, and when it `ended` (seconds since 1970)."""
-        table: pd.DataFrame = self._table().to_pandas()
-        return table.assign(ended=table["started"] + table["seconds"])
+    def timings(self) -> list[Timing]:
+        """How long each recorded run took, in the order in which they were read."""
+        begun: set[str] = set()
+        timings: list[Timing] = []
+        names = ("journal", "run_id", "status", "device", "engine", "seconds", "started")
+        for journal, *run, seconds, started in _rows(_by_kind(self._table())[0], *names):
+            timings.append(Timing(*run, seconds, started + seconds, journal not in begun))
+            begun.add(journal)
+        return timings
 
     def _table(self) -> pa.Table:
         tables = self._tables or [read_journals([]).select(TIMINGS)]
@@ -211,18 +227,15 @@ class JournalReader:
         """
         from anynet_study.store import mixed_backends
 
-        table = self._table()
-        is_run = pc.equal(table["record_kind"], "run")
-        runs, tests = table.filter(is_run), table.filter(pc.invert(is_run))
+        runs, tests = _by_kind(self._table())
         # Not those of a worker's death, recorded by others.
-        worked = runs.filter(pc.greater(runs["seconds"], 0))
+        worked = [(start, took) for start, took in _rows(runs, "started", "seconds") if took > 0]
         rate = None
-        if len(worked):
-            began = worked["started"].to_numpy()
-            ended = began + worked["seconds"].to_numpy()
-            now = min(now, ended.max()) if is_over else now
-            hours = min(HOUR, max(1.0, now - began.min())) / HOUR
-            rate = float((ended > now - HOUR).sum()) / hours
+        if worked:
+            ended = [start + took for start, took in worked]
+            now = min(now, max(ended)) if is_over else now
+            hours = min(HOUR, max(1.0, now - min(worked)[0])) / HOUR
+            rate = sum(end > now - HOUR for end in ended) / hours
         spent: Counter[str] = Counter()
         devices: dict[str, str] = {}
         for journal, device, seconds in _rows(runs, "journal", "device", "seconds"):
@@ -233,6 +246,12 @@ class JournalReader:
             spent[devices.get(_worker(journal), usual)] += seconds
         hours_spent = {device: took / HOUR for device, took in spent.items() if took}
         return Throughput(rate, hours_spent, mixed_backends(runs))
+
+
+def _by_kind(records: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Those of runs, and those of evaluations, which alone have an `evaluation_id`."""
+    is_run = records["evaluation_id"].is_null()
+    return records.filter(is_run), records.filter(pc.invert(is_run))
 
 
 def _rows(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
