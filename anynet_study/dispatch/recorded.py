@@ -208,9 +208,11 @@ class JournalReader:
         """How long each recorded run took, in the order in which they were read."""
         begun: set[str] = set()
         timings: list[Timing] = []
-        names = ("journal", "run_id", "status", "device", "engine", "seconds", "started")
-        for journal, *run, seconds, started in _rows(_by_kind(self._table())[0], *names):
-            timings.append(Timing(*run, seconds, started + seconds, journal not in begun))
+        runs, _ = _by_kind(self._table())
+        names = ("run_id", "status", "device", "engine", "seconds", "started", "journal")
+        for run_id, status, device, engine, seconds, started, journal in _rows(runs, *names):
+            ended, first = started + seconds, journal not in begun
+            timings.append(Timing(run_id, status, device, engine, seconds, ended, first))
             begun.add(journal)
         return timings
 
