@@ -261,11 +261,11 @@ def probe_machine() -> Iterator[ProbeResult]:
     if count := len(gpus_here()):
         yield ProbeResult("GPUs here", f"{count}: {gpu_here() or 'of an unknown kind'}")
     else:
-        yield ProbeResult("GPUs here", "none", "jobs may have them all the same: see partitions")
+        yield ProbeResult("GPUs here", "none", "jobs may still get some: see partitions")
     if kernels := compiled_kernels():
         yield ProbeResult("compiled kernels", f"for {kernels}")
     else:
-        advice = "CPUs with AVX-512 train faster with them: install where there is gcc"
+        advice = "training on CPUs is faster with them: install where there is a C compiler"
         yield ProbeResult("compiled kernels", "none", advice)
 
 
