@@ -265,7 +265,7 @@ def probe_machine() -> Iterator[ProbeResult]:
     if kernels := compiled_kernels():
         yield ProbeResult("compiled kernels", f"for {kernels}")
     else:
-        advice = "training on CPUs is faster with them: install where there is a C compiler"
+        advice = "training on CPUs is faster with them: install where there is gcc"
         yield ProbeResult("compiled kernels", "none", advice)
 
 
