@@ -213,7 +213,7 @@ class Study(Analysed):
     datasets = Known[pd.DataFrame]("datasets are described only in a results store")
     #: Architectures x datasets: top-1 error on the training images in the last epoch.
     training_errors = Known[pd.DataFrame]("no training errors are stored")
-    #: Errors under the other recipes, by name.
+    #: Errors under the other recipes, by name, on the datasets that these were trained on.
     recipes = Known[dict[str, pd.DataFrame]](ONE_RECIPE)
     #: As `test_sets`, under the other recipes, by name.
     recipe_test_sets = Known[dict[str, dict[str, pd.DataFrame]]](ONE_RECIPE)

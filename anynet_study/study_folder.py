@@ -54,10 +54,6 @@ class StudyFolder:
     def weights_folder(self) -> Path:
         return self.folder / "weights"
 
-    def scores(self, run_id: str) -> Path:
-        """Where the outputs of a run's network on its test images are kept."""
-        return self.folder / "scores" / f"{run_id}.npy"
-
     @property
     def checkpoints(self) -> Path:
         return self.folder / "checkpoints"

@@ -64,20 +64,20 @@ def main() -> None:
 def _finished(study: OpenStudy) -> Finished:
     reader = JournalReader(study.folder.journals)
     reader.read()
-    runs = latest_runs(study.plan, reader.timings(), ALL).set_index("run_id")
-    if not len(runs):
+    timed = {run.run_id: run for run in latest_runs(study.plan, reader.timings(), ALL)}
+    if not timed:
         raise SystemExit(f"{study.sweep.name}: no planned run has been completed")
-    trained = [run for run in study.plan if run.run_id in runs.index]
-    runs = runs.loc[[run.run_id for run in trained]]
+    trained = [run for run in study.plan if run.run_id in timed]
+    runs = [timed[run.run_id] for run in trained]
     works = {(it.dataset, it.recipe): it.work for it in study.plan.settings}
     features = np.empty((len(runs), len(Features._fields)))
     for number, run in enumerate(trained):
         network = groups_of([run.spec.architecture])
         features[number] = run_features(network, works[run.dataset, run.recipe])[0]
     datasets = np.array([run.dataset for run in trained])
-    features[:, Features._fields.index("starts")] = runs["first"]
-    device = str(runs["device"].iloc[-1])
-    return Finished(features, runs["seconds"].to_numpy(), datasets, device)
+    features[:, Features._fields.index("starts")] = [run.first for run in runs]
+    seconds = np.array([run.seconds for run in runs])
+    return Finished(features, seconds, datasets, runs[-1].device)
 
 
 def _error(runs: Finished, factor: float = 1.0) -> float:

@@ -27,6 +27,8 @@ LONGEST_WAIT = 900.0
 #: What `undrawn` does, in a process of its own.
 UNDRAWN = "from anynet_study.report import page; page.draw_figures = lambda *_: []"
 START = "from anynet_study.cli import main; main()"
+#: What `imported` does at the end of the command's process.
+TELL_IMPORTS = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
 
 
 def command(*arguments: object, figures: bool = True) -> list[str]:
@@ -51,6 +53,19 @@ def anynet_study(folder: Path, *arguments: object, expect: int = 0, figures: boo
         timeout=LONGEST_WAIT,
     )
     return _checked(done, expect)
+
+
+def imported(folder: Path, *arguments: object) -> set[str]:
+    """The modules that a command imports, on its way to the end."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{TELL_IMPORTS}; {START}", *map(str, arguments)],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_WAIT,
+    )
+    return set(_checked(done, 0).stderr.split())
 
 
 def in_this_process(

@@ -22,6 +22,7 @@ from command import (
     anynet_study,
     command,
     environment,
+    imported,
     in_this_process,
     train,
     undrawn,
@@ -153,6 +154,8 @@ class Launched:
 
     told: str
     statuses: list[dict[str, Any]]
+    #: The modules that `status` imports.
+    imported: set[str]
     refusal: str
     population: tuple[str, ...]
 
@@ -176,6 +179,7 @@ def launched(home: Home) -> Launched:
     assert launcher.returncode == 0
     with standing_still(home.jobs("launched")):
         statuses = [home.status("launched")]
+        modules = imported(home.folder, "status", "launched")
         for each in (signal.SIGINT, signal.SIGHUP):
             with suppress(ProcessLookupError):  # no worker is of the launcher's group
                 os.killpg(launcher.pid, each)
@@ -185,7 +189,7 @@ def launched(home: Home) -> Launched:
     while statuses[-1]["jobs"] and time.monotonic() < end:
         time.sleep(0.3)
         statuses.append(home.status("launched"))
-    return Launched(told, statuses, refusal, home.study("launched").population().ids)
+    return Launched(told, statuses, modules, refusal, home.study("launched").population().ids)
 
 
 @pytest.fixture(scope="module")
@@ -232,6 +236,13 @@ def test_launched_workers_outlive_the_terminal_and_status_follows_them(
     assert last["completed"] == last["planned"] == RUNS
     assert last["rows_complete"] == last["rows"] == 4
     assert last["datasets"] == {name: [4, 4] for name in DATASETS}
+
+
+def test_what_is_slow_to_import_is_not_imported(launched: Launched, reported: Home):
+    slow = {"torch", "matplotlib", "scipy", "PIL"}
+    for modules in (launched.imported, imported(reported.folder, "status", "followed")):
+        assert not {*slow, "pandas", "h5py"} & modules
+    assert not slow & imported(reported.folder, "query", "followed", "--sort", "error")
 
 
 def test_a_launch_while_workers_are_at_the_study_changes_nothing(launched: Launched):

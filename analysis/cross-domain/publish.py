@@ -12,14 +12,14 @@ from pathlib import Path
 import anynet_study
 from anynet_study import plots
 from anynet_study.analyses import ANALYSES
-from anynet_study.report import Grid, grid_of, merge_repeats, write_report
+from anynet_study.report import Grid, error_grid, grid_of, merge_repeats, write_report
 from anynet_study.study import Study
 
 HERE = Path(__file__).parent
 BUNDLE = HERE / "release" / "results.h5"
 FIGURES = ["source", "proxies", "matrix", "depth", "width", "noise"]
 TABLES = ["match", "proxies", "class-or-size", "regret", "drivers", "noise", "recipes"]
-LEARNT = "Median error on the test images (%), and the lowest and highest of the architectures"
+LEARNT = "Errors of the architectures on the test images (%), and those of guessing"
 
 
 def tables(study: Study) -> dict[str, str]:
@@ -31,23 +31,9 @@ def tables(study: Study) -> dict[str, str]:
     )
     chosen["regret"] = chosen["regret"].query("proxy == 'cifar10' and top == 1")
     chosen["drivers"] = chosen["drivers"].query("parameter == 'cumulative depth'")
-    chosen["recipes"] = chosen["recipes"].query("n > 0")
     grids = {ANALYSES[name].title: grid_of(table, ANALYSES[name]) for name, table in chosen.items()}
-    return {title: markdown(grid) for title, grid in {LEARNT: learnt(study), **grids}.items()}
-
-
-def learnt(study: Study) -> Grid:
-    """How well the networks learn each dataset."""
-    datasets = study.datasets.set_index("dataset")
-    rows = []
-    for name, errors in study.errors.items():
-        about = datasets.loc[name]
-        images = f"{about['train_images']:,} / {about['test_images']:,}"
-        spread = f"{errors.median():.1f} ({errors.min():.1f} to {errors.max():.1f})"
-        guessing = f"{about['chance']:.0f}"
-        rows.append([name, str(about["classes"]), images, guessing, spread, str(errors.count())])
-    headings = ["dataset", "classes", "training / test images", "guessing", "median error", "n"]
-    return Grid(headings, rows)
+    grids[LEARNT] = error_grid(study.errors, study.datasets)
+    return {title: markdown(grid) for title, grid in grids.items()}
 
 
 def markdown(grid: Grid) -> str:

@@ -68,11 +68,18 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-def some(names: Sequence[str], total: int) -> str:
-    """Name a few datasets, count many."""
+def some(names: Sequence[str], total: int, what: str = "datasets") -> str:
+    """Name a few datasets, count many; `what` they are all called."""
     if len(names) == total > 1:
-        return "both datasets" if total == 2 else f"all {total} datasets"
-    return listed(names) if len(names) <= NAMED else f"{len(names)} of {total} datasets"
+        return f"both {what}" if total == 2 else f"all {total} {what}"
+    return listed(names) if len(names) <= NAMED else f"{len(names)} of {total} {what}"
+
+
+def any_of(names: Sequence[str], total: int, what: str = "datasets") -> str:
+    """As `some`, after a negation: "not to all" would leave open to which."""
+    if len(names) == total > 1:
+        return f"either of the two {what}" if total == 2 else f"any of the {total} {what}"
+    return some(names, total, what)
 
 
 def some_of(names: Iterable[object], most: int = 12) -> list[str]:

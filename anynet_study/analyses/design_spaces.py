@@ -376,7 +376,7 @@ SPACE_ANALYSES: dict[str, Analysis[Spaces]] = {
         ),
         Analysis[Spaces](
             name="ranges",
-            title="Where the best of a quarter of the models, redrawn, lie",
+            title="Where the best model of a random quarter of them lies",
             table=ranges,
             arrange=arrange_ranges,
         ),

@@ -265,7 +265,8 @@ class StoreReading:
     def recipes(self) -> dict[str, pd.DataFrame]:
         metric, _, replicates = self.choice
         others = [name for name in self.store.recipes if name != self.recipe]
-        return {name: self.store.errors(metric, name, replicates) for name in others}
+        errors = {name: self.store.errors(metric, name, replicates) for name in others}
+        return {name: table.dropna(axis="columns", how="all") for name, table in errors.items()}
 
     @property
     def trials(self) -> pd.DataFrame | None:

@@ -9,6 +9,7 @@ import pandas as pd
 from anynet_study import apr, plots
 from anynet_study.analyses.building import (
     MARKED,
+    any_of,
     in_resamples,
     some,
     with_interval,
@@ -116,20 +117,20 @@ def carry_over(match: pd.DataFrame, source: str) -> str:
         ),
         (
             known & (verdict == "no") & ~reversed_there,
-            "{subject} does not carry over to {names}: a correlation of "
+            "{subject} does not carry over to {any_of}: a correlation of "
             f"{wording.number(apr.SMALLEST_CORRELATION)} or more is unlikely there",
         ),
         (
             known & (verdict == "undecided"),
-            "it is undecided whether {subject} carries over to {names}",
+            "it is undecided whether {subject} carries over to {any_of}",
         ),
-        (~known, "{subject} cannot be compared with {names}: too few, or constant, errors"),
+        (~known, "{subject} cannot be compared with {any_of}: too few, or constant, errors"),
     ]
     subject, said = f"the ranking of the architectures on {source}", []
     for which, text in parts:
         if which.any():
-            names = some(list(rows.loc[which, "target"]), len(rows))
-            sentence = text.format(subject=subject, names=names)
+            these = list(rows.loc[which, "target"]), len(rows), "targets"
+            sentence = text.format(subject=subject, names=some(*these), any_of=any_of(*these))
             said.append(f"{sentence[0].upper()}{sentence[1:]}.")
             subject = "it"
     return " ".join(said)
@@ -299,7 +300,7 @@ def price(regret: pd.DataFrame, source: str) -> list[str]:
         said[0] += f" The median over the {len(rows)} targets is {middle} points."
     useless = list(rows.loc[rows["gain"] <= 0, "target"])
     if useless:
-        where = some(useless, len(rows))
+        where = some(useless, len(rows), "targets")
         said.append(f"On {where}, that is no better than choosing one at random.")
     return said
 

@@ -133,8 +133,8 @@ BUDGET = Analysis[Study](
     section="training",
     shown="open",
     note="The first epoch from which on the ranking correlates as wanted with that of the last; "
-    "“where sure”: from where on the whole interval does. Every epoch is on the learning rates of "
-    "the whole training: a shorter one of its own may do better.",
+    "“where sure”: from where on the whole interval does. Every epoch was trained with the "
+    "learning rates of the whole training: a shorter one with its own schedule may do better.",
 )
 
 
@@ -311,7 +311,7 @@ def balance(study: Study) -> pd.DataFrame:
     """Datasets against their balanced versions."""
     pairs = variants_of(study, lambda variant: variant.pop("balanced", False))
     if not pairs:
-        raise UserError("no dataset is there with a balanced version of it")
+        raise UserError("no dataset has a balanced version of it in the study")
     parts: Parts = {}
     for plain, balanced in pairs:
         after = study.errors[[balanced]].set_axis([plain], axis="columns")

@@ -32,7 +32,11 @@ def duplicates(
     ],
     reference: Annotated[
         str | None,
-        typer.Argument(help="The same, to compare with. Default: its train with its test images."),
+        typer.Argument(
+            metavar="REFERENCE",
+            help="Another one, to compare with. By default the training images of a dataset are "
+            "compared with its test images.",
+        ),
     ] = None,
     bits: Bits = 14,
     distance: Distance = 0.3,
@@ -174,7 +178,7 @@ def sample_images(
     Examples:
       anynet-study data sample candidates.csv --per-class 10 --like original.csv -o chosen.csv
       anynet-study data sample candidates.csv --per-class 10 --strategy top --from digits --add top
-      anynet-study data sample pool/table.csv --per-class 10 --strategy threshold --size 32 \
+      anynet-study data sample pool/table.csv --per-class 10 --strategy threshold --size 32 \\
         --original cifar10:train --picture near.png --add cifar10-new
     """
     from anynet_study.curation import (

@@ -66,7 +66,8 @@ def add(
         int | None, opt("For MLC's photos: pixels cut out around a point.")
     ] = None,
     classes_of: Annotated[
-        str | None, opt("For ImageNetV2, ObjectNet: whose numbers the classes have.")
+        str | None,
+        opt("For ImageNetV2, ObjectNet: the dataset whose classes they have."),
     ] = None,
     table: Annotated[
         str | None, opt("The table of images, if it is not obvious.", metavar="FILE")

@@ -17,8 +17,8 @@ def doctor(folder: Folder = Path(), as_json: AsJson = False) -> None:
     """Probe this site, and say what to configure.
 
     Slurm: limits of arrays and queues, partitions and GPUs, preemption and requeueing, accounting.
-    The folder's file system: renames, locks, room, quota. Whatever does not answer is told;
-    nothing is changed, and without Slurm the rest is probed.
+    The folder's file system: renames, locks, room, quota. What does not answer is
+    reported. Nothing is changed. Without Slurm, all else is probed.
 
     \b
     Examples:

@@ -119,6 +119,6 @@ def _print_table(sweep: Sweep, items: list[SettingCost], cost: CostModel) -> Non
         ]
         for item in items
     ]
-    title = f"dry run of {sweep.name}: hours of one {cost.name}, its memory at most"
+    title = f"dry run of {sweep.name}: hours of one {cost.name}, and its peak memory"
     headings = ["dataset", *recipe, "classes", "images", "epochs", "runs", "hours", "GiB"]
     print_table(headings, rows, title=title, left=1 + len(recipe))

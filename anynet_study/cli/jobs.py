@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from anynet_study.study_folder import StudyFolder
 
 Name = Annotated[
-    str | None, typer.Argument(metavar="RUN_OR_JOB", help="Id of a job or run; or a run's start.")
+    str | None,
+    typer.Argument(metavar="RUN_OR_JOB", help="Id of a job, or the start of a run's id."),
 ]
 
 
 def cancel(study_name: StudyName) -> None:
     """Cancel the jobs of a study, and no others.
 
-    Jobs that wait are taken from the queue. Those that run save what they are at and leave:
-    launch goes on from there. Can be repeated at will.
+    Jobs that wait are taken from the queue. Jobs that run save their state and end: launch
+    continues from there. The command can be repeated.
 
     \b
     Example:
@@ -56,8 +57,8 @@ def logs(
 ) -> None:
     """Show the log of a job or run, or list the jobs.
 
-    Of a run its own lines are shown, by the latest job that was at it. Without a job or run, the
-    latest jobs are listed (--json: all): where each ran, and how it ended.
+    For a run, its own lines in the log of the latest job that trained it are shown. Without a job
+    or run, the latest jobs are listed (--json: all): where each ran, and how it ended.
 
     \b
     Examples:

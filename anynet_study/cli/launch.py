@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from anynet_study.cli.options import (
     AsJson,
     DryRun,
@@ -20,6 +22,12 @@ if TYPE_CHECKING:
     from anynet_study.dispatch import LaunchReport
 
 Cluster = Annotated[str, opt("local or slurm; default: as the sweep says.")]
+Changes = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Change launch.* of the sweep, such as launch.slurm.mem_gb=64.", metavar="KEY=VALUE"
+    ),
+]
 Only = Annotated[str, opt("Failures of these kinds alone: oom,data,timeout,node,code.", "--only")]
 
 
@@ -34,10 +42,10 @@ def launch(
 ) -> None:
     """Submit the runs that are missing, and return at once.
 
-    Runs that are in a job already are not submitted again: repeat it whenever you like, also
-    after it was killed. Runs that failed for want of memory or time, or with their node, are tried
-    again up to launch.attempts times; for others see anynet-study retry. --dry-run shows what
-    sbatch would get, needs neither Slurm nor data, and takes --json.
+    Runs that are in a job already are not submitted again, so the command can be repeated at any
+    time, also after it was killed. Runs that failed because memory or time ran out, or because
+    their node failed, are tried again up to launch.attempts times; for other failures see
+    anynet-study retry. --dry-run shows what sbatch would get, and needs neither Slurm nor data.
 
     \b
     Examples:
@@ -60,7 +68,7 @@ def launch(
 
 def retry(
     study_name: StudyName,
-    overrides: Overrides = None,
+    overrides: Changes = None,
     only: Only = "",
     cluster: Annotated[str, opt("local or slurm; default: as launched.")] = "",
     retrain: Retrain = False,
@@ -69,10 +77,10 @@ def retry(
 ) -> None:
     """Submit failed runs of a study once more, and return at once.
 
-    Whatever their failure was, and however often they were tried: launch and run by themselves
-    only retry oom, timeout and node, launch.attempts times. Runs that were short of memory get
-    less work at a time. Without --only, what is missing is submitted, too. The sweep is the
-    study's own; launch.* may be changed.
+    All failed runs are tried again, whatever the reason and however often they were tried before;
+    launch and run retry only oom, timeout and node by themselves, up to launch.attempts times.
+    Runs that ran out of memory get less work at a time. Without --only, runs that are missing are
+    submitted, too.
 
     \b
     Examples:

@@ -77,8 +77,8 @@ def sweep(
 ) -> None:
     """Explain the keys of a sweep file.
 
-    Without options, its keys are listed. In place of the name of a dataset, recipe or evaluation
-    any name will do.
+    Without options, its keys are listed. Where a key contains the name of a dataset, recipe or
+    evaluation, any name can be given.
 
     \b
     Examples:

@@ -52,4 +52,4 @@ def track(
     except KeyboardInterrupt:
         if not watch:
             raise
-    print(counted(sum(count for _, count in seen.values()), "run"))
+    print(f"{counted(sum(count for _, count in seen.values()), 'run')} sent")

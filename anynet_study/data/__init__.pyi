@@ -36,7 +36,7 @@ from .readers.listing import Example as Example
 from .readers.listing import Listing as Listing
 from .seeded import seeded_order as seeded_order
 from .seeded import seeded_uniform as seeded_uniform
-from .source.images import UnreadableImageError as UnreadableImageError
+from .source.encoded import UnreadableImageError as UnreadableImageError
 from .source.images import cores as cores
 from .source.images import decode_image as decode_image
 from .source.source import Choices as Choices

@@ -91,6 +91,9 @@ def reference(name: str) -> Architecture:
 
     Case, dashes and underscores do not matter; `1_6gf` is `1.6gf`, and timm's `regnetx_016` is
     `regnetx_1.6gf`. Raises UserError with the nearest and all legal names.
+
+    >>> reference("ResNet-50").flops(resolution=224, classes=1000)
+    4089184256
     """
     return _BUILDERS[canonical(name)]()
 

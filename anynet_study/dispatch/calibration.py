@@ -5,22 +5,19 @@ is one factor: the median of measured over predicted seconds. It does as well as
 the runs (`python -m benchmarks.cost` tells the error on held-out datasets).
 """
 
-from collections.abc import Callable, Collection, Mapping
+import heapq
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from anynet_study.dispatch.cost.prices import CostModel, asks_for_gpu, built_in_cost, expected_cost
 from anynet_study.dispatch.plan import Plan, PlannedRun, Prices
-from anynet_study.dispatch.recorded import Recorded
+from anynet_study.dispatch.recorded import Recorded, Timing
 from anynet_study.dispatch.slurm.site import Site
 from anynet_study.sweep import Launch
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: The factor is of this many runs at most, the latest: more change little.
 MOST_RUNS = 500
@@ -45,7 +42,9 @@ def expected_on(launch: Launch) -> CostModel:
     return expected_cost(launch.cluster, launch.slurm, site.gpu(launch.slurm.get("partition", "")))
 
 
-def calibrate(plan: Plan, timings: "pd.DataFrame", expected: Callable[[], CostModel]) -> Calibrated:
+def calibrate(
+    plan: Plan, timings: Iterable[Timing], expected: Callable[[], CostModel]
+) -> Calibrated:
     """Predict the lengths of all runs, by the `timings` (`JournalReader.timings`) of some of them.
 
     Only runs with the latest one's device and engine count. Before any run has finished the lengths
@@ -53,33 +52,25 @@ def calibrate(plan: Plan, timings: "pd.DataFrame", expected: Callable[[], CostMo
     the device that it was, which may not be what was expected of the sweep.
     """
     runs = latest_runs(plan, timings)
-    if not len(runs):
+    if not runs:
         cost = expected()
         return Calibrated(plan.priced(cost), cost, {})
-    cost = built_in_cost(runs["device"].iloc[-1])
+    cost = built_in_cost(runs[-1].device)
     prices, start = Prices(plan, cost), cost.factor * cost.prices.starts
-    pairs = zip(runs["run_id"], runs["first"], strict=True)
-    predicted = [prices.training(plan.by_id[run_id]) + start * first for run_id, first in pairs]
-    ratios = runs["seconds"].to_numpy() / np.array(predicted)
+    predicted = [prices.training(plan.by_id[run.run_id]) + start * run.first for run in runs]
+    ratios = np.array([run.seconds for run in runs]) / np.array(predicted)
     factor = float(np.median(ratios))
     error = float(np.median(np.abs(factor / ratios - 1))) if len(runs) >= FEWEST_FOR_ERROR else nan
     cost = replace(cost, factor=factor, runs=len(runs), error=error)
-    ended = dict(zip(runs["run_id"], runs["ended"], strict=True))
-    return Calibrated(plan.priced(cost), cost, ended)
+    return Calibrated(plan.priced(cost), cost, {run.run_id: run.ended for run in runs})
 
 
-def latest_runs(plan: Plan, timings: "pd.DataFrame", most: int = MOST_RUNS) -> "pd.DataFrame":
-    """The latest completed runs of the plan on one device and engine, by when they ended.
-
-    `first` is whether a run was its worker's first, in which libraries warm up.
-    """
-    runs = timings[timings["record_kind"] == "run"]
-    runs = runs.assign(first=~runs["journal"].duplicated())
-    runs = runs[(runs["status"] == "completed") & (runs["seconds"] > 0)]
-    runs = runs.sort_values("ended", kind="stable").tail(most)
-    runs = runs[runs["run_id"].isin(plan.ids())]
-    device, engine = runs["device"].iloc[-1:], runs["engine"].iloc[-1:]
-    return runs[runs["device"].isin(device) & runs["engine"].isin(engine)]
+def latest_runs(plan: Plan, timings: Iterable[Timing], most: int = MOST_RUNS) -> list[Timing]:
+    """The latest completed runs of the plan on one device and engine, by when they ended."""
+    completed = (run for run in timings if run.status == "completed" and run.seconds > 0)
+    latest = heapq.nlargest(most, completed, key=lambda run: run.ended)
+    runs = [run for run in reversed(latest) if run.run_id in plan.by_id]
+    return [run for run in runs if (run.device, run.engine) == (runs[-1].device, runs[-1].engine)]
 
 
 def kept_weights(folder: Path) -> set[str]:

@@ -260,7 +260,7 @@ def probe_machine() -> Iterator[ProbeResult]:
     if count := len(gpus_here()):
         yield ProbeResult("GPUs here", f"{count}: {gpu_here() or 'of an unknown kind'}")
     else:
-        yield ProbeResult("GPUs here", "none", "jobs may have them all the same: see partitions")
+        yield ProbeResult("GPUs here", "none", "jobs may still get some: see partitions")
 
 
 def mount_of(folder: Path) -> tuple[str, Path]:

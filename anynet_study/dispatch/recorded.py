@@ -7,24 +7,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from sys import intern
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from anynet_study.dispatch.plan import Plan, PlannedRun
 from anynet_study.store import read_journals
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 #: What is kept of each record, to tell how fast runs end and to predict the length of others.
 TIMINGS = (
-    *("record_kind", "run_id", "status", "evaluation_id"),
+    *("run_id", "status", "evaluation_id"),
     *("device", "engine", "journal", "seconds", "started"),
     *("backend", "instruction_set", "threads"),
 )
 HOUR = 3600.0
+#: Rows that are Python's objects at a time.
+BATCH = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,21 @@ class Failure:
     host: str
     #: Seconds since 1970.
     ended: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long a recorded run took."""
+
+    run_id: str
+    status: str
+    device: str
+    engine: str
+    seconds: float
+    #: Seconds since 1970.
+    ended: float
+    #: Whether it was its worker's first, in which libraries warm up.
+    first: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +175,8 @@ class JournalReader:
         new = read_journals(self._folder, self._after)
         if len(new):
             self._after |= zip(new["journal"].to_pylist(), new["end"].to_pylist(), strict=True)
-            is_run = pc.equal(new["record_kind"], "run")
-            self._note_runs(new.filter(is_run))
-            tests = new.filter(pc.invert(is_run))
+            runs, tests = _by_kind(new)
+            self._note_runs(runs)
             names = ("run_id", "evaluation_id", "started", "error")
             for run_id, evaluation_id, started, error in _rows(tests, *names):
                 pair = run_id, evaluation_id  # of several, the one that a store keeps
@@ -182,9 +196,7 @@ class JournalReader:
 
     def _note_runs(self, table: pa.Table) -> None:
         names = ("run_id", "status", "failure_kind", "host", "started", "seconds")
-        for run_id, status, kind, host, started, seconds in zip(
-            *(table[name].to_pylist() for name in names), strict=True
-        ):
+        for run_id, status, kind, host, started, seconds in _rows(table, *names):
             if self._runs.get(run_id, "failed") == "failed":
                 self._runs[run_id] = intern(status)  # of a million runs, a few texts
             if status == "failed":
@@ -193,10 +205,15 @@ class JournalReader:
                 failures.sort(key=lambda failure: failure.ended)
         self.records += len(table)
 
-    def timings(self) -> "pd.DataFrame":
-        """One row per record that was read: TIMINGS, and when it `ended` (seconds since 1970)."""
-        table: pd.DataFrame = self._table().to_pandas()
-        return table.assign(ended=table["started"] + table["seconds"])
+    def timings(self) -> Iterator[Timing]:
+        """How long each recorded run took, in the order in which they were read."""
+        begun: set[str] = set()
+        runs, _ = _by_kind(self._table())
+        names = ("run_id", "status", "device", "engine", "seconds", "started", "journal")
+        for run_id, status, device, engine, seconds, started, journal in _rows(runs, *names):
+            ended, first = started + seconds, journal not in begun
+            yield Timing(run_id, status, device, engine, seconds, ended, first)
+            begun.add(journal)
 
     def _table(self) -> pa.Table:
         tables = self._tables or [read_journals([]).select(TIMINGS)]
@@ -211,15 +228,12 @@ class JournalReader:
         """
         from anynet_study.store import mixed_backends
 
-        table = self._table()
-        is_run = pc.equal(table["record_kind"], "run")
-        runs, tests = table.filter(is_run), table.filter(pc.invert(is_run))
+        runs, tests = _by_kind(self._table())
         # Not those of a worker's death, recorded by others.
-        worked = runs.filter(pc.greater(runs["seconds"], 0))
+        times = ((start, start + took) for start, took in _rows(runs, "started", "seconds") if took)
+        began, ended = np.fromiter(times, np.dtype((np.float64, 2))).T
         rate = None
-        if len(worked):
-            began = worked["started"].to_numpy()
-            ended = began + worked["seconds"].to_numpy()
+        if len(ended):
             now = min(now, ended.max()) if is_over else now
             hours = min(HOUR, max(1.0, now - began.min())) / HOUR
             rate = float((ended > now - HOUR).sum()) / hours
@@ -235,8 +249,16 @@ class JournalReader:
         return Throughput(rate, hours_spent, mixed_backends(runs))
 
 
+def _by_kind(records: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Those of runs, and those of evaluations, which alone have an `evaluation_id`."""
+    is_run = records["evaluation_id"].is_null()
+    return records.filter(is_run), records.filter(pc.invert(is_run))
+
+
 def _rows(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
-    return zip(*(table[name].to_pylist() for name in names), strict=True)
+    """The rows as Python's objects, of which those of a million at once take half a gigabyte."""
+    for batch in table.select(names).to_batches(max_chunksize=BATCH):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _worker(journal: str) -> str:

@@ -31,6 +31,7 @@ from anynet_study.dispatch.settings import evaluations_by_dataset, load_views
 from anynet_study.dispatch.snapshot import check as check_snapshot
 from anynet_study.errors import UserError
 from anynet_study.models import backend_here
+from anynet_study.store import scores_file
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Launch, Sweep
 from anynet_study.training import (
@@ -280,7 +281,7 @@ class Worker:
         if launch.keep == "weights" or inherited & {"body", "weights"}:
             save_weights(study.weights(run.run_id), run.run_id, trained.trainer.model)
         if launch.scores:
-            save_scores(study.scores(run.run_id), trained.trainer)
+            save_scores(scores_file(study.results, run.run_id), trained.trainer)
         if "state" in inherited:
             end = Checkpoint(study.weights(f"{run.run_id}.state"), run.run_id, launch.engine)
             curves = trained.outcome.curves

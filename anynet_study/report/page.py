@@ -291,9 +291,9 @@ def _provenance(study: Study, summary: Summary) -> PageSection:
         blocks.append(Block(text=said, code="anynet-study run sweep.yaml"))
         blocks.append(Block(code=summary.sweep, code_title="The sweep"))
     text = (
-        "This report alone, from a store that is there: anynet-study report with the study's name "
-        f"or its results.h5. Intervals: seed {study.options.seed}. Tables in full precision: "
-        "tables/*.csv beside this page. Figures for a paper: anynet-study plot."
+        "To make only this report again: anynet-study report, with the study's name or its "
+        f"results.h5. The intervals are made with seed {study.options.seed}. Tables in full "
+        "precision are beside this page, in tables/*.csv. Figures for a paper: anynet-study plot."
     )
     heading = "Provenance, and how to make this again"
     return PageSection("provenance", "Provenance", heading, "", [*blocks, Block(text=text)])

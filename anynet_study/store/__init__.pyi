@@ -24,6 +24,7 @@ from .journal import read_evaluations as read_evaluations
 from .journal import read_journal as read_journal
 from .journal import read_journals as read_journals
 from .layout import TableName as TableName
+from .layout import scores_file as scores_file
 from .opening import NewerStoreError as NewerStoreError
 from .opening import stored_json as stored_json
 from .querying import query as query

@@ -30,6 +30,7 @@ from anynet_study.store.records import (
     joined,
     lengths_of,
     records_table,
+    whole_numbers,
 )
 from anynet_study.store.run_arrays import RunArrays
 
@@ -146,7 +147,7 @@ def read_journals(
     cannot be read now must not be mistaken for work that is missing.
     """
     some = journals if isinstance(journals, Path) else list(journals)
-    found = [RECORDS.empty_table()]
+    found: list[pa.Table] = []
     for kind in KINDS:
         paths = kind.paths(some) if isinstance(some, Path) else filter(kind.owns, some)
         for path in paths:
@@ -167,16 +168,16 @@ def _summary(
     columns: dict[str, Any] = {
         name: batch[name] for name in batch.schema.names if name in RECORDS.names
     }
-    columns |= {
-        "record_kind": kind.name,
+    numbers = {
         "predicted": lengths_of(batch["predictions"]),
-        "journal": path.name,
         "offset": np.array([frame.offset for frame in records], np.int64),
         "end": np.array([frame.end for frame in records], np.int64),
     }
     if kind is RUN:
-        columns |= {"spec_bytes": lengths_of(batch["spec"]), "epochs": lengths_of(batch[CURVES[0]])}
-    return records_table(columns, len(batch))
+        numbers |= {"spec_bytes": lengths_of(batch["spec"]), "epochs": lengths_of(batch[CURVES[0]])}
+    columns |= {name: whole_numbers(values) for name, values in numbers.items()}
+    named = {"record_kind": kind.name, "journal": path.name}
+    return records_table(columns | named, len(batch))
 
 
 def _blocks(
@@ -215,7 +216,9 @@ def _records(
         if reason:
             problems.append(f"the record at byte {frame.offset} is not {kind.called}: {reason}")
     good = reasons == ""
-    if good.any():
+    if good.all():
+        yield found, batch
+    elif good.any():
         kept = [frame for frame, legal in zip(found, good, strict=True) if legal]
         yield kept, batch.filter(pa.array(good))
 

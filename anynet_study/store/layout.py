@@ -6,6 +6,7 @@ and provenance are the only things in which two stores of the same runs differ.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from textwrap import fill
 from typing import Literal
 
@@ -233,6 +234,11 @@ Texts are of fixed length, padded with NUL (h5py gives bytes: decode them); of v
 padding would be a waste. Chunked arrays are compressed with gzip and carry a Fletcher-32 checksum,
 both built into HDF5; so do the structures of the file, which HDF5 1.10 and later can read.
 """
+
+
+def scores_file(store: Path, run_id: str) -> Path:
+    """Where the outputs of a run's network on its test images are, beside the store."""
+    return store.parent / "scores" / f"{run_id}.npy"
 
 
 def prediction_group(dataset: str) -> str:

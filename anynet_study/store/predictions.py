@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.store.hdf5 import get_text, read_column
-from anynet_study.store.layout import evaluation_group, prediction_group
+from anynet_study.store.layout import evaluation_group, prediction_group, scores_file
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,6 @@ class Truth:
     kind: str
     #: (images,), or (images x words,) of kind "labels"; None where they are not known.
     labels: NDArray[np.uint16] | None
-
-
-def scores_file(store: Path, run_id: str) -> Path:
-    """Where the outputs of a run's network on its test images are, beside the store."""
-    return store.parent / "scores" / f"{run_id}.npy"
 
 
 def read_scores(store: Path, run_id: str) -> NDArray[np.float32] | None:

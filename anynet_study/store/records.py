@@ -217,7 +217,7 @@ def lengths_of(column: pa.Array) -> NDArray[np.int64]:
 
     of_texts = not pa.types.is_list(column.type)
     lengths = pc.binary_length(column) if of_texts else pc.list_value_length(column)
-    return np.asarray(lengths, np.int64)
+    return np.from_dlpack(lengths).astype(np.int64)
 
 
 _RUN_ID, _EVALUATION_ID = re.compile("[0-9A-Za-z]+"), re.compile("[0-9a-f]{16}")
@@ -235,7 +235,7 @@ def _faults_of_runs(batch: pa.RecordBatch) -> Faults:
         yield "a run needs a run_id, an architecture and a dataset", _among(batch[name], ("",))
     for name, legal in _LEGAL.items():
         yield f"illegal {name}; legal: {', '.join(legal)}", ~_among(batch[name], legal)
-    failed, error = _among(batch["status"], ("failed",)), batch["error"].to_numpy()
+    failed, error = _among(batch["status"], ("failed",)), np.from_dlpack(batch["error"])
     no_kind = _among(batch["failure_kind"], ("",))
     yield "failure_kind: of failed runs, and of these only", no_kind == failed
     yield "illegal error", ~np.where(failed, np.isnan(error), (error >= 0) & (error <= 100))
@@ -250,11 +250,11 @@ def _faults_of_evaluations(batch: pa.RecordBatch) -> Faults:
     yield "illegal name of an evaluation", _among(batch["evaluation"], ("", OWN_TEST_SET))
     yield "an evaluation needs an identity", _among(batch["identity"], ("",))
     yield "illegal evaluation_id", _unlike(batch["evaluation_id"], _EVALUATION_ID)
-    images, predicted = batch["images"].to_numpy(), lengths_of(batch["predictions"])
+    images, predicted = np.from_dlpack(batch["images"]), lengths_of(batch["predictions"])
     yield "illegal number of images", images < 1
     yield "predictions of other images", predicted % np.maximum(images, 1) != 0
     for name in ("top1", "top5", "error"):
-        error = batch[name].to_numpy()
+        error = np.from_dlpack(batch[name])
         unknown = np.isnan(error) & (name == "error")
         yield f"illegal {name}", ~((error >= 0) & (error <= 100) | unknown)
     yield _NO_CLASSES, _has_no_class(batch["predictions"])
@@ -271,7 +271,7 @@ def _among(texts: pa.Array, some: Collection[str]) -> NDArray[np.bool_]:
 def _has_no_class(predictions: pa.ListArray) -> NDArray[np.bool_]:
     """Whether one of a row's predictions is NO_PREDICTION."""
     ends = np.cumsum(lengths_of(predictions))
-    places = np.flatnonzero(predictions.flatten().to_numpy() == NO_PREDICTION)
+    places = np.flatnonzero(np.from_dlpack(predictions.flatten()) == NO_PREDICTION)
     found = np.zeros(len(predictions), np.bool_)
     found[np.searchsorted(ends, places, side="right")] = True
     return found
@@ -347,8 +347,8 @@ def records_table(columns: Mapping[str, Any], count: int) -> pa.Table:
         if values is None:
             found.append(pa.nulls(count, column.type))
         elif isinstance(values, str):
-            codes = pa.array(np.zeros(count, np.int32))
-            found.append(pa.DictionaryArray.from_arrays(codes, pa.array([values], pa.string())))
+            codes = whole_numbers(np.zeros(count, np.int32))
+            found.append(pa.DictionaryArray.from_arrays(codes, _text(values)))
         else:
             array = pa.array(values) if isinstance(values, np.ndarray) else values
             encode = column.type == _TEXT and not pa.types.is_dictionary(array.type)
@@ -356,9 +356,21 @@ def records_table(columns: Mapping[str, Any], count: int) -> pa.Table:
     return pa.table(found, schema=RECORDS)
 
 
+def whole_numbers(values: NDArray[np.signedinteger[Any]]) -> pa.Array:
+    """An Arrow array of them, straight from memory: `pyarrow.array` would import pandas."""
+    kind = pa.from_numpy_dtype(values.dtype)
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+
+
+def _text(text: str) -> pa.Array:
+    encoded = text.encode()
+    ends = pa.py_buffer(np.array([0, len(encoded)], np.int32))
+    return pa.Array.from_buffers(pa.string(), 1, [None, ends, pa.py_buffer(encoded)])
+
+
 def joined(tables: Iterable[pa.Table]) -> pa.Table:
     """Tables of RECORDS below each other."""
-    every = pa.concat_tables([RECORDS.empty_table(), *tables])
+    every = pa.concat_tables([pa.Table.from_batches([], RECORDS), *tables])
     return every.unify_dictionaries().combine_chunks()
 
 
@@ -367,11 +379,9 @@ def mixed_backends(runs: pa.Table) -> str:
 
     `runs` has the columns status, backend, instruction_set and threads.
     """
-    import pyarrow.compute as pc
-
-    ended = runs.filter(pc.not_equal(runs["status"], "failed"))
-    columns = (ended[name].to_pylist() for name in ("backend", "instruction_set", "threads"))
-    counts = Counter(zip(*columns, strict=True))
+    names = ("status", "backend", "instruction_set", "threads")
+    rows = zip(*(runs[name].to_pylist() for name in names), strict=True)
+    counts = Counter(tuple(kernels) for status, *kernels in rows if status != "failed")
     if len(counts) < 2:
         return ""
     parts = []

@@ -53,6 +53,9 @@ class ResultStores(Results):
     A run that several stores have counts once: where it did not fail, in the first such store; it
     is planned if any sweep asks for it. Architectures and datasets are merged, as the first store
     has them. `conflicts` says where stores disagree. Raises UserError for what is no store.
+
+    >>> stores = ResultStores(["first/results.h5", "second/results.h5"])  # doctest: +SKIP
+    >>> stores.table("runs", ["store", "architecture", "error"])  # doctest: +SKIP
     """
 
     _run_columns = ("store", *RUN_COLUMNS)

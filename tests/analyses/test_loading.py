@@ -1,10 +1,12 @@
 """Reading errors: studies, stores, CSV and Parquet, and every bad file in one line."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from small_study import run_records, small_study, write_store
 from synthetic_study import (
     ROLES,
     STAGE_COLUMNS,
@@ -62,6 +64,19 @@ def test_options_replace_what_a_store_says(study: Path) -> None:
     assert load(study, roles).roles == roles
     with pytest.raises(UserError, match="--accuracy, --fraction and --percent are for"):
         load(study, accuracy=True)
+
+
+def test_another_recipe_has_the_datasets_that_it_was_trained_on(tmp_path: Path) -> None:
+    small = small_study(6)
+    basic = run_records(small)
+    target = [record for record in basic if record.dataset == "target-0"]
+    longer = [
+        replace(record, run_id=f"{number:016x}", recipe="longer")
+        for number, record in enumerate(target, len(basic))
+    ]
+    study = load(write_store(tmp_path, small, [*basic, *longer]).path)
+    assert {name: list(table) for name, table in study.recipes.items()} == {"longer": ["target-0"]}
+    assert study.table("recipes")["dataset"].tolist() == ["target-0"]
 
 
 def test_csv_cells_stay_where_they_are(tmp_path: Path) -> None:

@@ -76,6 +76,20 @@ def test_several_targets_are_told_in_one_go() -> None:
 
 
 @pytest.mark.parametrize(
+    ("verdict", "count", "expected"),
+    [
+        ("yes", 2, "carries over to both targets."),
+        ("undecided", 2, "carries over to either of the two targets."),
+        ("no", 3, "does not carry over to any of the 3 targets: a correlation of 0.30 or more is"),
+    ],
+)
+def test_all_targets_at_once_leave_nothing_open(verdict: str, count: int, expected: str) -> None:
+    rows = [(target, 0.1, 0.2, verdict) for target in "abc"[:count]]
+    table = frame(*rows, columns="target rho_source rho_source_high carries_over")
+    assert expected in carry_over(table, "x")
+
+
+@pytest.mark.parametrize(
     ("difference", "low", "high", "sure"),
     [
         (0.3, 0.01, 0.4, "raises"),

@@ -17,13 +17,14 @@ from miniatures import save, write_miniature
 from PIL import Image
 
 from anynet_study.data import add_dataset
-from anynet_study.data.packed.form import Form, decode_stored, moments_of
+from anynet_study.data.packed.form import Form, moments_of
+from anynet_study.data.packed.jpeg import decode_stored
 from anynet_study.data.packing.decoding import decode_chunk
 from anynet_study.data.source import images
+from anynet_study.data.source.encoded import UnreadableImageError
 from anynet_study.data.source.images import (
     Decoded,
     Decoder,
-    UnreadableImageError,
     decode_image,
     fit,
 )

@@ -21,7 +21,8 @@ from anynet_study.data.packed import digests
 from anynet_study.data.packed.form import Form
 from anynet_study.data.packing import decoding, writers
 from anynet_study.data.packing.decoding import AHEAD, CHUNK_BYTES, IMAGES_PER_WORKER, decoder
-from anynet_study.data.source.images import Encoded, decode_image
+from anynet_study.data.source.encoded import Encoded
+from anynet_study.data.source.images import decode_image
 from anynet_study.data.source.member import Member
 from anynet_study.errors import WorkFailedError
 

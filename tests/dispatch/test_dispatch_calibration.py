@@ -75,11 +75,11 @@ def test_completed_runs_are_measured_with_what_came_first(tmp_path: Path, study:
     failed = took(c, 1.0, 90.0, status="failed", failure_kind="code", error=float("nan"))
     write(tmp_path, "two", [failed, took(d, 5.0, 91.0), took(e, 1.0, 99.0, status="diverged")])
     runs = latest_runs(study.plan, timings(tmp_path))
-    assert runs["run_id"].tolist() == [d.run_id, a.run_id, b.run_id]
-    assert runs["first"].tolist() == [False, True, False]
-    assert runs["ended"].tolist() == [96.0, 103.0, 105.0]
+    assert [run.run_id for run in runs] == [d.run_id, a.run_id, b.run_id]
+    assert [run.first for run in runs] == [False, True, False]
+    assert [run.ended for run in runs] == [96.0, 103.0, 105.0]
     latest = latest_runs(study.plan, timings(tmp_path), most=2)
-    assert latest["run_id"].tolist() == [a.run_id, b.run_id]
+    assert [run.run_id for run in latest] == [a.run_id, b.run_id]
 
 
 def test_planned_lengths_are_training_and_evaluations(study: OpenStudy, tmp_path: Path):

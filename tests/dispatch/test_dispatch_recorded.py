@@ -71,7 +71,7 @@ def test_a_reader_follows_journals_as_they_grow(tmp_path: Path, writer: JournalW
     assert {run: failure.kind for run, failure in recorded.failed().items()} == {"c": "oom"}
     assert reader.records == 4
     assert reader.throughput(202.0).hours == {"cpu": 6.0 / 3600, "H200": 2.0 / 3600}
-    assert sorted(reader.timings()["ended"]) == [102.0, 102.0, 102.0, 202.0]
+    assert sorted(run.ended for run in reader.timings()) == [102.0, 102.0, 102.0, 202.0]
 
 
 def test_further_evaluations_cost_time_of_the_device_that_made_them(tmp_path: Path) -> None:

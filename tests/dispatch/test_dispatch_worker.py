@@ -13,7 +13,13 @@ from anynet_study.dispatch import worker as worker_module
 from anynet_study.dispatch.recorded import Failure, Recorded, Retry
 from anynet_study.dispatch.run_records import WorkerJournals, evaluation_of
 from anynet_study.dispatch.worker import Assignment, Worker
-from anynet_study.store import EvaluationRecord, RunRecord, read_evaluations, read_journal
+from anynet_study.store import (
+    EvaluationRecord,
+    RunRecord,
+    read_evaluations,
+    read_journal,
+    scores_file,
+)
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
 from anynet_study.training import Weights, load_weights
@@ -157,7 +163,8 @@ def test_an_evaluation_added_later_needs_the_weights(
     place.begin(content)
     place.work()
     for row in place.rows() if launch["scores"] else ():
-        assert (np.load(place.study.scores(row.run_id)).argmax(axis=1) == row.predictions).all()
+        scores = np.load(scores_file(place.study.results, row.run_id))
+        assert (scores.argmax(axis=1) == row.predictions).all()
     before = [row.run_id for row in place.rows()]
     assert place.evaluations() == []
     capsys.readouterr()

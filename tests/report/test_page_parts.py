@@ -151,7 +151,7 @@ def test_the_page_says_how_it_was_computed(study: Study, tmp_path: Path) -> None
     page = " ".join(render(study, summary(sweep="name: s"), {"depth": drawn}).split())
     assert "τ is Kendall&#39;s rank correlation of test errors (equal errors share" in page
     assert "brackets are 90% intervals, from 1,234 bootstrap resamples" in page
-    assert "Intervals: seed 7." in page
+    assert "The intervals are made with seed 7." in page
     assert "6 architectures, 2 datasets, 12 of 14 planned runs recorded, 1 failed, 3 h" in page
     assert "not drawn with equal probability" not in page
     assert "<figcaption><b>Depth.</b> What it shows. Files: figures/depth.png" in page

@@ -1,4 +1,7 @@
-"""The images of a split of a packed dataset: pixels in one array, or JPEG files in Arrow files."""
+"""The images of a split of a packed dataset: pixels in one array, or JPEG files in Arrow files.
+
+Pillow is imported where JPEG files are opened: many commands only ask what a dataset holds.
+"""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,9 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anynet_study.data.packed.form import Form, decode_stored
+from anynet_study.data.packed.form import Form
 from anynet_study.data.packed.meta import Split, damaged
-from anynet_study.data.source.images import cores
 
 SCHEMA = pa.schema([pa.field("image", pa.binary(), nullable=False)])
 
@@ -61,6 +63,8 @@ class JpegImages:
 
     def __init__(self, folder: Path, split: Split, form: Form, threads: int | None = None) -> None:
         """`threads`: by default one per core. ValueError or OSError where a file is damaged."""
+        from anynet_study.data.source.images import cores
+
         self._folder, self._split, self._form = folder, split, form
         self._threads = threads or cores()
         batches: list[pa.BinaryArray] = []
@@ -123,6 +127,8 @@ class JpegImages:
         return JpegImages, (self._folder, self._split, self._form, self._threads)
 
     def _decode(self, row: int) -> NDArray[np.uint8]:
+        from anynet_study.data.packed.jpeg import decode_stored
+
         try:
             return decode_stored(self.file(row), self._form)
         except (OSError, ValueError, SyntaxError) as error:

@@ -18,7 +18,7 @@ from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.form import image_digest
 from anynet_study.data.packed.images import Images
 from anynet_study.data.packed.meta import SPLITS, Duplicates, Split
-from anynet_study.data.source.images import CONTENT_BYTES
+from anynet_study.data.source.encoded import CONTENT_BYTES
 from anynet_study.errors import UserError, printable
 from anynet_study.files import replacing
 

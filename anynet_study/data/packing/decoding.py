@@ -23,15 +23,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anynet_study.data.packed.form import Form, moments_of, stored_jpeg
-from anynet_study.data.source.images import (
+from anynet_study.data.packed.form import Form, moments_of
+from anynet_study.data.packed.jpeg import stored_jpeg
+from anynet_study.data.source.encoded import (
     CONTENT_BYTES,
-    Decoder,
     Encoded,
     UnreadableImageError,
-    cores,
     members_of,
 )
+from anynet_study.data.source.images import Decoder, cores
 from anynet_study.errors import WorkFailedError
 
 #: Decoded bytes, and images, of one chunk at most: the unit of work of a process.

@@ -31,7 +31,7 @@ from anynet_study.data.packed.meta import (
 from anynet_study.data.packing.decoding import Chunk, decoder
 from anynet_study.data.packing.writers import image_writer
 from anynet_study.data.readers.listing import Example, Listing
-from anynet_study.data.source.images import CONTENT_BYTES
+from anynet_study.data.source.encoded import CONTENT_BYTES
 from anynet_study.data.source.source import Source
 from anynet_study.errors import UserError, printable
 from anynet_study.files import write_text

@@ -7,7 +7,7 @@ from anynet_study.data.packed.root import dataset_folder
 from anynet_study.data.readers.folders import read_classes
 from anynet_study.data.readers.listing import Example, Listing, Reader
 from anynet_study.data.readers.safe_files import read_json, read_texts
-from anynet_study.data.source.images import Inside
+from anynet_study.data.source.encoded import Inside
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from anynet_study.data.readers.folders import read_as
 from anynet_study.data.readers.listing import Example, Listing, Reader
-from anynet_study.data.source.images import Around
+from anynet_study.data.source.encoded import Around
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder, is_image
 from anynet_study.errors import UserError

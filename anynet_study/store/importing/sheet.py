@@ -266,7 +266,9 @@ def _read_json(path: Path) -> Columns:
 
 
 def read_parquet(path: Path) -> pa.Table:
-    """A Parquet table. UserError where it is none, or has more than MOST_CELLS cells."""
+    """A Parquet table. UserError where there is none, or one of more than MOST_CELLS cells."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
     try:
         file = pq.ParquetFile(path)
         groups = map(file.metadata.row_group, range(file.num_row_groups))

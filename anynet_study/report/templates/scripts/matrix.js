@@ -92,7 +92,7 @@ class Matrix {
     pen.fillRect(x, y, this.step - gap, this.step - gap);
     pen.globalAlpha = 1;
     if (this.step < 30) return;
-    pen.fillStyle = strength > 0.5 ? ON_COLOUR : colours.ink;
+    pen.fillStyle = strength > 0.6 ? ON_COLOUR : colours.ink;
     pen.textAlign = "center";
     pen.fillText(written(estimate), x + this.step / 2, y + this.step / 2 + 4);
   }
