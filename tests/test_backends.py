@@ -87,3 +87,9 @@ def test_the_backend_says_what_numbers_depend_on() -> None:
     instructions = torch.backends.cpu.get_cpu_capability().lower()
     assert str(here).startswith(f"rewritten on {instructions} in ")
     assert backend_here("plain") == dataclasses.replace(here, kind="plain")
+
+
+def test_a_sweep_that_leaves_the_backend_to_us_may_say_so(folder: Path) -> None:
+    """As those in the folders of studies that older versions began do."""
+    said = in_this_process(folder, "run", "tiny.yaml", "launch.backend=null", "--dry-run").stdout
+    assert "dry run of tiny" in said

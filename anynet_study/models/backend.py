@@ -32,9 +32,12 @@ class Backend:
 
 
 def backend_here(
-    kind: BackendKind = "rewritten", device_type: Literal["cpu", "cuda"] = "cpu"
+    kind: BackendKind | None = None, device_type: Literal["cpu", "cuda"] = "cpu"
 ) -> Backend:
-    """The backend of this kind in this process. Set torch's threads before."""
+    """The backend of this kind, by default rewritten, in this process.
+
+    Set torch's threads before.
+    """
     import torch
 
     if device_type == "cuda":
@@ -42,7 +45,7 @@ def backend_here(
     else:
         # Less than the CPU has where the environment limits torch (ATEN_CPU_CAPABILITY).
         instructions = torch.backends.cpu.get_cpu_capability().lower()
-    return Backend(kind, instructions, torch.get_num_threads(), device_type)
+    return Backend(kind or "rewritten", instructions, torch.get_num_threads(), device_type)
 
 
 @cache

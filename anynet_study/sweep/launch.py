@@ -50,8 +50,8 @@ class Launch(Strict):
     #: fast, or the plain loop that defines what a run is: the same results up to rounding.
     engine: Engine = "fast"
     #: How the fast engine computes networks: by torch's own layers (plain), or by exact rewrites of
-    #: them, which are faster.
-    backend: BackendKind = "rewritten"
+    #: them (rewritten, the default), which are faster.
+    backend: BackendKind | None = None
     #: Runs that a GPU trains at the same time; by default as many as its memory holds, 8 at most.
     #: Torch has 32 streams, of which each run needs one for itself.
     at_once: int | None = Field(None, ge=1, le=32)
