@@ -16,7 +16,6 @@ from anynet_study.apr.best_architectures import (
 from anynet_study.apr.bootstrap import (
     BLOCK,
     bca,
-    cores,
     draw,
     pairwise,
     resample,
@@ -109,7 +108,6 @@ __all__ = [
     "class_or_size",
     "compare_spaces",
     "configurations",
-    "cores",
     "corrected_correlations",
     "correctness",
     "correlations",

@@ -418,15 +418,10 @@ def in_threads(function: Callable[[Item], None], items: Iterable[Item]) -> None:
             for item in todo:
                 function(item)
             return
-        with ThreadPoolExecutor(cores()) as pool:
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             list(pool.map(function, todo))
 
 
 @functools.cache
 def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -5,6 +5,7 @@ the Fréchet distance is too large by an amount that falls as one over it. A jac
 images gives the interval, and for FID that amount: its `bias`.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations, pairwise
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from anynet_study.data import cores, seeded_order
+from anynet_study.data import seeded_order
 from anynet_study.errors import UserError
 from anynet_study.progress import progress_if_long
 
@@ -83,7 +84,7 @@ def distance_table(sets: Mapping[str, Features], level: float = LEVEL) -> "pd.Da
     # Many small decompositions: one thread each, and the pairs side by side.
     with (
         threadpool_limits(1, user_api="blas"),
-        ThreadPoolExecutor(cores()) as pool,
+        ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool,
         progress_if_long("comparing sets", len(pairs)) as report,
     ):
         moments = dict(zip(sets, pool.map(Moments.of, sets.values()), strict=True))

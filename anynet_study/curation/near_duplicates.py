@@ -5,6 +5,7 @@ their pixels judges these. On CIFAR-10, of whose test images the literature find
 training set by eye, the limits below find 3.2% (docs/data.md).
 """
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +16,7 @@ from PIL import Image
 from scipy.fft import dctn
 from scipy.ndimage import uniform_filter
 
-from anynet_study.data import Images, cores
+from anynet_study.data import Images
 from anynet_study.progress import progress_if_long
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _pairs(
 
     starts = range(0, len(ours.hashes), HASHES)
     with (
-        ThreadPoolExecutor(cores()) as pool,
+        ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool,
         progress_if_long("comparing images", len(ours.hashes)) as report,
     ):
         nothing = np.zeros(0, np.int64)

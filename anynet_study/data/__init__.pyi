@@ -37,7 +37,6 @@ from .readers.listing import Listing as Listing
 from .seeded import seeded_order as seeded_order
 from .seeded import seeded_uniform as seeded_uniform
 from .source.encoded import UnreadableImageError as UnreadableImageError
-from .source.images import cores as cores
 from .source.images import decode_image as decode_image
 from .source.source import Choices as Choices
 from .unions import union_of as union_of

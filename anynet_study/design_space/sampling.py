@@ -176,7 +176,7 @@ def chunks(request: Request, chunk: int = CHUNK, threads: int | None = None) -> 
     # glibc raises its thresholds for keeping freed memory to the size of the largest block that was
     # freed, which makes sampling twice as fast.
     np.empty(1 << 24, dtype=np.uint8)
-    threads = threads or min(MAX_THREADS, os.cpu_count() or 1)
+    threads = threads or min(MAX_THREADS, len(os.sched_getaffinity(0)))
     parts = _parts(chunk)
     yield request.look(*next(parts))  # often enough, and threads would only delay it
     with ThreadPoolExecutor(threads) as pool:

@@ -254,7 +254,7 @@ def _table(what: str, columns: tuple[str, ...], *where: str) -> list[dict[str, s
 
 def probe_machine() -> Iterator[ProbeResult]:
     """Cores, memory and GPUs that this process may use."""
-    cores = len(psutil.Process().cpu_affinity())
+    cores = len(os.sched_getaffinity(0))
     size = psutil.virtual_memory().total / 2**30
     yield ProbeResult("this machine", f"{cores} cores, {size:.0f} GiB of memory")
     if count := len(gpus_here()):

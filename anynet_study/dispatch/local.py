@@ -8,8 +8,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-import psutil
-
 from anynet_study.dispatch import ledger
 from anynet_study.dispatch.cost.devices import gpus_here
 from anynet_study.dispatch.endings import disk_is_full, ending, why_workers_ended
@@ -43,7 +41,7 @@ TICK = 0.1
 
 def local_workers(sweep: Sweep) -> int:
     """Workers that this machine carries: one per GPU, or without GPUs per core."""
-    most = len(gpus_here()) or len(psutil.Process().cpu_affinity())
+    most = len(gpus_here()) or len(os.sched_getaffinity(0))
     return min(sweep.launch.workers or most, most)
 
 

@@ -1,6 +1,7 @@
 """Drawing a study's figures into a folder, several at once where the system can fork."""
 
 import multiprocessing
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -11,7 +12,6 @@ from typing import TypeVar
 
 from anynet_study import plots
 from anynet_study.analyses import FIGURES
-from anynet_study.apr.bootstrap import cores
 from anynet_study.errors import UserError, WorkFailedError
 from anynet_study.files import write_text
 from anynet_study.study import Study
@@ -55,7 +55,9 @@ def draw_figures(
     needed = {each.name for each in tables if each.table} | {n for f in figures for n in f.needs}
     study.make([name for name in study.analyses if name in needed])  # before processes part
     chosen = [figure.name for figure in figures]
-    return side_by_side(lambda name: _draw(study, folder, name, formats, dpi), chosen, cores())
+    return side_by_side(
+        lambda name: _draw(study, folder, name, formats, dpi), chosen, len(os.sched_getaffinity(0))
+    )
 
 
 def _draw(study: Study, folder: Path, name: str, formats: Sequence[str], dpi: int) -> DrawnFigure:

@@ -82,7 +82,7 @@ def test_jackknife_equals_leaving_rows_out(gappy: np.ndarray) -> None:
 
 def test_draws_depend_on_the_seed_alone(gappy: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     many = of_pairs(gappy, PAIRS, 3 * BLOCK, 1).draws
-    monkeypatch.setattr(bootstrap, "cores", lambda: 1)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
     monkeypatch.setattr(bootstrap, "DRAWN", 100)  # three resamples at a time
     assert np.array_equal(many, of_pairs(gappy, PAIRS, 3 * BLOCK, 1).draws)
     assert np.array_equal(many[:, :BLOCK], of_pairs(gappy, PAIRS, BLOCK, 1).draws)

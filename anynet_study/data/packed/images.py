@@ -3,6 +3,7 @@
 Pillow is imported where JPEG files are opened: many commands only ask what a dataset holds.
 """
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -63,10 +64,8 @@ class JpegImages:
 
     def __init__(self, folder: Path, split: Split, form: Form, threads: int | None = None) -> None:
         """`threads`: by default one per core. ValueError or OSError where a file is damaged."""
-        from anynet_study.data.source.images import cores
-
         self._folder, self._split, self._form = folder, split, form
-        self._threads = threads or cores()
+        self._threads = threads or len(os.sched_getaffinity(0))
         batches: list[pa.BinaryArray] = []
         for path in sorted(folder.glob(f"{split}_images-*.arrow")):
             try:

@@ -31,7 +31,7 @@ from anynet_study.data.source.encoded import (
     UnreadableImageError,
     members_of,
 )
-from anynet_study.data.source.images import Decoder, cores
+from anynet_study.data.source.images import Decoder
 from anynet_study.errors import WorkFailedError
 
 #: Decoded bytes, and images, of one chunk at most: the unit of work of a process.
@@ -72,7 +72,7 @@ def decoder(form: Form, images: int, workers: int | None = None) -> Iterator[Dec
     `images` to come.
     """
     if workers is None:
-        workers = min(cores(), images // IMAGES_PER_WORKER)
+        workers = min(len(os.sched_getaffinity(0)), images // IMAGES_PER_WORKER)
     if workers <= 1:
         yield lambda encoded: (decode_chunk(chunk, form) for chunk in _chunks(encoded, form))
         return

@@ -4,7 +4,6 @@ Whatever a file holds, the result is an image or an `UnreadableImageError`.
 """
 
 import io
-import os
 import warnings
 from typing import NamedTuple
 
@@ -131,13 +130,6 @@ def fitted(image: Image.Image, size: int, resize: int | None = None) -> Image.Im
 
 #: A larger file is not read into memory: it counts as unreadable.
 MAX_FILE_BYTES = 256 << 20
-
-
-def cores() -> int:
-    """How many images to decode at a time: the cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class Decoded(NamedTuple):
