@@ -154,8 +154,9 @@ def note_beyond(
     beyond = int(((points[x] > limits[0]) | (points[y] > limits[1])).sum())
     if beyond:
         (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
-        height = ((points[y] - bottom) / (top - bottom))[points[x] > left + 0.6 * (right - left)]
-        lower = int((height < 0.2).sum()) < int((height > 0.8).sum())
+        # About the room that the note takes.
+        height = ((points[y] - bottom) / (top - bottom))[points[x] > left + 0.7 * (right - left)]
+        lower = int((height < 0.14).sum()) < int((height > 0.84).sum())
         note_in_corner(axes, f"{beyond} off scale", lower)
 
 
