@@ -55,6 +55,9 @@ def carries_over(
     architectures. `ceiling` is the correlation that training noise leaves of a perfect one, the
     root of the product of both ICCs (`noise_ceiling`): "no" says that `smallest` times that is
     unlikely; where it is not above 0, or not known (NaN), a low correlation is undecided.
+
+    >>> carries_over([0.62, 0.35, 0.02], n=[60, 60, 500], p_corrected=[0.001, 0.06, 0.65])
+    array(['yes', 'undecided', 'no'], dtype=object)
     """
     check_level(level)
     r, count, p = (np.atleast_1d(np.asarray(v, float)) for v in (estimate, n, p_corrected))
@@ -71,7 +74,11 @@ def carries_over(
 def is_raised(
     estimate: ArrayLike, low: ArrayLike, high: ArrayLike, smallest: float = SMALLEST_DIFFERENCE
 ) -> Verdicts:
-    """Is a difference at least `smallest`, from its interval? One question at a time."""
+    """Is a difference at least `smallest`, from its interval? One question at a time.
+
+    >>> is_raised([0.15, 0.12, 0.01], low=[0.08, -0.02, -0.01], high=[0.23, 0.25, 0.03])
+    array(['yes', 'undecided', 'no'], dtype=object)
+    """
     value, lower, upper = (np.atleast_1d(np.asarray(v, float)) for v in (estimate, low, high))
     return _words((lower > 0) & (value >= smallest), upper < smallest)
 
@@ -81,6 +88,9 @@ def is_best(shares: ArrayLike, level: float = 0.95, asked: int = 1) -> Verdicts:
 
     `asked` is how many such questions are asked together (Bonferroni's correction, which is Holm's
     for the first of them). A single candidate is compared with nothing: undecided.
+
+    >>> is_best([0.75, 0.22, 0.03])
+    array(['undecided', 'undecided', 'no'], dtype=object)
     """
     check_level(level)
     share = np.atleast_1d(np.asarray(shares, float))
@@ -97,6 +107,9 @@ def is_preserved(
     "no" where one pair or more is clearly in reversed order (Salaudeen and Hardt 2024, section
     4.2); "yes" where none is and the share of pairs clearly in the same order is at least
     `smallest`: pairs that are tied say nothing.
+
+    >>> is_preserved(pairs=[45, 45, 45], same=[40, 10, 40], swapped=[0, 0, 2])
+    array(['yes', 'undecided', 'no'], dtype=object)
     """
     total, kept, turned = (np.atleast_1d(np.asarray(v, float)) for v in (pairs, same, swapped))
     return _words((turned == 0) & (total > 0) & (kept >= smallest * total), turned > 0)
@@ -113,6 +126,9 @@ def is_robust(
 
     `low` and `high` are the ends of intervals at `level`, from which both p-values are (normal on
     either side). NaN in an interval, such as one without the sampling error: undecided.
+
+    >>> is_robust([2.5, 2.5, 0.1], low=[1.5, -0.5, -0.3], high=[3.5, 5.5, 0.5])
+    array(['yes', 'undecided', 'no'], dtype=object)
     """
     check_level(level)
     value, lower, upper = (np.atleast_1d(np.asarray(v, float)) for v in (effective, low, high))
