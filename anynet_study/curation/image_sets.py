@@ -88,7 +88,7 @@ def _read_csv(path: Path) -> "pd.DataFrame":
     try:
         return pd.read_csv(path, dtype=str, keep_default_na=False)
     except FileNotFoundError:
-        raise UserError(f"{path}: no such table") from None
+        raise UserError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:  # of pandas, too
         raise UserError(f"{path}: no table can be read from it ({first_line(error)})") from None
 

@@ -183,7 +183,7 @@ def test_synonyms_are_looked_for_in_wordnet(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("none.csv", "--terms", "terms.csv"), "none.csv: no such table"),
+        (("none.csv", "--terms", "terms.csv"), "none.csv: no such file"),
         (("none.parquet", "--terms", "terms.csv"), "none.parquet: no such file"),
         (("terms.csv", "--terms", "terms.csv"), "terms.csv: no column 'image'"),
         (("captions.csv", "--terms", "captions.csv"), "captions.csv: no column 'term'"),

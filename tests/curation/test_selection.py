@@ -151,7 +151,7 @@ def test_images_may_be_files_beside_the_table(tmp_path):
 @pytest.mark.parametrize(
     ("table", "reason"),
     [
-        (None, "no such table"),
+        (None, "no such file"),
         ("image,class\na,b\n", "no column 'frequency'; it has image, class"),
         (
             "image,class,frequency\na,b,1.2\n",
