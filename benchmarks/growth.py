@@ -3,8 +3,8 @@
     python -m benchmarks.growth                     (about ten minutes of one core)
 
 Stages of synthetic studies (`benchmarks.report`), each measured by the CPU seconds of this process,
-for sizes of which each is twice the one before. Beside them stands the exponent of the last
-doubling: 1 is linear, 2 quadratic; what a stage costs however small the study is makes it less.
+for growing sizes. Beside them stands the exponent of the last step: 1 is linear, 2 quadratic; what
+a stage costs however small the study is makes it less.
 Tables of all pairs of datasets are quadratic in these by what they are.
 """
 
@@ -83,7 +83,7 @@ def main() -> None:
             folder.mkdir()
             return stages(folder, architectures, targets)
 
-        measured(50, 12)  # imports
+        measured(50, TARGETS[0])  # imports
         by_architectures = [measured(count, TARGETS[1]) for count in ARCHITECTURES]
         show("architectures, of 15 datasets", ARCHITECTURES, by_architectures)
         by_datasets = [measured(ARCHITECTURES[0] - 1, count) for count in TARGETS]

@@ -230,7 +230,8 @@ class JournalReader:
 
         runs, tests = _by_kind(self._table())
         # Not those of a worker's death, recorded by others.
-        times = ((start, start + took) for start, took in _rows(runs, "started", "seconds") if took)
+        rows = _rows(runs, "started", "seconds")
+        times = ((start, start + took) for start, took in rows if took > 0)
         began, ended = np.fromiter(times, np.dtype((np.float64, 2))).T
         rate = None
         if len(ended):

@@ -63,6 +63,9 @@ def test_the_fast_engine_is_the_reference(view: DatasetView, name: str) -> None:
             assert exact.curves[curve][0] == pytest.approx(reference.curves[curve][0], rel=1e-3)
     else:
         assert same(reference, exact)
+    if run.recipe.loss != "clip":  # whose loss amplifies rounding most
+        first = reference.curves["train_loss"][0]
+        assert fast.curves["train_loss"][0] == pytest.approx(first, rel=1e-3)
     np.testing.assert_allclose(fast.curves["test_loss"], exact.curves["test_loss"], rtol=0.05)
     # Rounding is amplified with every step: after three, little of it is seen.
     begun = spec(view, **RECIPES[name] | {"steps": 3, "epochs": None})
