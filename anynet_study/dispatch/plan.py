@@ -226,12 +226,13 @@ def _refuse_foreign(architectures: Iterable[AnyNetwork], recipe: RecipeSpec, whe
         "weights": (recipe.weights is not None, no_head),
         "loss": (recipe.loss == "clip", no_head),
         "thresholds": (recipe.thresholds == "validation", no_head),
+        "precision": (recipe.precision == "bfloat16", "is trained in float32"),
     }
     for one in architectures:
         if not isinstance(one, ForeignNetwork):
             continue
         for key, (wanted, why) in asked.items():
-            if wanted and (key == "stem" or not one.head):
+            if wanted and (why != no_head or not one.head):
                 raise UserError(
                     f"{where}.{key}: {one.name} {why}; leave it out with {where}.architectures"
                 )

@@ -143,7 +143,9 @@ def record_of(run: PlannedRun, trained: Trained, seconds: float, engine: Engine)
     outcome, several = trained.outcome, trained.backends
     mixed = f"trained by several backends: {', '.join(several)}" if len(several) > 1 else ""
     return RunRecord(
-        message="; ".join(filter(None, (outcome.remark, mixed, *given_up(trained.options)))),
+        message="; ".join(
+            filter(None, (outcome.remark, mixed, *given_up(trained.options, run.spec)))
+        ),
         **_common(run, engine, trained.options.backend),
         status=outcome.status,
         error=outcome.error,

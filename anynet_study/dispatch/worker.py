@@ -30,7 +30,7 @@ from anynet_study.dispatch.run_records import (
 from anynet_study.dispatch.settings import evaluations_by_dataset, load_views
 from anynet_study.dispatch.snapshot import check as check_snapshot
 from anynet_study.errors import UserError
-from anynet_study.models import backend_here
+from anynet_study.models import AnyNet, backend_here, use_bfloat16
 from anynet_study.store import scores_file
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Launch, Sweep
@@ -214,7 +214,7 @@ class Worker:
         return again
 
     def _fitting(self, run: PlannedRun, options: Options) -> Options:
-        return fitting(options, run.spec.architecture, self.assignment.device.type)
+        return fitting(options, run.spec, self.assignment.device.type)
 
     def _steps(self, run: PlannedRun) -> Turns[Trained]:
         before = yield from self._before(run)
@@ -315,7 +315,8 @@ class Worker:
         if self.options != tried:
             return True
         engine = self.assignment.launch.engine
-        slower = step_down(tried, error, device.type) if engine == "fast" else None
+        recipe = run.spec.recipe
+        slower = step_down(tried, error, recipe, device.type) if engine == "fast" else None
         if slower is None:
             backend = self._fitting(run, tried).backend
             row = failure_of(run, error, seconds, engine, backend)
@@ -351,9 +352,12 @@ class Worker:
         try:
             network = new_network(run.spec, self.assignment.views[run.dataset])
             network.load_state_dict(weights)
+            device, recipe = self.assignment.device, run.spec.recipe
             if self.assignment.launch.engine == "fast":
-                network = arrange(network, run.spec.recipe, self.assignment.device, self.options)
-            self._evaluate(run, network.to(self.assignment.device))
+                network = arrange(network, recipe, device, self._fitting(run, self.options))
+            elif recipe.precision == "bfloat16" and isinstance(network, AnyNet):
+                use_bfloat16(network, recipe.resolution)
+            self._evaluate(run, network.to(device))
         except InterruptedRunError:
             raise
         except Exception as error:

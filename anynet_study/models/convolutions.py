@@ -18,6 +18,9 @@ from torch.nn import functional as F
 TAPS = 9
 #: Elements of a layer's matrices up to which they are quick to make.
 SMALL_MATRICES = 24_000
+#: Side of maps, in pixels, from which on torch's 1x1 convolution is quicker than a matrix product,
+#: by a tenth; below, it is slower, and several times at one pixel.
+LARGE_MAPS = 12
 
 
 class Convolution(Protocol):
@@ -37,7 +40,9 @@ class Convolution(Protocol):
 
 def convolution_on_rows(layer: nn.Conv2d, side: int) -> Convolution:
     """Return what does the work of `layer` on maps of `side` pixels."""
-    if layer.kernel_size == (1, 1):
+    # With a stride, torch's backward pass crashes from 8 channels to 128 or more (torch 2.13,
+    # channels last, AVX-512).
+    if layer.kernel_size == (1, 1) and (side < LARGE_MAPS or layer.stride[0] > 1):
         return PointwiseConvolution(side, layer.stride[0])
     found = matrix_convolution(layer, side) if layer.kernel_size == (3, 3) else None
     return found or TorchConvolution(side, layer.stride[0], layer.kernel_size[0] // 2, layer.groups)

@@ -20,13 +20,13 @@ from anynet_study.models.row_layers import Gradients, RowExcitation, RowLayer, T
 POOL = [3, 3], [2, 2], [1, 1], [1, 1], False
 
 
-def accelerate(network: AnyNet, resolution: int, backend: Backend) -> None:
+def accelerate(network: AnyNet, resolution: int, backend: Backend, bfloat16: bool = False) -> None:
     """Rewrite `network` in place for images (n, 3, resolution, resolution).
 
     Logits, gradients and running statistics stay the same up to rounding; parameters and buffers
     stay the same tensors under the same names, in the same order. The rewrites follow from shapes
     alone: what is repeatable stays so. For the CPU, maps are kept as rows of channels from the
-    stem to the head, so images are best in channels-last memory; this is not for autocast. For
+    stem to the head, so images are best in channels-last memory; this is not for bfloat16. For
     CUDA only convolutions of maps of one pixel are rewritten: all taps but one see padding.
     """
     if backend.kind == "plain":

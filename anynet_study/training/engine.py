@@ -51,9 +51,9 @@ def make_trainer(
 
     `weights`: the final ones of `spec.pretrained`, where the run starts from another.
     """
+    options = fitting(options or Options(), spec, images.device.type)
     if engine == "reference":
         return ReferenceTrainer(spec, view, images.device, weights)
-    options = fitting(options or Options(), spec.architecture, images.device.type)
     return FastTrainer(spec, view, images, options, weights)
 
 

@@ -45,7 +45,7 @@ class FastTrainer(Trainer):
         device = self.device
         # Batches are made channels last; in float32 on a GPU, grouped convolutions lose by it.
         on_cpu = device.type == "cpu"
-        self.contiguous = not (options.channels_last if on_cpu else options.bfloat16)
+        self.contiguous = not (options.bfloat16 or (on_cpu and options.channels_last))
         network = initial_network(spec, view, weights)
         self.model = arrange(network, self.recipe, device, options)
         self.lr = torch.zeros((), device=device)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +10,7 @@ from torch.utils.checkpoint import checkpoint
 
 from anynet_study.data import DatasetView
 from anynet_study.errors import UserError
-from anynet_study.models import AnyNet, accelerate, construct, head_name
+from anynet_study.models import AnyNet, accelerate, construct, head_name, use_bfloat16
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.options import Options
 from anynet_study.training.recipe import ResolvedRecipe
@@ -78,49 +78,22 @@ def arrange(
 ) -> nn.Module:
     """Move `network` to `device` and prepare it, in place, for the images of `recipe`.
 
+    `options` are those of the run, as `fitting` gives them.
+
     What is no AnyNet stays as it is: nobody knows which changes would be safe.
     """
     network.to(device)
     if not isinstance(network, AnyNet):
         return network
-    on_cpu = device.type == "cpu"
-    if on_cpu and options.channels_last:
+    if device.type == "cpu" and options.channels_last:
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    accelerate(network, recipe.resolution, options.backend)
-    if options.bfloat16 and not on_cpu and has_bfloat16():
-        use_bfloat16(network)
+    if options.bfloat16:
+        use_bfloat16(network, recipe.resolution)
+    else:
+        accelerate(network, recipe.resolution, options.backend)
     if options.recompute:
         recompute_stages(network)
     return network
-
-
-def has_bfloat16() -> bool:
-    """Whether the current GPU computes in bfloat16 without detours."""
-    return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-
-
-def use_bfloat16(network: AnyNet) -> None:
-    """Let every convolution but those of an excitation compute in bfloat16, channels last.
-
-    In place. Parameters, statistics and logits stay float32.
-    """
-    for name, module in list(network.named_modules()):
-        parts = list(module.children())
-        if len(parts) == 2 and isinstance(parts[1], nn.BatchNorm2d):
-            network.set_submodule(name, Bfloat16Layer(*parts))
-
-
-class Bfloat16Layer(nn.Sequential):
-    """A convolution and its batch norm that bring their input to bfloat16, channels last."""
-
-    def forward(self, maps: Tensor) -> Tensor:
-        convolution, norm = self
-        assert isinstance(convolution, nn.Conv2d)
-        how: dict[str, Any] = {"dtype": torch.bfloat16, "memory_format": torch.channels_last}
-        # What the layer does with an input and weights, which a rewrite may have changed.
-        weight = convolution.weight.to(**how)
-        normal: Tensor = norm(convolution._conv_forward(maps.to(**how), weight, None))
-        return normal
 
 
 def recompute_stages(network: AnyNet) -> None:

@@ -7,11 +7,15 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from anynet_study.design_space import AnyNetwork, Architecture
-from anynet_study.models import Backend, backend_here
+from anynet_study.design_space import Architecture
+from anynet_study.errors import UserError
+from anynet_study.models import Backend, backend_here, has_bfloat16
 
 if TYPE_CHECKING:
     import torch
+
+    from anynet_study.training.recipe import Recipe
+    from anynet_study.training.spec import RunSpec
 
 Engine = Literal["fast", "reference"]
 
@@ -24,7 +28,8 @@ class Options:
     backend: Backend = field(default_factory=backend_here)
     #: Channels last in memory, on the CPU.
     channels_last: bool = True
-    #: GPU: layers compute in bfloat16, channels last in memory; else in float32 (TF32).
+    #: Convolutions compute in bfloat16, channels last in memory; else in float32 (on a GPU TF32).
+    #: What a recipe leaves open: see `fitting`.
     bfloat16: bool = True
     #: GPU: the whole step as one CUDA graph.
     graph: bool = True
@@ -36,20 +41,30 @@ class Options:
     at_once: int = 1
 
 
-def fitting(options: Options, architecture: AnyNetwork, device_type: str) -> Options:
-    """The options for a network: one that is no AnyNetX is trained as its module is.
+def fitting(options: Options, spec: "RunSpec", device_type: str) -> Options:
+    """The options for a run.
 
-    By torch's own layers, in float32, and on a GPU without a graph: it may do anything.
+    bfloat16 is as its recipe states; where that leaves it open, it is for GPUs that compute in it.
+    A network that is no AnyNetX is trained as its module is, by torch's own layers, in float32, and
+    on a GPU without a graph: it may do anything.
+
+    Raises UserError where the recipe states bfloat16, and network or GPU do not allow it.
     """
-    if isinstance(architecture, Architecture):
+    stated, foreign = spec.recipe.precision, not isinstance(spec.architecture, Architecture)
+    possible = not foreign and (device_type == "cpu" or has_bfloat16())
+    if stated == "bfloat16" and not possible:
+        raise UserError(f"precision bfloat16: {NO_BFLOAT16[foreign]}")
+    used = device_type != "cpu" and options.bfloat16 if stated is None else stated == "bfloat16"
+    options = dataclasses.replace(options, bfloat16=used and possible)
+    if not foreign:
         return options
     plain = dataclasses.replace(options.backend, kind="plain")
     options = dataclasses.replace(options, backend=plain, channels_last=False, recompute=False)
-    if device_type == "cpu":
-        return options
-    return dataclasses.replace(options, graph=False, bfloat16=False)
+    return options if device_type == "cpu" else dataclasses.replace(options, graph=False)
 
 
+#: Why it cannot be, by whether the network is foreign.
+NO_BFLOAT16 = {True: "only for architectures of an AnyNetX", False: "this GPU has no such numbers"}
 #: How torch says that cuDNN can compute a layer in no way: one that works elsewhere is mostly short
 #: of memory for its workspace, of which cuDNN's own complaint is swallowed.
 NO_WAY = "unable to find an engine"
@@ -64,12 +79,15 @@ SAID = {
 }
 
 
-def step_down(options: Options, error: Exception, device_type: str) -> tuple[Options, str] | None:
-    """Return the next slower way to train and what is given up; None if nothing is left.
+def step_down(
+    options: Options, error: Exception, recipe: "Recipe", device_type: str
+) -> tuple[Options, str] | None:
+    """Return the next slower way to train by `recipe` and what is given up; None if none is left.
 
     A run never fails for speed's sake. Short of memory: fewer runs at a time, then datasets
     streamed instead of resident, then activations computed twice. On a GPU any other error of
-    torch's: no graph, then float32 throughout, then torch's own layers. What may be either is
+    torch's: no graph, then float32 throughout unless the recipe states bfloat16, then torch's own
+    layers. What may be either is
     taken for the first, then for the second.
     """
     on_gpu = device_type != "cpu"
@@ -81,15 +99,17 @@ def step_down(options: Options, error: Exception, device_type: str) -> tuple[Opt
     if unclear or (on_gpu and isinstance(error, RuntimeError) and not ladder):
         plain = dataclasses.replace(options.backend, kind="plain")
         ladder += [("graph", False), ("bfloat16", False), ("backend", plain)]
+    if recipe.precision is not None:
+        ladder = [(name, value) for name, value in ladder if name != "bfloat16"]
     for name, value in ladder:
         if getattr(options, name) != value:
             return dataclasses.replace(options, **{name: value}), SAID[name].format(value)
     return None
 
 
-def given_up(options: Options) -> list[str]:
-    """What a run was trained without, in words: for its record."""
-    usual = Options(backend=options.backend)
+def given_up(options: Options, spec: "RunSpec") -> list[str]:
+    """What a run was trained without, in words: for its record. `options`: as `fitting` gives."""
+    usual = fitting(Options(backend=options.backend), spec, options.backend.device_type)
     names = ("resident", "recompute", "graph", "bfloat16")
     return [SAID[name] for name in names if getattr(options, name) != getattr(usual, name)]
 

@@ -44,7 +44,7 @@ Ratio = Annotated[float, Field(gt=0)]
 OF_RESIZED_CROPS = ("crop_area", "crop_ratio")
 LATER = (
     *("test_crop", "precise_bn", "select", "patience", "restart_epochs", "restart_factor"),
-    *("augment", "loss", "templates", "embedding", "texts", "thresholds"),
+    *("augment", "loss", "templates", "embedding", "texts", "thresholds", "precision"),
 )
 #: What the head of a network is trained with: those of two recipes fit where these are alike.
 OF_HEADS = ("loss", "templates", "texts", "embedding")
@@ -116,6 +116,10 @@ class Recipe(BaseModel):
     texts: Literal["templates", "captions"] = "templates"
     #: Of loss clip: length of the vectors by which images and texts are compared.
     embedding: int = Field(256, ge=2, le=65_536)
+    #: In which numbers convolutions compute: float32, or bfloat16, where only they do. None: as is
+    #: quick on the device: float32 on a CPU, bfloat16 on a GPU that has it. On a CPU with AVX-512
+    #: and bfloat16, bfloat16 is faster from about 96 pixels on.
+    precision: Literal["float32", "bfloat16"] | None = None
     #: Share of the target spread evenly over all classes, in training only.
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     #: Mirror half of the training images left to right.

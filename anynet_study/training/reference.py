@@ -1,7 +1,7 @@
 """The reference engine: what a run is, said as plainly as a loop can say it.
 
-Image by image, layer by layer, in float32 with torch's own layers and update rules; on whatever
-device, slow. The fast engine is tested against it.
+Image by image, layer by layer, with torch's own layers and update rules, in float32 unless the
+recipe states bfloat16; on whatever device, slow. The fast engine is tested against it.
 """
 
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from anynet_study.data import DatasetView, Tested
+from anynet_study.models import AnyNet, use_bfloat16
 from anynet_study.training.augment import central_box, epoch_tables, mixed, operator_draws
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.metrics import Tally
@@ -32,6 +33,9 @@ class ReferenceTrainer(Trainer):
     ) -> None:
         super().__init__(spec, view, device)
         self.model = initial_network(spec, view, weights).to(device)
+        if spec.recipe.precision == "bfloat16":
+            assert isinstance(self.model, AnyNet), "others are refused"
+            use_bfloat16(self.model, spec.recipe.resolution)
         self.optimizer = make_optimizer(self.recipe, self.model.parameters(), self.recipe.lr)
         self.mean = torch.tensor(view.mean, dtype=torch.float32)
         self.std = torch.tensor(view.std, dtype=torch.float32)

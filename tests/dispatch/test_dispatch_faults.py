@@ -58,7 +58,7 @@ class Place:
         study.begin(sweep, sample(sweep.population))
         given = Assignment.of(study, sweep, torch.device("cpu"))
         self.patch.setattr(work, "training_steps", self.faulty(fault))
-        self.patch.setattr(work, "step_down", lambda o, e, _: options.step_down(o, e, "cuda"))
+        self.patch.setattr(work, "step_down", lambda *given: options.step_down(*given[:3], "cuda"))
         with WorkerJournals(study) as journals:
             worker, runs = Worker(given, BEGIN, journals), given.plan
             for dataset in dict.fromkeys(run.dataset for run in runs):

@@ -108,13 +108,29 @@ class Operators(TorchDispatchMode):
         if func is torch.ops.aten._local_scalar_dense.default and on_gpu(given[0]):
             return 0
         if self.recorded is None:
-            return func(*args, **kwargs)
+            return as_cudnn(name, args, func(*args, **kwargs))
         if to_host or not all(map(on_gpu, given)):
             raise RecordingError(f"{name}: between the host and the GPU")
-        result = func(*args, **kwargs)
+        result = as_cudnn(name, args, func(*args, **kwargs))
         if not all(map(on_gpu, tensors(result))):
             raise RecordingError(f"{name}: made on the host")
         return result
+
+
+def as_cudnn(name: str, args: Sequence[Any], result: Any) -> Any:
+    """The result of a convolution in the order in memory that its input has, as cuDNN gives it."""
+    if name == "aten::convolution":
+        return in_order_of(args[0], result)
+    if name == "aten::convolution_backward":
+        to_maps, to_weight, *others = result
+        return (in_order_of(args[1], to_maps), in_order_of(args[2], to_weight), *others)
+    return result
+
+
+def in_order_of(given: Tensor, result: Tensor | None) -> Tensor | None:
+    last = given.is_contiguous(memory_format=torch.channels_last) and not given.is_contiguous()
+    order = torch.channels_last if last else torch.contiguous_format
+    return result if result is None else result.contiguous(memory_format=order)
 
 
 def fused(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:

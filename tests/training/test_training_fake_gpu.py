@@ -1,5 +1,6 @@
 """The step of a GPU on tensors that only claim to be there: what would break a recording fails."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from cells import cells
-from fake_gpu import GPU, FakeGpu, RecordingError
+from fake_gpu import GPU, FakeGpu, Recorded, RecordingError
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 from training_runs import NETWORK, spec, turns
@@ -17,7 +18,7 @@ from training_runs import NETWORK, spec, turns
 from anynet_study.data import DatasetView, Variant, make_view
 from anynet_study.design_space import Architecture
 from anynet_study.models import Backend
-from anynet_study.training import RunSpec, feeds, graphs, metrics, network, together
+from anynet_study.training import RunSpec, feeds, graphs, metrics, options, together
 from anynet_study.training.engine import make_trainer
 from anynet_study.training.evaluation import EvaluationSpec, make_evaluation_set
 from anynet_study.training.evaluation_pass import evaluate
@@ -86,7 +87,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGpu]:
     monkeypatch.setattr(graphs, "cuda_graph", gpu.record)
     monkeypatch.setattr(graphs, "WARM_UP", 1)
     monkeypatch.setattr(together, "_stream", lambda _: nullcontext)
-    monkeypatch.setattr(network, "has_bfloat16", lambda: True)
+    monkeypatch.setattr(options, "has_bfloat16", lambda: True)
     monkeypatch.setattr(metrics, "auroc", lambda *_: 0.5)  # after a pass: it may wait
     # No memory either from which a GPU copies by itself.
     made = feeds.BatchStream
@@ -115,6 +116,28 @@ def trained(
 def test_steps_can_be_recorded_and_tests_pass(view: DatasetView, gpu: FakeGpu, case: str) -> None:
     options, recipe, architecture = CASES[case]
     trained(view, options, replace(spec(view, **recipe), architecture=architecture))
+
+
+def test_no_layer_copies_its_maps_or_casts_its_weights(
+    view: DatasetView, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All casts of a step are two kernels, and the counters of its norms are one."""
+    recorded: list[Counter[str]] = []
+
+    def record(body: Callable[[], None]) -> Recorded:
+        recording = gpu.record(body)
+        recorded.append(Counter(recording.operators))
+        return recording
+
+    monkeypatch.setattr(graphs, "cuda_graph", record)
+    deeper = replace(NETWORK, depths=(3, 2, 3, 1))  # the last stage is of maps of one pixel
+    for architecture in (NETWORK, deeper):
+        trained(view, Options(backend=ON_GPU), replace(spec(view), architecture=architecture))
+    fewer, more = recorded
+    assert more["aten::convolution"] == fewer["aten::convolution"] + 3 * 4
+    for copying in ("_to_copy", "copy_", "clone", "_foreach_copy_", "_foreach_add_.Scalar"):
+        assert more[f"aten::{copying}"] == fewer[f"aten::{copying}"], copying
+    assert (fewer["aten::_foreach_copy_"], fewer["aten::_foreach_add_.Scalar"]) == (2, 1)
 
 
 @pytest.mark.slow

@@ -68,13 +68,13 @@ def test_several_at_a_time_are_what_each_is_alone(view: DatasetView) -> None:
 
 
 def test_its_module_is_trained_as_it_is(view: DatasetView) -> None:
-    network = foreign(view).architecture
-    usual = Options(backend=Backend("rewritten", "avx2", 1))
-    here = fitting(usual, network, "cpu")
+    run, usual = foreign(view), Options(backend=Backend("rewritten", "avx2", 1))
+    here = fitting(usual, run, "cpu")
     assert (here.backend.kind, here.channels_last, here.graph) == ("plain", False, True)
-    gpu = fitting(dataclasses.replace(usual, recompute=True), network, "cuda")
+    gpu = fitting(dataclasses.replace(usual, recompute=True), run, "cuda")
     assert (gpu.graph, gpu.bfloat16, gpu.recompute) == (False, False, False)
-    assert fitting(usual, spec(view).architecture, "cuda") == usual
+    with pytest.raises(UserError, match="precision bfloat16: only for architectures of an AnyNetX"):
+        fitting(usual, foreign(view, precision="bfloat16"), "cpu")
     model = make_trainer(foreign(view), view, DeviceImages(CPU), options=usual).model
     assert [type(layer) for layer in model.modules()] == [
         type(layer) for layer in own_models.plain(6).modules()

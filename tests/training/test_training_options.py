@@ -10,6 +10,7 @@ from anynet_study.training.options import (
     is_out_of_memory,
     step_down,
 )
+from anynet_study.training.recipe import Recipe
 
 GPU = torch.device("cuda")
 SHORT = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
@@ -40,10 +41,16 @@ LADDERS = {
 @pytest.mark.parametrize(("error", "device", "said"), LADDERS.values(), ids=LADDERS)
 def test_each_step_gives_up_the_next(error: Exception, device: str, said: list[str]) -> None:
     options, told = Options(at_once=8), []
-    while (slower := step_down(options, error, device)) is not None:
+    while (slower := step_down(options, error, Recipe(), device)) is not None:
         options = slower[0]
         told.append(slower[1])
     assert told == said
+
+
+def test_numbers_that_a_recipe_states_are_not_given_up() -> None:
+    slower = step_down(Options(graph=False), CANNOT, Recipe(precision="bfloat16"), "cuda")
+    assert slower is not None
+    assert (slower[0].bfloat16, slower[1]) == (True, SAID["backend"])
 
 
 def broken_off() -> Exception:

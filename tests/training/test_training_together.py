@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from training_runs import CPU, NETWORK, same, spec, turns
 
 from anynet_study.data import DatasetView
-from anynet_study.models import AnyNet, Backend, accelerate, build
+from anynet_study.models import AnyNet, Backend, build
 from anynet_study.training import (
     DeviceImages,
     Options,
@@ -26,7 +26,7 @@ from anynet_study.training import (
 )
 from anynet_study.training.engine import make_trainer
 from anynet_study.training.graphs import LEAD, WARM_UP, Paced, Program
-from anynet_study.training.network import recompute_stages, use_bfloat16
+from anynet_study.training.network import recompute_stages
 from anynet_study.training.together import finish
 
 PLAIN = Options(backend=Backend("plain", "", 1))
@@ -253,39 +253,3 @@ def kept_by(network: nn.Module) -> int:
 def test_less_is_kept_between_the_passes(pair: tuple[AnyNet, AnyNet]) -> None:
     network, recomputed = pair
     assert kept_by(recomputed) < 0.5 * kept_by(network)
-
-
-# bfloat16.
-
-SHAPES: dict[str, dict[str, Any]] = {
-    "excitation": {"stem": "imagenet", "se_ratio": 0.25},
-    "basic": {"block": "basic", "bottleneck_ratios": (1,) * 4, "group_widths": (8, 16, 16, 32)},
-    "vanilla": {"block": "vanilla", "bottleneck_ratios": (1,) * 4, "group_widths": (8, 16, 16, 32)},
-}
-
-
-@pytest.mark.parametrize("keys", SHAPES.values(), ids=SHAPES)
-@pytest.mark.parametrize("rewritten", [False, True])
-def test_in_bfloat16_it_is_the_same_network(keys: dict[str, Any], rewritten: bool) -> None:
-    architecture = dataclasses.replace(NETWORK, **keys)
-    plain = build(architecture, 6, generator=torch.Generator().manual_seed(0))
-    half = copy.deepcopy(plain)
-    if rewritten:
-        accelerate(half, 8, Backend("rewritten", "sm_90", 1, "cuda"))
-    use_bfloat16(half)
-    assert list(half.state_dict()) == list(plain.state_dict())
-    seen: set[torch.dtype] = set()
-    for module in half.modules():
-        if isinstance(module, nn.BatchNorm2d):
-            module.register_forward_hook(lambda _, given, out: seen.update({given[0].dtype}))
-    images = batch().to(memory_format=torch.channels_last)
-    for expected, found in ((plain(images), half(images)),):
-        found.square().sum().backward()
-        assert found.dtype == torch.float32
-        assert (expected - found).norm() < 0.1 * expected.norm()
-    assert seen == {torch.bfloat16}
-    for weights in half.parameters():
-        assert weights.dtype == weights.grad.dtype == torch.float32  # type: ignore[union-attr]
-        assert weights.grad.stride() == weights.stride() or 1 in weights.shape  # type: ignore[union-attr]
-    for expected, found in zip(plain.buffers(), half.buffers(), strict=True):
-        assert torch.allclose(expected, found, atol=0.05)
