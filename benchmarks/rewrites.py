@@ -4,8 +4,9 @@
 
 A training step (forward, loss, backward) and a forward pass in evaluation of networks of the
 paper's band at each of the sides, and of two sweep files, in one thread: as they are (NCHW),
-rewritten, and as a user who knows torch well would compute them: in channels-last memory, by
-`torch.compile`, and in bfloat16, whose results are others. All take turns in one process and are
+rewritten, in bfloat16 as a recipe with `precision: bfloat16` has it, and as a user who knows torch
+well would compute them: in channels-last memory, by `torch.compile`, and by autocast in bfloat16,
+whose results are others. All take turns in one process and are
 timed by processor time; as many processes as there are cores do as many times as much.
 The first table says how many times as fast as the plain network each form is: the median, over
 networks and rounds, of the ratio within a round. For `torch.compile` the seconds of compiling are
@@ -40,12 +41,14 @@ from anynet_study.models import (
     backend_here,
     build,
     convolutions,
+    use_bfloat16,
 )
 
 #: Rounds in which caches fill and torch makes its own choices.
 WARM_UP = 3
 SWEEPS = Path(__file__).parents[1] / "sweeps"
-OPPONENTS = ("channels-last", "torch.compile", "bfloat16")
+OPPONENTS = ("channels-last", "torch.compile", "autocast, bfloat16")
+OURS = ("rewritten", "precision: bfloat16")
 #: `torch.compile` with the seconds of compiling.
 COUNTED = "the same, compiling counted"
 #: Networks are rewritten and computed without a part in its context.
@@ -110,12 +113,15 @@ def forms(a: Architecture, images: Tensor) -> dict[str, Form]:
             accelerate(network, images.shape[-1], backend_here())
         return Form(network, last, context)
 
-    bfloat16 = partial(torch.autocast, "cpu", torch.bfloat16)
+    half = in_channels_last()
+    use_bfloat16(half, images.shape[-1])
+    autocast = partial(torch.autocast, "cpu", torch.bfloat16)
     return {
         "plain": Form(plain, images),
         "channels-last": Form(in_channels_last(), last),
         "torch.compile": Form(torch.compile(in_channels_last()), last),  # type: ignore[arg-type]
-        "bfloat16": Form(in_channels_last(), last, bfloat16),
+        "autocast, bfloat16": Form(in_channels_last(), last, autocast),
+        "precision: bfloat16": Form(half, last),
         "rewritten": rewritten(),
         **{part: rewritten(context) for part, context in PARTS.items()},
     }
@@ -175,7 +181,7 @@ def main(count: int, rounds: int, sides: Sequence[int], parts: Sequence[str]) ->
     torch.set_num_threads(1)
     torch.manual_seed(0)
     torch.compiler.config.force_disable_caches = True  # what an earlier run compiled costs nothing
-    wanted = ("plain", *OPPONENTS, "rewritten", *parts)
+    wanted = ("plain", *OPPONENTS, *OURS, *parts)
     columns: dict[str, list[dict[str, float]]] = {}
     for work in workloads(count, sides):
         measured = [measure(work, a, rounds, wanted) for a in work.architectures]
@@ -186,7 +192,7 @@ def main(count: int, rounds: int, sides: Sequence[int], parts: Sequence[str]) ->
         return [median(one[form] / one[over] for one in each) for each in columns.values()]
 
     names = pd.Index(columns, name="")
-    speed = {form: row("plain", form) for form in ("plain", *OPPONENTS, COUNTED, "rewritten")}
+    speed = {form: row("plain", form) for form in ("plain", *OPPONENTS, COUNTED, *OURS)}
     print(f"torch {torch.__version__}, {backend_here()}\n\ntimes as fast as plain")
     print(pd.DataFrame(speed, index=names).T.to_string(float_format="{:.2f}".format))
     if parts:

@@ -3,7 +3,7 @@
 import errno
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,7 +122,7 @@ def training_steps(
     checkpoint: Checkpoint,
     options: Options,
     weights: Weights | None,
-    after_epoch: Callable[[Trainer, int], None] = lambda *_: None,
+    after_epoch: Callable[[Trainer, int], Iterable[None]] = lambda *_: (),
 ) -> Turns[Trained]:
     """Train `run` step by step, from `checkpoint` if it is there.
 
@@ -187,12 +187,16 @@ def evaluation_of(
     network: torch.nn.Module,
     view: DatasetView,
     device: torch.device,
-) -> EvaluationRecord:
-    """Test a `network` of `run` on a further test set that the sweep calls `name`."""
+    at_once: int,
+) -> Turns[EvaluationRecord]:
+    """Test a `network` of `run` on a further test set that the sweep calls `name`.
+
+    `at_once`: runs that take turns, which share the time that passes.
+    """
     started, clock = time.time(), time.perf_counter()
     preprocess = Preprocessor(run.spec.recipe, view.mean, view.std, device)
     metric = run.spec.recipe.metric
-    result = evaluate(network, preprocess, evaluation_set, device, metric=metric)
+    result = yield from evaluate(network, preprocess, evaluation_set, device, metric=metric)
     return EvaluationRecord(
         run_id=run.run_id,
         evaluation=name,
@@ -204,7 +208,7 @@ def evaluation_of(
         top5=result.top5,
         error=result.error,
         predictions=result.predictions,
-        seconds=time.perf_counter() - clock,
+        seconds=(time.perf_counter() - clock) / at_once,
         started=started,
         host=socket.gethostname(),
     )

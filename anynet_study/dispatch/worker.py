@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 import torch
 
@@ -45,6 +45,7 @@ from anynet_study.training import (
     Weights,
     arrange,
     device_is_lost,
+    finish,
     fitting,
     initial_network,
     interpolated,
@@ -57,6 +58,7 @@ from anynet_study.training import (
     with_less_memory,
 )
 
+T = TypeVar("T")
 #: Longest share of its time that a worker spends on looking at others' journals.
 LOOK_SHARE = 0.01
 
@@ -194,24 +196,48 @@ class Worker:
                     torch.cuda.empty_cache()
 
     def _attempt(self, now: Sequence[PlannedRun], tried: Options) -> list[PlannedRun]:
-        """Train some runs at the same time; those to be tried again."""
-        again, stopped = [], None
+        """Train some runs at the same time, then evaluate them; those to be tried again."""
+        again: list[PlannedRun] = []
+        waiting: list[tuple[PlannedRun, Trained, float]] = []
         starts = [partial(self._steps, run) for run in now]
+        for place, trained, seconds in self._together(now, starts, tried, again):
+            run = now[place]
+            if run.evaluations and trained.outcome.status == "completed":
+                waiting.append((run, trained, seconds))
+            else:
+                self._finish(run, trained, seconds)
+        runs = [run for run, _, _ in waiting]
+        further = [
+            partial(self._evaluate, run, trained.trainer.model, None, len(runs))
+            for run, trained, _ in waiting
+        ]
+        for place, _, _ in self._together(runs, further, tried, again):
+            self._finish(*waiting[place])
+        return again
+
+    def _together(
+        self,
+        runs: Sequence[PlannedRun],
+        starts: Sequence[Callable[[], Turns[T]]],
+        tried: Options,
+        again: list[PlannedRun],
+    ) -> Iterator[tuple[int, T, float]]:
+        """What some runs give, in turns: the place of each, its result and seconds, as it ends.
+
+        One that raised is failed, or added to those to be tried `again`. Raises InterruptedRunError
+        when told to stop, once all are saved.
+        """
+        stopped = None
         for ended in train_together(starts, self.assignment.device):
-            run, result = now[ended.number], ended.result
-            error = (
-                result
-                if isinstance(result, Exception)
-                else self._finish(run, result, ended.seconds)
-            )
-            if isinstance(error, InterruptedRunError):
-                stopped = error
-                continue
-            if error is not None and self._failed(run, error, ended.seconds, tried):
+            run, result = runs[ended.number], ended.result
+            if isinstance(result, InterruptedRunError):
+                stopped = result
+            elif not isinstance(result, Exception):
+                yield ended.number, result, ended.seconds
+            elif self._failed(run, result, ended.seconds, tried):
                 again.append(run)
         if stopped is not None:
             raise stopped
-        return again
 
     def _fitting(self, run: PlannedRun, options: Options) -> Options:
         return fitting(options, run.spec, self.assignment.device.type)
@@ -236,8 +262,8 @@ class Worker:
         if run.spec.pretrained is not None and run.spec.inherits == "state":
             checkpoint.before = self.assignment.study.weights(f"{run.spec.pretrained.run_id}.state")
 
-        def after_epoch(trainer: Trainer, epochs: int) -> None:
-            self._evaluate(run, trainer.model, epochs)
+        def after_epoch(trainer: Trainer, epochs: int) -> Turns[None]:
+            return self._evaluate(run, trainer.model, epochs, self.options.at_once)
 
         return (
             yield from training_steps(
@@ -287,23 +313,14 @@ class Worker:
             curves = trained.outcome.curves
             end.save(trained.trainer.state(), curves, len(curves["test_loss"]), steps_done=0)
 
-    def _finish(self, run: PlannedRun, trained: Trained, seconds: float) -> Exception | None:
-        """Journal the evaluations first: with the run's row, nothing of it is left to do.
-
-        What an evaluation raises is returned: the run goes on from its checkpoint, or has failed.
-        So is an InterruptedRunError when told to stop.
-        """
+    def _finish(self, run: PlannedRun, trained: Trained, seconds: float) -> None:
+        """Journal a run, after its evaluations: with its row, nothing of it is left to do."""
         row = record_of(run, trained, seconds, self.assignment.launch.engine)
         if row.status == "completed":
-            try:
-                self._evaluate(run, trained.trainer.model)
-            except Exception as error:
-                return error
             self._keep(run, trained)
         if self.assignment.recorded.runs.get(run.run_id) in (None, "failed"):
             self.journals.append(row)  # otherwise it was trained once more for its weights
         (self.assignment.study.checkpoints / f"{run.run_id}.pt").unlink(missing_ok=True)
-        return None
 
     def _failed(self, run: PlannedRun, error: Exception, seconds: float, tried: Options) -> bool:
         """Whether the run is to be trained again, in a slower way; otherwise it is failed.
@@ -357,7 +374,7 @@ class Worker:
                 network = arrange(network, recipe, device, self._fitting(run, self.options))
             elif recipe.precision == "bfloat16" and isinstance(network, AnyNet):
                 use_bfloat16(network, recipe.resolution)
-            self._evaluate(run, network.to(device))
+            finish(self._evaluate(run, network.to(device)))
         except InterruptedRunError:
             raise
         except Exception as error:
@@ -368,11 +385,16 @@ class Worker:
         return True
 
     def _evaluate(
-        self, run: PlannedRun, network: torch.nn.Module, epochs: int | None = None
-    ) -> None:
+        self,
+        run: PlannedRun,
+        network: torch.nn.Module,
+        epochs: int | None = None,
+        at_once: int = 1,
+    ) -> Turns[None]:
         """Make the evaluations of the final weights, or those asked for after so many `epochs`.
 
-        Of the final ones raises InterruptedRunError when told to stop, between two evaluations.
+        In turns with as many runs as train or are evaluated `at_once`. Of the final ones raises
+        InterruptedRunError when told to stop, between two evaluations.
         """
         missing = self.assignment.recorded.missing_evaluations(run)
         for name, evaluation_set in self.assignment.evaluations.get(run.dataset, {}).items():
@@ -385,7 +407,9 @@ class Worker:
                 if moment.share is not None:
                     between = interpolated(network, self._start_of(run), moment.share)
                 with between:
-                    row = evaluation_of(run, name, evaluation_set, network, view, device)
+                    row = yield from evaluation_of(
+                        run, name, evaluation_set, network, view, device, at_once
+                    )
                 self.journals.append(row)
 
     def _start_of(self, run: PlannedRun) -> Weights:

@@ -47,6 +47,7 @@ from .spec import canonical_text as canonical_text
 from .spec import id_of as id_of
 from .texts import check_names as check_names
 from .together import Turns as Turns
+from .together import finish as finish
 from .together import train_together as train_together
 from .trainer import Trainer as Trainer
 from .zero_shot import name_of_head as name_of_head

@@ -1,6 +1,6 @@
 """Training one run to its end, a step at a time, so that several can take turns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -62,12 +62,12 @@ def steps(
     spec: RunSpec,
     view: DatasetView,
     checkpoint: Checkpoint,
-    after_epoch: Callable[[Trainer, int], None] = lambda *_: None,
+    after_epoch: Callable[[Trainer, int], Iterable[None]] = lambda *_: (),
 ) -> Turns[Outcome]:
     """Train to the end, from `checkpoint` if it is there; yields between steps.
 
-    `after_epoch` is told of each epoch that is done, and how many are. Of one after which the run
-    is killed it may be told again.
+    `after_epoch` is told of each epoch that is done, and how many are, and takes turns of its own.
+    Of one after which the run is killed it may be told again.
 
     Resumed and uninterrupted runs are equal, bit for bit on the CPU. Raises InterruptedRunError
     if the checkpoint is told to stop, and whatever torch raises; a loss that is not finite is an
@@ -98,7 +98,7 @@ def steps(
         if not np.isfinite([trained[0], tested.loss]).all():
             return _diverged(outcome, spec, view)
         yield from trainer.validate(epoch)
-        after_epoch(trainer, epoch + 1)
+        yield from after_epoch(trainer, epoch + 1)
     # Other weights than the last, or killed after the last test and before the record.
     others = trainer.take_selected()
     if spec.recipe.thresholds == "validation":

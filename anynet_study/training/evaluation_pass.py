@@ -12,7 +12,7 @@ from anynet_study.metrics import Metric
 from anynet_study.training.augment import Preprocessor
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.evaluation import EvaluationSet
-from anynet_study.training.together import finish
+from anynet_study.training.together import Turns
 from anynet_study.training.trainer import LARGEST_BATCH, PassResult, errors_of, even_batches
 from anynet_study.training.transforms import transformed
 from anynet_study.training.zero_shot import TEMPERATURE, name_of_head
@@ -25,8 +25,8 @@ def evaluate(
     device: torch.device,
     batch: int = LARGEST_BATCH,
     metric: Metric = "top1",
-) -> PassResult:
-    """Test `model`, which is on `device` and is left in evaluation mode.
+) -> Turns[PassResult]:
+    """Test `model`, which is on `device` and is left in evaluation mode; yields after each batch.
 
     One batch of images is in memory at a time; batches are about equal in size and not above
     `batch`. On the run's own test set the result is the run's.
@@ -50,7 +50,7 @@ def evaluate(
         for start in range(0, len(index), together):
             yield logits(slice(start, start + together))
 
-    return finish(errors_of(batches(), evaluation_set.labels, metric, evaluation_set.allowed))
+    return (yield from errors_of(batches(), evaluation_set.labels, metric, evaluation_set.allowed))
 
 
 @torch.no_grad()

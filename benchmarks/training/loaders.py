@@ -80,10 +80,14 @@ class Loaded:
 
 
 class Resident:
-    """All images on the device; the fast engine's own bulk augmentation."""
+    """All images on the device; the fast engine's own bulk augmentation.
+
+    On a CPU in channels-last memory, in which plain networks are quicker.
+    """
 
     def __init__(self, view: DatasetView, recipe: ResolvedRecipe, device: torch.device) -> None:
         self.batch = recipe.batch_size
+        self.order = torch.contiguous_format if _is_gpu(device) else torch.channels_last
         self.preprocess = Preprocessor(recipe, view.mean, view.std, device)
         self.pixels = {
             "train": torch.tensor(view.images("train")[view.train_index]).to(device),
@@ -99,12 +103,13 @@ class Resident:
         order = torch.randperm(len(labels), device=labels.device)
         for rows in order.split(self.batch)[: len(labels) // self.batch]:
             draws = torch.rand(3, len(rows), device=labels.device)
-            yield self.preprocess.train(pixels, rows, draws).contiguous(), labels[rows]
+            images = self.preprocess.train(pixels, rows, draws)
+            yield images.contiguous(memory_format=self.order), labels[rows]
 
     def test(self) -> Iterator[Pair]:
         pixels, labels = self.pixels["test"].split(TEST_BATCH), self.labels["test"]
         for images, truth in zip(pixels, labels.split(TEST_BATCH), strict=True):
-            yield self.preprocess.test(images).contiguous(), truth
+            yield self.preprocess.test(images).contiguous(memory_format=self.order), truth
 
 
 def _is_gpu(device: torch.device) -> bool:

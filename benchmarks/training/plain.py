@@ -4,9 +4,10 @@
 
 Trains the PART-th of PARTS shares of the sweep's runs, one after the other, on THREADS threads
 (0: as many as torch takes) and leaves a file of each in OUT. KIND is one of `LOADERS`, `timm`, or
-`reference`. The loops differ in where batches come from, and share model, update and test. They
-start from the weights of their run and shuffle by themselves, so that they are to the engines what
-other seeds are.
+`reference`. The loops differ in where batches come from, and share model, update and test. On a
+CPU those with resident data are as fast as plain loops get: in channels-last memory, with freed
+memory kept. They start from the weights of their run and shuffle by themselves, so that they are to
+the engines what other seeds are.
 """
 
 import os
@@ -20,7 +21,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from anynet_study.data import DatasetView
-from anynet_study.dispatch import open_sweep
+from anynet_study.dispatch import keep_freed_memory, open_sweep
 from anynet_study.training import RunSpec, learning_rate, steps_per_epoch, total_steps, train
 from anynet_study.training.network import initial_network
 
@@ -32,6 +33,8 @@ def main(sweep: Path, out: Path, kind: str, threads: int, part: int, parts: int)
     if threads:
         torch.set_num_threads(threads)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if device.type == "cpu" and kind not in ("loader", "reference"):
+        keep_freed_memory()
     prepared = open_sweep(sweep, [])
     batches = (
         None
@@ -69,6 +72,8 @@ def by_loop(
     started, recipe = time.time(), spec.recipe
     model, optimizer = timm_model(spec, view) if kind == "timm" else plain_model(spec, view)
     model.to(device)
+    if isinstance(batches, Resident):
+        model.to(memory_format=batches.order)  # type: ignore[call-overload]
     bf16 = kind == "timm" and device.type == "cuda"
     an_epoch = steps_per_epoch(len(view.train_index), recipe.batch_size)
     steps = images = 0

@@ -56,14 +56,14 @@ def ways(device: str) -> list[Way]:
         return [
             Way("loader", f"plain loop, DataLoader, {cores} threads", _plain("loader")),
             Way("reference", f"reference engine, {cores} threads", _plain("reference")),
-            Way("resident", f"plain loop, resident data, {cores} threads", _plain("resident")),
+            Way("resident", f"plain loop, channels last, {cores} threads", _plain("resident")),
             Way(
                 "processes",
                 f"the same, {cores} processes of 1 thread",
                 _plain("resident", 1, cores),
                 threads=1,
             ),
-            *_timm(f"resident data, {cores} threads"),
+            *_timm(f"channels last, {cores} threads"),
             Way("fast", f"fast engine, {cores} workers of 1 thread", _study()),
         ]
     several = _plain("resident", 0, GPU_PROCESSES)

@@ -10,6 +10,7 @@ import yaml
 from scripted_study import PACKED
 
 from anynet_study.dispatch import worker as worker_module
+from anynet_study.dispatch.plan import PlannedRun
 from anynet_study.dispatch.recorded import Failure, Recorded, Retry
 from anynet_study.dispatch.run_records import WorkerJournals, evaluation_of
 from anynet_study.dispatch.worker import Assignment, Worker
@@ -22,7 +23,7 @@ from anynet_study.store import (
 )
 from anynet_study.study_folder import StudyFolder, sample
 from anynet_study.sweep import Sweep
-from anynet_study.training import Weights, load_weights
+from anynet_study.training import Turns, Weights, load_weights
 from anynet_study.training.checkpoint import InterruptedRunError
 from anynet_study.training.options import Options
 
@@ -207,7 +208,7 @@ def test_told_to_stop_while_it_evaluates_it_leaves_and_evaluates_the_rest(
     """Other runs of a GPU wait meanwhile, and are to be saved in time."""
     asked = 0
 
-    def evaluated(*given: object) -> EvaluationRecord:
+    def evaluated(*given: object) -> Turns[EvaluationRecord]:
         nonlocal asked
         asked += 1
         return evaluation_of(*given)  # type: ignore[arg-type]
@@ -276,3 +277,30 @@ def test_recorded_says_what_is_left(place: Place) -> None:
     assert failed.todo(plan, {runs[0]: Retry(0)}).ids() == []  # it failed once more since
     diverged = Recorded(dict.fromkeys(ids, "diverged"), frozenset())
     assert diverged.todo(plan).ids() == []
+
+
+def test_runs_trained_together_are_evaluated_together(
+    place: Place, undisturbed: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a GPU; each gives what it gives alone."""
+    order: list[str] = []
+
+    def evaluated(run: PlannedRun, *given: object) -> Turns[EvaluationRecord]:
+        order.append(run.run_id)
+        record = yield from evaluation_of(run, *given)  # type: ignore[arg-type]
+        order.append(run.run_id)
+        return record
+
+    monkeypatch.setattr(worker_module, "evaluation_of", evaluated)
+    content = yaml.safe_load(SWEEP)
+    content["population"]["count"] = 2
+    content["recipes"] = {"scratch": content["recipes"]["scratch"] | {"datasets": ["blobs"]}}
+    content["evaluations"].pop("four")
+    place.begin(content)
+    given = Assignment.of(place.study, place.sweep, torch.device("cpu"))
+    with WorkerJournals(place.study) as journals:
+        Worker(given, Options(at_once=2), journals).train(given.plan)
+    first, second = (row.run_id for row in place.rows())
+    assert order == [first, second, first, second]
+    alone = {(row.run_id, row.loss) for row in undisturbed.evaluations()}
+    assert len(alone & {(row.run_id, row.loss) for row in place.evaluations()}) == 1

@@ -53,6 +53,19 @@ def test_crops_are_those_of_an_image_at_a_time(
     torch.testing.assert_close(batch.double(), torch.stack(expected), atol=2e-6, rtol=1e-5)
 
 
+@pytest.mark.parametrize("crop", ["pad", "resized"])
+def test_images_beyond_two_gigabytes_are_found(crop: str) -> None:
+    """Places are 64-bit numbers. Memory that is never written takes none."""
+    images = torch.empty(1_500_000, 32, 32, 3, dtype=torch.uint8)
+    images[-1] = torch.arange(32, dtype=torch.uint8)[:, None, None]
+    draws = torch.tensor([0.0, 0.0, 0.9, 32.0, 32.0])[:, None]
+    bulk = preprocess(32, crop=crop, padding=0)
+    assert images.nbytes > 1 << 32
+    (batch,) = bulk.train(images, torch.tensor([len(images) - 1]), draws)
+    torch.testing.assert_close(batch, bulk.train(images[-1:].clone(), torch.tensor([0]), draws)[0])
+    assert len(batch[0].unique()) == 32
+
+
 def test_every_offset_and_both_directions_occur() -> None:
     recipe = Recipe(crop="random", resolution=10, flip=True).resolved(12, 10)
     marked = torch.arange(144, dtype=torch.uint8).reshape(1, 12, 12, 1).repeat(900, 1, 1, 3)

@@ -22,6 +22,7 @@ from anynet_study.training import (
     evaluation_sets,
     make_evaluation_set,
 )
+from anynet_study.training.together import finish
 from anynet_study.training.trainer import PassResult
 from anynet_study.training.transforms import transformed
 
@@ -216,7 +217,7 @@ def model() -> torch.nn.Module:
 
 def result(model: torch.nn.Module, batch: int = 100, **keys: Any) -> PassResult:
     chosen = make_evaluation_set(EvaluationSpec(**keys), view())
-    return evaluate(model, Centred(), chosen, CPU, batch)  # type: ignore[arg-type]
+    return finish(evaluate(model, Centred(), chosen, CPU, batch))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -287,7 +288,7 @@ def test_few_shots_are_the_nearest_means_of_features(
     means = np.array([known[labels == number].mean(axis=0) for number in legal])
     means /= np.linalg.norm(means, axis=1, keepdims=True)
     nearest = legal[(features(data.images("test")[few.index]) @ means.T).argmax(axis=1)]
-    found = evaluate(model, Centred(), few, CPU, 100)  # type: ignore[arg-type]
+    found = finish(evaluate(model, Centred(), few, CPU, 100))  # type: ignore[arg-type]
     np.testing.assert_array_equal(found.predictions, nearest)
     assert found.top1 == pytest.approx(100 * float(np.mean(nearest != few.labels)))
 

@@ -27,7 +27,7 @@ from anynet_study.training.metrics import training_loss
 from anynet_study.training.network import Weights, initial_network
 from anynet_study.training.optimizers import Update
 from anynet_study.training.options import Options
-from anynet_study.training.together import train_together
+from anynet_study.training.together import finish, train_together
 
 ON_GPU = Backend("rewritten", "sm_90", 1, "cuda")
 PLAIN = replace(ON_GPU, kind="plain")
@@ -167,7 +167,7 @@ def test_further_evaluations_keep_to_the_gpu(view: DatasetView, gpu: FakeGpu) ->
     )
     for transform in ("identity", "colour_jitter", "blur", "perspective"):
         chosen = make_evaluation_set(EvaluationSpec(transform=transform, classes=4), view)
-        result = evaluate(trainer.model, trainer.preprocess, chosen, GPU)  # type: ignore[attr-defined]
+        result = finish(evaluate(trainer.model, trainer.preprocess, chosen, GPU))  # type: ignore[attr-defined]
         assert result.images == len(chosen.index)
 
 

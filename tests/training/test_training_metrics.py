@@ -33,6 +33,7 @@ from anynet_study.training import (
     trainer,
 )
 from anynet_study.training.options import Engine
+from anynet_study.training.together import finish
 from anynet_study.training.trainer import Trainer
 
 OF_CLASSES = {
@@ -170,12 +171,12 @@ def test_evaluations_are_the_run_s_own_test_and_among_some_classes(several: Data
     outcome = finished(trainer, run, several)
     preprocess = Preprocessor(run.recipe, several.mean, several.std)
     whole = make_evaluation_set(EvaluationSpec(transform="identity"), several)
-    own = evaluate(trainer.model, preprocess, whole, CPU)
+    own = finish(evaluate(trainer.model, preprocess, whole, CPU))
     assert own.top1 == outcome.curves["test_top1"][-1]
     assert np.array_equal(own.predictions, outcome.predictions)
     asked = EvaluationSpec(classes=("part 1", "part 9", "part 15"))
     some = make_evaluation_set(asked, several)
-    among = evaluate(trainer.model, preprocess, some, CPU)
+    among = finish(evaluate(trainer.model, preprocess, some, CPU))
     assert among.images == several.test_labels[:, [1, 9, 15]].any(axis=1).sum()
     expected = from_words(outcome.predictions, len(CLASSES))[some.index] * some.allowed
     assert np.array_equal(from_words(among.predictions, len(CLASSES)), expected)
