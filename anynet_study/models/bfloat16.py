@@ -23,8 +23,8 @@ def use_bfloat16(network: AnyNet, resolution: int) -> None:
 
     In place, for images of `resolution` pixels. Parameters, gradients, statistics and logits stay
     float32, under the same names. All weights are cast together before a forward pass, and all
-    counters of norms are raised together: on a GPU, one kernel for each would be a fifth of all
-    kernels of a step.
+    counters of norms are raised together: on a GPU, one kernel for each would be a quarter of
+    all kernels of a step.
     """
     # Torch's own leave gradients unwritten on a CPU (2.13, maps of one pixel, with a stride).
     use_middle_taps(network, resolution)

@@ -33,7 +33,8 @@ source: digits
 datasets: {digits: {per_class: 10}, blobs: {per_class: 10}}
 recipes: {basic: {steps: 3, batch_size: 16, crop: none, datasets: [digits]}}
 """
-BEGIN = Options(at_once=4, backend=Backend("plain", "", 1))
+EVALUATED = SWEEP + "evaluations: {mirrored: {transform: horizontal_flip}}\n"
+BEGIN = Options(at_once=4, backend=Backend("plain", "", 1), bfloat16=False)
 Fault = Callable[[PlannedRun, Options, int], Exception | None]
 
 
@@ -64,8 +65,10 @@ class Place:
             for dataset in dict.fromkeys(run.dataset for run in runs):
                 worker.train(run for run in runs if run.dataset == dataset)
         (path,) = study.journals.glob("*.arrow")
-        assert not list(study.checkpoints.glob("*.pt"))
-        return sorted(read_journal(path).records, key=lambda row: row.run_id)
+        rows = read_journal(path).records
+        failed = {row.run_id for row in rows if row.status == "failed"}
+        assert {path.stem for path in study.checkpoints.glob("*.pt")} <= failed
+        return sorted(rows, key=lambda row: row.run_id)
 
     def faulty(self, fault: Fault) -> Callable[..., Turns[Trained]]:
         def watched(run: PlannedRun, *rest: object) -> Turns[Trained]:
@@ -182,15 +185,16 @@ def test_what_an_evaluation_lacks_memory_for_is_done_from_the_checkpoint(
     calls = 0
 
     def evaluate(
-        self: Worker, run: PlannedRun, network: torch.nn.Module, epochs: int | None = None
-    ) -> None:
+        self: Worker, run: PlannedRun, _: torch.nn.Module, epochs: int | None, at_once: int
+    ) -> Turns[None]:
         nonlocal calls
+        yield
         calls += epochs is None
         if epochs is None and calls == 2:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
     place.patch.setattr(Worker, "_evaluate", evaluate)
-    assert numbers(place.work("disturbed")) == undisturbed
+    assert numbers(place.work("disturbed", sweep_text=EVALUATED)) == undisturbed
     assert calls == 6
 
 
@@ -236,8 +240,9 @@ def test_an_evaluation_that_raises_is_a_failure_of_its_run_alone(
     seen: list[str] = []
 
     def evaluate(
-        self: Worker, run: PlannedRun, network: torch.nn.Module, epochs: int | None = None
-    ) -> None:
+        self: Worker, run: PlannedRun, _: torch.nn.Module, epochs: int | None, at_once: int
+    ) -> Turns[None]:
+        yield
         if (epochs is None) != at_the_end:
             return
         seen.append(run.run_id)
@@ -245,7 +250,7 @@ def test_an_evaluation_that_raises_is_a_failure_of_its_run_alone(
             raise KeyError("no such class")
 
     place.patch.setattr(Worker, "_evaluate", evaluate)
-    rows = place.work("evaluations")
+    rows = place.work("evaluations", sweep_text=EVALUATED)
     failed = [row for row in rows if row.status == "failed"]
     assert [(row.run_id, row.failure_kind) for row in failed] == [(seen[0], "code")]
     assert len(rows) == 5
