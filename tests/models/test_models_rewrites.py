@@ -11,7 +11,15 @@ from torch import Tensor, nn
 
 from anynet_study.design_space import Architecture
 from anynet_study.models import AnyNet, Backend, accelerate, backend_here, build
-from anynet_study.models.convolutions import Convolution, as_rows, matrix_convolution
+from anynet_study.models.convolutions import (
+    LARGE_MAPS,
+    Convolution,
+    PointwiseConvolution,
+    TorchConvolution,
+    as_rows,
+    convolution_on_rows,
+    matrix_convolution,
+)
 from anynet_study.models.rewrites import MiddleTap
 from anynet_study.models.row_layers import RowLayer
 
@@ -82,6 +90,17 @@ def test_every_architecture_is_the_same_function(
     a: Architecture, resolution: int, device_type: str
 ) -> None:
     assert_same_function(*pair(a, resolution, device_type), resolution)
+
+
+def test_large_maps_are_convolved_by_torch_but_with_a_stride() -> None:
+    layers = [nn.Conv2d(8, 128, 1, stride, bias=False).double() for stride in (1, 2)]
+    large, strided = (convolution_on_rows(layer, LARGE_MAPS) for layer in layers)
+    assert isinstance(large, TorchConvolution)
+    assert isinstance(strided, PointwiseConvolution)
+    assert isinstance(convolution_on_rows(layers[0], LARGE_MAPS - 1), PointwiseConvolution)
+    for layer, operator in zip(layers, (large, strided), strict=True):
+        assert_same_convolution(layer, operator, LARGE_MAPS)
+    assert_same_function(*pair(SMALL, 2 * LARGE_MAPS), 2 * LARGE_MAPS)
 
 
 @given(st.data())
