@@ -38,6 +38,7 @@ from anynet_study.store import read_journal
 from anynet_study.study_folder import StudyFolder
 from anynet_study.training import DeviceImages, Options, Outcome, RunSpec, make_trainer, train
 from anynet_study.training.feeds import BatchStream, StreamedFeed
+from benchmarks.layers import JOINED, KINDS, SIDES, WAYS, WIDTH, activations, seconds
 from benchmarks.serving import BATCH
 from benchmarks.training.checks import STEP_TOLERANCE, first_step
 from benchmarks.training.task import Task, data_in
@@ -219,16 +220,37 @@ def feeds(setup: Setup) -> Iterator[Row]:
         yield Row(f"days to read the paper's ImageNet, {store}", round(days, 1))
 
 
+def layers(setup: Setup) -> Iterator[Row]:
+    """Each kind of layer by the engine's rule, as times the fastest way, and what a table gains."""
+    batch, repeats = (2, 1) if setup.quick else (BATCH, 5)
+    for resolution, side in SIDES.items():
+        maps = torch.randn(batch, WIDTH, side, side, device=setup.device)
+        by_rule = fastest = 0.0
+        weights = activations(resolution)
+        for kind in KINDS:
+            narrow = kind[0] == 3 and kind[1] < JOINED
+            ways = [way for way in WAYS if narrow or way != "joined groups"]
+            times = {way: seconds(way, kind, maps, repeats) for way in ways}
+            best, ruled = min(times, key=times.__getitem__), times[ways[0]]
+            name = f"groups of {kind[1]}" if kind[0] == 3 else "1x1"
+            yield Row(f"{resolution} px, {name}", f"{ruled / times[best]:.2f} x {best}")
+            by_rule += weights[kind] * ruled
+            fastest += weights[kind] * times[best]
+        gain = round(1 - fastest / by_rule, 3)
+        yield Row(f"{resolution} px, share of the layers' time that a table gains", gain)
+
+
 #: The parts, and the seconds that each may take.
 PARTS: dict[str, tuple[Callable[[Setup], Iterator[Row]], float]] = {
-    "machine": (machine, 60),
+    "machine": (machine, 30),
     "tests": (tests, 300),
     "agreement": (agreement, 150),
     "memory": (memory, 150),
     "together": (together, 270),
-    "CIFAR-10": (speed(32, 16, 6, 390), 360),
+    "CIFAR-10": (speed(32, 16, 6, 390), 350),
     "224 pixels": (speed(224, 8, 3, 40), 360),
     "feeds": (feeds, 120),
+    "layers": (layers, 60),
 }
 
 
