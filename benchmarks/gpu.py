@@ -198,7 +198,8 @@ def feeds(setup: Setup) -> Iterator[Row]:
 
     Photos, as ImageNet's are packed. In a run for a GPU processes decode, for a CPU threads.
     """
-    keep_freed_memory()  # as workers do
+    keep_freed_memory()  # as a worker does
+    torch.set_num_threads(1)
     images = 2 * BATCH if setup.quick else 20 * BATCH
     write_photos(setup.folder / "files", images)
     with data_in(str(setup.folder / "data")):

@@ -17,8 +17,8 @@ from anynet_study.design_space import DesignSpace, Networks, layers
 from anynet_study.training.graphs import cuda_graph
 from benchmarks.training.task import BAND
 
-#: By way the numbers and the order in memory; the first is the rule. Where groups are joined, they
-#: are `JOINED` channels wide, with zeros for weights between those that were apart.
+#: By way the numbers (on a GPU float32 is TF32) and the order in memory; the first is the rule.
+#: Joined groups are `JOINED` channels wide: weights between those that were apart are zero.
 WAYS = {
     "bfloat16, channels last": (torch.bfloat16, torch.channels_last),
     "bfloat16": (torch.bfloat16, torch.contiguous_format),
@@ -45,7 +45,7 @@ def joined(weight: Tensor, width: int = JOINED) -> Tensor:
 def seconds(way: str, kind: tuple[int, int], maps: Tensor, repeats: int) -> float:
     """Of a pass forward and back, on a GPU without what the host does: a median."""
     (dtype, memory), (kernel, group) = WAYS[way], kind
-    maps = maps.to(dtype=dtype, memory_format=memory).requires_grad_()
+    maps = maps.detach().to(dtype=dtype, memory_format=memory).requires_grad_()
     weight = torch.randn(WIDTH, group, kernel, kernel, device=maps.device, requires_grad=True)
     gradient = torch.randn_like(maps)
 
