@@ -198,8 +198,6 @@ def feeds(setup: Setup) -> Iterator[Row]:
 
     Photos, as ImageNet's are packed. In a run for a GPU processes decode, for a CPU threads.
     """
-    keep_freed_memory()  # as a worker does
-    torch.set_num_threads(1)
     images = 2 * BATCH if setup.quick else 20 * BATCH
     write_photos(setup.folder / "files", images)
     with data_in(str(setup.folder / "data")):
@@ -400,6 +398,8 @@ def lines(name: str, part: Part) -> list[str]:
 def main(arguments: Sequence[str]) -> int:
     options = parser().parse_args(arguments)
     if options.here:
+        keep_freed_memory()  # as a worker does
+        torch.set_num_threads(1)
         print(json.dumps(asdict(run_here(options.here, options.device, options.quick))))
         return 0
     found: dict[str, Part] = {}
