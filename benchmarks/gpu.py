@@ -20,14 +20,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Literal
 
 import numpy as np
 import torch
+from PIL import Image
 
-from anynet_study.data import DatasetView, Variant, add_dataset, make_view
+from anynet_study.data import DatasetView, Decoders, JpegImages, add_dataset
 from anynet_study.dispatch.cost.memory import MOST, device_memory, run_bytes
-from anynet_study.dispatch.process import Interruption
+from anynet_study.dispatch.process import Interruption, keep_freed_memory
 from anynet_study.dispatch.recorded import NO_RETRIES
 from anynet_study.dispatch.snapshot import take
 from anynet_study.dispatch.worker import train_runs
@@ -35,7 +37,9 @@ from anynet_study.files import write_text
 from anynet_study.store import read_journal
 from anynet_study.study_folder import StudyFolder
 from anynet_study.training import DeviceImages, Options, Outcome, RunSpec, make_trainer, train
-from benchmarks.serving import BATCH, write_files
+from anynet_study.training.feeds import BatchStream, StreamedFeed
+from benchmarks.layers import JOINED, KINDS, SIDES, WAYS, WIDTH, activations, seconds
+from benchmarks.serving import BATCH
 from benchmarks.training.checks import STEP_TOLERANCE, first_step
 from benchmarks.training.task import Task, data_in
 from benchmarks.training.ways import Way, measure
@@ -45,6 +49,8 @@ GOALS = {32: 350.0, 224: 62.0}
 IMAGES_OF_A_RUN = {32: 30 * 50_000, 224: 20 * 40_000}
 #: Images that the paper's study reads of ImageNet: 10 epochs for each cohort of its 500 networks.
 IMAGENET_READ = -(-500 // MOST) * 10 * 1_281_167
+#: Side of the images that are fed: ImageNet's, as they are packed for crops of 224.
+PHOTO = 256
 #: Steps of which the time is taken apart.
 STEPS_PROFILED = 30
 #: A line of a part: what, how much, and the goal.
@@ -188,38 +194,62 @@ def speed(side: int, runs: int, epochs: int, steps: int) -> Callable[[Setup], It
 
 
 def feeds(setup: Setup) -> Iterator[Row]:
-    """Images of 256 pixels a second from each store to the device, by one process."""
+    """Images of 256 pixels from each store to the device, for one process; from memory, not disk.
+
+    Photos, as ImageNet's are packed. In a run for a GPU processes decode, for a CPU threads.
+    """
     images = 2 * BATCH if setup.quick else 20 * BATCH
-    write_files(setup.folder / "files", images, 256)
+    write_photos(setup.folder / "files", images)
     with data_in(str(setup.folder / "data")):
-        for store in ("raw", "jpeg"):
-            packed = add_dataset(store, setup.folder / "files", size=256, store=store)
-            view = make_view(packed, Variant(base=store))
-            steps = len(view.train_index) // BATCH
-            feed = DeviceImages(setup.device).feed(view, "train", steps, BATCH, resident=False)
-            for _ in range(2):  # the second time the files are in the system's memory
-                order = np.random.default_rng(0).permutation(len(view.train_index))
-                began = time.perf_counter()
-                feed.begin(torch.from_numpy(order[: steps * BATCH]).view(steps, BATCH))
-                for step in range(steps):
-                    feed.advance(step)
-                _wait(setup.device)
-            rate = steps * BATCH / (time.perf_counter() - began)
-            yield Row(f"images a second, {store}", round(rate))
-            days = IMAGENET_READ / rate / 86_400
-            yield Row(f"days to read the paper's ImageNet, {store}", round(days, 1))
+        raw, jpeg = (
+            add_dataset(store, setup.folder / "files", size=PHOTO, store=store).images("train")
+            for store in ("raw", "jpeg")
+        )
+    assert isinstance(jpeg, JpegImages)
+    yield Row("kB of a JPEG file", round(sum(map(len, jpeg.files())) / len(jpeg) / 1e3, 1))
+    for store, kept, decoders in (
+        ("raw", raw, None),
+        ("jpeg, by threads", jpeg, None),
+        ("jpeg, by processes", jpeg, Decoders(jpeg)),
+    ):
+        rate, cpu = _fed(BatchStream(kept, setup.on_gpu, decoders), images, setup.device)
+        yield Row(f"images a second, {store}", round(rate))
+        yield Row("CPU of the process that trains, us an image", round(cpu))
+        days = IMAGENET_READ / rate / 86_400
+        yield Row(f"days to read the paper's ImageNet, {store}", round(days, 1))
+
+
+def layers(setup: Setup) -> Iterator[Row]:
+    """Each kind of layer by the engine's rule, as times the fastest way, and what a table gains."""
+    batch, repeats = (2, 1) if setup.quick else (BATCH, 5)
+    for resolution, side in SIDES.items():
+        maps = torch.randn(batch, WIDTH, side, side, device=setup.device)
+        by_rule = fastest = 0.0
+        weights = activations(resolution)
+        for kind in KINDS:
+            narrow = kind[0] == 3 and kind[1] < JOINED
+            ways = [way for way in WAYS if narrow or way != "joined groups"]
+            times = {way: seconds(way, kind, maps, repeats) for way in ways}
+            best, ruled = min(times, key=times.__getitem__), times[ways[0]]
+            name = f"groups of {kind[1]}" if kind[0] == 3 else "1x1"
+            yield Row(f"{resolution} px, {name}", f"{ruled / times[best]:.2f} x {best}")
+            by_rule += weights[kind] * ruled
+            fastest += weights[kind] * times[best]
+        gain = round(1 - fastest / by_rule, 3)
+        yield Row(f"{resolution} px, share of the layers' time that a table gains", gain)
 
 
 #: The parts, and the seconds that each may take.
 PARTS: dict[str, tuple[Callable[[Setup], Iterator[Row]], float]] = {
-    "machine": (machine, 60),
+    "machine": (machine, 30),
     "tests": (tests, 300),
     "agreement": (agreement, 150),
     "memory": (memory, 150),
     "together": (together, 270),
-    "CIFAR-10": (speed(32, 16, 6, 390), 360),
+    "CIFAR-10": (speed(32, 16, 6, 390), 350),
     "224 pixels": (speed(224, 8, 3, 40), 360),
     "feeds": (feeds, 120),
+    "layers": (layers, 60),
 }
 
 
@@ -272,6 +302,43 @@ def _shares(task: Task, device: torch.device) -> Iterator[Row]:
     if stream is not None:
         busy = sum(event.self_device_time_total for event in profile.key_averages()) / 1e6
         yield Row("share in which the GPU works, one network", round(busy / wall, 3))
+
+
+def write_photos(folder: Path, images: int) -> None:
+    """Cut squares from the two photos that scikit-learn has, in two classes, and 20 to test on.
+
+    The JPEG store keeps them as they are: of the size and quality of those that it makes itself.
+    """
+    from sklearn.datasets import load_sample_images
+
+    photos = [Image.fromarray(pixels) for pixels in load_sample_images().images]
+    random = np.random.default_rng(0)
+    for number in range(images + 20):
+        photo = photos[number % 2]
+        side = int(random.integers(PHOTO, min(photo.size) + 1))
+        left, top = (int(random.integers(length - side + 1)) for length in photo.size)
+        square = photo.resize((PHOTO, PHOTO), box=(left, top, left + side, top + side))
+        split = "train" if number < images else "test"
+        path = folder / split / str(number % 2) / f"{number:06d}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        square.save(path, quality=95)
+
+
+def _fed(stream: BatchStream, images: int, device: torch.device) -> tuple[float, float]:
+    """Images a second, and CPU microseconds of this process an image: medians of three epochs."""
+    feed = StreamedFeed(stream, BATCH, device, np.arange(images))
+    steps, random, found = images // BATCH, np.random.default_rng(0), []
+    for _ in range(4):
+        order = random.permutation(images)[: steps * BATCH]
+        began, cpu = time.perf_counter(), time.process_time()
+        feed.begin(torch.from_numpy(order).view(steps, BATCH))
+        for step in range(steps):
+            feed.advance(step)
+        _wait(device)
+        wall, cpu = time.perf_counter() - began, time.process_time() - cpu
+        found.append((len(order) / wall, 1e6 * cpu / len(order)))
+    rates, costs = zip(*found[1:], strict=True)  # in the first, files are read from the disk
+    return median(rates), median(costs)
 
 
 def _wait(device: torch.device) -> None:
@@ -331,6 +398,8 @@ def lines(name: str, part: Part) -> list[str]:
 def main(arguments: Sequence[str]) -> int:
     options = parser().parse_args(arguments)
     if options.here:
+        keep_freed_memory()  # as a worker does
+        torch.set_num_threads(1)
         print(json.dumps(asdict(run_here(options.here, options.device, options.quick))))
         return 0
     found: dict[str, Part] = {}

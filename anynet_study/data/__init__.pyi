@@ -18,7 +18,9 @@ from .library import present as present
 from .packed.captions import add_captions as add_captions
 from .packed.dataset import Labels as Labels
 from .packed.dataset import PackedDataset as PackedDataset
+from .packed.decoders import Decoders as Decoders
 from .packed.images import Images as Images
+from .packed.images import JpegImages as JpegImages
 from .packed.kept import keep_labels as keep_labels
 from .packed.kept import reading_kept as reading_kept
 from .packed.manifest import copy_manifest as copy_manifest

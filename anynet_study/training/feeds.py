@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anynet_study.data import DatasetView, Images, Part, Split
+from anynet_study.data import DatasetView, Decoders, Images, JpegImages, Part, Split
 
 #: Batches read ahead of the step that needs them.
 AHEAD = 4
@@ -67,14 +67,14 @@ class BatchStream:
     that has fallen far behind reads for itself again.
     """
 
-    def __init__(self, images: Images, pinned: bool) -> None:
-        """`pinned`: in memory from which a GPU copies by itself."""
+    def __init__(self, images: Images, pinned: bool, decoders: Decoders | None = None) -> None:
+        """`pinned`: in memory from which a GPU copies by itself; `decoders`: they read `images`."""
         self.side = images.shape[1]
         #: Batches read so far.
         self.reads = 0
         #: Those that read from it; forgotten when they are gone.
         self.feeds: WeakSet[StreamedFeed] = WeakSet()
-        self._images, self._pinned = images, pinned
+        self._images, self._pinned, self._decoders = images, pinned, decoders
         #: The last used come last.
         self._ready: OrderedDict[bytes, Future[Tensor]] = OrderedDict()
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="batches")
@@ -98,10 +98,13 @@ class BatchStream:
 
     def _read(self, rows: np.ndarray) -> Tensor:
         self.reads += 1
-        # Rows in the file's order are read faster; the batch keeps the order asked for.
-        ascending = np.argsort(rows, kind="stable")
         shape = (len(rows), *self._images.shape[1:])
         batch = torch.empty(shape, dtype=torch.uint8, pin_memory=self._pinned)
+        if self._decoders is not None:
+            self._decoders.read(rows, batch.numpy())
+            return batch
+        # Rows in the file's order are read faster; the batch keeps the order asked for.
+        ascending = np.argsort(rows, kind="stable")
         batch.numpy()[ascending] = self._images[rows[ascending]]
         return batch
 
@@ -172,14 +175,19 @@ class DeviceImages:
                 self._feeds.setdefault(key, WeakSet()).add(feed)
                 return feed
         if (folder, split) not in self._streams:
-            stream = BatchStream(images, pinned=self.device.type == "cuda")
-            self._streams[folder, split] = stream
+            self._streams[folder, split] = self._stream(images)
         return StreamedFeed(self._streams[folder, split], batch, self.device, index)
 
     def release(self) -> None:
         """Let go of what no feed uses any more."""
         self._resident.clear()
         self._streams.clear()
+
+    def _stream(self, images: Images) -> BatchStream:
+        """One for a GPU is decoded by processes; a CPU's cores train, and need few images."""
+        on_gpu = self.device.type == "cuda"
+        apart = Decoders(images) if on_gpu and isinstance(images, JpegImages) else None
+        return BatchStream(images, on_gpu, apart)
 
     def _copy(self, key: Key, images: Images, index: NDArray[np.int64]) -> Tensor | None:
         """The images at `index` on the device; None where there is no room for them."""

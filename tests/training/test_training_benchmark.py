@@ -16,6 +16,7 @@ import torch
 from training_runs import spec
 
 from anynet_study.data import DatasetView
+from anynet_study.design_space import DesignSpace, layers
 
 ROOT = Path(__file__).parents[2]
 CPU = torch.device("cpu")
@@ -25,7 +26,14 @@ CPU = torch.device("cpu")
 def bench() -> Iterator[Any]:
     """The modules of the benchmarks, by their last name."""
     names = [f"training.{name}" for name in ("task", "loaders", "plain", "results", "ways")]
-    names += ["training.checks", "training.table", "training.__main__", "engines_agree", "gpu"]
+    names += [
+        "training.checks",
+        "training.table",
+        "training.__main__",
+        "engines_agree",
+        "gpu",
+        "layers",
+    ]
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT))
         modules = [import_module(f"benchmarks.{name}") for name in names]
@@ -107,6 +115,31 @@ def test_a_gpu_s_first_command_tells_what_fails_and_goes_on(
     assert "FAILED: RuntimeError" in shown
     assert "MISSED: at least 2" in shown
     assert bench.gpu.main(["--device", "cpu", "-o", str(out), "--only", "tests"]) == 0
+
+
+@pytest.mark.parametrize("group", [1, 2, 4, 8, 16, 32])
+def test_joined_groups_are_the_same_convolution(bench: Any, group: int) -> None:
+    generator = torch.Generator().manual_seed(group)
+    maps = torch.randn(2, 96, 5, 5, generator=generator, dtype=torch.float64)
+    weight = torch.randn(96, group, 3, 3, generator=generator, dtype=torch.float64)
+    weight.requires_grad_()
+    plain = torch.nn.functional.conv2d(maps, weight, padding=1, groups=96 // group)
+    wider = torch.nn.functional.conv2d(maps, bench.layers.joined(weight), padding=1, groups=3)
+    torch.testing.assert_close(wider, plain)
+    gradients = [torch.autograd.grad(made.square().sum(), weight)[0] for made in (plain, wider)]
+    torch.testing.assert_close(*gradients)
+
+
+def test_every_layer_of_the_band_is_of_a_kind_that_is_measured(bench: Any) -> None:
+    (networks,) = (
+        group.networks
+        for group in DesignSpace.anynetx().sample(200, flops=(360e6, 400e6), seed=0).groups
+    )
+    counted = bench.layers.activations(224)
+    assert set(counted) == set(bench.layers.KINDS)
+    everything = sum(int(np.sum(layer.activations())) for layer in layers(networks, 224)[1:])
+    assert sum(counted.values()) == everything
+    assert sum(bench.layers.activations(32).values()) < everything / 49
 
 
 @pytest.mark.slow

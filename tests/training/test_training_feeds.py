@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from miniatures import write_miniature
 from training_runs import CPU, same, spec
 
-from anynet_study.data import DatasetView, Variant, add_dataset, make_view
+from anynet_study.data import DatasetView, Decoders, JpegImages, Variant, add_dataset, make_view
 from anynet_study.training import DeviceImages, train
 from anynet_study.training.feeds import (
     AHEAD,
@@ -207,3 +207,10 @@ def test_images_that_are_decoded_as_they_are_read_give_the_same_run(
         assert isinstance(feed, kind)
         feed.begin(torch.arange(10)[None])
         assert np.array_equal(images_of(feed, 0), raw.images("train")[:10])
+    images = jpeg.images("train")
+    assert isinstance(images, JpegImages)
+    decoded_apart = BatchStream(images, False, Decoders(images, 2))
+    batch = decoded_apart.get([np.arange(10)[::-1]], 0)
+    assert np.array_equal(batch, raw.images("train")[9::-1])
+    streams = [DeviceImages(torch.device(kind))._stream(images) for kind in ("cpu", "cuda")]
+    assert [stream._decoders is not None for stream in streams] == [False, True]

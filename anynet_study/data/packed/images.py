@@ -98,9 +98,9 @@ class JpegImages:
         return self._files[row].as_buffer()
 
     def __getitem__(self, index: Any, /) -> NDArray[np.uint8]:
+        if isinstance(index, int | np.integer):
+            return self._decode(range(len(self))[index])
         rows = np.arange(len(self))[index]
-        if rows.ndim == 0:
-            return self._decode(int(rows))
         images = np.empty((*rows.shape, *self.shape[1:]), np.uint8)
         places = images.reshape(-1, *self.shape[1:])
         numbers = rows.reshape(-1).tolist()

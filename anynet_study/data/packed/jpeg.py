@@ -44,7 +44,9 @@ def decode_stored(file: bytes, form: Form) -> NDArray[np.uint8]:
 def _opened(file: bytes, form: Form) -> Image.Image:
     with Image.open(io.BytesIO(file), formats=("JPEG",)) as image:
         image.load()
-        colours = image.convert("RGB")
+        # A copy of one that is in colours would cost as much as half its decoding: with two of
+        # them alive the allocator takes fresh pages from the system, image after image.
+        colours = image if image.mode == "RGB" else image.convert("RGB")
         is_fitted = image.size == (form.size, form.size)
         return colours if is_fitted else fitted(colours, form.size, form.resize)
 
