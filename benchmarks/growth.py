@@ -13,6 +13,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -45,13 +46,15 @@ def stages(folder: Path, architectures: int, targets: int) -> dict[str, float]:
     sweep = folder / "sweep.yaml"
     sweep.write_text(SWEEP.format(count=architectures, views=", ".join(views)))
     tables = write_journal(folder, architectures, targets)
-    made = []
-    return {
+    collect = partial(collected, folder, *tables)
+    costs = {
         "plan of a launch": seconds(lambda: open_sweep(sweep, []).plan.ids()),
-        "collect": seconds(lambda: made.append(collected(folder, *tables))),
-        "analyze": seconds(lambda: load(made[0]).make(TABLES)),
-        "report": seconds(lambda: write_report(load(made[0]), folder / "report")),
+        "collect": seconds(collect),
     }
+    study = load(collect())
+    costs["analyze"] = seconds(lambda: study.make(TABLES))
+    costs["page of the report"] = seconds(lambda: write_report(study, folder / "report"))
+    return costs
 
 
 def training(resolution: int) -> dict[str, float]:

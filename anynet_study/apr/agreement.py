@@ -46,7 +46,7 @@ def agreement(
     check_level(level, resamples, seed)
     tables = check_errors(before, fewest=0), check_errors(after, fewest=0)
     shared = [name for name in tables[0].columns if name in tables[1].columns and name != source]
-    rows = [name for name in tables[0].index if name in set(tables[1].index)]
+    rows = list(tables[0].index[tables[0].index.isin(tables[1].index)])
     if not shared or len(rows) < 4:
         raise UserError(
             f"errors: the two tables share {len(shared)} datasets and {len(rows)} architectures; "

@@ -298,19 +298,20 @@ def interval_widths(
     both = table[[source, target]].dropna().to_numpy()
     if len(both) < FEWEST:
         raise UserError(f"errors: {len(both)} architectures have both errors; {FEWEST} are needed")
-    options = (method, resamples, seed, level)
-    whole = correlate_pairs(both, pairwise(both, [(0, 1)]), *options)
+    whole = estimates(both, pairwise(both, [(0, 1)]), method)[0]
     rows = []
     for size in [*sorted(size for size in set(sizes) if size < len(both)), len(both)]:
         count = subsamples if size < len(both) else 1
-        draws = [
+        parts = [
             both[np.random.default_rng([seed, size, number]).permutation(len(both))[:size]]
             for number in range(count)
         ]
-        found = [correlate_pairs(part, pairwise(part, [(0, 1)]), *options) for part in draws]
-        widths = [float((table["high"] - table["low"]).iloc[0]) for table in found]
-        low, high = fisher_interval(whole["estimate"].iloc[0], size, level, method)
-        known = [width for width in widths if np.isfinite(width)] or [np.nan]
+        # All parts of a size have the same resamples of their rows, so these are drawn once.
+        values, columns = np.hstack(parts), [(2 * it, 2 * it + 1) for it in range(count)]
+        found = correlate_pairs(values, pairwise(values, columns), method, resamples, seed, level)
+        widths = (found["high"] - found["low"]).to_numpy()
+        low, high = fisher_interval(whole, size, level, method)
+        known = widths[np.isfinite(widths)] if np.isfinite(widths).any() else [np.nan]
         rows.append((size, *np.quantile(known, [0.5, 0.1, 0.9]), float(high - low), count))
     names = ["n", "width", "width_low", "width_high", "fisher", "subsamples"]
     return with_attrs(pd.DataFrame(rows, columns=names), level, method)

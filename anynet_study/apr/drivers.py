@@ -280,11 +280,13 @@ def _of_forests(
     from sklearn.ensemble import RandomForestRegressor
     from sklearn.model_selection import KFold
 
-    forest = RandomForestRegressor(trees, max_features=1 / 3, n_jobs=-1, random_state=seed)
+    forest = RandomForestRegressor(trees, max_features=1 / 3, random_state=seed)
     generator = np.random.default_rng(seed)
     predicted, falls = np.empty_like(ranks), []
     for train, test in KFold(FOLDS, shuffle=True, random_state=seed).split(x):
-        forest.fit(x[train], ranks[train])
+        forest.set_params(n_jobs=-1).fit(x[train], ranks[train])
+        # Threads would sum the trees in any order: the last digits would differ from call to call.
+        forest.set_params(n_jobs=1)
         predicted[test] = forest.predict(x[test])
         shuffled = _shuffled(x[test], repeats, generator)
         again = forest.predict(shuffled).reshape(-1, repeats, len(test))
@@ -294,7 +296,7 @@ def _of_forests(
         falls.append(risen.mean(axis=1) / ranks.var())
     mean, spread = np.mean(falls, axis=0), np.std(falls, axis=0, ddof=1)
     half = spread * np.sqrt(1 / FOLDS + 1 / (FOLDS - 1)) * stdtrit(FOLDS - 1, (1 + level) / 2)
-    whole = forest.set_params(oob_score=True).fit(x, ranks)
+    whole = forest.set_params(n_jobs=-1, oob_score=True).fit(x, ranks)
     return {
         "importance": mean,
         "low": mean - half,

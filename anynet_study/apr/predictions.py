@@ -107,7 +107,7 @@ def order_changes(original: pd.DataFrame, new: pd.DataFrame, level: float = 0.95
     Raises UserError as `mcnemar` does.
     """
     check_level(level)
-    shared = [name for name in original.index if name in set(new.index)]
+    shared = list(original.index[original.index.isin(new.index)])
     first, second = (mcnemar(table.loc[shared]) for table in (original, new))
     product = np.sign(first["difference"]) * np.sign(second["difference"])
     words = np.select([product > 0, product < 0], ["same", "changed"], "tied")
@@ -155,7 +155,7 @@ def rank_changes(
     `mcnemar` does.
     """
     check_level(level, resamples, seed)
-    names = [name for name in original.index if name in set(new.index)]
+    names = list(original.index[original.index.isin(new.index)])
     if len(names) < 2:
         raise UserError(f"correct: {len(names)} models are on both test sets; 2 are needed")
     tables = [check_correct(table.loc[names]) for table in (original, new)]

@@ -128,8 +128,10 @@ def _choices(
         if np.isnan(proxy).any() or np.ptp(proxy) == 0:
             continue
         order = np.argsort(proxy, kind="stable")
+        # By rows, which sums want: what an index picks lies by columns.
+        in_order = np.take(counts, order, axis=1)
         for place, k in possible:
-            chosen = chosen_by_rank(counts[:, order], proxy[order], target[order], k, keep)
+            chosen = chosen_by_rank(in_order, proxy[order], target[order], k, keep)
             error[:, number, place] = chosen
     return error, random, oracle
 
@@ -149,7 +151,7 @@ def chosen_by_rank(
     `counts` are 0 or 1; `proxy` (n,) rises. Those equal at the k-th place are chosen at random.
     """
     first, last = (np.searchsorted(proxy, proxy, side) for side in ("left", "right"))
-    held = np.pad(np.cumsum(counts, axis=1), ((0, 0), (1, 0)))
+    held = np.pad(np.cumsum(counts, axis=1, dtype=np.int32), ((0, 0), (1, 0)))
     size = held[:, last] - held[:, first]
     wanted = np.clip(k - held[:, first], 0, size)
     if keep == "mean":

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -169,14 +169,15 @@ def make_plan(
     cost: CostModel | None = None,
     judge: Judge = not_known,
     digests: Mapping[str, str] = NO_DIGESTS,
+    beside: Container[str] | None = None,
 ) -> Plan:
     """All runs that a sweep asks for. UserError where a recipe does not fit a dataset.
 
-    Of tuned recipes, those that follow from what `judge` knows of the trials' runs. `digests`: see
-    `plan_of`.
+    Of tuned recipes, those that follow from what `judge` knows of the trials' runs. `digests` and
+    `beside`: see `plan_of`.
     """
     cost = cost or expected_cost(sweep.launch.cluster, sweep.launch.slurm)
-    return plan_of(sweep, population, settings_of(sweep, views), cost, judge, digests)
+    return plan_of(sweep, population, settings_of(sweep, views), cost, judge, digests, beside)
 
 
 def _wanted(
@@ -261,11 +262,13 @@ def plan_of(
     cost: CostModel,
     judge: Judge = not_known,
     digests: Mapping[str, str] = NO_DIGESTS,
+    beside: Container[str] | None = None,
 ) -> Plan:
     """All runs of a population in some settings; of trials those that `judge` lets go on.
 
     `digests` are those of files of weights, by path; others are read, with a UserError where that
-    cannot be done.
+    cannot be done. `beside`: ids of runs, of whose rows the plan then is, and of no others: a row
+    is an architecture with one seed, and what its runs start from is in it.
     """
     refuse_twins(settings)
     wanted = _wanted(sweep, population, settings)
@@ -280,7 +283,7 @@ def plan_of(
     runs: list[PlannedRun] = []
     tuning = Brackets(judge)
     for seed in range(sweep.replicates.count):
-        for place, architecture in enumerate(population):
+        for place, architecture in enumerate(population.ids):
             row: dict[int, PlannedRun] = {}
             for number in wanted(seed, place):
                 it = settings[number]
@@ -290,7 +293,7 @@ def plan_of(
                 of, source = (start.run_id, start.spec) if start else (None, None)
                 file = digest = None
                 if it.weights is not None:
-                    file = it.weights.replace("{architecture}", architecture.id)
+                    file = it.weights.replace("{architecture}", architecture)
                     where = f"recipes.{stated(it.recipe)}.weights"
                     of = digest = digests.get(file) or _digest(file, where)
                 parts = architectures[it.stem][place], *texts[number], seed, of, it.inherits
@@ -305,12 +308,13 @@ def plan_of(
                     seconds=0.0,
                     evaluations=tests[number],
                     place=place,
-                    architecture=architecture.id,
+                    architecture=architecture,
                     weights=file or "",
                     trial=it.trial,
                 )
                 tuning.note(row[number], it.judged_by)
-            runs += row.values()
+            if beside is None or any(run.run_id in beside for run in row.values()):
+                runs += row.values()
     plan = Plan(population, settings, runs, frozenset(tuning.chosen()), tuning.awaited())
     return plan.priced(cost)
 

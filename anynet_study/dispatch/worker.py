@@ -1,7 +1,7 @@
 """The work of a job: train, evaluate and journal what is missing of its runs. Imports torch."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -83,17 +83,21 @@ class Assignment:
         sweep: Sweep,
         device: torch.device,
         recorded: Recorded | None = None,
+        run_ids: Container[str] | None = None,
     ) -> "Assignment":
-        """From the study's files as they are now; `recorded`: read before."""
+        """From the study's files as they are now; `recorded`: read before.
+
+        `run_ids`: the plan is of these runs and of those beside them, of which some start.
+        """
         views = load_views(sweep)
         recorded = recorded or Recorded.read(study.journals)
-        judge = recorded.validation_error
+        asked = sweep, study.population(), views, None, recorded.validation_error, study.digests()
         return cls(
             study=study,
             launch=sweep.launch,
             views=views,
             evaluations=evaluations_by_dataset(sweep, views),
-            plan=make_plan(sweep, study.population(), views, None, judge, study.digests()),
+            plan=make_plan(*asked, run_ids),
             recorded=recorded,
             device=device,
         )
@@ -129,7 +133,8 @@ def train_runs(
     torch.set_num_threads(1)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     reader = JournalReader(study.journals)
-    assignment = Assignment.of(study, sweep, device, reader.read())
+    run_ids = set(run_ids)
+    assignment = Assignment.of(study, sweep, device, reader.read(), run_ids)
     todo = assignment.recorded.todo(assignment.plan.find(run_ids), retries)
     backend = backend_here(sweep.launch.backend, "cpu" if device.type == "cpu" else "cuda")
     begin = Options(backend=backend, at_once=assignment.runs_at_once(todo))

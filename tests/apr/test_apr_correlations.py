@@ -209,3 +209,19 @@ def test_smaller_studies_have_wider_intervals_as_fisher_says(study: pd.DataFrame
         interval_widths(study, "big", "pets", (3,))
     with pytest.raises(UserError, match="0 architectures have both errors"):
         interval_widths(study.assign(cats=np.nan), "big", "cats")
+
+
+@pytest.mark.parametrize("method", ["spearman", "pearson", "kendall"])
+def test_each_smaller_study_has_the_interval_that_it_has_alone(
+    study: pd.DataFrame, method: Method
+) -> None:
+    options = {"method": method, "resamples": 300, "seed": 4}
+    found = interval_widths(study, "big", "pets", (30,), 3, **options).iloc[0]
+    widths = []
+    for number in range(3):
+        drawn = np.random.default_rng([4, 30, number]).permutation(len(study))[:30]
+        alone = correlations(study[["big", "pets"]].iloc[drawn].reset_index(drop=True), **options)
+        widths.append(float((alone["high"] - alone["low"]).item()))
+    assert len(set(widths)) == 3
+    expected = np.quantile(widths, [0.5, 0.1, 0.9])
+    np.testing.assert_allclose(found[["width", "width_low", "width_high"]].to_list(), expected)

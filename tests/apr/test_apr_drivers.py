@@ -119,6 +119,15 @@ def test_importance_finds_the_drivers(errors: pd.DataFrame, architectures: pd.Da
     pd.testing.assert_frame_equal(again, table[table["dataset"] == "big"])
 
 
+def test_the_last_digits_of_importance_are_the_same_each_time() -> None:
+    coarse = population(60)  # equal ones share a leaf, whose mean is no whole number
+    coarse.iloc[:, 1:] = 1
+    coarse["d1"], coarse["d2"] = 1 + coarse.index % 3, 1 + coarse.index % 5
+    errors = errors_of(coarse)[["one"]]
+    found = {tuple(importance(errors, coarse, trees=30)["importance"]) for _ in range(4)}
+    assert len(found) == 1
+
+
 def test_too_small_forests_are_refused(errors: pd.DataFrame, architectures: pd.DataFrame) -> None:
     with pytest.raises(UserError, match="trees: 5"):
         importance(errors, architectures, trees=5)

@@ -118,13 +118,14 @@ replicates: {count: 5, architectures: [2, 0], datasets: [blobs], recipes: [tuned
 """
 
 
-def planned(tmp_path: Path, recipes: str) -> Plan:
+def planned(tmp_path: Path, recipes: str, beside: set[str] | None = None) -> Plan:
     path = tmp_path / "sweep.yaml"
     path.write_text(TINY.replace(TINY[TINY.index("recipes") :], recipes))
     sweep = Sweep.load(path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ANYNET_DATA", PACKED)
-        return make_plan(sweep, sweep.population.population(), load_views(sweep))
+        population, views = sweep.population.population(), load_views(sweep)
+        return make_plan(sweep, population, views, beside=beside)
 
 
 def test_recipes_start_from_recipes(tmp_path: Path) -> None:
@@ -163,6 +164,18 @@ def test_recipes_start_from_recipes(tmp_path: Path) -> None:
     costs = {(run.recipe, run.place): run.seconds for run in plan if run.dataset == "blobs"}
     # Four of its six epochs are left to it, twice as many as the other's; runs also cost as such.
     assert 1.5 < costs["longer", 1] / costs["basic", 1] < 2
+
+
+def test_a_plan_beside_runs_has_their_rows_as_the_whole_plan_has_them(tmp_path: Path) -> None:
+    whole = planned(tmp_path, CHAIN)
+    mine = [run for run in whole if run.recipe == "tuned" and (run.place, run.replicate) == (2, 3)]
+    mine += [run for run in whole if run.recipe == "stem" and run.place == 1]
+    rows = {(run.place, run.replicate) for run in mine}
+    assert rows == {(2, 3), (1, 0)}
+    expected = [run for run in whole if (run.place, run.replicate) in rows]
+    assert list(planned(tmp_path, CHAIN, {run.run_id for run in mine})) == expected
+    starts = {run.spec.pretrained.run_id for run in expected if run.spec.pretrained}
+    assert starts <= {run.run_id for run in expected}
 
 
 @pytest.mark.parametrize(

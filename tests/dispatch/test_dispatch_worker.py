@@ -262,6 +262,17 @@ def test_an_evaluation_that_fails_later_leaves_the_result_and_the_worker(
     assert len(place.evaluations()) == len(RUNS)
 
 
+def test_a_worker_plans_its_own_runs_and_those_beside_them(place: Place) -> None:
+    place.begin({**yaml.safe_load(SWEEP), "replicates": {"count": 2}})
+    study = place.study, place.sweep, torch.device("cpu")
+    whole = Assignment.of(*study).plan
+    mine = next(run for run in whole if run.replicate and run.recipe == "probe")
+    plan = Assignment.of(*study, run_ids={mine.run_id}).plan
+    assert list(plan) == [run for run in whole if run.replicate]
+    assert mine.spec.pretrained is not None
+    assert mine.spec.pretrained.run_id in plan.by_id
+
+
 def test_recorded_says_what_is_left(place: Place) -> None:
     given = Assignment.of(place.study, place.sweep, torch.device("cpu"))
     plan, runs = given.plan, given.plan.ids()
