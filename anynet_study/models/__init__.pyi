@@ -3,9 +3,9 @@ from .anynet import build as build
 from .backend import Backend as Backend
 from .backend import BackendKind as BackendKind
 from .backend import backend_here as backend_here
+from .backend import has_bfloat16 as has_bfloat16
 from .backend import libraries as libraries
 from .backend import processor as processor
-from .bfloat16 import has_bfloat16 as has_bfloat16
 from .bfloat16 import use_bfloat16 as use_bfloat16
 from .foreign import ChangedNetworkError as ChangedNetworkError
 from .foreign import construct as construct

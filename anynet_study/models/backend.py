@@ -48,6 +48,13 @@ def backend_here(
     return Backend(kind or "rewritten", instructions, torch.get_num_threads(), device_type)
 
 
+def has_bfloat16() -> bool:
+    """Whether the current GPU computes in bfloat16 without detours."""
+    import torch
+
+    return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+
+
 @cache
 def processor(device_type: str) -> str:
     """The model of this machine's CPU or GPU."""

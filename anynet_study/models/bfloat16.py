@@ -13,11 +13,6 @@ from anynet_study.models.anynet import AnyNet
 from anynet_study.models.rewrites import use_middle_taps
 
 
-def has_bfloat16() -> bool:
-    """Whether the current GPU computes in bfloat16 without detours."""
-    return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-
-
 def use_bfloat16(network: AnyNet, resolution: int) -> None:
     """Let every convolution but those of an excitation compute in bfloat16, channels last.
 
