@@ -9,23 +9,39 @@ replaced, each after its title in italics.
 import re
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
 import anynet_study
 from anynet_study import plots
 from anynet_study.analyses import ANALYSES
-from anynet_study.report import Grid, error_grid, grid_of, merge_repeats, write_report
+from anynet_study.report import (
+    Grid,
+    error_grid,
+    grid_of,
+    merge_repeats,
+    plain_grid,
+    write_report,
+)
 from anynet_study.study import Study
 
 HERE = Path(__file__).parent
 BUNDLE = HERE / "release" / "results.h5"
 FIGURES = ["source", "proxies", "matrix", "depth", "width", "noise"]
 TABLES = ["match", "proxies", "class-or-size", "regret", "drivers", "noise", "recipes"]
+#: Of `at_equal_depth`.
+RESAMPLES = 2_000
+AT_EQUAL_DEPTH = "At equal depth: partial correlations with the targets"
 LEARNT = "Errors of the architectures on the test images (%), and those of guessing"
 
 
 def tables(study: Study) -> dict[str, str]:
     """The tables of README.md as Markdown, by title."""
     chosen = {name: study.table(name) for name in TABLES}
-    chosen["proxies"] = chosen["proxies"].groupby("target", sort=False).head(1)
+    proxies = chosen["proxies"]
+    # The best for each target, and the source.
+    chosen["proxies"] = proxies[~proxies["target"].duplicated() | (proxies["proxy"] == "cifar10")]
     chosen["class-or-size"] = chosen["class-or-size"].drop(
         columns=["fewer_images", "fewer_classes"]
     )
@@ -33,7 +49,44 @@ def tables(study: Study) -> dict[str, str]:
     chosen["drivers"] = chosen["drivers"].query("parameter == 'cumulative depth'")
     grids = {ANALYSES[name].title: grid_of(table, ANALYSES[name]) for name, table in chosen.items()}
     grids[LEARNT] = error_grid(study.errors, study.datasets)
+    grids[AT_EQUAL_DEPTH] = plain_grid(at_equal_depth(study))
     return {title: markdown(grid) for title, grid in grids.items()}
+
+
+def at_equal_depth(study: Study) -> pd.DataFrame:
+    """Correlations of errors with those on the targets that depth does not explain.
+
+    Partial ones of ranks, given the number of blocks, with 95% percentile intervals from resampled
+    architectures.
+    """
+    errors = study.errors
+    depth = study.population[["d1", "d2", "d3", "d4"]].sum(axis=1)
+    names, values = ["depth", *errors.columns], np.column_stack([depth, errors])
+    draws = np.random.default_rng(0).integers(len(values), size=(RESAMPLES, len(values)))
+    draws[0] = range(len(values))  # the estimate
+    ranks = rankdata(values[draws], axis=1)
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    ranks /= np.linalg.norm(ranks, axis=1, keepdims=True)
+    r = ranks.transpose(0, 2, 1) @ ranks
+
+    def partial(proxy: str, target: str) -> np.ndarray:
+        x, y, z = (names.index(name) for name in (proxy, target, "depth"))
+        unexplained = (1 - r[:, x, z] ** 2) * (1 - r[:, y, z] ** 2)
+        found: np.ndarray = (r[:, x, y] - r[:, x, z] * r[:, y, z]) / np.sqrt(unexplained)
+        return found
+
+    targets = study.datasets.query("role == 'target'")["dataset"]
+    found = {it: (partial("cifar10", it), partial("cifar10-tenth", it)) for it in targets}
+    found["average"] = tuple(np.mean(each, axis=0) for each in zip(*found.values(), strict=True))
+    rows = []
+    for target, (source, tenth) in found.items():
+        row: dict[str, object] = {"target": target}
+        columns = {"source": source, "fewer images": tenth, "gained": tenth - source}
+        for name, drawn in columns.items():
+            low, high = np.quantile(drawn[1:], [0.025, 0.975])
+            row |= {name: drawn[0], f"{name}_low": low, f"{name}_high": high}
+        rows.append(row | {"n": len(errors)})
+    return pd.DataFrame(rows)
 
 
 def markdown(grid: Grid) -> str:

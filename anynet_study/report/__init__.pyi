@@ -5,5 +5,6 @@ from .grid import Grid as Grid
 from .grid import error_grid as error_grid
 from .grid import grid_of as grid_of
 from .grid import merge_repeats as merge_repeats
+from .grid import plain_grid as plain_grid
 from .page import write_report as write_report
 from .watching import watch_server as watch_server
