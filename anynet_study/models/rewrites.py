@@ -20,7 +20,7 @@ from anynet_study.models.row_layers import Gradients, RowExcitation, RowLayer, T
 POOL = [3, 3], [2, 2], [1, 1], [1, 1], False
 
 
-def accelerate(network: AnyNet, resolution: int, backend: Backend, bfloat16: bool = False) -> None:
+def accelerate(network: AnyNet, resolution: int, backend: Backend) -> None:
     """Rewrite `network` in place for images (n, 3, resolution, resolution).
 
     Logits, gradients and running statistics stay the same up to rounding; parameters and buffers

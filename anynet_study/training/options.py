@@ -87,8 +87,7 @@ def step_down(
     A run never fails for speed's sake. Short of memory: fewer runs at a time, then datasets
     streamed instead of resident, then activations computed twice. On a GPU any other error of
     torch's: no graph, then float32 throughout unless the recipe states bfloat16, then torch's own
-    layers. What may be either is
-    taken for the first, then for the second.
+    layers. What may be either is taken for the first, then for the second.
     """
     on_gpu = device_type != "cpu"
     unclear = on_gpu and NO_WAY in str(error).lower()
