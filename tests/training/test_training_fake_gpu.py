@@ -91,7 +91,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGpu]:
     monkeypatch.setattr(metrics, "auroc", lambda *_: 0.5)  # after a pass: it may wait
     # No memory either from which a GPU copies by itself.
     made = feeds.BatchStream
-    monkeypatch.setattr(feeds, "BatchStream", lambda images, pinned: made(images, not pinned))
+    monkeypatch.setattr(feeds, "BatchStream", lambda images, pinned, _: made(images, not pinned))
     with gpu:
         yield gpu
 
