@@ -30,7 +30,7 @@ from anynet_study.dispatch.run_records import (
 from anynet_study.dispatch.settings import evaluations_by_dataset, load_views
 from anynet_study.dispatch.snapshot import check as check_snapshot
 from anynet_study.errors import UserError
-from anynet_study.models import AnyNet, backend_here, use_bfloat16
+from anynet_study.models import backend_here
 from anynet_study.store import scores_file
 from anynet_study.study_folder import StudyFolder
 from anynet_study.sweep import Launch, Sweep
@@ -44,6 +44,7 @@ from anynet_study.training import (
     Turns,
     Weights,
     arrange,
+    arrange_as_defined,
     device_is_lost,
     finish,
     fitting,
@@ -377,8 +378,8 @@ class Worker:
             device, recipe = self.assignment.device, run.spec.recipe
             if self.assignment.launch.engine == "fast":
                 network = arrange(network, recipe, device, self._fitting(run, self.options))
-            elif recipe.precision == "bfloat16" and isinstance(network, AnyNet):
-                use_bfloat16(network, recipe.resolution)
+            else:
+                arrange_as_defined(network, recipe)
             finish(self._evaluate(run, network.to(device)))
         except InterruptedRunError:
             raise

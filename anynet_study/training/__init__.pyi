@@ -22,6 +22,7 @@ from .evaluation_pass import evaluate as evaluate
 from .evaluation_pass import interpolated as interpolated
 from .feeds import DeviceImages as DeviceImages
 from .network import arrange as arrange
+from .network import arrange_as_defined as arrange_as_defined
 from .network import initial_network as initial_network
 from .network import new_network as new_network
 from .operators import TransformName as TransformName

@@ -96,6 +96,16 @@ def arrange(
     return network
 
 
+def arrange_as_defined(network: nn.Module, recipe: ResolvedRecipe) -> None:
+    """Prepare `network`, in place, for the reference engine: torch's own layers.
+
+    What is no AnyNet is trained in float32 alone.
+    """
+    if recipe.precision == "bfloat16":
+        assert isinstance(network, AnyNet), "others are refused"
+        use_bfloat16(network, recipe.resolution)
+
+
 def recompute_stages(network: AnyNet) -> None:
     """Keep only the inputs of stages between the passes of a step, in place.
 

@@ -12,11 +12,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from anynet_study.data import DatasetView, Tested
-from anynet_study.models import AnyNet, use_bfloat16
 from anynet_study.training.augment import central_box, epoch_tables, mixed, operator_draws
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.metrics import Tally
-from anynet_study.training.network import initial_network, training_mode
+from anynet_study.training.network import (
+    arrange_as_defined,
+    initial_network,
+    training_mode,
+)
 from anynet_study.training.operators import Draws
 from anynet_study.training.optimizers import make_optimizer
 from anynet_study.training.recipe import learning_rate
@@ -33,9 +36,7 @@ class ReferenceTrainer(Trainer):
     ) -> None:
         super().__init__(spec, view, device)
         self.model = initial_network(spec, view, weights).to(device)
-        if spec.recipe.precision == "bfloat16":
-            assert isinstance(self.model, AnyNet), "others are refused"
-            use_bfloat16(self.model, spec.recipe.resolution)
+        arrange_as_defined(self.model, spec.recipe)
         self.optimizer = make_optimizer(self.recipe, self.model.parameters(), self.recipe.lr)
         self.mean = torch.tensor(view.mean, dtype=torch.float32)
         self.std = torch.tensor(view.std, dtype=torch.float32)
