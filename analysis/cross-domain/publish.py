@@ -7,15 +7,18 @@ replaced, each after its title in italics.
 """
 
 import re
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 import anynet_study
 from anynet_study import plots
 from anynet_study.analyses import ANALYSES
+from anynet_study.apr import pairwise, resample_correlations
+from anynet_study.apr.bootstrap import Resampled
+from anynet_study.apr.drivers import partial
 from anynet_study.report import (
     Grid,
     error_grid,
@@ -31,7 +34,7 @@ BUNDLE = HERE / "release" / "results.h5"
 FIGURES = ["source", "proxies", "matrix", "depth", "width", "noise"]
 TABLES = ["match", "proxies", "class-or-size", "regret", "drivers", "noise", "recipes"]
 #: Of `at_equal_depth`.
-RESAMPLES = 2_000
+RESAMPLES = 10_000
 AT_EQUAL_DEPTH = "At equal depth: partial correlations with the targets"
 LEARNT = "Errors of the architectures on the test images (%), and those of guessing"
 
@@ -56,37 +59,36 @@ def tables(study: Study) -> dict[str, str]:
 def at_equal_depth(study: Study) -> pd.DataFrame:
     """Correlations of errors with those on the targets that depth does not explain.
 
-    Partial ones of ranks, given the number of blocks, with 95% percentile intervals from resampled
-    architectures.
+    Partial ones of ranks, given the number of blocks, with intervals as of all tables.
     """
-    errors = study.errors
     depth = study.population[["d1", "d2", "d3", "d4"]].sum(axis=1)
-    names, values = ["depth", *errors.columns], np.column_stack([depth, errors])
-    draws = np.random.default_rng(0).integers(len(values), size=(RESAMPLES, len(values)))
-    draws[0] = range(len(values))  # the estimate
-    ranks = rankdata(values[draws], axis=1)
-    ranks -= ranks.mean(axis=1, keepdims=True)
-    ranks /= np.linalg.norm(ranks, axis=1, keepdims=True)
-    r = ranks.transpose(0, 2, 1) @ ranks
+    names, values = [*study.errors.columns, "depth"], np.column_stack([study.errors, depth])
+    targets = study.datasets.query("role == 'target'")["dataset"].to_list()
 
-    def partial(proxy: str, target: str) -> np.ndarray:
-        x, y, z = (names.index(name) for name in (proxy, target, "depth"))
-        unexplained = (1 - r[:, x, z] ** 2) * (1 - r[:, y, z] ** 2)
-        found: np.ndarray = (r[:, x, y] - r[:, x, z] * r[:, y, z]) / np.sqrt(unexplained)
-        return found
+    def given_depth(proxy: str) -> Resampled:
+        columns = {
+            "proxy": [proxy] * len(targets),
+            "target": targets,
+            "depth": ["depth"] * len(targets),
+        }
+        found = {}
+        for kind in combinations(columns, 2):
+            pairs = [
+                (names.index(x), names.index(y))
+                for x, y in zip(*(columns[it] for it in kind), strict=True)
+            ]
+            found[kind] = resample_correlations(
+                values, pairwise(values, pairs), "spearman", RESAMPLES, seed=0
+            )
+        return partial(found, "proxy", "target", ["depth"])
 
-    targets = study.datasets.query("role == 'target'")["dataset"]
-    found = {it: (partial("cifar10", it), partial("cifar10-tenth", it)) for it in targets}
-    found["average"] = tuple(np.mean(each, axis=0) for each in zip(*found.values(), strict=True))
-    rows = []
-    for target, (source, tenth) in found.items():
-        row: dict[str, object] = {"target": target}
-        columns = {"source": source, "fewer images": tenth, "gained": tenth - source}
-        for name, drawn in columns.items():
-            low, high = np.quantile(drawn[1:], [0.025, 0.975])
-            row |= {name: drawn[0], f"{name}_low": low, f"{name}_high": high}
-        rows.append(row | {"n": len(errors)})
-    return pd.DataFrame(rows)
+    source, tenth = given_depth("cifar10"), given_depth("cifar10-tenth")
+    columns = {"source": source, "fewer images": tenth, "gained": tenth - source}
+    table = pd.DataFrame({"target": [*targets, "average"]})
+    for name, each in columns.items():
+        parts = [pd.DataFrame(it.columns(0.95, name)) for it in (each, each.average())]
+        table = table.join(pd.concat(parts, ignore_index=True))
+    return table.assign(n=len(values))
 
 
 def markdown(grid: Grid) -> str:
