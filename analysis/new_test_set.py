@@ -11,10 +11,10 @@ from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import (
     FOLDER,
     DatasetName,
+    errors_on_test_sets,
     save,
     script,
     show,
-    test_sets_of,
 )
 from anynet_study.apr.fits import Scale
 from anynet_study.study import Study
@@ -29,7 +29,7 @@ def new_test_set(
     output: Output = FOLDER,
 ) -> None:
     """Draw new_test_set and gaps, as PNG and PDF, and print the gaps."""
-    errors, counts = test_sets_of(study, dataset)
+    errors, counts = errors_on_test_sets(study, dataset)
     accuracies = 100 - errors
     table = apr.gaps(accuracies, original, new, counts, **study.options.intervals)
     fit = apr.linear_fit(accuracies[original], accuracies[new], scale, resamples=100_000)

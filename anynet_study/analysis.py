@@ -43,6 +43,8 @@ class Options:
     metric: str | None = None
     #: Of a store: the mean over the replicates, or the first one.
     replicates: Replicates = "mean"
+    #: The evaluations that tables of further test sets are of; none: those that are shifts.
+    evaluations: tuple[str, ...] = ()
     #: Ignore the weights of a population that was drawn with unequal probability.
     unweighted: bool = False
 
