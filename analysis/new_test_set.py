@@ -3,8 +3,17 @@
     python analysis/new_test_set.py accuracies.csv val v2 --accuracy --images val=50000,v2=10000
     python analysis/new_test_set.py studies/paper test cifar10.1 --dataset cifar10
 
-The fitted line (100,000 resamples) with its region, and every model's gap and change of rank.
+The line, slope and offset on three scales (new_test_set-lines.csv): with Student's t and the
+standard error HC3, and with the bootstrap over models (percentiles of --resamples, in the paper
+100,000). Then every model's gap and change of rank.
 """
+
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+import scipy
+from numpy.typing import NDArray
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
@@ -13,11 +22,51 @@ from anynet_study.analyses.script import (
     DatasetName,
     errors_on_test_sets,
     save,
+    save_table,
     script,
     show,
 )
 from anynet_study.apr.fits import Scale
 from anynet_study.study import Study
+
+
+def line(x: NDArray[np.float64], y: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
+    """Slope and offset (2, ...) of the least-squares lines of y on x along an axis."""
+    away = x - x.mean(axis=axis, keepdims=True)
+    slope = (away * y).sum(axis=axis) / (away**2).sum(axis=axis)
+    return np.stack([slope, y.mean(axis=axis) - slope * x.mean(axis=axis)])
+
+
+def lines(
+    accuracies: pd.DataFrame, original: str, new: str, images: tuple[int, int] | None, **how: Any
+) -> pd.DataFrame:
+    """A row for each scale: slope and offset with both intervals, and how many models.
+
+    Accuracies of 0% and 100% have no place on logits and probits but where numbers of `images` are
+    known. A scale on which there is no line is left out.
+    """
+    rows = []
+    for scale in get_args(Scale):
+        fit = apr.linear_fit(accuracies[original], accuracies[new], scale, images=images, **how)
+        drawn = scipy.stats.bootstrap(
+            (fit.x, fit.y),
+            line,
+            paired=True,
+            vectorized=True,
+            method="percentile",
+            n_resamples=how["resamples"],
+            confidence_level=how["level"],
+            rng=how["seed"],
+            batch=1_000,
+        ).confidence_interval
+        row: dict[str, Any] = {"scale": scale, "n": fit.n}
+        for name, place in (("slope", 0), ("offset", 1)):
+            field = {"slope": "slope", "offset": "intercept"}[name]
+            row |= {f"{name}{end}": getattr(fit, field + end) for end in ("", "_low", "_high")}
+            row |= {f"{name}_bootstrap_low": drawn.low[place]}
+            row |= {f"{name}_bootstrap_high": drawn.high[place]}
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def new_test_set(
@@ -28,12 +77,16 @@ def new_test_set(
     dataset: DatasetName = "",
     output: Output = FOLDER,
 ) -> None:
-    """Draw new_test_set and gaps, as PNG and PDF, and print the gaps."""
+    """Draw new_test_set and gaps, as PNG and PDF, and print the lines and the gaps."""
     errors, counts = errors_on_test_sets(study, dataset)
-    accuracies = 100 - errors
-    table = apr.gaps(accuracies, original, new, counts, **study.options.intervals)
-    fit = apr.linear_fit(accuracies[original], accuracies[new], scale, resamples=100_000)
+    accuracies, how = 100 - errors, study.options.intervals
+    sizes = None if counts is None else (counts[original], counts[new])
+    found = lines(accuracies, original, new, sizes, **how)
+    show(f"Line of accuracy on {new} on that on {original}", found)
+    save_table(found, output / "new_test_set-lines.csv")
+    table = apr.gaps(accuracies, original, new, counts, **how)
     show(f"From {original} to {new}", table)
+    fit = apr.linear_fit(accuracies[original], accuracies[new], scale, images=sizes, **how)
     figure = plots.fit_grid(accuracies, original, [new], {new: fit}, counts)
     save(figure, output / "new_test_set", plots.fit_data(accuracies, original, [new], counts))
     save(plots.gap_chart(table, original, new), output / "gaps", table)

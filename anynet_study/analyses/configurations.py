@@ -100,8 +100,7 @@ def bins(study: Study) -> pd.DataFrame:
 
 def drawn_bins(study: Study) -> pd.DataFrame:
     """Of the datasets that have any."""
-    known = study.table("bins").dropna(subset="mean")
-    return known
+    return study.table("bins").dropna(subset="mean")
 
 
 def draw_bins(study: Study, table: pd.DataFrame) -> "Figure":

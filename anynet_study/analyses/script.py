@@ -17,11 +17,14 @@ from anynet_study.analyses.arguments import (
     with_study_options,
 )
 from anynet_study.errors import UserError
+from anynet_study.files import write_text
 from anynet_study.metrics import EvaluationKind
 from anynet_study.study import Study
 
 #: Of a study: the dataset whose runs' evaluations on further test sets are meant.
 DatasetName = Annotated[str, typer.Option("--dataset", help="Of a store: whose test sets.")]
+#: Which datasets are drawn.
+Datasets = Annotated[str, typer.Option("--datasets", help="NAME,NAME,...; default: all.")]
 #: Where a script writes.
 FOLDER = Path("figures")
 
@@ -92,6 +95,13 @@ def save(figure: Any, stem: Path, table: pd.DataFrame | None = None) -> None:
     print(*plots.save(figure, stem, table=table), sep="\n")
 
 
+def save_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a table as CSV, and print its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, table.to_csv(index=False))
+    print(path)
+
+
 def show(title: str, table: pd.DataFrame) -> None:
     """Print a table."""
     print(f"{title}\n{table.to_string(index=False, float_format='{:.3f}'.format)}\n")
@@ -127,6 +137,13 @@ def source_or_first(study: Study) -> str:
     """The source, or else the first dataset."""
     roles = study.known("roles")
     return roles.source if roles else str(study.errors.columns[0])
+
+
+def chosen_errors(study: Study, datasets: str) -> pd.DataFrame:
+    """The study's errors on these datasets, with commas between them, or on all."""
+    names = [name for name in datasets.split(",") if name] or list(study.errors)
+    check_datasets(study, names)
+    return study.errors[names]
 
 
 def check_datasets(study: Study, names: list[str]) -> None:

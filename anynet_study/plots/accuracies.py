@@ -164,11 +164,12 @@ def budget_chart(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
         axes.plot(rows["train_images"], rows["average"], markersize=4.5, **shifted)
     style.log_axis(axes)
     axes.set(xlabel="training images", ylabel="accuracy (%)", title=f"n = {table['n'].min()}")
-    lines = {name: {"color": look["color"]} for name, look in recipes.items()}
+    lines: dict[str, dict[str, Any]] = {n: {"color": look["color"]} for n, look in recipes.items()}
     for name, look in sources.items():
         lines[f"images of {name}"] = {"marker": look["marker"], "linestyle": "none"}
     lines["shifted test sets"] = {"marker": "o", "markerfacecolor": "white", "linestyle": "--"}
-    handles = [Line2D([], [], **{"color": style.GREY, "markersize": 4.5} | lines[n]) for n in lines]
+    grey = {"color": style.GREY, "markersize": 4.5}
+    handles = [Line2D([], [], **(grey | look)) for look in lines.values()]  # type: ignore[arg-type]
     drawn.legend(handles, [wording.shorten(name, 26) for name in lines], most=2)
     return drawn.figure
 

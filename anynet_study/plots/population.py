@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from anynet_study.apr import cumulative, wilson_interval
 from anynet_study.apr.population import PARAMETERS, stages_of
