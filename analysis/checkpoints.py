@@ -27,7 +27,7 @@ def averages(study: Study) -> pd.DataFrame:
     keys = ["run_id", *RUN, "recipe", "replicate"]
     found = study.store.evaluations([*keys, "evaluation", "epoch", "error"])
     found = found[(found["recipe"] == recipe) & (found["replicate"] == 0)]
-    found["name"] = found["evaluation"].astype(str).str.partition("@")[0]
+    found["name"] = found["evaluation"].str.split("@").str[0]
     repeated = set(found.loc[found["epoch"].notna(), "name"]) & counted_tests(study)
     if not repeated:
         raise UserError(f"{study.name}: no test of a shift was made every so many epochs")

@@ -12,7 +12,6 @@ from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
-import scipy
 from numpy.typing import NDArray
 
 from anynet_study import apr, plots
@@ -26,15 +25,29 @@ from anynet_study.analyses.script import (
     script,
     show,
 )
+from anynet_study.apr.bootstrap import draws
 from anynet_study.apr.fits import Scale
+from anynet_study.errors import UserError
 from anynet_study.study import Study
 
 
-def line(x: NDArray[np.float64], y: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-    """Slope and offset (2, ...) of the least-squares lines of y on x along an axis."""
-    away = x - x.mean(axis=axis, keepdims=True)
-    slope = (away * y).sum(axis=axis) / (away**2).sum(axis=axis)
-    return np.stack([slope, y.mean(axis=axis) - slope * x.mean(axis=axis)])
+def bootstrapped(
+    x: NDArray[np.float64], y: NDArray[np.float64], resamples: int, seed: int, level: float
+) -> NDArray[np.float64]:
+    """(2, 2) low and high ends of slope and offset: percentiles over resamples of the points.
+
+    Resamples in which x is constant have no line, and do not count.
+    """
+    found, middle, away = [], x.mean(), x - x.mean()
+    for counts in draws(len(x), resamples, seed):
+        shares = counts / len(x)
+        means, variances = shares @ away, shares @ away**2 - (shares @ away) ** 2
+        variances[variances < 1e-9 * away.var()] = np.nan
+        slope = (shares @ (away * y) - means * (shares @ y)) / variances
+        found.append(np.stack([slope, shares @ y - slope * (middle + means)]))
+    ends = [50 * (1 - level), 50 * (1 + level)]
+    limits: NDArray[np.float64] = np.nanpercentile(np.concatenate(found, axis=1), ends, axis=1)
+    return limits
 
 
 def lines(
@@ -47,24 +60,19 @@ def lines(
     """
     rows = []
     for scale in get_args(Scale):
-        fit = apr.linear_fit(accuracies[original], accuracies[new], scale, images=images, **how)
-        drawn = scipy.stats.bootstrap(
-            (fit.x, fit.y),
-            line,
-            paired=True,
-            vectorized=True,
-            method="percentile",
-            n_resamples=how["resamples"],
-            confidence_level=how["level"],
-            rng=how["seed"],
-            batch=1_000,
-        ).confidence_interval
+        try:
+            fit = apr.linear_fit(accuracies[original], accuracies[new], scale, images=images, **how)
+        except UserError:
+            if scale == "linear":
+                raise
+            continue
+        low, high = bootstrapped(fit.x, fit.y, **how)
         row: dict[str, Any] = {"scale": scale, "n": fit.n}
         for name, place in (("slope", 0), ("offset", 1)):
             field = {"slope": "slope", "offset": "intercept"}[name]
             row |= {f"{name}{end}": getattr(fit, field + end) for end in ("", "_low", "_high")}
-            row |= {f"{name}_bootstrap_low": drawn.low[place]}
-            row |= {f"{name}_bootstrap_high": drawn.high[place]}
+            row |= {f"{name}_bootstrap_low": low[place]}
+            row |= {f"{name}_bootstrap_high": high[place]}
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -179,12 +179,14 @@ def test_slope_and_offset_of_a_new_test_set_are_a_table(folder: Path, tmp_path: 
     assert (row["slope_low"], row["slope_high"]) == pytest.approx(tuple(slope_ends))
     assert (row["offset_low"], row["offset_high"]) == pytest.approx(tuple(offset_ends))
     # The bootstrap as a plain loop: of other draws, so nearly equal.
-    generator, slopes = np.random.default_rng(1), []
+    generator, fitted = np.random.default_rng(1), []
     for _ in range(2000):
         drawn = generator.integers(0, len(x), len(x))
-        slopes.append(np.polyfit(x[drawn], y[drawn], 1)[0])
-    ends = row["slope_bootstrap_low"], row["slope_bootstrap_high"]
-    assert ends == pytest.approx(tuple(np.percentile(slopes, [2.5, 97.5])), abs=0.06)
+        fitted.append(np.polyfit(x[drawn], y[drawn], 1))
+    low, high = np.percentile(fitted, [2.5, 97.5], axis=0)
+    for name, place, near in (("slope", 0, 0.06), ("offset", 1, 5.0)):
+        ends = row[f"{name}_bootstrap_low"], row[f"{name}_bootstrap_high"]
+        assert ends == pytest.approx((low[place], high[place]), abs=near)
     assert (table["n"] == len(x)).all()
 
 
