@@ -1,8 +1,6 @@
 """What a study keeps of its datasets: all but the images, so that looking at it needs no others."""
 
 import filecmp
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,7 +9,7 @@ from pathlib import Path
 from anynet_study.data.packed.dataset import CAPTIONS, PackedDataset
 from anynet_study.data.packed.digests import DIGESTS, check_kept, has_digests
 from anynet_study.data.packed.meta import SPLITS
-from anynet_study.files import naming
+from anynet_study.files import naming, replacing_folder
 
 KINDS = ("labels", "moments")
 FILES = ("meta.json", *(f"{split}_{kind}.npy" for split in SPLITS for kind in KINDS))
@@ -31,13 +29,10 @@ def keep_labels(dataset: PackedDataset, folder: Path) -> None:
     whole = all((target / name).exists() for name in names)
     if whole and not any(filecmp.cmpfiles(source, target, ["meta.json", *changing], False)[1:]):
         return
-    temporary = folder / f".{target.name}.{os.getpid()}.tmp"
-    temporary.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        with naming(temporary / name):
-            (temporary / name).write_bytes((source / name).read_bytes())
-    shutil.rmtree(target, ignore_errors=True)
-    temporary.rename(target)
+    with replacing_folder(target) as temporary:
+        for name in names:
+            with naming(temporary / name):
+                (temporary / name).write_bytes((source / name).read_bytes())
 
 
 @contextmanager
