@@ -40,12 +40,12 @@ def significance(study: Study) -> pd.DataFrame:
     return stacked(["dataset"], parts, study.progress)
 
 
-def told_apart(significance: pd.DataFrame) -> list[str]:
+def told_apart(significance: pd.DataFrame, level: float) -> list[str]:
     """Whether the test images tell the best architectures apart."""
     undecided = []
     for dataset, rows in significance.groupby("dataset", sort=False):
         best = rows["a"].iloc[0]
-        if not (rows.loc[rows["a"] == best, "p_holm"] < 0.05).any():
+        if not (rows.loc[rows["a"] == best, "p_holm"] <= 1 - level).any():
             undecided.append(str(dataset))
     if not undecided:
         return []
@@ -61,7 +61,7 @@ SIGNIFICANCE = Analysis[Study](
     table=significance,
     needs=("predicted",),
     headings={"p_exact": "", "p_mid": "p", "p_holm": "p (Holm)"},
-    say=lambda study, table: told_apart(table),
+    say=lambda study, table: told_apart(table, study.options.level),
     topic="The best",
     section="images",
     shown="folded",
