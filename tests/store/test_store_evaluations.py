@@ -162,7 +162,9 @@ def test_exported_and_shown_on_the_command_line(
     asked = ("query", store.path, "--table", "errors", "--evaluations", "digits", "--json")
     rows = json.loads(typed(*asked).out)
     assert [*rows[0]] == ["architecture", "test", "blur", "shifted"]
-    shown = typed("query", store.path, "--table", "evaluations", "--where", "evaluation = blur").out
+    shown = typed(
+        "query", store.path, "--table", "evaluations", "--where", "evaluation = 'blur'"
+    ).out
     assert len(shown.splitlines()) == 7
     count = "select count(*) as n from evaluations"
     assert json.loads(typed("query", store.path, "--sql", count, "--json").out) == [{"n": 10}]
