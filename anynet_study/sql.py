@@ -1,7 +1,6 @@
 """SQL over Arrow tables, in a DuckDB that can reach nothing else.
 
-A condition of `query --where`, `analyze --where` and `Population.filter` is what may follow WHERE in
-a SELECT:
+A condition of `query --where`, `analyze --where` or `Population.filter` is what may follow WHERE:
 
     dataset = 'digits' and error < 20
     status != 'completed' or (replicate in (0, 1) and not d1 >= 8)

@@ -167,7 +167,8 @@ def curves_table(
     found = {}
     for name in columns:
         if name in CURVES:
-            found[name] = pa.array(file["curves"][name][begin:end][place - begin])
+            values = file["curves"][name][begin:end][place - begin]
+            found[name] = pa.array(values, from_pandas=True)
         elif name == "epoch":
             found[name] = pa.array((epoch + 1).astype(np.int32))
         else:

@@ -313,3 +313,18 @@ def test_where_no_count_of_images_is_known_there_is_no_interval(tmp_path: Path) 
     rows = query(ResultStore(out), columns=["error", "error_low", "error_high"], sort=["error_low"])
     assert rows["error_low"].isna().tolist() == [False, True]
     assert rows["error_low"][0] < rows["error"][0] < rows["error_high"][0]
+
+
+def test_what_curves_do_not_know_is_missing_in_conditions_too(path: Path, tmp_path: Path) -> None:
+    """As NaN it would be more than any number, and not null."""
+    out = tmp_path / "results.h5"
+    out.write_bytes(path.read_bytes())
+    with h5py.File(out, "r+") as file:
+        file["curves/test_top5"][::3] = np.nan
+    store = ResultStore(out)
+    known = store.curves()["test_top5"].dropna()
+    rows = query(store, "curves", where="test_top5 >= 0", columns=["test_top5"])
+    assert rows["test_top5"].tolist() == known.tolist()
+    assert len(query(store, "curves", where="test_top5 is null")) == len(store.curves()) - len(
+        known
+    )
