@@ -40,7 +40,7 @@ def hold_out(
 
 
 def _have_rare(examples: Sequence[Example]) -> bool:
-    """Whether just one image has a class as its rarest one that other images have beside rarer ones.
+    """Whether some class is the rarest one of a single image, and a further class of others.
 
     Then the side of that image would decide the side of the class, so all classes have to be placed
     at once.
