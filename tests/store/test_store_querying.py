@@ -322,7 +322,8 @@ def test_what_curves_do_not_know_is_missing_in_conditions_too(path: Path, tmp_pa
     with h5py.File(out, "r+") as file:
         file["curves/test_top5"][::3] = np.nan
     store = ResultStore(out)
-    known = store.curves()["test_top5"].dropna()
+    every = store.curves()["test_top5"]
+    known = every.dropna()
     rows = query(store, "curves", where="test_top5 >= 0", columns=["test_top5"])
     assert rows["test_top5"].tolist() == known.tolist()
     assert len(query(store, "curves", where="test_top5 is null")) == len(store.curves()) - len(
