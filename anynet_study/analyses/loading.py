@@ -56,8 +56,8 @@ def load(
 
     `roles` replaces what a store says of its datasets; the name of a source makes all datasets its
     targets that have no other part. `shifts` are further test sets of the source, `images` the
-    numbers of test images. `distances` is a file of those of the datasets, as `data distance`
-    writes it; that of a study's folder needs not be told. `options` are the fields of
+    numbers of test images. `distances` is the file of distances between datasets that
+    `data distance` writes; in a study's folder it is found by itself. `options` are the fields of
     `anynet_study.analysis.Options`: method, level, resamples, seed, recipe, metric, replicates,
     evaluations, unweighted.
 
