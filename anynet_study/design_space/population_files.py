@@ -40,11 +40,12 @@ from anynet_study.design_space.population_table import (
 )
 from anynet_study.design_space.reference import reference
 from anynet_study.errors import UserError, first_line
-from anynet_study.files import replacing, write_text
+from anynet_study.files import read_regular, replacing, write_text
 
 DIGEST_KEY = b"anynet_study.sha256"
-#: A format without digests, from when there was one law of drawing; it is read as it was meant.
-BEFORE_DIGESTS = 2
+#: Formats without digests, from when there was one law of drawing, and in the first one kind of
+#: blocks: they are read as they were meant.
+BEFORE_DIGESTS = (1, 2)
 #: What reading damaged bytes ends with, beside the errors of the readers' own.
 UNREADABLE = (
     OSError,
@@ -62,6 +63,8 @@ STAGE = re.compile(rf"[{''.join(LETTERS.values())}]([1-{MAX_STAGES}])")
 OTHERS = ("architecture", "network", *SKELETON_COLUMNS, "weight", *MEASURES)
 LEGAL = f"d1 to d{MAX_STAGES}, w1 ..., b1 ..., g1 ..., s1 ..., {', '.join(OTHERS)}"
 Contents = tuple[pa.Table, list[AnyNetwork] | None]
+#: A population of MAX_COUNT architectures is smaller.
+MOST_BYTES = 1 << 30
 #: What makes a network of a name, an image side and a number of classes.
 Named = Callable[[str, int, int], AnyNetwork]
 
@@ -116,13 +119,13 @@ def read_population(
         if path.suffix.lower() == ".csv":
             rows = list(_csv_rows(path))
         elif path.suffix.lower() == ".json":
-            entries = json.loads(path.read_text(encoding="utf-8"))
+            entries = json.loads(read_regular(path, MOST_BYTES).decode("utf-8"))
             if not isinstance(entries, list):
                 raise UserError(f"{path}: not a list of architectures")
             rows = [(f"entry {number}", entry) for number, entry in enumerate(entries, 1)]
             build = _from_entry
         else:
-            content = path.read_bytes()
+            content = read_regular(path, MOST_BYTES)
             # Threads would gain nothing, and one that starts while a command ends in an error
             # aborts the process.
             file = pq.ParquetFile(pa.BufferReader(content))
@@ -166,8 +169,9 @@ def _checked(table: pa.Table, path: Path) -> pa.Table:
         raise altered
     record = json.loads(kept[METADATA_KEY])
     version = record.get("format") if isinstance(record, dict) else None
-    if version not in (BEFORE_DIGESTS, FORMAT):
-        raise UserError(f"{path}: format {version}, but this version reads format {FORMAT}")
+    if version not in (*BEFORE_DIGESTS, FORMAT):
+        raise UserError(f"{path}: format {version}, but this version reads formats 1 to {FORMAT}")
+    table = _with_blocks(table) if version == 1 else table
     if not table.schema.equals(schema_like(table)):
         raise UserError(f"{path}: a Parquet file, but not a population")
     if (DIGEST_KEY in kept or version == FORMAT) and kept.get(DIGEST_KEY) != _digest(table):
@@ -175,6 +179,14 @@ def _checked(table: pa.Table, path: Path) -> pa.Table:
     if version == FORMAT:
         check_record(record)
         return table.replace_schema_metadata({METADATA_KEY: kept[METADATA_KEY]})
+    again = _drawn_before(table, record, path)
+    if not again.equals(table):
+        raise altered
+    return again
+
+
+def _drawn_before(table: pa.Table, record: dict[str, Any], path: Path) -> pa.Table:
+    """The networks of a table of a format without digests, tabulated anew in today's format."""
     try:
         groups = groups_of(architectures_of(table))
     except UserError as error:
@@ -184,12 +196,16 @@ def _checked(table: pa.Table, path: Path) -> pa.Table:
         space.setdefault("quantization", "nearest")
         if "distribution" in space:
             space.setdefault("depth_distribution", space["distribution"])
-    again = tabulate(
-        groups, *place_of(record), {**record, "format": FORMAT}, column_of(table, "weight")
-    )
-    if not again.equals(table):
-        raise altered
-    return again
+    weights = column_of(table, "weight")
+    return tabulate(groups, *place_of(record), {**record, "format": FORMAT}, weights)
+
+
+def _with_blocks(table: pa.Table) -> pa.Table:
+    """A table of format 1 with the columns that say which blocks its networks have."""
+    place = len(table.column_names) - len(MEASURES)
+    for name, value in (("se_ratio", 0.0), ("block", "bottleneck")):
+        table = table.add_column(place, name, pa.repeat(value, len(table)))
+    return table
 
 
 def _tabulated(
