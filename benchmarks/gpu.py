@@ -137,7 +137,7 @@ def agreement(setup: Setup) -> Iterator[Row]:
     task = setup.task("agreement", 1, 1, 4)
     spec, view = _first(task)
     torch.backends.cudnn.deterministic = True
-    backend = backend_here(None, setup.device.type)
+    backend = backend_here(None, "cuda" if setup.on_gpu else "cpu")
     exact = Options(backend, bfloat16=False)
     graph, again = (train(spec, view, setup.device, options=exact) for _ in range(2))
     eager = train(spec, view, setup.device, options=replace(exact, graph=False))
