@@ -19,7 +19,7 @@ from anynet_study.store.importing.columns import ImportOptions
 from anynet_study.store.importing.described import Known, dataset_table, merged_models
 from anynet_study.store.importing.files import ImportedFile, stored_file
 from anynet_study.store.importing.predictions import predictions_file
-from anynet_study.store.importing.sheet import first_repeat
+from anynet_study.sheets import first_repeat
 from anynet_study.store.importing.table import table_file
 from anynet_study.store.integrity import refuse_wrong
 from anynet_study.store.opening import open_store
