@@ -77,8 +77,23 @@ def add(
     ] = None,
     label_column: Annotated[str | None, opt("Its column of classes.", metavar="NAME")] = None,
     group_column: Annotated[
-        str | None, opt("Its column of groups, kept whole.", metavar="NAME")
+        str | None, opt("Its column of groups, kept whole, or none.", metavar="NAME")
     ] = None,
+    split_column: Annotated[
+        str | None, opt("Its column of splits, or none.", metavar="NAME")
+    ] = None,
+    split_values: Annotated[
+        str | None, opt("What its words mean: 0=train,1=validation,2=test.", metavar="WORD=PART,...")
+    ] = None,
+    label_separator: Annotated[
+        str | None, opt("What is between several classes in one cell.", metavar="MARK")
+    ] = None,
+    ignore: Annotated[
+        str | None, opt("Files and folders to leave out.", metavar="NAME,...")
+    ] = None,
+    ignore_case: Annotated[
+        bool, opt("Classes that differ in case only are one.", "--ignore-case")
+    ] = False,
     force: Annotated[bool, opt("Replace a dataset of this name.", "--force")] = False,
 ) -> None:
     """Recognise, decode and pack a dataset as it was downloaded.
@@ -127,6 +142,11 @@ def add(
             image_column=image_column,
             label_column=label_column,
             group_column=group_column,
+            split_column=split_column,
+            split_values=split_values,
+            label_separator=label_separator,
+            ignore=ignore,
+            ignore_case="yes" if ignore_case else None,
         ),
         force=force,
     )

@@ -2,20 +2,22 @@
 
 import dataclasses
 from collections.abc import Sequence
+from contextlib import suppress
 
 from anynet_study.data.readers import (
     cifar,
     coco,
     folders,
-    image_tables,
+    generic,
     imagenet,
     imagenet_shifts,
     known_tables,
     mlc,
 )
+from anynet_study.data.readers.image_tables import find_tables
 from anynet_study.data.readers.listing import Listing, Reader
-from anynet_study.data.source.source import Source
-from anynet_study.data.source.tree import IMAGE_SUFFIXES, Folder, is_image
+from anynet_study.data.source.source import OF_ALL_LAYOUTS, Source
+from anynet_study.data.source.tree import IMAGE_SUFFIXES, Folder
 from anynet_study.errors import UserError, counted
 
 #: From the most to the least specific: the first that recognises a folder reads it.
@@ -34,12 +36,10 @@ READERS: tuple[Reader, ...] = (
     folders.POWERLINE,
     mlc.MLC_POINTS,
     mlc.MLC_PATCHES,
-    folders.EUROSAT,
+    generic.EUROSAT,
     folders.CONCRETE,
     folders.INSECTS,
-    folders.SPLIT_FOLDERS,
-    image_tables.TABLE_OF_IMAGES,
-    folders.CLASS_FOLDERS,
+    *generic.READERS,
 )
 
 
@@ -51,6 +51,7 @@ def read_source(source: Source) -> tuple[Source, Listing]:
     UserError in one line, saying what was seen and which layouts are known, if none does.
     """
     try:
+        source.prepare()
         return source, _read(source)
     except UserError as error:
         opened = source.with_archives_open()
@@ -72,11 +73,12 @@ def _read(source: Source) -> Listing:
     fitting, root = _recognise(source, readers)
     if not fitting:
         raise _unknown(source, root, readers)
-    chosen = source.choices.chosen().keys() - {"layout"}
+    chosen = source.choices.chosen().keys() - {*OF_ALL_LAYOUTS}
     # A reader that knows all that was chosen: `--label-column` makes a table of it.
     reader = next((reader for reader in fitting if chosen <= set(reader.choices)), fitting[0])
     source.choices.require_known(reader.layout, reader.choices)
     others = [f"--layout {other.key} ({other.layout})" for other in fitting if other != reader]
+    others = others[:0] if reader in (*generic.READERS, generic.EUROSAT) else others
     told = f"read as {reader.layout}; it also looks like {', '.join(others)}"
     try:
         listing = reader.read(source, root)
@@ -113,6 +115,11 @@ def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> Unknown
     if len(readers) == 1:
         return UnknownLayoutError(f"{where}: not of layout {readers[0].layout!r}: {_seen(root)}")
     known = ", ".join(reader.layout for reader in readers)
+    tables = {}
+    if root.holds_images():
+        with suppress(UserError):
+            found, tables = find_tables(source, root)
+            tables |= {table.file: f"has {table.words()}" for table in found}
     packed = [name for name in root.files if name.lower().endswith((".rar", ".7z"))]
     hint = f"; extract {packed[0]} yourself" if packed else ""
     inner = _recognised_folders(source, root, readers)
@@ -120,6 +127,9 @@ def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> Unknown
         hint += f"; give a folder in it: {', '.join(inner)}"
     elif not packed and not root.holds_images():
         hint = f"; no file below it is called like an image ({', '.join(IMAGE_SUFFIXES)})"
+    if tables:
+        hint += "; " + "; ".join(f"{file} {told}" for file, told in tables.items())
+        hint += "; say with --image-column and --label-column which column is what"
     return UnknownLayoutError(
         f"{where}: layout not recognised: {_seen(root)}{hint}; known layouts: {known}"
     )
@@ -137,7 +147,7 @@ def _recognised_folders(source: Source, root: Folder, readers: Sequence[Reader])
 def _seen(root: Folder) -> str:
     names = list(root.folders)
     shown = f" ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})" if names else ""
-    images = sum(map(is_image, root.files))
+    images = sum(map(root.is_image, root.files))
     return (
         f"saw {counted(len(names), 'folder')}{shown}, {counted(images, 'image')} and "
         f"{counted(len(root.files) - images, 'other file')}"
