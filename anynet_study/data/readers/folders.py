@@ -155,6 +155,11 @@ def _split(source: Source, root: Folder, part: str) -> Folder | None:
     return found[0] if found else None
 
 
+def split_parts(root: Folder) -> list[Folder]:
+    """The folders of all splits."""
+    return [folder for part in ("train", "test", "validation") for folder in _named(root, part)]
+
+
 def _named(root: Folder, part: str) -> list[Folder]:
     """The folders that are called like this part; the inner one where it is doubled."""
     return [

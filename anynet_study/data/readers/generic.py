@@ -4,10 +4,11 @@ Classes come from folders or from a table; a table beside class folders may say 
 Where both could say the classes and do not agree, nothing is guessed.
 """
 
-import dataclasses
 import unicodedata
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import Any
 
 from anynet_study.data.readers import names
 from anynet_study.data.readers.folders import (
@@ -19,6 +20,7 @@ from anynet_study.data.readers.folders import (
     eurosat_folders,
     read_eurosat,
     split_folders,
+    split_parts,
 )
 from anynet_study.data.readers.image_tables import (
     CHOICES,
@@ -29,12 +31,15 @@ from anynet_study.data.readers.image_tables import (
     Rows,
     find_tables,
     listing_of,
+    one_to_one,
     read_rows,
+    table_files,
 )
 from anynet_study.data.readers.listing import Example, Listing, Reader
 from anynet_study.data.source.source import Source
 from anynet_study.data.source.tree import Folder
 from anynet_study.errors import UserError, counted
+from anynet_study.sheets import normal_form
 
 #: Columns named in a message.
 SHOWN = 8
@@ -44,8 +49,10 @@ def _is_table(source: Source, root: Folder) -> bool:
     """Images, and a table with their classes, or one that is chosen."""
     if not root.holds_images():
         return False
-    heeded = source.choices.chosen().keys() & set(CHOICES)
-    return any(table.labels for table in find_tables(source, root)[0]) or bool(heeded)
+    heeded = bool(source.choices.chosen().keys() & set(CHOICES))
+    if not table_files(root, source.choices.table):
+        return False
+    return heeded or any(table.labels for table in find_tables(source, root)[0])
 
 
 def _from_folders(read: Callable[[Source, Folder], Listing]) -> Callable[[Source, Folder], Listing]:
@@ -69,6 +76,12 @@ def _read_table(source: Source, root: Folder) -> Listing:
     tables, others = find_tables(source, root)
     labelled = [table for table in tables if table.labels]
     parts = {table.part for table in labelled}
+    if unclear := next((table for table in labelled if table.contrary), None):
+        raise UserError(
+            f"{source.where(root.join(unclear.file))}: classes could be in column "
+            f"{' or '.join(map(repr, (*unclear.labels, *unclear.contrary)))}, which do not agree; "
+            "choose with --label-column"
+        )
     if not labelled:
         raise UserError(
             f"{source.where(root.path)}: {_tables_told(tables, others)}; say with --label-column "
@@ -94,13 +107,13 @@ def _read_table(source: Source, root: Folder) -> Listing:
     )
 
 
-def _sources(tables: list[ImageTable]) -> dict[str, str]:
+def _sources(tables: list[ImageTable]) -> dict[str, Any]:
     """Where classes, splits and groups come from, for the account."""
     files = ", ".join(table.file for table in tables)
     splits = next((t.split for t in tables if t.split), None)
     groups = next((t.group for t in tables if t.group), None)
     names_of = " and ".join(dict.fromkeys(name for table in tables for name in table.labels))
-    told = {"classes_from": f"column {names_of} of {files}"} if names_of else {}
+    told: dict[str, Any] = {"classes_from": f"column {names_of} of {files}"} if names_of else {}
     if splits is not None:
         told["splits_from"] = f"column {splits} of {files}"
     elif len(tables) > 1 and None not in {table.part for table in tables}:
@@ -122,7 +135,7 @@ def _repeating(tables: list[ImageTable]) -> list[str]:
 
 def _noted(listing: Listing, notes: list[str], tables: Mapping[str, str]) -> Listing:
     told = [f"{file} {why}" for file, why in tables.items()]
-    return dataclasses.replace(
+    return replace(
         listing, notes=(*listing.notes, *notes, *told), tables={**listing.tables, **tables}
     )
 
@@ -135,17 +148,13 @@ def _tables_told(tables: list[ImageTable], others: Mapping[str, str]) -> str:
 
 def _doubt(source: Source, root: Folder) -> str | None:
     """Why the folders of `root` may be no classes; None where nothing speaks against it."""
-    if not are_splits(source, root):
-        groups = [list(root.folders.values())]
-    else:
-        outer = [folder for name, folder in root.folders.items() if names.part_of(name)]
-        inner = [folder.folders.get(folder.name, folder) for folder in outer]
-        groups = [[*folder.folders.values()] for folder in inner if folder.folders]
+    splits = split_parts(root) if are_splits(source, root) else []
+    groups = [[*folder.folders.values()] for folder in splits or [root]]
     for folders in groups:
         called = [folder.name for folder in folders if folder.holds_images()]
         wrong = names.no_classes(called)
         # In a folder of its own, a class may well be called train.
-        if wrong and (len(groups) == 1 or len(wrong) == len(called)):
+        if wrong and (not splits or len(wrong) == len(called)):
             shown = ", ".join(wrong[:SHOWN]) + (", ..." if len(wrong) > SHOWN else "")
             says = "its name says" if len(wrong) == 1 else "their names say"
             return (
@@ -172,7 +181,7 @@ def _inner_doubt(folder: Folder, called: set[str]) -> str | None:
         direct = {PurePosixPath(name).stem for name in below.files if below.is_image(name)}
         for name, inner in below.folders.items():
             images = [PurePosixPath(image).stem for image in inner.images()]
-            aside = names.normal_form(name) in names.BESIDE_IMAGES and images
+            aside = normal_form(name) in names.BESIDE_IMAGES and images
             twins = sum(stem in direct for stem in images) if direct else 0
             if aside or (twins >= 2 and twins >= len(images) / 2):
                 return (
@@ -220,9 +229,12 @@ def _with_tables(
 
 def _agrees(source: Source, root: Folder, table: ImageTable, folder_of: dict[str, str]) -> bool:
     """Whether each class of the table is one of the folders, by whatever name."""
-    labels = read_rows(source, root, [table]).images
-    pairs = {(row.labels, folder_of[image]) for image, row in labels.items() if image in folder_of}
-    return len({a for a, _ in pairs}) == len(pairs) == len({b for _, b in pairs})
+    candidates = [table.labels, *((column,) for column in table.contrary)]
+    found = [read_rows(source, root, [replace(table, labels=labels)]) for labels in candidates]
+    return any(
+        one_to_one({(row.labels, folder_of[i]) for i, row in rows.images.items() if i in folder_of})
+        for rows in found
+    )
 
 
 def _joined(
@@ -250,7 +262,7 @@ def _joined(
     told = {name: text for name, text in _sources(tables).items() if name != "classes_from"}
     if not by_table:
         told.pop("splits_from", None)
-    return dataclasses.replace(joined, notes=(*listing.notes, *joined.notes, *notes), **told)
+    return replace(joined, notes=(*listing.notes, *joined.notes, *notes), **told)
 
 
 def _without_twins(source: Source, listing: Listing) -> Listing:
@@ -274,7 +286,7 @@ def _without_twins(source: Source, listing: Listing) -> Listing:
 
     def renumbered(examples: list[Example]) -> list[Example]:
         return [
-            dataclasses.replace(
+            replace(
                 example,
                 label=place[listing.classes[example.label]],
                 also=tuple(place[listing.classes[label]] for label in example.also),
@@ -283,9 +295,7 @@ def _without_twins(source: Source, listing: Listing) -> Listing:
         ]
 
     test = None if listing.test is None else renumbered(listing.test)
-    return dataclasses.replace(
-        listing, classes=classes, train=renumbered(listing.train), test=test
-    )
+    return replace(listing, classes=classes, train=renumbered(listing.train), test=test)
 
 
 _OF_FOLDERS = (*(name for name in CHOICES if name not in LABEL_CHOICES), "ignore_case")

@@ -42,6 +42,8 @@ class ImageTable:
     image: str
     #: One column of classes, or one for each class with a 1 where the image has it; none: no class.
     labels: tuple[str, ...] = ()
+    #: Other columns known by name for classes that part the images differently.
+    contrary: tuple[str, ...] = ()
     #: Whether the column of classes is declared, or known by its name.
     sure: bool = False
     split: str | None = None
@@ -75,7 +77,7 @@ def find_tables(source: Source, root: Folder) -> tuple[list[ImageTable], dict[st
     """
     tables, others = [], {}
     finders: dict[str, ImageFinder] = {}
-    for path in _table_files(root, source.choices.table):
+    for path in table_files(root, source.choices.table):
         found = _understood(source, root, path, finders)
         if isinstance(found, ImageTable):
             tables.append(found)
@@ -89,7 +91,7 @@ def find_tables(source: Source, root: Folder) -> tuple[list[ImageTable], dict[st
     return tables, others
 
 
-def _table_files(root: Folder, chosen: str | None) -> list[str]:
+def table_files(root: Folder, chosen: str | None) -> list[str]:
     """Paths from `root`; one that is chosen may be called anything."""
     if chosen is not None:
         paths = [folder.join(name) for folder in root.walk() for name in folder.files]
@@ -185,36 +187,39 @@ def _with_columns(
     cells = dict(zip(header, map(list, zip(*table.rows, strict=True)), strict=False))
     free = [name for name in rest if name not in (group, split)]
     found = ImageTable(path, tuple(header), table.rows, finder, image, split=split, group=group)
-    labels, sure = _labels(path, choices.label_column, free, cells)
+    labels, sure = _labels(choices.label_column, free, cells)
+    contrary = []
+    if sure and choices.label_column is None and len(labels) == 1:
+        known = (name for name in free if names.column([name], None, names.LABEL))
+        contrary = [name for name in known if not _alike(cells, labels[0], name)]
     repeating = [name for name in free if name not in labels and _repeats(name, cells.get(name))]
     return replace(
         found,
         labels=labels,
         sure=sure,
+        contrary=tuple(contrary),
         part=names.part_in(path),
         repeating=tuple(repeating),
     )
 
 
-def _labels(
-    path: str, chosen: str | None, free: Sequence[str], cells: Mapping[str, list[str]]
-) -> tuple[tuple[str, ...], bool]:
-    """The columns of classes, and whether that is sure: declared, or known by name.
+def one_to_one(pairs: set[tuple[Any, Any]]) -> bool:
+    """Whether each first part has one second part, and the other way round."""
+    return len({a for a, _ in pairs}) == len(pairs) == len({b for _, b in pairs})
 
-    UserError where two are known that part the images differently.
-    """
+
+def _alike(cells: Mapping[str, list[str]], one: str, other: str) -> bool:
+    return one_to_one(set(zip(cells.get(one, ()), cells.get(other, ()), strict=True)))
+
+
+def _labels(
+    chosen: str | None, free: Sequence[str], cells: Mapping[str, list[str]]
+) -> tuple[tuple[str, ...], bool]:
+    """The columns of classes, and whether that is sure: declared, or known by name."""
     if chosen is not None:
         return (chosen,), True
-    known = [name for name in free if names.column([name], None, names.LABEL)]
     first = names.column(free, None, names.LABEL)
     if first is not None:
-        for other in known:
-            pairs = set(zip(cells.get(first, ()), cells.get(other, ()), strict=True))
-            if len({a for a, _ in pairs}) < len(pairs) or len({b for _, b in pairs}) < len(pairs):
-                raise UserError(
-                    f"{path}: classes could be in column {first!r} or {other!r}, which do not "
-                    "agree; choose with --label-column"
-                )
         return (first,), True
     free = [name for name in free if not _is_index(name, cells.get(name, []))]
     if len(free) >= 2 and _one_hot([cells.get(name, []) for name in free]):
@@ -246,7 +251,7 @@ def _repeats(name: str, cells: Sequence[str] | None) -> bool:
 
 
 def _listed(header: Sequence[str]) -> str:
-    return f"columns {', '.join(header[:12])}{', ...' if len(header) > 12 else ''}"
+    return f"{', '.join(header[:12])}{', ...' if len(header) > 12 else ''}"
 
 
 @dataclass(frozen=True)
@@ -314,7 +319,9 @@ def _row_labels(where: str, table: ImageTable, choices: Choices) -> list[tuple[s
         parts = ([part.strip() for part in cell.split(choices.label_separator)] for cell in cells)
         return [tuple(dict.fromkeys(filter(None, found))) for found in parts]
     several = [cell for cell in cells if SEPARATED.search(cell)]
-    if several and len({*cells}) > len({p for cell in cells for p in re.split(r"\s*[|;]\s*", cell)}):
+    if several and len({*cells}) > len(
+        {p for cell in cells for p in re.split(r"\s*[|;]\s*", cell)}
+    ):
         mark = "|" if "|" in several[0] else ";"
         raise UserError(
             f"{where}: column {table.labels[0]!r} says {several[0]!r}: several classes? Say with "
@@ -323,9 +330,7 @@ def _row_labels(where: str, table: ImageTable, choices: Choices) -> list[tuple[s
     return [(cell,) for cell in cells]
 
 
-def _parts(
-    where: str, table: ImageTable, choices: Choices, several: bool
-) -> list[str | None]:
+def _parts(where: str, table: ImageTable, choices: Choices, several: bool) -> list[str | None]:
     """The part of each row: by its column of splits, or where there are several tables their names.
 
     UserError for a word that is not known: `--split-values` says what it means.
@@ -391,5 +396,9 @@ def listing_of(
     unused = parts["validation"] if parts["test"] else []
     notes = [f"{counted(len(unused), 'image')} for validation not read"] if unused else []
     several = any(len(row.labels) > 1 for row in rows.images.values())
-    more = {"multi_label": several, "broken": tuple(rows.broken), "notes": tuple(notes)} | more
-    return Listing.found(layout, root, found, train, test, **more)
+    own: dict[str, Any] = {
+        "multi_label": several,
+        "broken": tuple(rows.broken),
+        "notes": tuple(notes),
+    }
+    return Listing.found(layout, root, found, train, test, **(own | more))

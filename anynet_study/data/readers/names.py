@@ -46,9 +46,11 @@ OF_NO_CLASS = {
     *("segmentation", "segmentations", "thumb", "thumbs", "thumbnail", "thumbnails"),
 }
 #: Folders of pictures of pictures.
-BESIDE_IMAGES = ("mask", "annotation", "label", "gt", "groundtruth", "segmentation", "thumb")
-BESIDE_IMAGES += ("thumbnail", "masks", "annotations", "labels", "segmentations", "thumbs")
-BESIDE_IMAGES += ("thumbnails", "ground_truth", "preview", "previews")
+BESIDE_IMAGES = {
+    *("mask", "masks", "annotation", "annotations", "label", "labels", "gt", "groundtruth"),
+    *("ground_truth", "segmentation", "segmentations", "thumb", "thumbs", "thumbnail"),
+    *("thumbnails", "preview", "previews"),
+}
 
 
 def part_of(name: str) -> str | None:
@@ -64,7 +66,7 @@ def part_of(name: str) -> str | None:
 
 def part_in(path: str) -> str | None:
     """The one part that the words of a table's name, or else its folders', say."""
-    for name in reversed([PurePosixPath(path).stem, *PurePosixPath(path).parts[:-1]][::-1]):
+    for name in (PurePosixPath(path).stem, *reversed(PurePosixPath(path).parts[:-1])):
         found = {PARTS[word] for word in _words(name) if word in PARTS}
         if len(found) == 1:
             return found.pop()

@@ -100,14 +100,21 @@ def _chosen_readers(layout: str | None) -> tuple[Reader, ...]:
 def _recognise(source: Source, readers: Sequence[Reader]) -> tuple[list[Reader], Folder]:
     """The readers that recognise `source`, and the folder in it that they apply to.
 
-    Folders that hold nothing but one folder are passed through.
+    Folders that hold nothing but one folder are passed through. Known layouts go before anybody's,
+    wherever they are.
     """
-    root = source.tree
-    while True:
-        fitting = [reader for reader in readers if reader.recognises(source, root)]
-        if fitting or len(root.folders) != 1 or root.first_image() is not None:
-            return fitting, root
-        root = next(iter(root.folders.values()))
+    known = [reader for reader in readers if reader not in generic.READERS]
+    anybodys = [reader for reader in readers if reader in generic.READERS]
+    for group, others in ((known, anybodys), (anybodys, [])):
+        root = source.tree
+        while True:
+            fitting = [reader for reader in group if reader.recognises(source, root)]
+            if fitting:
+                return fitting + [r for r in others if r.recognises(source, root)], root
+            if len(root.folders) != 1 or root.first_image() is not None:
+                break
+            root = next(iter(root.folders.values()))
+    return [], root
 
 
 def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> UnknownLayoutError:
@@ -115,7 +122,7 @@ def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> Unknown
     if len(readers) == 1:
         return UnknownLayoutError(f"{where}: not of layout {readers[0].layout!r}: {_seen(root)}")
     known = ", ".join(reader.layout for reader in readers)
-    tables = {}
+    tables: dict[str, str] = {}
     if root.holds_images():
         with suppress(UserError):
             found, tables = find_tables(source, root)
