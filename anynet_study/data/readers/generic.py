@@ -50,8 +50,8 @@ def _is_table(source: Source, root: Folder) -> bool:
     if not root.holds_images():
         return False
     heeded = bool(source.choices.chosen().keys() & set(CHOICES))
-    if not table_files(root, source.choices.table):
-        return False
+    if not table_files(root):
+        return source.choices.table is not None
     return heeded or any(table.labels for table in find_tables(source, root)[0])
 
 
@@ -141,7 +141,7 @@ def _noted(listing: Listing, notes: list[str], tables: Mapping[str, str]) -> Lis
 
 
 def _tables_told(tables: list[ImageTable], others: Mapping[str, str]) -> str:
-    told = [f"{t.file} has {t.words()}, no classes that are known by name" for t in tables]
+    told = [f"{t.file} has {', '.join(t.names)} ({t.words()})" for t in tables]
     told += [f"{file} {why}" for file, why in others.items()]
     return "; ".join(told) or "there is no table of their classes"
 

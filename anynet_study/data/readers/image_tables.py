@@ -81,17 +81,19 @@ def find_tables(source: Source, root: Folder) -> tuple[list[ImageTable], dict[st
         found = _understood(source, root, path, finders)
         if isinstance(found, ImageTable):
             tables.append(found)
-        else:
-            others[path] = found
+        elif not path.lower().endswith(".txt") or source.choices.table is not None:
+            others[path] = found  # other texts say nothing of images
     if not tables and source.choices.chosen().keys() & set(CHOICES):
         chosen = source.choices.chosen()
         options = [f"--{n.replace('_', '-')} {chosen[n]!r}" for n in CHOICES if n in chosen]
-        there = "; ".join(f"{path} {why}" for path, why in others.items()) or "there is no table"
+        there = "; ".join(f"{path} {why}" for path, why in others.items()) or (
+            f"there: {', '.join(table_files(root)) or 'none'}"
+        )
         raise UserError(f"{source.where(root.path)}: no table for {', '.join(options)}: {there}")
     return tables, others
 
 
-def table_files(root: Folder, chosen: str | None) -> list[str]:
+def table_files(root: Folder, chosen: str | None = None) -> list[str]:
     """Paths from `root`; one that is chosen may be called anything."""
     if chosen is not None:
         paths = [folder.join(name) for folder in root.walk() for name in folder.files]

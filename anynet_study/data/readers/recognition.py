@@ -125,8 +125,8 @@ def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> Unknown
     tables: dict[str, str] = {}
     if root.holds_images():
         with suppress(UserError):
-            found, tables = find_tables(source, root)
-            tables |= {table.file: f"has {table.words()}" for table in found}
+            found, tables = find_tables(source, source.tree)
+            tables |= {t.file: f"has {', '.join(t.names)} ({t.words()})" for t in found}
     packed = [name for name in root.files if name.lower().endswith((".rar", ".7z"))]
     hint = f"; extract {packed[0]} yourself" if packed else ""
     inner = _recognised_folders(source, root, readers)
