@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Sequence
-from contextlib import suppress
 
 from anynet_study.data.readers import (
     cifar,
@@ -118,15 +117,11 @@ def _recognise(source: Source, readers: Sequence[Reader]) -> tuple[list[Reader],
 
 
 def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> UnknownLayoutError:
-    where = source.where(root.path)
+    where, tables = source.where(root.path), _tables_told(source)
     if len(readers) == 1:
-        return UnknownLayoutError(f"{where}: not of layout {readers[0].layout!r}: {_seen(root)}")
+        told = f"not of layout {readers[0].layout!r}: {_seen(root)}{tables}"
+        return UnknownLayoutError(f"{where}: {told}")
     known = ", ".join(reader.layout for reader in readers)
-    tables: dict[str, str] = {}
-    if root.holds_images():
-        with suppress(UserError):
-            found, tables = find_tables(source, source.tree)
-            tables |= {t.file: f"has {', '.join(t.names)} ({t.words()})" for t in found}
     packed = [name for name in root.files if name.lower().endswith((".rar", ".7z"))]
     hint = f"; extract {packed[0]} yourself" if packed else ""
     inner = _recognised_folders(source, root, readers)
@@ -134,12 +129,23 @@ def _unknown(source: Source, root: Folder, readers: Sequence[Reader]) -> Unknown
         hint += f"; give a folder in it: {', '.join(inner)}"
     elif not packed and not root.holds_images():
         hint = f"; no file below it is called like an image ({', '.join(IMAGE_SUFFIXES)})"
-    if tables:
-        hint += "; " + "; ".join(f"{file} {told}" for file, told in tables.items())
-        hint += "; say with --image-column and --label-column which column is what"
     return UnknownLayoutError(
-        f"{where}: layout not recognised: {_seen(root)}{hint}; known layouts: {known}"
+        f"{where}: layout not recognised: {_seen(root)}{hint}{tables}; known layouts: {known}"
     )
+
+
+def _tables_told(source: Source) -> str:
+    """What the tables of a source that has images say, and how to say more."""
+    if not source.tree.holds_images():
+        return ""
+    try:
+        found, others = find_tables(source, source.tree)
+    except UserError as error:
+        return f"; {error}"
+    told = {table.file: f"has {', '.join(table.names)} ({table.words()})" for table in found}
+    told |= others
+    how = "; say with --image-column and --label-column which column is what"
+    return "".join(f"; {file} {what}" for file, what in told.items()) + (how if told else "")
 
 
 def _recognised_folders(source: Source, root: Folder, readers: Sequence[Reader]) -> list[str]:
