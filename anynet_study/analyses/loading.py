@@ -12,13 +12,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anynet_study.analyses.building import some_of
-from anynet_study.analyses.error_table import described, read_table
+from anynet_study.analyses.error_table import described, part_of, read_table
 from anynet_study.analyses.registry import ANALYSES
 from anynet_study.analysis import Options
 from anynet_study.apr import Roles
 from anynet_study.errors import UserError, first_line
 from anynet_study.metrics import EvaluationKind
-from anynet_study.store import ResultStore, find_store, stored_json
+from anynet_study.store import ResultStore, StorePart, find_store, stored_json
 from anynet_study.study import Predicted, Study
 
 TABLE_SUFFIXES = (".csv", ".parquet")
@@ -56,10 +56,10 @@ def load(
 
     `roles` replaces what a store says of its datasets; the name of a source makes all datasets its
     targets that have no other part. `shifts` are further test sets of the source, `images` the
-    numbers of test images. `distances` is a file of those of the datasets, as `data distance`
-    writes it; that of a study's folder needs not be told. `options` are the fields of
+    numbers of test images. `distances` is the file of distances between datasets that
+    `data distance` writes; in a study's folder it is found by itself. `options` are the fields of
     `anynet_study.analysis.Options`: method, level, resamples, seed, recipe, metric, replicates,
-    evaluations, unweighted.
+    evaluations, unweighted, where.
 
     Raises UserError for an option that is not legal, and where there is no such study or table.
 
@@ -190,6 +190,8 @@ def _of_file(
 
 
 def _of_table(name: str, known: dict[str, pd.DataFrame], asked: Asked, options: Options) -> Study:
+    if options.where:
+        known = part_of(known, options.where)
     roles, shifts = asked.parts(pd.DataFrame({"dataset": known["errors"].columns}))
     images = asked.image_counts({}, shifts)
     known |= {"distances": asked.read_distances()}
@@ -204,6 +206,8 @@ def _of_store(
             f"{source}: --accuracy, --fraction and --percent are for CSV and Parquet tables"
         )
     store = source if isinstance(source, ResultStore) else find_store(source)
+    if options.where:
+        store = StorePart(store, options.where)
     reading = StoreReading(store, asked, options)
     readers = {name: partial(getattr, reading, name) for name in OF_A_STORE}
     path = store.path.resolve()
