@@ -105,6 +105,7 @@ DRAWING = [
     ("rank_preservation", "results.h5", "", "rank_preservation"),
     ("best_of_bins", "results.h5", "parameters --top 3", "best_of_bins"),
     ("label_sets", "results.h5", "base --sizes 2,10", "label_sets"),
+    ("label_sets", "results.h5", "base --disjoint 3", "label_sets"),
     (
         "new_test_set",
         "accuracies.csv",
@@ -224,6 +225,13 @@ def test_a_script_has_the_numbers_of_the_study(folder: Path, tmp_path: Path) -> 
         pd.testing.assert_frame_equal(pd.read_csv(tmp_path / f"{name}.csv"), truth)
 
 
+def test_drivers_of_the_family_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_script("table4", str(folder / "results.h5"), "--datasets", "family") == 0
+    said = capsys.readouterr().out
+    assert "base-5" in said
+    assert "target-0" not in said
+
+
 def test_predictions_are_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_script("mcnemar", str(folder / "results.h5"), "base", "--top", "4") == 0
     assert "McNemar" in capsys.readouterr().out
@@ -246,6 +254,8 @@ def test_predictions_are_compared(folder: Path, capsys: pytest.CaptureFixture[st
         ("transforms", "results.h5", "", "say which --dataset"),
         ("transforms", "results.h5", "--dataset base", "base has no further test sets"),
         ("figure3", "nothing", "", "no such"),
+        ("label_sets", "results.h5", "base --disjoint 6", "legal: 1 to 5, half the classes"),
+        ("table4", "results.h5", "--datasets cats", "no dataset cats"),
         ("checkpoints", "results.h5", "", "no test of a shift was made every so many epochs"),
         ("figure_a2", "results.h5", "--zoom 300", "--zoom: 300, but the last epoch is 5"),
     ],
