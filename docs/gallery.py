@@ -294,7 +294,7 @@ def gallery(folder: Path, names: list[str], width: float = 8.5) -> list[Shown]:
 
 
 #: Registered figures of what no committed study has: distances, a tuned recipe.
-UNSHOWN: set[str] = set()
+UNSHOWN = {"distance", "tuned"}
 
 
 if __name__ == "__main__":
