@@ -8,6 +8,8 @@ Where some are of the run's own test images and some are shifts, also the mean e
 against that on the own images, from share to share (interpolation-shifted).
 """
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -85,9 +87,15 @@ def draw_line(line: pd.DataFrame) -> Figure:
     for name, look in looks.items():
         rows = line[line["dataset"] == name].sort_values("share", kind="stable")
         drawn.first.plot(rows["own"], rows["shifted"], label=name, markersize=4, **look)
-        for row in (rows.iloc[0], rows.iloc[-1]):
-            place, text = (row["own"], row["shifted"]), f"{row['share']:g}"
-            drawn.first.annotate(text, place, (4, 4), textcoords="offset points", fontsize=6)
+    ends = line[line["share"] == line["share"].max()]
+    label = f"share {line['share'].max():g}"
+    ring: dict[str, Any] = {
+        "linestyle": "none",
+        "marker": "o",
+        "markersize": 7,
+        "markerfacecolor": "none",
+    }
+    drawn.first.plot(ends["own"], ends["shifted"], color=style.GREY, label=label, **ring)
     drawn.first.set(xlabel="error on own test images (%)", ylabel="mean error on shifts (%)")
     drawn.first.margins(0.12)
     drawn.legend(*drawn.first.get_legend_handles_labels())
