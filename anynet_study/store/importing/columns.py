@@ -63,9 +63,9 @@ TEXTS = ("stem", "block", "source", "family")
 OF_NO_ACCURACY = {
     *("flops", "gflops", "mflops", "flop", "gflop", "macs", "gmacs", "mmacs", "madds", "adds"),
     *("params", "param", "mparams", "parameters", "size", "resolution", "mb", "gb", "kb", "mib"),
-    *("ms", "sec", "secs", "seconds", "time", "latency", "throughput", "fps", "speed", "memory"),
+    *("ms", "sec", "secs", "seconds", "time", "latency", "throughput", "fps"),
     *("year", "epoch", "epochs", "lr", "batch", "decay", "dropout", "layers", "passes", "seed"),
-    *("average", "avg", "mean", "index", "pct", "runs"),
+    *("average", "avg", "mean", "pct"),
 }
 #: Such words wherever they are: the spread of an accuracy is none.
 NEVER_ACCURACY = {"std", "stdev", "stderr", "sem", "ci", "rank", "ranking"}

@@ -220,7 +220,11 @@ def _wide(sheet: Sheet, rows: pd.DataFrame, datasets: list[str], model: str) -> 
             f"{_told_apart(sheet, rows['model'], model)}"
         )
     if not datasets:
-        raise UserError(f"{sheet.path}: no column holds numbers, so there are no errors in it")
+        texts = [(name, sheet.columns[name][0]) for name in sheet.columns if name != model]
+        told = "; ".join(f"column {name} says {cell!r}" for name, cell in texts[:2])
+        raise UserError(
+            f"{sheet.path}: no column holds numbers, so there are no errors in it ({told})"
+        )
     frame = pd.concat([rows.assign(value=sheet.numbers(name)) for name in datasets])
     codes = np.repeat(np.arange(len(datasets)), len(rows))
     frame["dataset"] = pd.Categorical.from_codes(codes, datasets)
