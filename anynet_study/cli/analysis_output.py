@@ -21,7 +21,7 @@ from anynet_study.study import NO_POPULATION, NO_ROLES, NO_TEST_SETS, Study
 SUFFIXES = {"text": ".txt", "csv": ".csv", "json": ".json", "latex": ".tex"}
 #: Rows of a table that all tables together still show.
 MANY_ROWS = 45
-#: Lines of what is left out that people see; JSON has all of them.
+#: How many lines about what is left out are printed; JSON has all of them.
 MOST_LEFT_OUT = 12
 REMEDIES = {
     NO_ROLES: "say --source, or --source, --family and --targets",
@@ -40,7 +40,7 @@ LATEX_SIGNS = {
 
 
 def choose_layout(told: str, output: Path | None, tables: int) -> str:
-    """The format of --format or of the ending of the file; text where nothing says.
+    """The format given by --format or by the ending of the file; text if neither is given.
 
     Raises UserError for a format or ending that is none, and for tables that do not fit one file.
     """
@@ -79,7 +79,7 @@ def records(table: pd.DataFrame) -> list[dict[str, object]]:
 
 
 def as_json(study: Study, names: list[str]) -> str:
-    """All of it as one JSON object."""
+    """All tables as one JSON object."""
     whole = {
         "input": study.name,
         "architectures": len(study.errors),
@@ -102,9 +102,9 @@ class Terminal(Console):
 
 
 def print_tables(study: Study, names: list[str], whole: bool) -> None:
-    """Print every table, why there are no others, and what they leave out.
+    """Print every table, the reasons why others are missing, and what the tables leave out.
 
-    Unless they are to be shown `whole`, long tables are only said to be there.
+    Long tables are only named, unless `whole`.
     """
     console = Terminal(highlight=False, markup=False)
     console.print(f"{study.name}: {_heading(study)}")
@@ -126,7 +126,7 @@ def print_tables(study: Study, names: list[str], whole: bool) -> None:
 
 
 def print_summary(study: Study) -> None:
-    """Print the correlation matrix, and the best proxy of each target with how sure it is."""
+    """Print the correlation matrix, and the best proxy of each target with its interval."""
     console = Terminal(highlight=False, markup=False)
     matrix, proxies = study.table("correlations"), study.table("proxies")
     console.print(_heading(study))
@@ -218,7 +218,7 @@ def _print_matrix(console: Console, table: pd.DataFrame) -> None:
 
 
 def _typed(grid: Grid) -> Grid:
-    """With the minus that people type."""
+    """Write a number with an ASCII minus."""
     return replace(grid, rows=[[cell.replace("−", "-") for cell in row] for row in grid.rows])
 
 
