@@ -29,9 +29,8 @@ WEAK = 0.5
 
 def match(study: Study) -> pd.DataFrame:
     """Source against closest family member."""
-    icc, replicates = None, study.known("replicates")
-    if replicates is not None:
-        noise = apr.noise_ceiling(replicates, study.options.level)
+    icc, noise = None, study.get("noise")
+    if noise is not None:
         icc = dict(zip(noise["dataset"], noise["icc"], strict=True))
     table = apr.match_family(study.errors, study.roles, **study.weighted, icc=icc)
     for counts in ("classes", "member_classes"):
