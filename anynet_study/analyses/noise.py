@@ -31,6 +31,11 @@ def noise_options(study: Study) -> dict[str, Any]:
     return how | {"resamples": min(how["resamples"], MOST_RESAMPLES)}
 
 
+def known_noise(study: Study) -> pd.DataFrame | None:
+    """The table of noise, where the study has replicates at all."""
+    return None if study.known("replicates") is None else study.get("noise")
+
+
 def noise_bounds(ceiling: pd.DataFrame) -> list[str]:
     """Where training noise alone keeps correlations low."""
     known = ceiling[ceiling["icc"].notna()]

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from anynet_study import apr
+from anynet_study.analyses.noise import known_noise
 from anynet_study.analysis import Analysis
 from anynet_study.errors import UserError
 from anynet_study.plots import wording
@@ -20,7 +21,7 @@ def over_targets(study: Study) -> pd.DataFrame:
     proxies = [roles.source, *(name for name in roles.family if name != roles.source)]
     how = (proxies, [*roles.targets])
     parts = {MEASURED: apr.compare_proxies(study.errors, *how, **study.weighted)}
-    noise = study.get("noise")
+    noise = known_noise(study)
     known = set() if noise is None else set(noise.loc[noise["icc"] > 0, "dataset"])
     if set(proxies) <= known and study.options.method != "kendall":
         parts[FREED] = apr.compare_proxies(

@@ -20,6 +20,11 @@ from anynet_study.apr.simultaneous import can_be_largest, counted
 from anynet_study.apr.verdicts import is_best
 from anynet_study.errors import UserError
 
+COLUMNS = [
+    *("proxy", "minus", "estimate", "low", "high", "random_low", "random_high"),
+    *("new_low", "new_high", "between_std", "without", "estimate_without"),
+]
+
 
 def compare_proxies(
     errors: pd.DataFrame,
@@ -35,14 +40,16 @@ def compare_proxies(
     """The proxies' average correlation with targets, with the targets fixed and at random.
 
     Returns DataFrame[proxy, minus, estimate, low, high, random_low, random_high, new_low, new_high,
-    between_std, without, estimate_without, best, targets, n]: a row for each proxy, and one for its
-    difference to the first of them, whose name is in `minus`. `estimate` is the mean over the
-    targets. low to high is its interval for these targets (BCa over architectures), random_low to
-    random_high for targets at random, such as these are, and new_low to new_high holds what is to
-    be expected of one new target (`random_average`). `between_std` is the standard deviation of
-    what is true between targets, `estimate_without` the mean without the target that matters most,
-    `without`. `best` is the verdict on being the best of the proxies on average over these targets
-    ("" of differences; `can_be_largest`). n counts the architectures with all errors.
+    between_std, without, estimate_without, best, targets, n, note]: a row for each proxy, and one
+    for its difference to the first of them, whose name is in `minus`. `estimate` is the mean over
+    the targets that every proxy has a correlation with (but for proxies that have none). low to
+    high is its interval for these targets (BCa over architectures), random_low to random_high for
+    targets at random, such as these are, and new_low to new_high holds what is to be expected of
+    one new target (`random_average`). `between_std` is the standard deviation of what is true
+    between targets, `estimate_without` the mean without the target that matters most, `without`.
+    `best` is the verdict on being the best of the proxies on average over these targets ("" of
+    differences; `can_be_largest`). n counts the architectures with an error on the target and on
+    all proxies, where they are fewest.
 
     With `replicates` (long: architecture, dataset, replicate, error) the correlations are those of
     the first runs, each divided by the root of its proxy's reliability (`reliabilities`): what they
@@ -80,8 +87,8 @@ def compare_proxies(
             raise UserError(f"replicates: nothing on {unknown[0]} was trained twice")
     place = {name: index for index, name in enumerate(table.columns)}
     pairs = [(place[proxy], place[target]) for proxy in proxies for target in targets]
-    everything = [[place[name] for name in names]] * len(pairs)
-    compared = complete_in(table.to_numpy(), pairs, everything).enough()
+    filled = [place[name] for name in proxies if table[name].notna().any()]
+    compared = complete_in(table.to_numpy(), pairs, [[*pair, *filled] for pair in pairs]).enough()
     own = aligned_weights(weights, table)
     found = resample_correlations(table.to_numpy(), compared, method, resamples, seed, own)
     parts = [found[i * len(targets) : (i + 1) * len(targets)] for i in range(len(proxies))]
@@ -89,22 +96,32 @@ def compare_proxies(
         parts = [
             part.combined(_freed, noise[proxy]) for proxy, part in zip(proxies, parts, strict=True)
         ]
+    # A proxy, or a target, that ranks nothing spoils no other.
+    known = np.isfinite([part.estimate for part in parts])
+    used = np.flatnonzero(known[known.any(axis=1)].all(axis=0) & known.any(axis=0))
+    parts, kept = [part[used] for part in parts], [targets[int(index)] for index in used]
+    sizes = compared.counts[used]
     rows = [
-        {"proxy": proxy, "minus": "", **_averages(part, targets, level)}
+        {"proxy": proxy, "minus": "", **_averages(part, kept, level)}
         for proxy, part in zip(proxies, parts, strict=True)
     ]
-    averages = [part.average() for part in parts]
-    best = is_best(can_be_largest(_stacked(averages), level))
+    best = np.full(len(proxies), "undecided", dtype=object)
+    ranked = np.flatnonzero(known.any(axis=1)) if kept else np.empty(0, int)
+    if len(ranked):
+        averages = _stacked([parts[index].average() for index in ranked])
+        best[ranked] = is_best(can_be_largest(averages, level))
     rows += [
-        {"proxy": proxy, "minus": proxies[0], **_averages(part - parts[0], targets, level)}
+        {"proxy": proxy, "minus": proxies[0], **_averages(part - parts[0], kept, level)}
         for proxy, part in zip(proxies[1:], parts[1:], strict=True)
     ]
-    result = pd.DataFrame(rows)
+    result = pd.DataFrame(rows).reindex(columns=COLUMNS)
     alone = result["minus"] == ""
     for end in ("random_low", "random_high", "new_low", "new_high"):
         result[end] = result[end].clip(-1, 1).where(alone, result[end].clip(-2, 2))
     result["best"] = [*best, *[""] * (len(proxies) - 1)]
-    result = result.assign(targets=len(targets), n=compared.counts[0])
+    result = result.assign(targets=len(kept), n=sizes.min() if len(sizes) else 0)
+    few = "" if len(kept) > 1 else f"{counted(len(kept), 'target')}: nothing varies between targets"
+    result["note"] = few
     family = counted(len(proxies), "dataset") + " as proxies"
     return with_attrs(result, level, method, weighted=weights is not None, family=family)
 
@@ -120,10 +137,12 @@ def _stacked(parts: Sequence[Resampled]) -> Resampled:
 
 def _averages(statistics: Resampled, targets: Sequence[str], level: float) -> dict[str, object]:
     """One row's columns from the statistics of all targets."""
+    if not targets:
+        return {"estimate": np.nan}
     row = {name: ends[0] for name, ends in statistics.average().columns(level).items()}
     row |= random_average(statistics, level)
     values = statistics.estimate
-    if len(values) > 1:
+    if len(values) > 1 and np.isfinite(values).all():
         without = (values.sum() - values) / (len(values) - 1)
         most = int(np.argmax(np.abs(without - values.mean())))
         row |= {"without": targets[most], "estimate_without": without[most]}
