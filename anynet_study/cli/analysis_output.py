@@ -224,7 +224,7 @@ def _typed(grid: Grid) -> Grid:
     return replace(grid, rows=[[cell.replace("−", "-") for cell in row] for row in grid.rows])
 
 
-def _basis(table: pd.DataFrame) -> list[str]:
+def basis(table: pd.DataFrame) -> list[str]:
     """Sentences on how a table says that it was made; none of what it does not have."""
     told, said = table.attrs, []
     if "method" in told:
@@ -241,7 +241,7 @@ def _basis(table: pd.DataFrame) -> list[str]:
 def _latex(study: Study, name: str, grid: Grid) -> str:
     """A table with a caption, for the package booktabs."""
     analysis, table = ANALYSES[name], study.tables[name]
-    sentences = [analysis.title, *_basis(table)]
+    sentences = [analysis.title, *basis(table)]
     sentences += [WHY_NO_INTERVAL.capitalize()] if grid.lacks_intervals else []
     sentences += [said.removesuffix(".") for said in (*remarks(table), analysis.note) if said]
     # pandas escapes cells, but no captions: ours are free of all but percent signs.
