@@ -13,7 +13,7 @@ from test_dispatch_recorded import row
 from tiny_study import Type, tree, typing_in
 
 from anynet_study.dispatch import JournalReader, current_status, ledger
-from anynet_study.dispatch.launch import OpenStudy
+from anynet_study.dispatch.opened import OpenStudy
 from anynet_study.store import JournalWriter
 
 #: Learning rates of a grid; of two keys, too many.

@@ -10,8 +10,8 @@ from tiny_study import TINY
 
 from anynet_study.dispatch import local
 from anynet_study.dispatch.cost.devices import gpu_here, gpus_here
-from anynet_study.dispatch.launch import open_sweep
 from anynet_study.dispatch.local import start_worker
+from anynet_study.dispatch.opened import open_sweep
 
 NO_LIBRARY = "there-is-no-such-library.so"
 #: What the driver's library answers on a machine with two GPUs.

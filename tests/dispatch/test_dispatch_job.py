@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
+from anynet_study.dispatch.job import MAX_STALLED_REQUEUES, Job, job_file, run_task
 from tiny_study import TINY
 
-from anynet_study.dispatch.job import MAX_STALLED_REQUEUES, Job, job_file, run_task
 from anynet_study.dispatch.process import NOTED, Interruption
 from anynet_study.dispatch.recorded import Retry
 from anynet_study.errors import WorkFailedError

@@ -4,13 +4,13 @@ import time
 from pathlib import Path
 
 import pytest
-from fake_slurm import FULL
-
 from anynet_study.dispatch.slurm.sbatch import (
     QueueFullError,
     RefusedError,
     sbatch,
 )
+from fake_slurm import FULL
+
 from anynet_study.dispatch.slurm.site import Site
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import yaml
+from anynet_study.dispatch.slurm.script import sbatch_text, slurm_executor
 from tiny_study import TINY
 
-from anynet_study.dispatch.slurm.script import sbatch_text, slurm_executor
 from anynet_study.dispatch.slurm.site import Site
 from anynet_study.dispatch.snapshot import Snapshot
 from anynet_study.errors import UserError

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from anynet_study.dispatch.job import Job, job_file
 from command import command
 from fake_slurm import FakeSlurm
 from tiny_study import RUNS, TINY, Type, typing_in
 
 from anynet_study.dispatch import ledger
-from anynet_study.dispatch.job import Job, job_file
 from anynet_study.dispatch.ledger import submissions
 from anynet_study.study_folder import StudyFolder
 
