@@ -208,7 +208,7 @@ def array_of(
 def _own_pickle(folder: Path, pickle: Path) -> str:
     """A line of shell: submitit writes what a job calls only after sbatch has answered."""
     job = '"${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_}${SLURM_ARRAY_TASK_ID:-$SLURM_JOB_ID}"'
-    return f"cp -n {shlex.quote(str(pickle))} {shlex.quote(str(folder))}/{job}_submitted.pkl"
+    return f"cp -n {shlex.quote(str(pickle.absolute()))} {shlex.quote(str(folder))}/{job}_submitted.pkl"
 
 
 def _write_pickle(study: StudyFolder, executor: submitit.Executor, task: Task) -> Path:
