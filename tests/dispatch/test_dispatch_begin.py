@@ -23,7 +23,8 @@ LOCAL = ["--cluster", "local", "--json"]
 
 @pytest.fixture
 def type_(tiny: OpenStudy, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Type:
-    monkeypatch.setattr("anynet_study.dispatch.launch.submit_locally", lambda *_, **__: [])
+    start = "anynet_study.dispatch.launch.LocalWorkers.start_all"
+    monkeypatch.setattr(start, lambda *_, **__: [])
     return typing_in(Path.cwd(), monkeypatch, capsys)
 
 
