@@ -69,6 +69,11 @@ class RefusedError(WorkFailedError):
         return bool(COUNTED.search(self.words))
 
     @property
+    def is_slow(self) -> bool:
+        """Whether sbatch tried for two minutes, which submitit waits for."""
+        return "sleeping and retrying" in self.words
+
+    @property
     def is_certain(self) -> bool:
         """Whether no job was queued, beyond doubt."""
         return not UNCERTAIN.search(self.words)
@@ -112,9 +117,9 @@ def submit_to_slurm(
 ) -> Submitted:
     """Queue the runs as job arrays and return at once; `exclude`: nodes they must not get.
 
-    Where Slurm has no room for all of them, half as many at a time are tried, down to one, and the
-    first ones are queued. Raises WorkFailedError with its words where it takes none for another
-    reason.
+    Where Slurm has no room for all of them, half as many at a time are tried (a tenth where sbatch
+    took its time), down to one, and the first ones are queued. Raises WorkFailedError with its
+    words where it takes none for another reason.
     """
     site, code = Site.ask(), take(study.code)
     tasks, longest = [], 0.0
@@ -136,7 +141,7 @@ def submit_to_slurm(
             jobs += _submit(study, executor, code, work, after)
         except RefusedError as error:
             if error.is_full:  # fewer may fit
-                refusal, most = error, len(work.tasks) // 2
+                refusal, most = error, len(work.tasks) // (10 if error.is_slow else 2)
                 continue
             before = f" ({len(jobs)} jobs were queued before)" if jobs else ""
             raise WorkFailedError(f"{error}{before}") from None
@@ -169,7 +174,7 @@ def _submit(
     pickle = _write_pickle(study, executor, task)
     array = array_of(executor, code, token, count, pickle, after)
     try:
-        jobs = _by_submitit(array, task, count)
+        jobs = submitted_by(array, task, count)
     except RefusedError as error:
         if error.is_certain:
             settle(study.jobs, token, "")
@@ -208,7 +213,8 @@ def array_of(
 def _own_pickle(folder: Path, pickle: Path) -> str:
     """A line of shell: submitit writes what a job calls only after sbatch has answered."""
     job = '"${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_}${SLURM_ARRAY_TASK_ID:-$SLURM_JOB_ID}"'
-    return f"cp -n {shlex.quote(str(pickle.absolute()))} {shlex.quote(str(folder))}/{job}_submitted.pkl"
+    source, target = shlex.quote(str(pickle.absolute())), shlex.quote(str(folder))
+    return f"cp -n {source} {target}/{job}_submitted.pkl"
 
 
 def _write_pickle(study: StudyFolder, executor: submitit.Executor, task: Task) -> Path:
@@ -221,7 +227,7 @@ def _write_pickle(study: StudyFolder, executor: submitit.Executor, task: Task) -
     return path
 
 
-def _by_submitit(executor: submitit.Executor, task: Task, count: int) -> list["submitit.Job[None]"]:
+def submitted_by(executor: submitit.Executor, task: Task, count: int) -> list["submitit.Job[None]"]:
     """Have submitit call sbatch; what sbatch says against it is raised, and not printed."""
     try:
         with outside_of_jobs(list(executor.parameters)), redirect_stderr(io.StringIO()):
@@ -255,7 +261,7 @@ def first_script(
         executor = slurm_executor(executor_for(there, sweep.launch), sweep, site, longest)
         count, pickle = min(max(1, site.array_size), tasks), there.logs / f"{TOKEN}.pkl"
         array = array_of(executor, snapshot(there.code), TOKEN, count, pickle)
-        jobs = _by_submitit(array, Task("", TOKEN), count)
+        jobs = submitted_by(array, Task("", TOKEN), count)
         script = jobs[0].paths.submission_file.read_text(encoding="utf-8").replace(name, "")
         return executor.parameters, script
 
