@@ -1,12 +1,33 @@
-"""Publishing files, so that a reader sees the old or the new one, never half of one; digests."""
+"""Publishing files and folders, so that a reader sees the old or the new one, never half of one."""
 
+import ctypes
 import errno
 import hashlib
 import os
+import re
 import secrets
+import shutil
+import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+#: What a kill may leave: hidden, with the host and the process that made it.
+_LEFT = re.compile(r"\..+~(?P<host>.+)~(?P<pid>\d+)-[0-9a-f]{8}\.tmp", re.DOTALL)
+#: A folder that was put aside while another takes its place, on file systems that cannot exchange.
+_ASIDE = re.compile(r"\.(?P<name>.+)~aside", re.DOTALL)
+#: What another host made, and nothing has changed for so long, is given up.
+STALE_SECONDS = 7 * 24 * 3600.0
+#: Of Linux: two names are exchanged in one step (`renameat2`).
+_AT_CURRENT_FOLDER, _EXCHANGE = -100, 2
+
+
+def beside(path: Path) -> Path:
+    """A new hidden name beside `path`, by which `remove_left` knows whose it is."""
+    # Process ids repeat across the machines that share a file system.
+    whose = f"{socket.gethostname()}~{os.getpid()}-{secrets.token_hex(4)}"
+    return path.with_name(f".{path.name}~{whose}.tmp")
 
 
 @contextmanager
@@ -14,13 +35,13 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; on success fsync it and rename it over `path`.
 
     On any exception (a full disk, Ctrl-C) the temporary file is removed and `path` is untouched;
-    an OSError names `path`.
+    an OSError names `path`. What kills have left in the folder is removed.
     """
     if not path.name:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Process ids repeat across the machines that share a file system.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    remove_left(path.parent)
+    temporary = beside(path)
     try:
         with naming(path, temporary):
             yield temporary
@@ -31,6 +52,106 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):  # a read-only folder refuses this too, whatever is there
             temporary.unlink()
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Yield a new folder beside `path`; on success it takes the place of `path`, see `put_folder`.
+
+    On any exception it is removed and `path` is untouched; an OSError names `path`. What kills have
+    left in the folder above is removed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_left(path.parent)
+    temporary = beside(path)
+    try:
+        with naming(path, temporary):
+            temporary.mkdir()
+            yield temporary
+            _sync_files(temporary)
+            put_folder(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)  # since the exchange, the old one
+
+
+def put_folder(made: Path, path: Path) -> None:
+    """Make the folder `made` the folder `path` in one step; an old one is then where `made` was.
+
+    Where the file system cannot exchange two folders (NFS), the old one is put aside first; after a
+    kill in between, the next `remove_left` puts it back. Both are in one file system.
+    """
+    if not path.exists():
+        made.rename(path)
+    elif not _exchanged(made, path):
+        aside = path.with_name(f".{path.name}~aside")
+        path.rename(aside)
+        try:
+            made.rename(path)
+        except OSError:
+            aside.rename(path)
+            raise
+        with suppress(OSError):  # another command has removed it
+            aside.rename(made)
+    sync_folder(path.parent)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Whether two names were exchanged in one step; False, changing nothing, if that cannot be."""
+    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if function is None:
+        return False
+    names = os.fsencode(one), os.fsencode(other)
+    if not function(_AT_CURRENT_FOLDER, names[0], _AT_CURRENT_FOLDER, names[1], _EXCHANGE):
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+        return False
+    raise OSError(number, os.strerror(number), str(other))
+
+
+def remove_left(folder: Path) -> None:
+    """Remove what kills have left in `folder`, and put back a folder that was put aside.
+
+    That is what processes of this host made that are no more, and what is old of other hosts.
+    Never raises: a folder that cannot be read or written has nothing to remove.
+    """
+    with suppress(OSError), os.scandir(folder) as entries:
+        hidden = [Path(entry.path) for entry in entries if entry.name.startswith(".")]
+        for path in hidden:
+            if aside := _ASIDE.fullmatch(path.name):
+                with suppress(OSError):  # another takes its place: the one put aside is the old one
+                    path.rename(path.with_name(aside["name"]))
+                    continue
+                shutil.rmtree(path, ignore_errors=True)
+            elif (left := _LEFT.fullmatch(path.name)) and _is_left(path, left):
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    with suppress(OSError):
+                        path.unlink()
+
+
+def _is_left(path: Path, name: re.Match[str]) -> bool:
+    if name["host"] != socket.gethostname():
+        with suppress(OSError):  # it goes away while it is looked at
+            return path.lstat().st_mtime < time.time() - STALE_SECONDS
+        return False
+    try:
+        os.kill(int(name["pid"]), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):  # another user's, or no process's number
+        pass
+    return False
+
+
+def _sync_files(folder: Path) -> None:
+    """Have all files below a folder, and their names, on the disk."""
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            with Path(parent, name).open("rb") as file:
+                os.fsync(file.fileno())
+        sync_folder(Path(parent))
 
 
 def sync_folder(folder: Path) -> None:

@@ -43,8 +43,9 @@ from anynet_study.errors import UserError, first_line
 from anynet_study.files import replacing, write_text
 
 DIGEST_KEY = b"anynet_study.sha256"
-#: A format without digests, from when there was one law of drawing; it is read as it was meant.
-BEFORE_DIGESTS = 2
+#: Formats without digests, from when there was one law of drawing, and in the first one kind of
+#: blocks: they are read as they were meant.
+BEFORE_DIGESTS = (1, 2)
 #: What reading damaged bytes ends with, beside the errors of the readers' own.
 UNREADABLE = (
     OSError,
@@ -166,8 +167,9 @@ def _checked(table: pa.Table, path: Path) -> pa.Table:
         raise altered
     record = json.loads(kept[METADATA_KEY])
     version = record.get("format") if isinstance(record, dict) else None
-    if version not in (BEFORE_DIGESTS, FORMAT):
-        raise UserError(f"{path}: format {version}, but this version reads format {FORMAT}")
+    if version not in (*BEFORE_DIGESTS, FORMAT):
+        raise UserError(f"{path}: format {version}, but this version reads formats 1 to {FORMAT}")
+    table = _with_blocks(table) if version == 1 else table
     if not table.schema.equals(schema_like(table)):
         raise UserError(f"{path}: a Parquet file, but not a population")
     if (DIGEST_KEY in kept or version == FORMAT) and kept.get(DIGEST_KEY) != _digest(table):
@@ -175,6 +177,14 @@ def _checked(table: pa.Table, path: Path) -> pa.Table:
     if version == FORMAT:
         check_record(record)
         return table.replace_schema_metadata({METADATA_KEY: kept[METADATA_KEY]})
+    again = _drawn_before(table, record, path)
+    if not again.equals(table):
+        raise altered
+    return again
+
+
+def _drawn_before(table: pa.Table, record: dict[str, Any], path: Path) -> pa.Table:
+    """The networks of a table of a format without digests, tabulated anew in today's format."""
     try:
         groups = groups_of(architectures_of(table))
     except UserError as error:
@@ -184,12 +194,16 @@ def _checked(table: pa.Table, path: Path) -> pa.Table:
         space.setdefault("quantization", "nearest")
         if "distribution" in space:
             space.setdefault("depth_distribution", space["distribution"])
-    again = tabulate(
-        groups, *place_of(record), {**record, "format": FORMAT}, column_of(table, "weight")
-    )
-    if not again.equals(table):
-        raise altered
-    return again
+    weights = column_of(table, "weight")
+    return tabulate(groups, *place_of(record), {**record, "format": FORMAT}, weights)
+
+
+def _with_blocks(table: pa.Table) -> pa.Table:
+    """A table of format 1 with the columns that say which blocks its networks have."""
+    place = len(table.column_names) - len(MEASURES)
+    for name, value in (("se_ratio", 0.0), ("block", "bottleneck")):
+        table = table.add_column(place, name, pa.repeat(value, len(table)))
+    return table
 
 
 def _tabulated(

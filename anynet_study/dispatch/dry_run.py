@@ -202,7 +202,7 @@ def _setting_cost(
         dataset=dataset,
         recipe=recipe,
         size=size,
-        epochs=max(it.work.evaluations for it in settings),
+        epochs=max(it.work.epochs for it in settings),
         runs=len(runs),
         seconds=sum(run.seconds for run in runs),
         evaluations=sum(len(run.evaluations) for run in runs),

@@ -189,7 +189,8 @@ def _further_work(
             f"{before.resolved.epochs} already"
         )
     share = further / resolved.epochs
-    return replace(work, steps=round(work.steps * share), evaluations=further)
+    tests = -(-further // resolved.test_every)
+    return replace(work, steps=round(work.steps * share), evaluations=tests)
 
 
 def columns_of(sweep: Sweep) -> list[tuple[str, str, int | None]]:

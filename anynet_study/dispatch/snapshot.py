@@ -2,16 +2,14 @@
 
 import hashlib
 import os
-import secrets
 import shlex
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from anynet_study import provenance
 from anynet_study.errors import UserError
-from anynet_study.files import naming
+from anynet_study.files import naming, replacing_folder
 
 PACKAGE = Path(provenance.__file__).parent
 
@@ -64,11 +62,8 @@ def take(folder: Path, package: Path = PACKAGE) -> Snapshot:
             os.utime(made.folder)
             return made
         print(f"{made.folder}: the snapshot has changed; it is made again", file=sys.stderr)
-        shutil.rmtree(made.folder)
-    temporary = folder / f".{made.folder.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        temporary.mkdir(mode=0o700)  # what is executed is nobody else's to change
+    with replacing_folder(made.folder) as temporary:
+        temporary.chmod(0o700)  # what is executed is nobody else's to change
         copy = temporary / package.name
         for path in _sources(package):
             target = copy / path.relative_to(package)
@@ -76,13 +71,6 @@ def take(folder: Path, package: Path = PACKAGE) -> Snapshot:
             with naming(target):
                 target.write_bytes(path.read_bytes())
         (copy / provenance.VERSION_FILE).write_text(provenance.code_version(), encoding="utf-8")
-        try:
-            temporary.rename(made.folder)
-        except OSError:
-            if not made.folder.exists():  # no other launcher was faster
-                raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return made
 
 

@@ -16,7 +16,7 @@ from anynet_study.metrics import CURVES
 from anynet_study.store.predictions import evaluation_prediction_groups, prediction_groups
 from anynet_study.store.records import RUN_COLUMNS
 from anynet_study.store.results import ResultStore
-from anynet_study.store.tables import EVALUATION_TABLE
+from anynet_study.store.tables import EVALUATION_TABLE, read_curve
 
 #: Columns of /runs that say how and where a run was made, not what it gave.
 CIRCUMSTANCES = ("message", *RUN_COLUMNS[RUN_COLUMNS.index("seconds") :])
@@ -67,7 +67,7 @@ def _runs(store: ResultStore, ignored: Collection[str]) -> pd.DataFrame:
     runs = store.runs([*(name for name in RUN_COLUMNS if name not in ignored), "spec"])
     with store.opened() as file:
         ends = file["curves/offsets"][()].tolist()
-        every = [file["curves"][name][()] for name in CURVES]
+        every = [read_curve(file, name) for name in CURVES]
         curves = [
             _digest(b"".join(curve[begin:end].tobytes() for curve in every))
             for begin, end in pairwise(ends)

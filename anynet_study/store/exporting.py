@@ -1,12 +1,8 @@
 """Release bundles: a folder of a study's results that others can read, cite and import."""
 
 import json
-import os
 import re
-import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -16,7 +12,7 @@ import pyarrow.parquet as pq
 
 from anynet_study.design_space import METADATA_KEY, Population, schema_like
 from anynet_study.errors import UserError
-from anynet_study.files import naming, replacing, sha256_of, sync_folder
+from anynet_study.files import replacing, replacing_folder, sha256_of
 from anynet_study.store.compare import stores_equal
 from anynet_study.store.hdf5 import get_text
 from anynet_study.store.integrity import refuse_wrong
@@ -46,7 +42,7 @@ def export(store: ResultStore, folder: Path) -> ExportReport:
         raise UserError(f"{folder}: exists and is not an export; choose another -o")
     if not folder.resolve().name:
         raise UserError(f"{folder}: not a folder that can be made")
-    with _publishing(folder) as temporary:
+    with replacing_folder(folder.resolve()) as temporary:
         # All else is made from the copy: a collect may replace the store meanwhile.
         shutil.copyfile(store.path, temporary / "results.h5")
         refuse_wrong(temporary / "results.h5", store.path)
@@ -68,37 +64,6 @@ def export(store: ResultStore, folder: Path) -> ExportReport:
 
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
-
-
-@contextmanager
-def _publishing(folder: Path) -> Iterator[Path]:
-    """Yield a new folder; on success it becomes `folder`, on failure it is removed."""
-    folder = folder.resolve()
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    mark = f"{os.getpid()}-{secrets.token_hex(4)}.tmp"
-    temporary = folder.with_name(f".{folder.name}.{mark}")
-    old = folder.with_name(f".{folder.name}.old-{mark}")
-    try:
-        with naming(folder, temporary):
-            temporary.mkdir()
-            yield temporary
-            for path in temporary.iterdir():
-                with path.open("rb+") as file:
-                    os.fsync(file.fileno())
-            # A folder cannot be renamed over one that holds files.
-            sync_folder(temporary)
-            if folder.exists():
-                folder.rename(old)
-            try:
-                temporary.rename(folder)
-            except OSError:
-                if old.exists():
-                    old.rename(folder)
-                raise
-            sync_folder(folder.parent)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
 
 
 SUMS = "SHA256SUMS"

@@ -2,9 +2,10 @@
 
 Arrow streams have no checksums: a flipped bit reads as another number, and one damaged message
 hides all that follow. Here each message states, in its own custom metadata, the version of its
-record, a CRC-32 of itself and the length of its body. So a frame is believed only if it is whole,
-and the next whole one after a damaged stretch is found by looking for it. The file stays an
-ordinary Arrow stream.
+record, a CRC-32 of itself, the length of its body, and a CRC-32 of the schema with which its stream
+begins. So a frame is believed only if it is whole, the next whole one after a damaged stretch is
+found by looking for it, and the schema is believed only if it is the one that the frames were
+written by. The file stays an ordinary Arrow stream.
 """
 
 import io
@@ -23,7 +24,9 @@ MAX_METADATA = 1 << 14
 #: Longest body of a record in bytes; a longer one is no record, however large the file.
 MAX_BODY = 1 << 28
 
-_MARK = re.compile(rb"record v([0-9]{3}) crc32=([0-9a-f]{8}) body=([0-9]{12})")
+_MARK = re.compile(
+    rb"record v([0-9]{3}) crc32=([0-9a-f]{8}) body=([0-9]{12})(?: schema=([0-9a-f]{8}))?"
+)
 # Where a frame may begin: the continuation marker and a metadata length in 1..2^24.
 _BEGINNING = re.compile(rb"(?=\xff{4}(?!\x00{4})[\x00-\xff]{3}\x00)")
 _NO_CRC = b"%08x" % 0
@@ -37,6 +40,9 @@ class Frame:
     offset: int
     end: int
     message: bytes
+    version: int
+    #: CRC-32 of the schema that it was written by; None in journals of before November 2026.
+    schema: int | None
 
 
 class _NotAFrameError(Exception):
@@ -49,12 +55,12 @@ class _NotAFrameError(Exception):
 
 def encode(batch: pa.RecordBatch, version: int) -> bytes:
     """The Arrow IPC message of `batch`, with its checksum filled in."""
-    blank = f"record v{version:03d} crc32={0:08x} body={0:012d}"
+    schema = batch.schema.serialize().to_pybytes()
+    blank = f"record v{version:03d} crc32={0:08x} body={0:012d} schema={zlib.crc32(schema):08x}"
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch, custom_metadata={"anynet_study.check": blank})
-    header = len(batch.schema.serialize())
-    frame = bytearray(sink.getvalue()[header : -len(END_OF_STREAM)])
+    frame = bytearray(sink.getvalue()[len(schema) : -len(END_OF_STREAM)])
     metadata_end = 8 + int.from_bytes(frame[4:8], "little")
     if len(frame) - metadata_end > MAX_BODY:
         raise ValueError(f"a record of {len(frame)} bytes is too long; legal: {MAX_BODY}")
@@ -96,10 +102,11 @@ def checksum_places(message: bytes) -> tuple[tuple[int, int], tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Journal:
-    """The bytes of a journal of records of one version, or the end of them."""
+    """The bytes of a journal, or the end of them."""
 
     name: str
     data: bytes
+    #: The newest version of its records that can be read.
     version: int
     #: Where in the file the bytes begin.
     base: int = 0
@@ -107,7 +114,7 @@ class Journal:
     def frames(self, start: int, problems: list[str]) -> Iterator[Frame]:
         """Every whole frame from byte `start` of the data on; `problems` says what was skipped.
 
-        Raises UserError for a frame of another version.
+        Raises UserError for a frame of a newer version.
         """
         offset = start
         while offset < len(self.data):
@@ -145,12 +152,14 @@ class Journal:
         frame = self.data[offset:end]
         if _crc(frame, mark.start(2)) != int(mark[2], 16):
             raise _NotAFrameError(short=False)
-        if int(mark[1]) != self.version:
+        version, schema = int(mark[1]), mark[4]
+        if version > self.version:
             raise UserError(
-                f"{self.name}: holds records of version {int(mark[1])}, this anynet-study reads "
-                f"version {self.version}: written by another one, or misnamed"
+                f"{self.name}: holds records of version {version}, and this anynet-study reads "
+                f"versions up to {self.version}: install the newer one that wrote it"
             )
-        return Frame(self.base + offset, self.base + end, frame)
+        written_by = None if schema is None else int(schema, 16)
+        return Frame(self.base + offset, self.base + end, frame, version, written_by)
 
     def _next(self, start: int) -> Frame | None:
         for match in _BEGINNING.finditer(self.data, start):

@@ -18,6 +18,7 @@ from anynet_study.progress import progress_if_long
 from anynet_study.store.collecting import Asked, Collected
 from anynet_study.store.compare import differences
 from anynet_study.store.hdf5 import (
+    CHECKSUMS,
     checksums,
     creating,
     unfit,
@@ -31,6 +32,8 @@ from anynet_study.store.run_arrays import RunArrays
 from anynet_study.store.tables import runs_table
 from anynet_study.store.write import write_store
 
+#: All stores of this schema version and later ones have checksums.
+FIRST_WITH_CHECKSUMS = 6
 #: So many names are given of what is wrong in the same way.
 EXAMPLES = 3
 #: How it comes right: by building the store anew, by training what is missing, by adding a dataset
@@ -65,10 +68,11 @@ def verify(path: Path) -> list[Finding]:
     try:
         with opened(path) as file:
             found = [Finding(f"/{place}", what) for place, what in unfit(file)]
-            found = found or list(_changed(file)) or list(_impossible(file))
-        if not found:
+            found = found or list(_changed(file))
+            found += list(_impossible(file)) if all(one.note for one in found) else []
+        if all(one.note for one in found):
             mixed = mixed_backends(ResultStore(path).table("runs"))
-            found = [Finding("/runs/backend", mixed, "none")] if mixed else []
+            found += [Finding("/runs/backend", mixed, "none")] if mixed else []
         return found
     except UserError:
         raise
@@ -92,7 +96,8 @@ def _impossible(file: h5py.File) -> Iterator[Finding]:
     error = runs["error"].where(runs["status"] != "failed", runs["error"].fillna(0.0))
     columns = {"runs/error": error}
     for name in ("top1", "top5"):
-        columns[f"evaluations/{name}"] = pd.Series(file["evaluations"][name][()])
+        if "evaluations" in file:
+            columns[f"evaluations/{name}"] = pd.Series(file["evaluations"][name][()])
     for where in ("evaluations/error", "trials/validation_error"):  # NaN where it is not known
         if where in file:
             columns[where] = pd.Series(file[where][()]).dropna()
@@ -103,6 +108,10 @@ def _impossible(file: h5py.File) -> Iterator[Finding]:
 
 
 def _changed(file: h5py.File) -> Iterator[Finding]:
+    if CHECKSUMS not in file and int(file.attrs["schema_version"]) < FIRST_WITH_CHECKSUMS:
+        said = "has no checksums, as it was made before there were any: changes are not noticed"
+        yield Finding(Path(file.filename).name, said, "none")
+        return
     written = written_checksums(file)
     arrays: list[int] = []
     file.visititems(lambda _, item: arrays.append(getattr(item, "nbytes", 0)))

@@ -5,19 +5,27 @@ be rebuilt from them at any time. They can be read while they are being written.
 """
 
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self
 
 import numpy as np
 import pyarrow as pa
 
-from anynet_study.errors import first_line
+from anynet_study.errors import UserError, first_line
 from anynet_study.files import sync_folder
 from anynet_study.metrics import CURVES
-from anynet_study.store.frames import END_OF_STREAM, Frame, Journal, decode, encode
+from anynet_study.store.frames import (
+    END_OF_STREAM,
+    MAX_METADATA,
+    Frame,
+    Journal,
+    decode,
+    encode,
+)
 from anynet_study.store.records import (
     EVALUATION,
     KINDS,
@@ -110,7 +118,8 @@ class JournalRead(Generic[Record]):
 def read_journal(path: Path) -> JournalRead[RunRecord]:
     """Every whole record of a journal of runs; never an exception for what the bytes are.
 
-    Raises UserError if another version wrote it, OSError if the file cannot be read.
+    Records of every earlier version are read, too. Raises UserError if a newer version wrote it,
+    OSError if the file cannot be read.
     """
     return _read(RUN, path)
 
@@ -143,7 +152,7 @@ def read_journals(
     (a torn tail, damage, what is no record) get a line that says what. To `arrays` the arrays of
     every record are added, in the order of the table; else they stay on disk.
 
-    Raises UserError if another version wrote a journal, and OSError if one cannot be read: what
+    Raises UserError if a newer version wrote a journal, and OSError if one cannot be read: what
     cannot be read now must not be mistaken for work that is missing.
     """
     some = journals if isinstance(journals, Path) else list(journals)
@@ -185,49 +194,87 @@ def _blocks(
 ) -> Iterator[tuple[Sequence[Frame], pa.RecordBatch]]:
     """The records of a journal as it is now, some at a time."""
     with path.open("rb") as file:
+        header = _Header.of(kind, path, file.read(MAX_METADATA))
         file.seek(start)
         data = file.read()
-    begin = 0 if start else _end_of_header(kind, data)
     damaged: list[str] = []
     seen = False
-    whole = Journal(str(path), data, kind.version, start).frames(begin or 0, damaged)
-    while block := list(islice(whole, TOGETHER)):
-        seen = True
-        yield from _records(kind, block, problems)
-    if data and begin is None and not seen:
+    frames = Journal(str(path), data, kind.version, start).frames(
+        0 if start else header.end, damaged
+    )
+    for wrote, alike in groupby(frames, key=lambda frame: (frame.version, frame.schema)):
+        schema = header.schema_of(*wrote)
+        while block := list(islice(alike, TOGETHER)):
+            seen = True
+            yield from _records(kind, block, schema, problems)
+    if data and not header.schema and not start and not seen:
         damaged = [f"not a journal of {kind.name}s, or ends inside its header"]
     problems += damaged
 
 
+@dataclass(frozen=True)
+class _Header:
+    """How a journal begins: with the schema of its records."""
+
+    kind: RecordKind[Any]
+    #: None if the header is damaged, or no schema.
+    schema: pa.Schema | None
+    checksum: int
+    #: Where the records begin.
+    end: int
+
+    @classmethod
+    def of(cls, kind: RecordKind[Any], path: Path, data: bytes) -> Self:
+        """Raises UserError for a journal of records of another kind."""
+        source = pa.BufferReader(data)
+        try:
+            schema = pa.ipc.read_schema(source)
+        except (pa.ArrowException, ValueError, OSError):
+            return cls(kind, None, 0, 0)
+        end = source.tell()
+        for other in KINDS:
+            if other is not kind and set(other.schema.metadata) & set(schema.metadata or {}):
+                raise UserError(f"{path}: a journal of {other.name}s by its content: misnamed")
+        if not set(kind.schema.metadata) & set(schema.metadata or {}):
+            return cls(kind, None, 0, 0)
+        return cls(kind, schema, zlib.crc32(data[:end]), end)
+
+    def schema_of(self, version: int, checksum: int | None) -> pa.Schema | None:
+        """The schema that frames of a version were written by; None: it is not known any more."""
+        if checksum is None:
+            return self.kind.unmarked.get(version)
+        if checksum == self.checksum:
+            return self.schema
+        mine = self.kind.schema
+        return mine if checksum == zlib.crc32(mine.serialize().to_pybytes()) else None
+
+
 def _records(
-    kind: RecordKind[Any], found: Sequence[Frame], problems: list[str]
+    kind: RecordKind[Any], found: Sequence[Frame], schema: pa.Schema | None, problems: list[str]
 ) -> Iterator[tuple[Sequence[Frame], pa.RecordBatch]]:
     """The frames that are records of a kind; `problems` says which are none."""
+    if schema is None:
+        problems.append(f"the header is damaged that says which columns {len(found)} records have")
+        return
     try:
-        batch = decode([frame.message for frame in found], kind.schema)
+        written = decode([frame.message for frame in found], schema)
+        batch = kind.conformed(written)
         reasons = kind.refusals(batch)
     except (pa.ArrowException, ValueError, OSError) as error:
         if len(found) > 1:  # one or a few of them are damaged
             for frame in found:
-                yield from _records(kind, [frame], problems)
+                yield from _records(kind, [frame], schema, problems)
             return
         reasons = np.array([first_line(error)], object)
     for frame, reason in zip(found, reasons, strict=True):
         if reason:
             problems.append(f"the record at byte {frame.offset} is not {kind.called}: {reason}")
+    if unknown := [name for name in schema.names if name not in kind.schema.names]:
+        said = f"left out columns that this anynet-study does not know: {', '.join(unknown)}"
+        problems += [said] * (said not in problems)
     good = reasons == ""
     if good.all():
         yield found, batch
     elif good.any():
         kept = [frame for frame, legal in zip(found, good, strict=True) if legal]
         yield kept, batch.filter(pa.array(good))
-
-
-def _end_of_header(kind: RecordKind[Any], data: bytes) -> int | None:
-    """Where the records begin; None if the header is not one of ours (or is damaged)."""
-    source = pa.BufferReader(data)
-    try:
-        schema = pa.ipc.read_schema(source)
-    except (pa.ArrowException, ValueError, OSError):
-        return None
-    return source.tell() if schema.equals(kind.schema) else None

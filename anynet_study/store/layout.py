@@ -11,7 +11,8 @@ from textwrap import fill
 from typing import Literal
 
 FORMAT = "anynet-study results"
-#: Stores of any other version are refused.
+#: Raised when stores change in a way that reading columns by name cannot bridge: not for further
+#: columns, tables or groups, which older stores lack and newer ones have.
 SCHEMA_VERSION = 6
 
 #: The tables in which a store is read and queried; a release has a file of each of the first six;

@@ -83,10 +83,5 @@ def _check(path: Path, file: h5py.File) -> None:
     if version > SCHEMA_VERSION:
         raise NewerStoreError(
             f"{path}: written by a newer anynet-study (schema {version}, this one reads "
-            f"{SCHEMA_VERSION}): install the newer one"
-        )
-    if version < SCHEMA_VERSION:
-        raise UserError(
-            f"{path}: written by an older anynet-study (schema {version}, this one reads "
-            f"{SCHEMA_VERSION}); move it away and collect it again"
+            f"up to {SCHEMA_VERSION}): install the newer one"
         )

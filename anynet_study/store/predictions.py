@@ -44,11 +44,16 @@ def truths_in(file: h5py.File) -> dict[str, Truth]:
     """The true classes of every dataset that has predictions."""
     return {
         get_text(group, "dataset"): Truth(
-            get_text(group, "kind"),
+            kind_of(group),
             group["labels"][()] if "labels" in group else None,
         )
         for group in prediction_groups(file)
     }
+
+
+def kind_of(group: h5py.Group) -> str:
+    """What the predictions of a group are: see `Truth`; of the first stores always classes."""
+    return get_text(group, "kind", "class")
 
 
 def predictions_in(file: h5py.File, dataset: str) -> h5py.Group:
@@ -81,5 +86,5 @@ def evaluations_with_predictions(file: h5py.File, dataset: str) -> list[str]:
 
 def evaluation_prediction_groups(file: h5py.File) -> Iterator[h5py.Group]:
     """The groups of predictions of all evaluations."""
-    parent = file["evaluations/predictions"]
+    parent = file.get("evaluations/predictions", {})
     return (parent[dataset][name] for dataset in parent for name in parent[dataset])

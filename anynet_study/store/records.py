@@ -2,14 +2,15 @@
 
 Everything that describes a record is here: the typed records, their columns, which values are
 legal, and `RECORDS`, the one table that journals, imported files and other stores are read into.
-A further column of runs is a field of RunRecord and a line of `layout.COLUMNS`, which says what it
-means: journals, the store, its tables and its comparison follow.
+A further column is a field with a default of RunRecord or EvaluationRecord, and a line of
+`layout.COLUMNS`, which says what it means: journals, the store, its tables and its comparison
+follow, and records without the column have the default. No version is raised for it.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import (
     Any,
@@ -138,9 +139,11 @@ class RecordKind(Generic[Record]):
     called: str
     #: How the names of their journals end.
     suffix: str
-    #: Raised whenever the schema changes; records of any other version are refused.
+    #: Raised when records change in a way that reading columns by name cannot bridge.
     version: int
     schema: pa.Schema
+    #: By version: the schema of its records that do not say which columns they have.
+    unmarked: Mapping[int, pa.Schema]
     record: type[Record]
     #: Reasons for which rows are refused, and which rows these are.
     faults: Callable[[pa.RecordBatch], Faults]
@@ -149,6 +152,34 @@ class RecordKind(Generic[Record]):
         """The record as an Arrow batch of one row."""
         cells = [pa.array([_cell(record, field.name)], field.type) for field in self.schema]
         return pa.record_batch(cells, schema=self.schema)
+
+    def conformed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns of `schema` in records of any version, the default where there is none.
+
+        Raises ValueError for a column that is needed and absent, or of another type.
+        """
+        if batch.schema.equals(self.schema):
+            return batch
+        there = batch.schema.names
+        columns = [
+            batch[wanted.name].cast(wanted.type)
+            if wanted.name in there
+            else self.absent(wanted.name, batch)
+            for wanted in self.schema
+        ]
+        return pa.record_batch(columns, schema=self.schema)
+
+    def absent(self, name: str, batch: pa.RecordBatch) -> pa.Array:
+        """What records that were written without a column have in it."""
+        if name in CURVES:
+            some = next(batch[other] for other in CURVES if other in batch.schema.names)
+            ends = np.concatenate([[0], np.cumsum(lengths_of(some))])
+            nothing = pa.array(np.full(ends[-1], np.nan, np.float32))
+            return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), nothing)
+        default = default_of(self.record, name)
+        if default is MISSING:
+            raise ValueError(f"{self.called} has a column {name}")
+        return pa.repeat(pa.scalar(default, self.schema.field(name).type), len(batch))
 
     def check(self, record: Record) -> None:
         """Raises ValueError if the record contradicts itself."""
@@ -184,6 +215,11 @@ class RecordKind(Generic[Record]):
         """Whether a file, by its name, is one of their journals, or could become one."""
         suffix = EVALUATIONS_SUFFIX if path.name.endswith(EVALUATIONS_SUFFIX) else SUFFIX
         return path.name.endswith(SUFFIX) and suffix == self.suffix
+
+
+def default_of(record: type, name: str) -> Any:
+    """The default of a field of a record; MISSING where every record has to say it."""
+    return next(one.default for one in fields(record) if one.name == name)
 
 
 #: How the name of every journal ends, and of those of evaluations.
@@ -294,12 +330,45 @@ def _schema(record: type, curves: Sequence[str], version: str, number: int) -> p
     return pa.schema(fields, metadata={f"anynet_study.{version}": str(number)})
 
 
+#: What each version added to records of runs, and of evaluations, until November 2026. Journals
+#: since then say of each record which columns it has.
+_RUNS_ADDED = (
+    (
+        *("run_id", "spec", "architecture", "dataset", "recipe", "replicate", "status"),
+        *("failure_kind", "message", "metric", "error", "seconds", "started", "host", "device"),
+        *("torch_version", "code_version", "train_loss", "train_top1", "train_top5"),
+        *("test_loss", "test_top1", "test_top5", "predictions"),
+    ),
+    ("engine",),
+    ("test_error",),
+    ("backend", "instruction_set", "threads", "processor", "libraries"),
+)
+_EVALUATIONS_ADDED = (
+    (
+        *("run_id", "evaluation", "evaluation_id", "identity", "images", "loss", "top1", "top5"),
+        *("seconds", "started", "host", "predictions"),
+    ),
+    ("error",),
+)
+
+
+def _unmarked(schema: pa.Schema, added: Sequence[Sequence[str]]) -> dict[int, pa.Schema]:
+    found, known = {}, set[str]()
+    for version, names in enumerate(added, 1):
+        known |= set(names)
+        found[version] = pa.schema([column for column in schema if column.name in known])
+    return found
+
+
+_RUN_SCHEMA = _schema(RunRecord, CURVES, "record_version", 4)
+_EVALUATION_SCHEMA = _schema(EvaluationRecord, (), "evaluation_version", 2)
 RUN = RecordKind(
     name="run",
     called="a run",
     suffix=SUFFIX,
     version=4,
-    schema=_schema(RunRecord, CURVES, "record_version", 4),
+    schema=_RUN_SCHEMA,
+    unmarked=_unmarked(_RUN_SCHEMA, _RUNS_ADDED),
     record=RunRecord,
     faults=_faults_of_runs,
 )
@@ -308,7 +377,8 @@ EVALUATION = RecordKind(
     called="an evaluation",
     suffix=EVALUATIONS_SUFFIX,
     version=2,
-    schema=_schema(EvaluationRecord, (), "evaluation_version", 2),
+    schema=_EVALUATION_SCHEMA,
+    unmarked=_unmarked(_EVALUATION_SCHEMA, _EVALUATIONS_ADDED),
     record=EvaluationRecord,
     faults=_faults_of_evaluations,
 )

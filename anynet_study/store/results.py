@@ -30,6 +30,7 @@ from anynet_study.store.layout import TableName
 from anynet_study.store.opening import naming_damage, open_store, stored_json
 from anynet_study.store.predictions import (
     evaluation_predictions_in,
+    kind_of,
     predictions_in,
     read_scores,
 )
@@ -475,7 +476,7 @@ class ResultStore(Results):
     def labels(self, dataset: str) -> NDArray[np.uint16] | None:
         with self.opened() as file:
             group = predictions_in(file, dataset)
-            if get_text(group, "kind") == "labels":
+            if kind_of(group) == "labels":
                 raise UserError(f"{dataset}: its images have several classes: see label_matrices")
             return group["labels"][()] if "labels" in group else None
 
@@ -541,7 +542,7 @@ def label_matrices(
     """
     with store.opened() as file:
         group = predictions_in(file, dataset)
-        if get_text(group, "kind") != "labels":
+        if kind_of(group) != "labels":
             raise UserError(f"{dataset}: its images have one class each; see predictions")
         truth = group["labels"][()] if "labels" in group else None
     runs, predictions = store.predictions(dataset)

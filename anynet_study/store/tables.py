@@ -4,6 +4,7 @@ A missing number is null, coded text a dictionary.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,16 @@ from anynet_study.metrics import CURVES, auroc_interval, error_interval, from_wo
 from anynet_study.store.hdf5 import get_text, get_texts, read_column
 from anynet_study.store.layout import COLUMNS, EVALUATION_CODED
 from anynet_study.store.opening import stored_json
-from anynet_study.store.predictions import prediction_groups, read_scores
-from anynet_study.store.records import CODED, NO_PREDICTION, RUN_COLUMNS
+from anynet_study.store.predictions import kind_of, prediction_groups, read_scores
+from anynet_study.store.records import (
+    CODED,
+    NO_PREDICTION,
+    RECORDS,
+    RUN_COLUMNS,
+    EvaluationRecord,
+    RunRecord,
+    default_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,6 +63,11 @@ EVALUATION_TABLE = (
     *OF_IDENTITY,
 )
 _TEXTS = (*EVALUATION_CODED, "host", "journal")
+#: The types of these columns in a store that was made when there were no evaluations.
+_EVALUATION_TYPES = {
+    **{name: RECORDS.field(name).type for name in EVALUATION_TABLE if name in RECORDS.names},
+    "planned": pa.bool_(),
+}
 
 
 def check_columns(names: Sequence[str], legal: Sequence[str]) -> None:
@@ -64,8 +78,12 @@ def check_columns(names: Sequence[str], legal: Sequence[str]) -> None:
 
 
 def runs_columns(file: h5py.File) -> list[str]:
-    """Columns of the runs: their own, ON_REQUEST, and those of their architecture and dataset."""
-    names = [*RUN_COLUMNS, *ON_REQUEST]
+    """Columns of the runs: their own, ON_REQUEST, and those of their architecture and dataset.
+
+    Their own include those that only a newer version of this package knows.
+    """
+    further = [name for name in file["runs"] if name not in RUN_COLUMNS]
+    names = [*RUN_COLUMNS, *further, *ON_REQUEST]
     for group in ABOUT.values():
         names += [name for name in table_columns(file[group]) if name not in names]
     return names
@@ -74,7 +92,7 @@ def runs_columns(file: h5py.File) -> list[str]:
 def runs_table(file: h5py.File, columns: Sequence[str]) -> pa.Table:
     """These columns of `runs_columns`, one row per run."""
     check_columns(columns, runs_columns(file))
-    own = [name for name in columns if name in (*RUN_COLUMNS, "spec")]
+    own = [name for name in columns if name in (*RUN_COLUMNS, *file["runs"], "spec")]
     found = {name: run_column(file, name) for name in own}
     for key, group in ABOUT.items():
         there = table_columns(file[group])
@@ -134,7 +152,7 @@ def _resampled(
     about = read_table(file["datasets"], ["dataset", "classes"])
     sizes = dict(zip(*about.to_pydict().values(), strict=True))
     for group in prediction_groups(file):
-        kind, classes = get_text(group, "kind"), sizes.get(get_text(group, "dataset"))
+        kind, classes = kind_of(group), sizes.get(get_text(group, "dataset"))
         if kind == "correct" or "labels" not in group or not classes:
             continue
         several, truth = kind == "labels", group["labels"][()]
@@ -167,7 +185,7 @@ def curves_table(
     found = {}
     for name in columns:
         if name in CURVES:
-            found[name] = pa.array(file["curves"][name][begin:end][place - begin])
+            found[name] = pa.array(read_curve(file, name, begin, end)[place - begin])
         elif name == "epoch":
             found[name] = pa.array((epoch + 1).astype(np.int32))
         else:
@@ -192,12 +210,22 @@ def _rows_with(file: h5py.File, wanted: Mapping[str, str | None]) -> Rows:
     return np.flatnonzero(chosen)
 
 
+def read_curve(file: h5py.File, name: str, begin: int = 0, end: int | None = None) -> Any:
+    """Elements of an array of /curves, float32; NaN in a store without it."""
+    if name not in file["curves"]:
+        known = next(iter(file["curves"][other] for other in CURVES if other in file["curves"]))
+        return np.full(len(range(len(known))[begin:end]), np.nan, np.float32)
+    return file["curves"][name][begin:end]
+
+
 def run_column(file: h5py.File, name: str) -> pa.Array:
-    """One value per run, of /runs or its "spec"."""
+    """One value per run, of /runs or its "spec"; the default of its record where it is absent."""
     if name == "spec":
         return _specs(file)
+    if name not in file["runs"]:
+        return _absent(RunRecord, name, len(file["runs/run_id"]))
     values = file["runs"][name][()]
-    if name in CODED:
+    if name in CODED or name in file["labels"]:
         return _coded(file, name, values)
     if name == "run_id":
         return pa.array(values.astype(str).astype(object), pa.string())
@@ -234,6 +262,15 @@ def _coded(file: h5py.File, name: str, codes: NDArray[Any]) -> pa.DictionaryArra
     return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts, pa.string()))
 
 
+def _absent(record: type, name: str, count: int) -> pa.Array:
+    """A column of a store that was written when records did not have it."""
+    default = default_of(record, name)
+    if default is MISSING:
+        raise KeyError(f"no column {name}")
+    missing = default != default  # NaN
+    return pa.repeat(pa.scalar(None if missing else default, RECORDS.field(name).type), count)
+
+
 def _specs(file: h5py.File) -> pa.Array:
     """Texts end to end and their offsets are Arrow's own layout."""
     offsets, text = file["specs/offsets"][()], file["specs/text"][()]
@@ -256,7 +293,12 @@ def _evaluation_column(file: h5py.File, name: str) -> pa.Array:
         told = [stored_json(text, dict, "identity of an evaluation").get(name) for text in texts]
         numbers = [value if isinstance(value, int | float) else None for value in told]
         return pa.array(numbers, OF_IDENTITY[name]).take(identities.indices)
-    values = file["evaluations"]["run" if name in RUN_KEYS else name][()]
+    if "evaluations" not in file:
+        return pa.array([], _EVALUATION_TYPES.get(name, pa.float64()))
+    own = "run" if name in RUN_KEYS else name
+    if own not in file["evaluations"]:
+        return _absent(EvaluationRecord, name, len(file["evaluations/run"]))
+    values = file["evaluations"][own][()]
     if name in RUN_KEYS:
         return run_column(file, name).take(pa.array(values))
     if name in _TEXTS:

@@ -14,11 +14,11 @@ from anynet_study.training.checkpoint import Checkpoint, Weights
 from anynet_study.training.fast import FastTrainer
 from anynet_study.training.feeds import DeviceImages
 from anynet_study.training.options import Engine, Options, fitting
-from anynet_study.training.recipe import epoch_lengths, steps_per_epoch
+from anynet_study.training.recipe import epoch_lengths, is_tested, steps_per_epoch
 from anynet_study.training.reference import ReferenceTrainer
 from anynet_study.training.spec import RunSpec
 from anynet_study.training.together import Turns, train_together
-from anynet_study.training.trainer import Trainer
+from anynet_study.training.trainer import PassResult, Trainer, Values
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Outcome:
     error: float = float("nan")
     #: Per epoch: mean loss and errors in percent, `test_error` on the recipe's metric. Training
     #: values are running averages over the augmented batches, as the weights moved; test values
-    #: are taken after the epoch.
+    #: are taken after the epoch, and are NaN after an epoch without a test.
     curves: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in CURVES})
     #: Predicted class of each test image, (n_test,) uint16; where images have
     #: several, as `to_words` packs them; empty if diverged.
@@ -90,16 +90,16 @@ def steps(
         done = 0
         yield from trainer.settle_norms()
         # Both wait for the device, so they come after the host has said all that is to be done.
-        tested = yield from trainer.test()
-        trained = trainer.trained()
-        values = (*trained, tested.loss, tested.top1, tested.top5, tested.error)
-        for name, value in zip(CURVES, values, strict=True):
-            outcome.curves[name].append(float(value))  # checkpoints refuse those of NumPy
-        if not np.isfinite([trained[0], tested.loss]).all():
+        tested = None
+        if is_tested(spec.recipe, epoch, len(lengths)):
+            tested = yield from trainer.test()
+        losses = _append_epoch(outcome, trainer.trained(), tested)
+        if not np.isfinite(losses).all():
             return _diverged(outcome, spec, view)
         yield from trainer.validate(epoch)
         yield from after_epoch(trainer, epoch + 1)
-    # Other weights than the last, or killed after the last test and before the record.
+    # Other weights than the last; killed after the last test and before the record; or ended early,
+    # after an epoch without a test.
     others = trainer.take_selected()
     if spec.recipe.thresholds == "validation":
         yield from trainer.set_thresholds()
@@ -133,6 +133,16 @@ def train(
     if isinstance(ended.result, Exception):
         raise ended.result
     return ended.result
+
+
+def _append_epoch(outcome: Outcome, trained: Values, tested: PassResult | None) -> list[float]:
+    """Add an epoch to the curves, NaN where not tested; returns the losses that are known."""
+    test = (np.nan,) * 4
+    if tested is not None:
+        test = (tested.loss, tested.top1, tested.top5, tested.error)
+    for name, value in zip(CURVES, (*trained, *test), strict=True):
+        outcome.curves[name].append(float(value))  # checkpoints refuse those of NumPy
+    return [trained[0]] if tested is None else [trained[0], tested.loss]
 
 
 def _diverged(outcome: Outcome, spec: RunSpec, view: DatasetView) -> Outcome:

@@ -45,6 +45,7 @@ OF_RESIZED_CROPS = ("crop_area", "crop_ratio")
 LATER = (
     *("test_crop", "precise_bn", "select", "patience", "restart_epochs", "restart_factor"),
     *("augment", "loss", "templates", "embedding", "texts", "thresholds", "precision"),
+    "test_every",
 )
 #: What the head of a network is trained with: those of two recipes fit where these are alike.
 OF_HEADS = ("loss", "templates", "texts", "embedding")
@@ -102,6 +103,9 @@ class Recipe(BaseModel):
     #: Before each test, the statistics of batch norms are set to their means over batches of about
     #: so many training images, augmented as in training; 0: tests use the running averages.
     precise_bn: int = Field(0, ge=0)
+    #: Epochs from one test of the learning curve to the next; the last epoch is always tested. More
+    #: than 1 saves time where epochs are short.
+    test_every: int = Field(1, ge=1)
     #: cross_entropy: of the classes, each on its own where images have several. clip: which image
     #: of a batch goes with which text (contrastive, in both directions); texts are of the classes,
     #: by `templates`. Tests are zero-shot: the class whose texts are most like the image.
@@ -307,6 +311,11 @@ def epoch_lengths(recipe: Recipe, steps_an_epoch: int) -> list[int]:
     """Steps of each epoch; all but the last are whole."""
     whole, rest = divmod(total_steps(recipe, steps_an_epoch), steps_an_epoch)
     return [steps_an_epoch] * whole + ([rest] if rest else [])
+
+
+def is_tested(recipe: Recipe, epoch: int, epochs: int) -> bool:
+    """Whether the network is tested after 0-based `epoch` of `epochs`."""
+    return (epoch + 1) % recipe.test_every == 0 or epoch + 1 == epochs
 
 
 def learning_rate(recipe: Recipe, step: int, steps_an_epoch: int) -> float:

@@ -81,7 +81,7 @@ def test_constant_and_few_errors_are_nan(truth: pd.DataFrame) -> None:
     assert table.loc["pets", ["estimate", "p", "swapped"]].isna().all()
     assert table.loc["pets", "mean_after"] == 5
     assert table.loc["lines", "n"] == 3
-    assert table.loc["lines"].drop("n").isna().all()
+    assert table.loc["lines"].drop(["n", "errs_less"]).isna().all()
     with pytest.raises(UserError, match="share 0 datasets and 9 architectures"):
         agreement(before, after.add_suffix("-balanced"))
     with pytest.raises(UserError, match="the table before: no column cats"):
@@ -132,6 +132,13 @@ def test_the_cheapest_budget_keeps_the_ranking_from_there_on() -> None:
 
 
 def test_too_few_or_equal_errors_are_nan_and_no_curves_no_rows() -> None:
+    tested = curves([20.0, 0.5, 20.0, 1.5, 0.5, 0.0])
+    table, untested = duration(tested, resamples=500), tested.copy()
+    untested.loc[untested["epoch"].isin([2, 4]), "error"] = np.nan
+    seldom = duration(untested, resamples=500)
+    assert list(seldom["epoch"]) == [1, 3, 5, 6]
+    kept = table[table["epoch"].isin(seldom["epoch"])].reset_index(drop=True)
+    pd.testing.assert_series_equal(seldom["estimate"], kept["estimate"])
     three = duration(curves([1.0, 0.0], count=3), resamples=40)
     assert three["estimate"].isna().all()
     assert set(three["n"]) == {3}

@@ -230,7 +230,7 @@ def test_newer_and_altered_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     drawn = DesignSpace.anynetx().sample(2)
     for format_, columns, complaint in (
-        (4, {}, "format 4, but this version reads format 3"),
+        (4, {}, "format 4, but this version reads formats 1 to 3"),
         (3, {}, "altered or damaged"),  # no digest
         (2, {"d1": [9, 9]}, "altered or damaged"),
         (2, {"flops": [1, 2]}, "altered or damaged"),

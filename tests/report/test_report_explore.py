@@ -1,22 +1,24 @@
 """The page in a real Chromium: what is marked in one drawing is marked in all."""
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from browser import FOUND, Browser
+from browser import chromium_page, value
 from small_study import SmallStudy, run_records, small_study, write_store
 
 from anynet_study import Architecture
 from anynet_study.analyses import load
 from anynet_study.apr.interval_formulas import small_sample_interval
 from anynet_study.report import write_report
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 ARCHITECTURES = 40
 pytestmark = pytest.mark.slow
@@ -63,23 +65,19 @@ def page(study: SmallStudy, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    if FOUND is None:
-        reason = "no Chromium is installed (Debian: chromium)"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with Browser(tmp_path_factory.mktemp("profile")) as browser:
-        yield browser
+def chromium() -> Iterator["Page"]:
+    with chromium_page() as empty:
+        yield empty
 
 
 @pytest.fixture
-def opened(chromium: Browser, page: Path) -> Browser:
-    chromium.open(page)
+def opened(chromium: "Page", page: Path) -> "Page":
+    chromium.set_viewport_size({"width": 1200, "height": 900})
+    chromium.goto(page.as_uri())
     return chromium
 
 
-def place(browser: Browser, view: str) -> dict[str, Any]:
+def place(opened: "Page", view: str) -> dict[str, Any]:
     """Where a drawing is in the window, scrolled to its middle, and its points or lines in it."""
     expression = f"""(() => {{
         const view = explorer.{view};
@@ -90,9 +88,16 @@ def place(browser: Browser, view: str) -> dict[str, Any]:
         const paths = view.paths?.map(path => path.map(at));
         return {{x, y, width, height, points, paths}};
     }})()"""
-    found: dict[str, Any] = browser.value(expression)
-    browser.frame()
+    found: dict[str, Any] = opened.evaluate(expression)
     return found
+
+
+def drag(opened: "Page", start: tuple[float, float], end: tuple[float, float]) -> None:
+    """Press the mouse at a place of the window, move it, and release it at another."""
+    opened.mouse.move(*start)
+    opened.mouse.down()
+    opened.mouse.move(*end, steps=2)
+    opened.mouse.up()
 
 
 def lowest(errors: pd.Series, count: int) -> list[str]:
@@ -100,14 +105,14 @@ def lowest(errors: pd.Series, count: int) -> list[str]:
 
 
 def test_a_rectangle_marks_the_same_architectures_everywhere(
-    opened: Browser, study: SmallStudy
+    opened: "Page", study: SmallStudy
 ) -> None:
     at = place(opened, "pair")
     across = sorted(x for x, _ in at["points"])
     edge = (across[6] + across[7]) / 2
-    opened.drag((edge, at["y"] + at["height"] - 36), (at["x"] + 40, at["y"] + 2))
+    drag(opened, (edge, at["y"] + at["height"] - 36), (at["x"] + 40, at["y"] + 2))
     expected = lowest(study.errors["base"], 7)
-    assert opened.value(LISTED) == expected
+    assert value(opened, LISTED) == expected
     # Every drawing has drawn them in their colour, on its front canvas.
     coloured = """(view => {view.visible = true; view.lay(); view.draw();
         const {width, height} = view.front;
@@ -117,148 +122,152 @@ def test_a_rectangle_marks_the_same_architectures_everywhere(
             count += data[k] > 2 * data[k + 2] && data[k + 3] > 200;
         return count})"""
     for view in ("pair", "curves", "parallel"):
-        assert opened.value(f"{coloured}(explorer.{view})") > 50
+        assert value(opened, f"{coloured}(explorer.{view})") > 50
     # rho of the marked with its interval, below the drawing.
     ranks = study.errors.loc[expected, ["base", "target-0"]].corr("spearman").iloc[0, 1]
     said = f"ρ = {ranks:.2f} [".replace("-", "−")
-    assert said in opened.value("explorer.pair.caption.querySelector('b').textContent")
-    opened.press("Escape")
-    assert opened.value(MARKED) == []
-    assert opened.value("getComputedStyle(document.querySelector('.marked')).display") == "none"
+    assert said in value(opened, "explorer.pair.caption.querySelector('b').textContent")
+    opened.keyboard.press("Escape")
+    assert value(opened, MARKED) == []
+    assert value(opened, "getComputedStyle(document.querySelector('.marked')).display") == "none"
 
 
-def test_rho_and_its_interval_are_those_of_the_analysis(opened: Browser) -> None:
+def test_rho_and_its_interval_are_those_of_the_analysis(opened: "Page") -> None:
     generator = np.random.default_rng(0)
     for n in (4, 5, 17, 200):
         x = generator.normal(size=n).round(1)  # with ties
         y = (x + generator.normal(size=n)).round(1)
         for other in (y, x, -x):
-            found = opened.value(f"correlation({x.tolist()}, {other.tolist()}, 1.959964)")
+            found = value(opened, f"correlation({x.tolist()}, {other.tolist()}, 1.959964)")
             rho = pd.Series(x).corr(pd.Series(other), method="spearman")
             low, high = small_sample_interval(np.array(rho), np.array(n), 0.95, "spearman")
             assert [found["rho"], found["low"], found["high"]] == pytest.approx(
                 [rho, float(low), float(high)], abs=1e-6
             )
-    assert opened.value("correlation([1, 2, 3, null], [1, 2, 3, 4], 2)") == {"n": 3, "rho": None}
-    assert opened.value("correlation([1, 1, 1, 1], [1, 2, 3, 4], 2).rho") is None
+    assert value(opened, "correlation([1, 2, 3, null], [1, 2, 3, 4], 2)") == {"n": 3, "rho": None}
+    assert value(opened, "correlation([1, 1, 1, 1], [1, 2, 3, 4], 2).rho") is None
 
 
 def test_pointing_shows_architecture_values_and_replicates(
-    opened: Browser, study: SmallStudy
+    opened: "Page", study: SmallStudy
 ) -> None:
     at, ids = place(opened, "pair"), list(study.errors.index)
-    opened.point(at["points"][4])
-    tip = opened.value(TIP)
+    opened.mouse.move(*at["points"][4])
+    tip = value(opened, TIP)
     rows = study.replicates[study.replicates["dataset"].eq("base")]
     each = rows.loc[rows["architecture"] == ids[4], "error"]
     assert tip.startswith(ids[4])
     assert f"{each.mean():.2f} (replicates {', '.join(f'{one:.2f}' for one in each)})" in tip
     line = place(opened, "curves")["paths"][7]
-    opened.point(line[-1])
-    assert "after epoch 5:" in opened.value(TIP)
+    opened.mouse.move(*line[-1])
+    assert "after epoch 5:" in value(opened, TIP)
 
 
 def test_an_axis_of_the_parallel_coordinates_marks_a_range(
-    opened: Browser, study: SmallStudy
+    opened: "Page", study: SmallStudy
 ) -> None:
     at = place(opened, "parallel")
     x = at["paths"][0][0][0]  # depth of stage 1
     depths = study.parameters.set_index("architecture")["d1"]
     heights = {depth: at["paths"][k][0][1] for k, depth in enumerate(depths)}
     top, least = max(depths), sorted(set(depths))[-2]
-    opened.drag((x, heights[top] - 4), (x + 3, heights[least] + 1))
-    assert set(opened.value(MARKED)) == set(depths.index[depths >= least])
+    drag(opened, (x, heights[top] - 4), (x + 3, heights[least] + 1))
+    assert set(value(opened, MARKED)) == set(depths.index[depths >= least])
 
 
-def test_clicks_add_with_shift(opened: Browser, study: SmallStudy) -> None:
+def test_clicks_add_with_shift(opened: "Page", study: SmallStudy) -> None:
     at, ids = place(opened, "pair"), list(study.errors.index)
     high = min(range(ARCHITECTURES), key=lambda i: at["points"][i][1])
     left = min(range(ARCHITECTURES), key=lambda i: at["points"][i][0])
-    opened.click(at["points"][high])
-    assert opened.value(LISTED) == [ids[high]]
-    opened.click(at["points"][left], shift=True)
-    assert set(opened.value(LISTED)) == {ids[left], ids[high]}
+    opened.mouse.click(*at["points"][high])
+    assert value(opened, LISTED) == [ids[high]]
+    opened.keyboard.down("Shift")
+    opened.mouse.click(*at["points"][left])
+    opened.keyboard.up("Shift")
+    assert set(value(opened, LISTED)) == {ids[left], ids[high]}
 
 
-def test_all_of_it_works_from_the_keyboard(opened: Browser, study: SmallStudy) -> None:
-    opened.value("document.querySelector('[data-part=tools] button').focus()")
-    opened.press("Enter")
-    assert opened.value(LISTED) == lowest(study.errors["base"], 10)
-    opened.press("Tab")
+def test_all_of_it_works_from_the_keyboard(opened: "Page", study: SmallStudy) -> None:
+    value(opened, "document.querySelector('[data-part=tools] button').focus()")
+    opened.keyboard.press("Enter")
+    assert value(opened, LISTED) == lowest(study.errors["base"], 10)
+    opened.keyboard.press("Tab")
     name = study.errors.index[3]
-    opened.type(name[4:12])
-    assert opened.value(LISTED) == [name]
-    opened.press("Escape")
-    opened.value("explorer.pair.front.focus()")
-    opened.press("ArrowRight")
-    opened.press("ArrowRight")
+    opened.keyboard.insert_text(name[4:12])
+    assert value(opened, LISTED) == [name]
+    opened.keyboard.press("Escape")
+    value(opened, "explorer.pair.front.focus()")
+    opened.keyboard.press("ArrowRight")
+    opened.keyboard.press("ArrowRight")
     second = lowest(study.errors["base"], 2)[1]
-    assert opened.value(TIP).startswith(second)
-    assert opened.value("document.querySelector('[data-part=spoken]').textContent").startswith(
+    assert value(opened, TIP).startswith(second)
+    assert value(opened, "document.querySelector('[data-part=spoken]').textContent").startswith(
         second
     )
-    opened.press("Enter")
-    assert opened.value(MARKED) == [second]
-    assert opened.value("explorer.pair.front.getAttribute('aria-label')").startswith("Scatter plot")
+    opened.keyboard.press("Enter")
+    assert value(opened, MARKED) == [second]
+    assert value(opened, "explorer.pair.front.getAttribute('aria-label')").startswith(
+        "Scatter plot"
+    )
 
 
-def test_tables_sort_and_filter(opened: Browser) -> None:
+def test_tables_sort_and_filter(opened: "Page") -> None:
     table = "[...document.querySelectorAll('#datasets table.grid')].at(-1)"
-    opened.value("document.querySelector('#datasets details').open = true")
+    value(opened, "document.querySelector('#datasets details').open = true")
     column = f"[...{table}.tBodies[0].rows].map(row => Number(row.cells[3].textContent))"
-    before = opened.value(column)
+    before = value(opened, column)
     for order in (sorted(before), sorted(before, reverse=True)):
-        opened.value(f"{table}.tHead.rows[0].cells[3].querySelector('button').click()")
-        assert opened.value(column) == order
-    assert opened.value(f"{table}.tHead.rows[0].cells[3].ariaSort") == "descending"
-    opened.value("document.querySelector('#pairs details').open = true")
-    opened.value(
+        value(opened, f"{table}.tHead.rows[0].cells[3].querySelector('button').click()")
+        assert value(opened, column) == order
+    assert value(opened, f"{table}.tHead.rows[0].cells[3].ariaSort") == "descending"
+    value(opened, "document.querySelector('#pairs details').open = true")
+    value(
+        opened,
         "{const field = document.querySelector('#pairs .filter input');"
-        " field.value = 'base-5 target-0'; field.dispatchEvent(new Event('input'));}"
+        " field.value = 'base-5 target-0'; field.dispatchEvent(new Event('input'));}",
     )
     shown = "[...document.querySelectorAll('#pairs tbody tr')].filter(row => !row.hidden).length"
-    assert opened.value(shown) == 1
+    assert value(opened, shown) == 1
 
 
-def test_the_best_can_be_copied(opened: Browser, study: SmallStudy) -> None:
-    opened.value("document.querySelector('[data-part=best] button').click()")
-    opened.frame()
-    copied = opened.value("explorer.best.copied").splitlines()
+def test_the_best_can_be_copied(opened: "Page", study: SmallStudy) -> None:
+    value(opened, "document.querySelector('[data-part=best] button').click()")
+    copied = value(opened, "explorer.best.copied").splitlines()
     ids = [Architecture.from_dict(json.loads(line)).id for line in copied]
     assert ids == lowest(study.errors["base"], 10)
 
 
 def test_a_pair_of_the_matrix_and_studies_side_by_side_are_drawn(
-    opened: Browser, study: SmallStudy
+    opened: "Page", study: SmallStudy
 ) -> None:
-    opened.value("explorer.matrix.canvas.focus()")
-    opened.press("ArrowDown")  # the second row, first column
-    assert opened.value(TIP).startswith("base-5 and base")
-    opened.press("Enter")
+    value(opened, "explorer.matrix.canvas.focus()")
+    opened.keyboard.press("ArrowDown")  # the second row, first column
+    assert value(opened, TIP).startswith("base-5 and base")
+    opened.keyboard.press("Enter")
     pair = "[explorer.pair.x.name, explorer.pair.y.name]"
-    assert opened.value(pair) == ["base", "base-5"]
-    opened.value("document.querySelector('[data-part=sides] tbody button').click()")
-    assert opened.value(pair) == ["base", "base · second"]
+    assert value(opened, pair) == ["base", "base-5"]
+    value(opened, "document.querySelector('[data-part=sides] tbody button').click()")
+    assert value(opened, pair) == ["base", "base · second"]
     # Every architecture of the second is one of the first.
-    assert opened.value("explorer.everything.length") == ARCHITECTURES
+    assert value(opened, "explorer.everything.length") == ARCHITECTURES
 
 
-def test_names_from_a_study_are_text(opened: Browser) -> None:
-    opened.value("document.querySelector('[data-part=tools] button').click()")
-    opened.frame()
+def test_names_from_a_study_are_text(opened: "Page") -> None:
+    value(opened, "document.querySelector('[data-part=tools] button').click()")
     heads = "[...document.querySelectorAll('[data-part=table] thead th')].map(c => c.textContent)"
-    assert EVIL in opened.value(heads)
-    assert opened.value("window.evil === undefined")
+    assert EVIL in value(opened, heads)
+    assert value(opened, "window.evil === undefined")
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1400, False), (420, True)])
 def test_it_fits_the_window_and_can_be_seen(
-    chromium: Browser, page: Path, width: int, dark: bool
+    chromium: "Page", page: Path, width: int, dark: bool
 ) -> None:
-    chromium.open(page, width, dark=dark)
-    chromium.value("document.querySelectorAll('details').forEach(each => { each.open = true; })")
-    chromium.frame()
-    assert chromium.value("document.documentElement.scrollWidth") == width
-    paper = chromium.value("getComputedStyle(document.body).backgroundColor")
+    chromium.set_viewport_size({"width": width, "height": 900})
+    chromium.emulate_media(color_scheme="dark" if dark else "light")
+    chromium.goto(page.as_uri())
+    value(chromium, "document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    assert value(chromium, "document.documentElement.scrollWidth") == width
+    paper = value(chromium, "getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") != dark
-    assert min(chromium.value(CONTRAST)) > 3
+    assert min(value(chromium, CONTRAST)) > 3

@@ -13,7 +13,7 @@ from socketserver import BaseServer
 import numpy as np
 import pandas as pd
 import pytest
-from browser import FOUND, Browser
+from browser import chromium_page
 from command import train
 from tiny_study import RUNS, TINY, tree
 
@@ -84,22 +84,23 @@ def test_a_browser_that_leaves_is_no_error(port: int, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(FOUND is None, reason="no Chromium is installed (Debian: chromium)")
 def test_the_page_shows_a_failure_that_is_recorded_while_it_is_open(
-    folder: Path, port: int, tmp_path: Path
+    folder: Path, port: int
 ) -> None:
-    lines = "document.getElementById('lines').textContent"
-    with Browser(tmp_path) as browser:
-        browser.open(f"http://127.0.0.1:{port}/", width=420, dark=True)
-        browser.until(f"{lines}.includes('12 completed')")
-        assert browser.value("document.documentElement.scrollWidth") == 420
-        assert browser.value("watching.matrix.names.length") == 3
+    from playwright.sync_api import expect
+
+    with chromium_page() as page:
+        page.set_viewport_size({"width": 420, "height": 900})
+        page.goto(f"http://127.0.0.1:{port}/")
+        expect(page.locator("#lines")).to_contain_text("12 completed", timeout=120_000)
+        assert page.evaluate("document.documentElement.scrollWidth") == 420
+        assert page.evaluate("watching.matrix.names.length") == 3
         one = read_journal(next(folder.glob("journals/*.arrow"))).records[0]
         with JournalWriter(folder / "journals" / "other.arrow") as writer:
             failed = {"status": "failed", "failure_kind": "oom", "message": "<b>no room</b>"}
             again = {"started": one.started + 1e6, "error": float("nan"), "curves": {}}
             writer.append(replace(one, **failed, **again))
-        browser.until("document.getElementById('failures').textContent.includes('<b>no room</b>')")
+        expect(page.locator("#failures")).to_contain_text("<b>no room</b>", timeout=120_000)
     (folder / "journals" / "other.arrow").unlink()
 
 

@@ -99,15 +99,16 @@ def test_journals_of_runs_and_of_evaluations_are_told_apart(tmp_path: Path, jour
     with pytest.raises(ValueError, match=r"end with \.arrow"):
         JournalWriter(tmp_path / "other.evaluations.arrow")
     os.rename(journal, tmp_path / "misnamed.arrow")
-    with pytest.raises(UserError, match=r"misnamed\.arrow: .* or misnamed"):
+    with pytest.raises(
+        UserError, match=r"misnamed\.arrow: a journal of evaluations by its content"
+    ):
         read_journal(tmp_path / "misnamed.arrow")
 
 
-@pytest.mark.parametrize("version", [EVALUATION.version - 1, EVALUATION.version + 1])
-def test_evaluations_of_another_version_are_refused_not_lost(version: int, tmp_path: Path) -> None:
-    newer = encode(EVALUATION.to_batch(evaluation()), version)
+def test_evaluations_of_a_newer_version_are_refused_not_lost(tmp_path: Path) -> None:
+    newer = encode(EVALUATION.to_batch(evaluation()), EVALUATION.version + 1)
     path = tmp_path / "new.evaluations.arrow"
     path.write_bytes(EVALUATION.schema.serialize().to_pybytes() + newer)
     for read in (read_evaluations, lambda path: read_journals(path.parent)):
-        with pytest.raises(UserError, match=rf"of version {version}, this .* reads version 2"):
+        with pytest.raises(UserError, match=r"of version 3, and this .* versions up to 2"):
             read(path)

@@ -73,6 +73,29 @@ def test_the_fast_engine_is_the_reference(view: DatasetView, name: str) -> None:
     np.testing.assert_allclose(fast.curves["train_loss"], exact.curves["train_loss"], rtol=1e-4)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_tests_of_some_epochs_change_nothing_else(
+    view: DatasetView, tmp_path: Path, engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Epochs without a test are NaN in the curves of tests, and nothing else is changed."""
+    run = spec(view, epochs=5, precise_bn=64, test_every=2)
+    with monkeypatch.context() as patch:
+        patch.setattr("anynet_study.training.engine.is_tested", lambda *_: True)
+        whole = train(run, view, CPU, engine=engine)
+    seldom = train(run, view, CPU, engine=engine)
+    assert np.array_equal(seldom.predictions, whole.predictions)
+    assert seldom.error == whole.error
+    for name in CURVES:
+        expected = np.array(whole.curves[name])
+        expected[[0, 2] if name.startswith("test") else []] = np.nan
+        np.testing.assert_array_equal(seldom.curves[name], expected)
+    with pytest.raises(InterruptedRunError):
+        stopped(run, view, tmp_path / "run.pt", 13, engine)
+    resumed = train(run, view, CPU, tmp_path / "run.pt", engine=engine)
+    np.testing.assert_equal(resumed.curves, seldom.curves)
+    assert resumed.error == seldom.error
+
+
 @pytest.mark.parametrize("options", [EXACT, Options()])
 def test_statistics_of_norms_are_those_of_fvcore(
     view: DatasetView, options: Options, monkeypatch: pytest.MonkeyPatch

@@ -68,7 +68,7 @@ def test_the_id_is_the_same_in_every_process_and_version() -> None:
 
 #: Options that came after the first runs: each makes another run.
 LATER_KEYS: list[dict[str, object]] = [{}, {"test_crop": 0.875}, {"precise_bn": 8}]
-LATER_KEYS += [{"select": "best"}, {"patience": 3}, {"augment": ["blur"]}]
+LATER_KEYS += [{"select": "best"}, {"patience": 3}, {"augment": ["blur"]}, {"test_every": 2}]
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,19 @@ def test_patience_alone_keeps_the_last_weights(view: DatasetView) -> None:
 
 
 @pytest.mark.slow
+def test_a_run_that_ends_after_an_epoch_without_a_test_is_tested(
+    view: DatasetView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = spec(view, **SHAKY, patience=2, test_every=8)
+    seldom = train(run, view, CPU, options=EXACT)
+    monkeypatch.setattr("anynet_study.training.engine.is_tested", lambda *_: True)
+    whole = train(run, view, CPU, options=EXACT)
+    assert len(seldom.curves["test_error"]) == len(whole.curves["test_error"]) < 8
+    assert np.isnan(seldom.curves["test_error"]).all()
+    assert seldom.error == whole.error
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 def test_selection_never_sees_the_test_images_or_their_labels(view: DatasetView, engine) -> None:
     """With other test labels, and with other test images, the same weights are chosen."""

@@ -1,8 +1,6 @@
-"""What a study keeps of its datasets: all but the images, so that looking at it needs no others."""
+"""What a study keeps of its datasets: all but the images, so that it can be read without them."""
 
 import filecmp
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,33 +9,30 @@ from pathlib import Path
 from anynet_study.data.packed.dataset import CAPTIONS, PackedDataset
 from anynet_study.data.packed.digests import DIGESTS, check_kept, has_digests
 from anynet_study.data.packed.meta import SPLITS
-from anynet_study.files import naming
+from anynet_study.files import naming, replacing_folder
 
 KINDS = ("labels", "moments")
 FILES = ("meta.json", *(f"{split}_{kind}.npy" for split in SPLITS for kind in KINDS))
-#: Which images belong together, where any do: validation images are drawn by groups.
+#: The file with the group of each image, if there are groups: they stay whole in validation.
 GROUPS = "split.csv"
 
-#: The folder, and what of it was opened.
+#: The folder, and the datasets that were opened in it.
 _KEPT: ContextVar[tuple[Path, dict[str, PackedDataset]] | None] = ContextVar("kept", default=None)
 
 
 def keep_labels(dataset: PackedDataset, folder: Path) -> None:
-    """Keep all of a dataset but its images in `folder`, under its name, in the place of before."""
+    """Copy a dataset without its images to `folder`, under its name; replace an older copy."""
     source, target = dataset.folder, folder / dataset.folder.name
-    # One of an older version has perhaps no digests.
+    # A dataset of an older version may have no digests.
     changing = [name for name in (CAPTIONS, DIGESTS) if (source / name).exists()]
     names = [*FILES, *changing, *([GROUPS] if dataset.meta.grouped else [])]
     whole = all((target / name).exists() for name in names)
     if whole and not any(filecmp.cmpfiles(source, target, ["meta.json", *changing], False)[1:]):
         return
-    temporary = folder / f".{target.name}.{os.getpid()}.tmp"
-    temporary.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        with naming(temporary / name):
-            (temporary / name).write_bytes((source / name).read_bytes())
-    shutil.rmtree(target, ignore_errors=True)
-    temporary.rename(target)
+    with replacing_folder(target) as temporary:
+        for name in names:
+            with naming(temporary / name):
+                (temporary / name).write_bytes((source / name).read_bytes())
 
 
 @contextmanager

@@ -3,21 +3,15 @@
 import errno
 import os
 import re
-import secrets
 import shutil
-import socket
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
-
 from anynet_study.errors import UserError
+from anynet_study.files import beside, put_folder, remove_left
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-#: A workspace of another machine in which nothing changed for so long is given up.
-STALE_SECONDS = 7 * 24 * 3600.0
 
 
 def data_root() -> Path:
@@ -42,14 +36,13 @@ def workspace(name: str) -> Iterator[Path]:
     What a kill left of earlier ones is removed too. Where the disk is full or read-only, the
     OSError names the data directory.
     """
-    dataset_folder(name)
-    root, host = data_root(), socket.gethostname()
+    root = dataset_folder(name).parent
     if root.exists() and not root.is_dir():
         raise UserError(f"{root}: the data directory is not a folder; name another in $ANYNET_DATA")
-    folder = root / f".{name}~{host}~{os.getpid()}-{secrets.token_hex(4)}"
+    folder = beside(root / name)
     try:
         folder.mkdir(parents=True)
-        _remove_left(root, host)
+        remove_left(root)
         yield folder
     except OSError as error:
         if folder.exists() and error.errno not in (errno.ENOSPC, errno.EDQUOT):
@@ -59,27 +52,15 @@ def workspace(name: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _remove_left(root: Path, host: str) -> None:
-    """Remove the workspaces of processes that ended, and those of other machines that are old."""
-    for folder in root.glob(".*~*"):
-        with suppress(OSError):  # it goes away while it is looked at
-            ended = folder.stat().st_mtime < time.time() - STALE_SECONDS
-            if f"~{host}~" in folder.name:
-                ended = not psutil.pid_exists(int(re.split("[~-]", folder.name)[-2]))
-            if ended:
-                shutil.rmtree(folder, ignore_errors=True)
-
-
 def publish(finished: Path, name: str, replace: bool = False) -> bool:
-    """Rename the `finished` folder of a workspace to the dataset `name`.
+    """Make the `finished` folder of a workspace the dataset `name`; an old one is never missing.
 
     Returns False, changing nothing, if the dataset exists and `replace` is not set.
     """
     target = dataset_folder(name)
-    if replace and target.exists():
-        old = finished.with_name("replaced")  # removed with the workspace
-        shutil.rmtree(old, ignore_errors=True)
-        target.rename(old)
+    if replace:
+        put_folder(finished, target)  # the old one is removed with the workspace
+        return True
     try:
         finished.rename(target)
     except OSError:

@@ -101,18 +101,19 @@ class Workload:
         lengths = epoch_lengths(recipe, each_epoch)
         batch, settling = min(recipe.batch_size, train_images), min(recipe.precise_bn, train_images)
         augmented = batch * sum(lengths) + settling * len(lengths)
+        tests = len(lengths) if recipe.validates else -(-len(lengths) // recipe.test_every)
         return cls(
             train_images,
             test_images,
             sum(lengths),
-            len(lengths),
+            tests,
             batch,
             recipe.accumulation,
             TRAINING_PASSES[recipe.trained],
             recipe.resolution or side,
             classes,
             transformed=augmented * side**2 * _cost_of(recipe),
-            settling=settling,
+            settling=settling * len(lengths) // tests,
         )
 
     @classmethod
@@ -120,6 +121,11 @@ class Workload:
         """The work of a recipe on a dataset that is there."""
         tested = len(view.test_index) + (len(view.validation_index) if recipe.validates else 0)
         return cls.of(recipe, len(view.train_index), tested, view.size, len(view.classes))
+
+    @property
+    def epochs(self) -> int:
+        """Passes over the training images, the last one perhaps cut short."""
+        return -(-self.steps // steps_per_epoch(self.train_images, self.batch_size))
 
     @property
     def trained(self) -> int:

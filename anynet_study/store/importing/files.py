@@ -25,7 +25,7 @@ from anynet_study.store.predictions import (
 from anynet_study.store.records import CODED, RUN_COLUMNS, joined, records_table
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
-from anynet_study.store.tables import evaluations_table, run_column
+from anynet_study.store.tables import evaluations_table, read_curve, run_column
 
 #: Columns of evaluations that are copied.
 _EVALUATIONS = ("run_id", *(name for name in COLUMNS["evaluations"] if name != "run"))
@@ -135,7 +135,7 @@ def _as_records(kind: str, table: pa.Table, own: Mapping[str, Any]) -> pa.Table:
 def _copy_arrays(file: h5py.File, runs: pa.Table, evaluations: pa.Table, arrays: RunArrays) -> None:
     """Add the arrays of a store's runs, then those of its evaluations."""
     epochs = np.diff(file["curves/offsets"][()])
-    values = {name: (file["curves"][name][()], epochs) for name in CURVES}
+    values = {name: (read_curve(file, name), epochs) for name in CURVES}
     values["spec"] = file["specs/text"][()], np.diff(file["specs/offsets"][()])
     own = [(group["run"][()], group["classes"]) for group in prediction_groups(file)]
     values["predictions"] = _predictions(own, runs["images"].to_numpy())
