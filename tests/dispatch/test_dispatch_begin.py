@@ -89,7 +89,7 @@ def test_a_worker_that_hangs_is_named(tiny: OpenStudy, type_: Type) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["50%", "a:b", "a\nb"])
+@pytest.mark.parametrize("name", ["50%", "a:b", "a\nb", "back\\slash"])
 def test_a_path_that_slurm_reads_as_something_else_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, name: str
 ) -> None:
