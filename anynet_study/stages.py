@@ -22,7 +22,7 @@ from anynet_study.dispatch import (
     train_all,
     trial_table,
 )
-from anynet_study.files import sha256_of, write_text
+from anynet_study.files import read_regular, sha256_of, write_text
 from anynet_study.metrics import chance_error
 from anynet_study.provenance import code_version
 from anynet_study.store import CollectReport, collect, find_store
@@ -233,7 +233,10 @@ def _report_is_current(folder: StudyFolder, mark: str) -> bool:
     if not all(path.exists() for path in (folder.results, folder.report, made_from)):
         return False
     find_store(folder.results)  # what is no store, or another study's, is not claimed to be made
-    return made_from.read_text(encoding="utf-8") == mark
+    try:
+        return read_regular(made_from) == mark.encode()
+    except OSError:
+        return False
 
 
 def _mark_file(folder: StudyFolder) -> Path:
