@@ -29,6 +29,8 @@ def statuses(study: StudyFolder) -> list[str]:
     return list(Recorded.read(study.journals).runs.values())
 
 
+# submitit leaves the files of a debug job's log open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_debug_executor_trains_in_this_process(study: StudyFolder) -> None:
     executor = submitit.DebugExecutor("mine")
     jobs = anynet_study.launch("tiny.yaml", executor)
