@@ -62,7 +62,7 @@ def test_workers_of_a_local_executor_are_known_and_its_own_folder_has_their_logs
     known = list(submitted_jobs(study.jobs))
     logs = [find_log(study, known, job.job_id) for job in known]
     assert [log.out.absolute() for log in logs] == [job.paths.stdout for job in jobs]
-    assert sum(" completed " in line for log in logs for line in log.lines()) == RUNS
+    assert sum(line.endswith(" begins") for log in logs for line in log.lines()) == RUNS
 
 
 @pytest.mark.slow
