@@ -185,7 +185,6 @@ def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
     provenance = {
         "sweep": sweep.to_yaml(),
         "question": sweep.question,
-        "kinds": json.dumps({name: spec.counts_as for name, spec in sweep.evaluations.items()}),
         "sampling": json.dumps(population.sampling),
         "code_version": code_version(),
     }
@@ -204,11 +203,11 @@ def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
     )
 
 
-def _evaluation_names(sweep: Sweep, views: Mapping[str, DatasetView]) -> dict[str, str]:
-    """What the sweep calls each of its further evaluations, by id, in its order."""
+def _evaluation_names(sweep: Sweep, views: Mapping[str, DatasetView]) -> dict[str, tuple[str, str]]:
+    """What the sweep calls each of its further evaluations, and its kind, by id, in its order."""
     asked = evaluations_by_dataset(sweep, views).values()
     return {
-        evaluation_set.evaluation_id: called
+        evaluation_set.evaluation_id: (called, evaluation_set.kind)
         for name in sweep.evaluations
         for sets in asked
         for called, evaluation_set in sets.items()

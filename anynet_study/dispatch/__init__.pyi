@@ -32,6 +32,7 @@ from .recorded import JournalReader as JournalReader
 from .recorded import Recorded as Recorded
 from .settings import datasets_of as datasets_of
 from .settings import evaluations_by_dataset as evaluations_by_dataset
+from .settings import make_views as make_views
 from .settings import resolve_on as resolve_on
 from .status import Status as Status
 from .status import current_status as current_status

@@ -12,13 +12,16 @@ from typing import NoReturn
 
 from anynet_study.dispatch.ledger import SubmittedJob
 from anynet_study.dispatch.plan import PlannedRun
+from anynet_study.errors import first_line
 from anynet_study.store import FailureKind
 from anynet_study.study_folder import StudyFolder
 
 #: How a worker's log ends while it is at a run: after the run's id.
 BEGINS = "begins"
-#: What a worker writes behind the id of the run at which its GPU was lost, before it ends.
-LOST = "is where the device was lost"
+#: What a worker writes before it ends because its GPU was lost, and why that was; and what its end
+#: is called then.
+LOST = "the GPU was lost: "
+GPU_LOST = f"killed: {LOST}"
 #: What a worker writes first if it ends with the process that started it.
 ATTACHED = "worker of process"
 #: At most this many bytes are read, from the end of a log.
@@ -39,6 +42,17 @@ REASONS: tuple[tuple[str, FailureKind, str], ...] = (
     (r"task \d+: (Segmentation fault|Aborted|Floating point exception)", "code", "killed: {}"),
 )
 KILLED: tuple[FailureKind, str] = ("node", "killed, perhaps for want of memory")
+
+#: How torch and its libraries say that a GPU, its driver or the machine is not well, in lower case.
+UNWELL = (
+    "no cuda gpus are available",
+    "cuda-capable device",
+    "cuda driver",
+    "uncorrectable ecc",
+    "unspecified launch failure",
+    "nvml",
+    "can't start new thread",
+)
 
 #: How a worker's log begins: in submitit's words, or in our own before submitit started workers.
 _START = re.compile(
@@ -81,6 +95,8 @@ class _Worker:
     host: str = ""
     attached: bool = False
     left: str = ""
+    #: Why its GPU was lost, if it was.
+    lost: str = ""
 
 
 def ending(logs: Path, job: SubmittedJob) -> Ending | None:
@@ -96,6 +112,8 @@ def ending(logs: Path, job: SubmittedJob) -> Ending | None:
     worker, at = _read_worker(_tail(out).splitlines())
     said = _since(_tail(err), worker.began)
     kind, words = _reason(said)
+    if worker.lost:
+        kind, words = kind_of_lost(worker.lost), GPU_LOST + worker.lost
     if worker.left or not at:
         in_order = "left in order" if (kind, words) == KILLED else words
         kind, words = "", worker.left or in_order
@@ -112,8 +130,8 @@ def _read_worker(lines: Sequence[str]) -> tuple[_Worker, list[str]]:
             worker.left, at = "it met an exception", {}
         elif line.startswith(ATTACHED):
             worker.attached = True
-        elif line.endswith(LOST):
-            at = {line.split()[0]: None}
+        elif line.startswith(LOST):
+            worker.lost = line.removeprefix(LOST)
         elif words := line.split():
             _follow(words, at)
     return worker, list(at)
@@ -173,10 +191,19 @@ def say_begins(run: PlannedRun) -> None:
     print(run.run_id, run.dataset, run.architecture, BEGINS, flush=True)
 
 
-def end_worker_at(run: PlannedRun, error: Exception) -> NoReturn:
-    """End this worker as if it was killed at `run`: nothing works any more in its process."""
+def kind_of_lost(reason: str) -> FailureKind:
+    """The kind of failure that the loss of a GPU is of the runs that were on it."""
+    return "node" if any(words in reason.lower() for words in UNWELL) else "code"
+
+
+def end_without_gpu(error: Exception) -> NoReturn:
+    """End this worker as if it was killed: nothing works any more in its process.
+
+    All runs that it trains are suspects: the one that was told of the error is the one that
+    waited for the GPU first.
+    """
     print(error, file=sys.stderr, flush=True)
-    print(run.run_id, LOST, flush=True)
+    print(LOST + first_line(error)[:200], flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
     raise SystemExit(1)  # not reached
 

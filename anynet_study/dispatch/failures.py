@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from anynet_study.dispatch import ledger
-from anynet_study.dispatch.endings import KILLED, Ending, disk_is_full, ending
+from anynet_study.dispatch.endings import GPU_LOST, KILLED, Ending, disk_is_full, ending
 from anynet_study.dispatch.ledger import LiveJob, SubmittedJob
 from anynet_study.dispatch.plan import Plan
 from anynet_study.dispatch.recorded import Failure, JournalReader, Recorded, Retries, Retry
@@ -146,10 +146,14 @@ def retries(
 
     After `attempts` failures a run stays as it is; None: no limit. `deaths` are of workers killed
     since: a run at which one was killed for want of memory, or why is not known, gets more of it.
+    One that was on a GPU when that was lost is tried alone, which is the first step of having more.
     """
+    deaths = list(deaths)
     short = Counter(
         death.run_id for death in deaths if death.kind == "oom" or death.words == KILLED[1]
     )
+    for run_id in {death.run_id for death in deaths if death.words.startswith(GPU_LOST)}:
+        short[run_id] = max(1, short[run_id])
     again = {
         run_id: Retry(0, times) for run_id, times in short.items() if run_id not in recorded.runs
     }

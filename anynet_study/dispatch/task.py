@@ -32,6 +32,8 @@ from anynet_study.sweep import Sweep
 MAX_STALLED_REQUEUES = 3
 #: What a time limit or a preemption sends ahead: save, and be queued again.
 WARNINGS = (signal.SIGUSR1, signal.SIGUSR2)
+#: Plans of cuDNN that a worker keeps: those of 16 networks of 60 layers, forward and two back.
+CUDNN_PLANS = 3000
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ class Worklist:
         """Train the runs of one job that are not finished; save and return when interrupted."""
         keep_freed_memory()
         os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
+        # Torch keeps ten thousand of cuDNN's plans, each of an architecture's own, in host memory.
+        os.environ.setdefault("TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT", str(CUDNN_PLANS))
         os.environ["ANYNET_DATA"] = self.data_root
         sweep = Sweep.model_validate(yaml.safe_load(self.sweep_yaml))
         from anynet_study.dispatch.worker import train_runs  # imports torch

@@ -90,7 +90,26 @@ def test_the_runs_of_a_gpu_are_all_those_that_had_begun(tmp_path: Path) -> None:
     out += "r1: again with 2 at a time: CUDA out of memory\nr1 digits a begins\n"
     out += "r2 digits a completed 10.00% in 3.0 s \n"
     assert set(ended(tmp_path, out, KILLED).runs) == {"r1", "r3"}
-    assert ended(tmp_path, out + "r3 is where the device was lost\n", KILLED).runs == ("r3",)
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        ("CUDA error: an illegal memory access was encountered", "code"),
+        ("CUDA error: device-side assert triggered", "code"),
+        ("CUDA error: uncorrectable ECC error encountered", "node"),
+    ],
+)
+def test_where_a_gpu_was_lost_all_its_runs_are_suspects(
+    tmp_path: Path, reason: str, kind: str
+) -> None:
+    """The one that met the error waited for the GPU first; another may have caused it."""
+    out = START + "".join(f"{run} digits a begins\n" for run in ("r1", "r2", "r3"))
+    out += f"r2 digits a completed 10.00% in 3.0 s \nthe GPU was lost: {reason}\n"
+    end = ended(tmp_path, out, KILLED)
+    assert (set(end.runs), end.kind) == ({"r1", "r3"}, kind)
+    assert end.words == f"killed: the GPU was lost: {reason}"
+    assert not end.unexplained
 
 
 def test_the_last_worker_of_a_requeued_job_counts(tmp_path: Path) -> None:
