@@ -70,6 +70,13 @@ Shifts = Annotated[
     list[str] | None,
     typer.Option("--shifts", help="NAME,... of the source's further test sets: no targets."),
 ]
+Evaluations = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--evaluations",
+        help="NAME,... of further test sets that tables are of; default: those that are shifts.",
+    ),
+]
 Images = Annotated[
     list[str] | None, typer.Option("--images", help="NAME=COUNT,... of the test sets' images.")
 ]
@@ -98,6 +105,12 @@ class StudyOptions:
             "--unweighted", help="Ignore the weights of a sample drawn with unequal probability."
         ),
     ] = False
+    where: Annotated[
+        str,
+        typer.Option(
+            "--where", help="Only runs that a condition in SQL keeps, as of the command query."
+        ),
+    ] = ""
     recipe: Annotated[
         str | None, typer.Option("--recipe", help="Recipe in a store; default: the main one.")
     ] = None
@@ -112,6 +125,7 @@ class StudyOptions:
     family: Family = None
     targets: Targets = None
     shifts: Shifts = None
+    evaluations: Evaluations = None
     images: Images = None
     distances: Distances = None
     accuracy: Accuracy = False
@@ -126,13 +140,17 @@ class StudyOptions:
             source,
             parse_roles(self.source_name, self.family or [], self.targets or []),
             shifts=parse_names(self.shifts or []),
+            evaluations=parse_names(self.evaluations or []),
             images=parse_counts("--images", self.images or [], "NAME=COUNT, such as val=50000"),
             **how,
         )
 
 
 #: Options that say how to compute, and which runs count.
-OPTIONS = ("method", "resamples", "seed", "level", "unweighted", "recipe", "metric", "replicates")
+OPTIONS = (
+    *("method", "resamples", "seed", "level", "unweighted"),
+    *("where", "recipe", "metric", "replicates"),
+)
 
 
 #: Options that `load` takes as they are, beside these.

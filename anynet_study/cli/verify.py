@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from anynet_study.cli.options import AsJson, StoreName
 from anynet_study.cli.tables import harmless
-from anynet_study.errors import UserError, WorkFailedError
+from anynet_study.errors import UserError, WorkFailedError, counted
 
 if TYPE_CHECKING:
     from anynet_study.store import Finding
@@ -41,7 +41,7 @@ def verify(store: StoreName, as_json: AsJson = False) -> None:
     else:
         _print(found, store, study)
     if wrong:
-        raise WorkFailedError(f"{store}: {len(wrong)} of its parts are not as they should be")
+        raise WorkFailedError(f"{store}: {counted(len(wrong), 'problem')} found")
 
 
 def _in_store(results: Path, of_study: bool) -> "list[Finding]":
@@ -80,7 +80,31 @@ def _in_datasets(study: "StudyFolder") -> "list[Finding]":
             load_dataset(name, whole=True)
         except UserError as error:
             found.append(Finding(name, str(error), "data"))
-    return found
+    return found or _of_other_runs(study, bases)
+
+
+def _of_other_runs(study: "StudyFolder", bases: "list[str]") -> "list[Finding]":
+    """Datasets that are whole, but not what any recorded run was trained on, as when two folders
+    were exchanged."""
+    from anynet_study.data import load_dataset, present
+    from anynet_study.dispatch import make_views
+    from anynet_study.store import EVALUATIONS_SUFFIX, Finding, read_journal
+    from anynet_study.sweep import Sweep
+
+    trained: dict[str, set[str]] = {}
+    for path in sorted(study.journals.glob("*.arrow")):
+        if path.name.endswith(EVALUATIONS_SUFFIX):
+            continue
+        for record in read_journal(path).records:
+            data = json.loads(record.spec)["data"]
+            trained.setdefault(record.dataset, set()).add(json.dumps(data, sort_keys=True))
+    opened = {name: load_dataset(name) for name in bases if name in present()}
+    views = make_views(Sweep.load(study.sweep_file), opened)
+    return [
+        Finding(label, "its images or classes are not those of any recorded run on it", "data")
+        for label, view in views.items()
+        if label in trained and json.dumps(view.identity, sort_keys=True) not in trained[label]
+    ]
 
 
 def _places(where: str) -> "tuple[Path | None, StudyFolder | None]":

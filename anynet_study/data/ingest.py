@@ -10,6 +10,7 @@ from anynet_study.data.packed.dataset import PackedDataset
 from anynet_study.data.packed.meta import Holdout, Limit
 from anynet_study.data.packed.root import dataset_folder, publish, workspace
 from anynet_study.data.packing.packing import Origin, StoreOption, pack
+from anynet_study.data.readers.account import Account, account_of
 from anynet_study.data.readers.listing import Listing
 from anynet_study.data.readers.recognition import read_source
 from anynet_study.data.source.source import NO_CHOICES, Choices, opened
@@ -84,6 +85,17 @@ def add_dataset(
     return PackedDataset.open(dataset_folder(name))
 
 
+def inspect_source(source: Path, choices: Choices = NO_CHOICES) -> Account:
+    """What `add_dataset` would read of `source`, and from where; nothing is decoded or kept.
+
+    Raises UserError as it would.
+    """
+    if not source.exists():
+        raise UserError(f"{source}: no such file or folder")
+    with workspace("inspect") as folder, opened(source, folder, choices) as files:
+        return account_of(*read_source(files))
+
+
 def add_images(listing: Listing, origin: Origin, force: bool = False) -> PackedDataset:
     """Pack a listing of arrays of one size, and publish it under the name of `origin`.
 
@@ -100,7 +112,7 @@ def add_images(listing: Listing, origin: Origin, force: bool = False) -> PackedD
 
 
 def _in_print(listing: Listing) -> Listing:
-    """With names of classes, and notes, that a terminal can show."""
+    """Return the listing with class names and notes that a terminal can show."""
     superclasses = {
         printable(name): tuple(map(printable, members))
         for name, members in listing.superclasses.items()

@@ -323,3 +323,11 @@ def test_the_heading_says_how_many_resamples_were_taken(
     monkeypatch.setattr("anynet_study.analyses.correlations.MANY_PAIRS", 10)
     monkeypatch.setattr("anynet_study.analyses.correlations.MOST_RESAMPLES", 50)
     assert "95% intervals from 50 resamples" in run(wide, "--table", "correlations")
+
+
+def test_the_heading_says_of_which_part_the_tables_are(study: Path, wide: Path) -> None:
+    for source, condition in ((study, "d1 >= 2"), (wide, "error < 45")):
+        part = ["--where", condition, "--table", "correlations"]
+        assert f"; only runs where {condition}" in run(source, *part, width=200)
+        assert json.loads(run(source, *part, "--json"))["where"] == condition
+        assert f"; only runs where {condition}." in run(source, *part, "--format", "latex")

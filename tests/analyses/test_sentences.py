@@ -180,8 +180,8 @@ def test_narrower() -> None:
         ("x", "c", NAN, 9, 9, 9),
     ]
     assert narrower(frame(*rows, columns=columns)) == [
-        "The widest interval, of x with a, spans 0.40 with 1,100 architectures: about 4,390 would "
-        "halve it, and 17,000 make it 0.1."
+        "The widest interval, of x with a, spans 0.40 with 1,100 architectures. It would be half "
+        "as wide with about 4,390 architectures, and 0.1 wide with about 17,000."
     ]
     assert narrower(frame(("x", "c", NAN, 9, 9, 9), columns=columns)) == []
 
@@ -302,8 +302,8 @@ def test_the_hardest_class(high: float, count: int) -> None:
     rows = [("d", "eel", 30.0, 20.0, high), ("d", "cat", 90.0, 50.0, 95.0), ("e", "?", NAN, 0, 0)]
     rows += [("c", "ant", 60.0, 60.0, 60.0), ("c", "bee", 60.0, 60.0, 60.0)]
     assert hardest(frame(*rows, columns="dataset class mean low high")) == count * [
-        "Classes differ most on d: the architectures are right on 30.00 [20.00, 49.90]% of the "
-        "images of eel, the hardest, and on 90.00 [50.00, 95.00]% of those of cat, the easiest."
+        "Classes differ most on d: the mean accuracy of the architectures is 30.00 [20.00, "
+        "49.90]% on the hardest class (eel) and 90.00 [50.00, 95.00]% on the easiest (cat)."
     ]
 
 
