@@ -15,6 +15,7 @@ from anynet_study.analysis import Analysis, remarks
 from anynet_study.apr import as_matrix, exclusions
 from anynet_study.cli.tables import harmless, number, print_table, short_name, table_text
 from anynet_study.errors import UserError
+from anynet_study.plots import wording
 from anynet_study.report import WHY_NO_INTERVAL, Grid, grid_of, merge_repeats
 from anynet_study.study import NO_POPULATION, NO_ROLES, NO_TEST_SETS, Study
 
@@ -155,8 +156,9 @@ def print_analysis(console: Console, analysis: Analysis[Any], table: pd.DataFram
         return
     rows = grid.rows if name == "correlations" else merge_repeats(grid).rows
     print_table(grid.headings, rows, left=grid.names, wide="split", console=console)
-    for line in [WHY_NO_INTERVAL] * grid.lacks_intervals + remarks(table):
-        console.print(line)
+    for line in [WHY_NO_INTERVAL] * grid.lacks_intervals + remarks(table) + [analysis.note]:
+        if line:
+            console.print(line)
 
 
 def with_remedy(reason: str) -> str:
@@ -222,11 +224,26 @@ def _typed(grid: Grid) -> Grid:
     return replace(grid, rows=[[cell.replace("−", "-") for cell in row] for row in grid.rows])
 
 
+def basis(table: pd.DataFrame) -> list[str]:
+    """Sentences on how a table says that it was made; none of what it does not have."""
+    told, said = table.attrs, []
+    if "method" in told:
+        said.append(wording.correlation_name(told["method"]).capitalize())
+    if "level" in told:
+        text = f"{wording.percent(told['level'])} intervals"
+        resampled = f" (those by bootstrap of {told['resamples']:,} resamples, seed {told['seed']})"
+        said.append(text + resampled * ("resamples" in told))
+    if told.get("weighted"):
+        said.append("Architectures are weighted, as they were drawn with unequal probability")
+    return said
+
+
 def _latex(study: Study, name: str, grid: Grid) -> str:
     """A table with a caption, for the package booktabs."""
-    sentences = [ANALYSES[name].title, _method(study, [name])]
+    analysis, table = ANALYSES[name], study.tables[name]
+    sentences = [analysis.title, *basis(table)]
     sentences += [WHY_NO_INTERVAL.capitalize()] if grid.lacks_intervals else []
-    sentences += [said.removesuffix(".") for said in remarks(study.tables[name])]
+    sentences += [said.removesuffix(".") for said in (*remarks(table), analysis.note) if said]
     # pandas escapes cells, but no captions: ours are free of all but percent signs.
     caption = " ".join(f"{sentence}." for sentence in sentences).replace("%", r"\%")
     text: str = pd.DataFrame(grid.rows, columns=grid.headings).to_latex(
