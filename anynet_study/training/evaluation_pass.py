@@ -12,7 +12,8 @@ from anynet_study.metrics import Metric
 from anynet_study.training.augment import Preprocessor
 from anynet_study.training.checkpoint import Weights
 from anynet_study.training.evaluation import EvaluationSet
-from anynet_study.training.passes import PassResult, PassSums, even_batches, largest_batch
+from anynet_study.training.options import largest_batch
+from anynet_study.training.passes import PassResult, PassSums, even_batches
 from anynet_study.training.together import Turns
 from anynet_study.training.transforms import transformed
 from anynet_study.training.zero_shot import TEMPERATURE, name_of_head

@@ -20,8 +20,8 @@ from anynet_study.training.graphs import Programs
 from anynet_study.training.metrics import Tally
 from anynet_study.training.network import arrange, initial_network, training_mode
 from anynet_study.training.optimizers import Update
-from anynet_study.training.options import Options
-from anynet_study.training.passes import PassSums, even_batches, largest_batch
+from anynet_study.training.options import Options, largest_batch
+from anynet_study.training.passes import PassSums, even_batches
 from anynet_study.training.recipe import learning_rate
 from anynet_study.training.spec import RunSpec
 from anynet_study.training.trainer import State, Trainer, running_statistics

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from anynet_study.training.spec import RunSpec
 
 Engine = Literal["fast", "reference"]
+#: Images in a batch of a test pass, at most, on a CPU; on a GPU this many pixels, if they are more.
+LARGEST_BATCH = 256
+LARGEST_PIXELS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,16 @@ class Options:
     recompute: bool = False
     #: GPU: runs trained at the same time.
     at_once: int = 1
+
+
+def largest_batch(resolution: int, device_type: str) -> int:
+    """The most images in a batch of a test pass, of `resolution` pixels a side.
+
+    A GPU takes small images many at a time: a batch costs its host as much as it does for few.
+    """
+    if device_type == "cpu":
+        return LARGEST_BATCH
+    return max(LARGEST_BATCH, LARGEST_PIXELS // resolution**2)
 
 
 def fitting(options: Options, spec: "RunSpec", device_type: str) -> Options:

@@ -10,10 +10,6 @@ from torch import Tensor
 from anynet_study.metrics import Metric, to_words
 from anynet_study.training.metrics import Tally, final_error
 
-#: Images in a batch of a test pass, at most, on a CPU; on a GPU this many pixels, if they are more.
-LARGEST_BATCH = 256
-LARGEST_PIXELS = 1 << 20
-
 
 @dataclass(frozen=True)
 class PassResult:
@@ -30,16 +26,6 @@ class PassResult:
     #: (images,) uint16, the predicted class in the network's numbering; where images have several,
     #: as `to_words` packs them.
     predictions: NDArray[np.uint16]
-
-
-def largest_batch(resolution: int, device_type: str) -> int:
-    """The most images in a batch of a test pass, of `resolution` pixels a side.
-
-    A GPU takes small images many at a time: a batch costs its host as much as it does for few.
-    """
-    if device_type == "cpu":
-        return LARGEST_BATCH
-    return max(LARGEST_BATCH, LARGEST_PIXELS // resolution**2)
 
 
 def even_batches(images: int, largest: int) -> tuple[int, int]:

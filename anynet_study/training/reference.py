@@ -22,7 +22,8 @@ from anynet_study.training.network import (
 )
 from anynet_study.training.operators import Draws
 from anynet_study.training.optimizers import make_optimizer
-from anynet_study.training.passes import even_batches, largest_batch
+from anynet_study.training.options import largest_batch
+from anynet_study.training.passes import even_batches
 from anynet_study.training.recipe import learning_rate
 from anynet_study.training.spec import RunSpec
 from anynet_study.training.trainer import State, Trainer

@@ -36,7 +36,6 @@ from anynet_study.training import (
     graphs,
     metrics,
     options,
-    passes,
     together,
 )
 from anynet_study.training.engine import make_trainer
@@ -176,8 +175,8 @@ def test_passes_over_other_images_can_be_recorded(
         return recordings[-1]
 
     monkeypatch.setattr(graphs, "cuda_graph", record)
-    monkeypatch.setattr(passes, "LARGEST_PIXELS", 64 * 100)
-    monkeypatch.setattr(passes, "LARGEST_BATCH", 1)
+    monkeypatch.setattr(options, "LARGEST_PIXELS", 64 * 100)
+    monkeypatch.setattr(options, "LARGEST_BATCH", 1)
     monkeypatch.setattr(engine, "backend_here", lambda *_: ON_GPU)
     (ended,) = train_together(
         [lambda: steps_of(make_trainer(spec(view, **recipe), view, DeviceImages(GPU, BUDGET)))], GPU

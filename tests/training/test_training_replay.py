@@ -15,7 +15,7 @@ from training_runs import CPU, NETWORK, same, spec
 from anynet_study.data import DatasetView
 from anynet_study.design_space import Architecture
 from anynet_study.models import Backend
-from anynet_study.training import RunSpec, fast, graphs, passes
+from anynet_study.training import RunSpec, fast, graphs, options
 from anynet_study.training.checkpoint import Checkpoint, InterruptedRunError
 from anynet_study.training.engine import Outcome, steps
 from anynet_study.training.fast import FastTrainer
@@ -113,7 +113,7 @@ def record(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[Replay]]:
 @pytest.fixture(autouse=True)
 def batches_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several in a pass, the last of them smaller."""
-    monkeypatch.setattr(passes, "LARGEST_BATCH", 100)
+    monkeypatch.setattr(options, "LARGEST_BATCH", 100)
 
 
 @pytest.mark.parametrize(
