@@ -27,14 +27,18 @@ def read_table(path: Path, accuracy: bool, fraction: bool | None) -> dict[str, p
 def described(
     table: pd.DataFrame, accuracy: bool, fraction: bool | None
 ) -> dict[str, pd.DataFrame]:
-    """The same of a table in memory, whose index names the architectures."""
+    """The same of a table in memory, whose index names the architectures and is kept."""
     columns = [table.index.astype(object), *(table[name].astype(object) for name in table.columns)]
     cells = [
         [None if pd.isna(cell) else cell for cell in column.to_numpy(object).tolist()]
         for column in columns
     ]
     sheet = sheet_of(IN_MEMORY, [INDEX, *map(str, table.columns)], cells)
-    return _understood(sheet, accuracy, fraction)
+    found = _understood(sheet, accuracy, fraction)
+    found["errors"].index = table.index.rename(INDEX)
+    if "architectures" in found:
+        found["architectures"][INDEX] = table.index
+    return found
 
 
 def _understood(sheet: Sheet, accuracy: bool, fraction: bool | None) -> dict[str, pd.DataFrame]:
