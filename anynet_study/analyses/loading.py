@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from anynet_study.apr import Roles
 from anynet_study.errors import UserError, first_line
 from anynet_study.metrics import EvaluationKind
 from anynet_study.store import ResultStore, StorePart, find_store, stored_json
-from anynet_study.study import Predicted, Study
+from anynet_study.study import Inputs, Predicted, Study
 
 TABLE_SUFFIXES = (".csv", ".parquet")
 CURVE_COLUMNS = ["dataset", "architecture", "epoch", "error", "train_top1"]
@@ -28,12 +28,6 @@ DISTANCE_COLUMNS = ("a", "b", "fid_corrected", "fid_low", "fid_high")
 OWN = "test"
 #: What a store may say of the parts of its datasets.
 STORED = ("role", "classes", "test_set_of")
-#: What a results store may know of a study.
-OF_A_STORE = (
-    *("errors", "architectures", "roles", "replicates", "curves", "datasets", "metrics"),
-    *("training_errors", "costs", "recipes", "by_metric", "evaluated", "images", "choices"),
-    *("predicted", "shifts", "distances", "trials", "recipe_evaluated", "kinds"),
-)
 
 
 def load(
@@ -85,13 +79,8 @@ def load(
 
 
 def study_of(name: str, options: Options = Options(), **known: Any) -> Study:  # noqa: B008 - frozen
-    """A study of tables in memory: properties of `Study` by name, "errors" among them."""
-    readers = {key: partial(_same, value) for key, value in known.items()}
-    return Study(name, readers, options, ANALYSES)
-
-
-def _same(value: Any) -> Any:
-    return value
+    """A study of tables in memory: fields of `Inputs`, "errors" among them."""
+    return Study(name, Inputs(**known), options, ANALYSES)
 
 
 @dataclass(frozen=True)
@@ -208,17 +197,16 @@ def _of_store(
     store = source if isinstance(source, ResultStore) else find_store(source)
     if options.where:
         store = StorePart(store, options.where)
-    reading = StoreReading(store, asked, options)
-    readers = {name: partial(getattr, reading, name) for name in OF_A_STORE}
+    inputs = StoreInputs(store, asked, options)
     path = store.path.resolve()
     name = path.parent.name if path.name == "results.h5" else path.stem
-    study = Study(name, readers, options, ANALYSES, store)
-    _ = study.errors, reading.parts  # or a name that is not there would be told of later
+    study = Study(name, inputs, options, ANALYSES, store)
+    _ = inputs.errors, inputs.parts  # or a name that is not there would be told of later
     return study
 
 
-class StoreReading:
-    """What a results store knows of a study: a property for each of `Study`'s, None for nothing."""
+class StoreInputs(Inputs):
+    """The inputs of a study that has a results store; each is read when it is first asked for."""
 
     def __init__(self, store: ResultStore, asked: Asked, options: Options) -> None:
         self.store, self.asked, self.options = store, asked, options
@@ -236,7 +224,7 @@ class StoreReading:
         metric = self.options.metric
         return datasets if metric is None else datasets.assign(metric=metric)
 
-    @property
+    @cached_property
     def metrics(self) -> dict[str, str]:
         return dict(zip(self.datasets["dataset"], self.datasets["metric"], strict=True))
 
@@ -245,35 +233,35 @@ class StoreReading:
         """Roles and further test sets."""
         return self.asked.parts(self.datasets)
 
-    @property
+    @cached_property
     def roles(self) -> Roles | None:
         """None where there is no source or no target."""
         return self.parts[0]
 
-    @property
+    @cached_property
     def shifts(self) -> dict[str, str]:
         return self.parts[1]
 
-    @property
+    @cached_property
     def errors(self) -> pd.DataFrame:
         return self.store.errors(*self.choice)
 
-    @property
+    @cached_property
     def architectures(self) -> pd.DataFrame:
         return self.store.architectures()
 
-    @property
+    @cached_property
     def replicates(self) -> pd.DataFrame:
         return self.store.replicates(self.options.metric, self.options.recipe)
 
-    @property
+    @cached_property
     def recipes(self) -> dict[str, pd.DataFrame]:
         metric, _, replicates = self.choice
         others = [name for name in self.store.recipes if name != self.recipe]
         errors = {name: self.store.errors(metric, name, replicates) for name in others}
         return {name: table.dropna(axis="columns", how="all") for name, table in errors.items()}
 
-    @property
+    @cached_property
     def trials(self) -> pd.DataFrame | None:
         found = self.store.trials()
         return None if found.empty else found
@@ -282,7 +270,7 @@ class StoreReading:
     def curves(self) -> pd.DataFrame:
         return curves_of(self.store, self.datasets, self.recipe)
 
-    @property
+    @cached_property
     def training_errors(self) -> pd.DataFrame | None:
         known = self.curves.dropna(subset="train_top1")
         if known.empty:
@@ -291,11 +279,11 @@ class StoreReading:
         table = last["train_top1"].last().astype(float).unstack()
         return table[[name for name in dict.fromkeys(self.curves["dataset"]) if name in table]]
 
-    @property
+    @cached_property
     def distances(self) -> pd.DataFrame | None:
         return self.asked.read_distances(self.store.path)
 
-    @property
+    @cached_property
     def costs(self) -> dict[str, float]:
         """Of completed runs."""
         runs = self.store.runs(["dataset", "recipe", "status", "seconds"])
@@ -303,7 +291,7 @@ class StoreReading:
         seconds = runs[runs["seconds"] > 0].groupby("dataset")["seconds"].mean()
         return {str(name): float(value) for name, value in seconds.items()}
 
-    @property
+    @cached_property
     def by_metric(self) -> dict[str, pd.DataFrame]:
         """Of the datasets where five guesses are not all there are."""
         datasets, kept = self.datasets, {}
@@ -319,7 +307,7 @@ class StoreReading:
     def evaluated(self) -> dict[str, pd.DataFrame]:
         return self._evaluated(self.recipe)
 
-    @property
+    @cached_property
     def recipe_evaluated(self) -> dict[str, dict[str, pd.DataFrame]]:
         """Of the recipes whose runs were evaluated on any."""
         others = [name for name in self.store.recipes if name != self.recipe]
@@ -340,7 +328,7 @@ class StoreReading:
                 tables[dataset] = tables[dataset].drop(columns=evaluation, errors="ignore")
         return {name: table for name, table in tables.items() if table.shape[1] > 1}
 
-    @property
+    @cached_property
     def images(self) -> dict[str, dict[str, int]]:
         known = self.datasets.dropna(subset="test_images")
         counts = {
@@ -361,7 +349,7 @@ class StoreReading:
             for dataset, evaluation, identity in found.itertuples(index=False)
         ]
 
-    @property
+    @cached_property
     def kinds(self) -> dict[str, dict[str, EvaluationKind]]:
         """As the sweep declares them; where the store does not say so, from what determines them.
 
@@ -383,7 +371,7 @@ class StoreReading:
             found.setdefault(dataset, {})[evaluation] = kind
         return found
 
-    @property
+    @cached_property
     def choices(self) -> dict[str, dict[str, int]]:
         """Of evaluations on a dataset's own images as they are."""
         found: dict[str, dict[str, int]] = {}
