@@ -19,7 +19,7 @@ from anynet_study.apr import Roles
 from anynet_study.errors import UserError, first_line
 from anynet_study.metrics import EvaluationKind
 from anynet_study.store import ResultStore, StorePart, find_store, stored_json
-from anynet_study.study import Inputs, Predicted, Study
+from anynet_study.study import Inputs, Study, TestPredictions
 
 TABLE_SUFFIXES = (".csv", ".parquet")
 CURVE_COLUMNS = ["dataset", "architecture", "epoch", "error", "train_top1"]
@@ -63,7 +63,10 @@ def load(
       source target  estimate  n
     0    big  small       0.9  5
     """
-    chosen, asked = Options(**options), Asked(roles, tuple(shifts), dict(images or {}), distances)
+    chosen, asked = (
+        Options(**options),
+        DatasetOptions(roles, tuple(shifts), dict(images or {}), distances),
+    )
     if isinstance(source, pd.DataFrame):
         study = _of_table("table", described(source, accuracy, fraction), asked, chosen)
     elif isinstance(source, str | Path) and Path(source).suffix.lower() in TABLE_SUFFIXES:
@@ -84,7 +87,7 @@ def study_of(name: str, options: Options = Options(), **known: Any) -> Study:  #
 
 
 @dataclass(frozen=True)
-class Asked:
+class DatasetOptions:
     """What is asked of the parts that datasets have, and said of their test images."""
 
     #: The name of a source: all datasets are its targets that have no other part.
@@ -169,7 +172,7 @@ class Asked:
 
 
 def _of_file(
-    path: Path, asked: Asked, options: Options, accuracy: bool, fraction: bool | None
+    path: Path, asked: DatasetOptions, options: Options, accuracy: bool, fraction: bool | None
 ) -> Study:
     if not path.is_file():
         raise UserError(f"{path}: no such file")
@@ -178,7 +181,9 @@ def _of_file(
     return _of_table(path.name, read_table(path, accuracy, fraction), asked, options)
 
 
-def _of_table(name: str, known: dict[str, pd.DataFrame], asked: Asked, options: Options) -> Study:
+def _of_table(
+    name: str, known: dict[str, pd.DataFrame], asked: DatasetOptions, options: Options
+) -> Study:
     if options.where:
         known = part_of(known, options.where)
     roles, shifts = asked.parts(pd.DataFrame({"dataset": known["errors"].columns}))
@@ -188,7 +193,7 @@ def _of_table(name: str, known: dict[str, pd.DataFrame], asked: Asked, options: 
 
 
 def _of_store(
-    source: str | Path | ResultStore, asked: Asked, options: Options, converted: bool
+    source: str | Path | ResultStore, asked: DatasetOptions, options: Options, converted: bool
 ) -> Study:
     if converted:
         raise UserError(
@@ -208,7 +213,7 @@ def _of_store(
 class StoreInputs(Inputs):
     """The inputs of a study that has a results store; each is read when it is first asked for."""
 
-    def __init__(self, store: ResultStore, asked: Asked, options: Options) -> None:
+    def __init__(self, store: ResultStore, asked: DatasetOptions, options: Options) -> None:
         self.store, self.asked, self.options = store, asked, options
         #: metric, recipe and replicates, as methods of the store take them
         self.choice = (options.metric, options.recipe, options.replicates)
@@ -382,7 +387,9 @@ class StoreInputs(Inputs):
                 found.setdefault(dataset, {})[evaluation] = len(classes)
         return found
 
-    def predicted(self, dataset: str, test_set: str, architectures: Sequence[str]) -> Predicted:
+    def predicted(
+        self, dataset: str, test_set: str, architectures: Sequence[str]
+    ) -> TestPredictions:
         """Predictions of the first replicates of these architectures, as far as they are stored.
 
         `test_set` is "test", or an evaluation on the dataset's own images, such as turned ones.
@@ -408,7 +415,7 @@ class StoreInputs(Inputs):
         places = np.sort(first.index.to_numpy())
         known = list(runs["architecture"].iloc[places])
         names = stored_json(self._row(dataset).get("class_names"), list, "class_names")
-        return Predicted(known, predictions[places], labels, tuple(map(str, names)))
+        return TestPredictions(known, predictions[places], labels, tuple(map(str, names)))
 
     def _labels(self, dataset: str) -> NDArray[np.uint16]:
         try:

@@ -12,7 +12,7 @@ from anynet_study.design_space import AnyNetwork, Architecture, Group, Populatio
 from anynet_study.dispatch.cost.features import FurtherEvaluation, Workload
 from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
-from anynet_study.sweep import STARTS, VALIDATION, Sweep, Trial
+from anynet_study.sweep import START_KEYS, VALIDATION, Sweep, Trial
 from anynet_study.training import (
     OF_HEADS,
     EvaluationSet,
@@ -146,7 +146,7 @@ def setting_of(
     """
     recipe = sweep.trained[name]
     inherits: Inherited = "body"
-    for key, taken in STARTS.items():
+    for key, taken in START_KEYS.items():
         if getattr(recipe, key) is not None:
             inherits = taken
     done_before = 0
