@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class TestPredictions:
+class ImagePredictions:
     """What architectures took the images of one test set for."""
 
     architectures: list[str]
@@ -88,7 +88,7 @@ class Inputs:
     #: Errors on "top1" and "top5", of the datasets for which both are known.
     by_metric: dict[str, pd.DataFrame] = field(default_factory=dict)
     #: (dataset, test set, architectures) -> what those took its images for.
-    predicted: Callable[[str, str, list[str]], TestPredictions] | None = None
+    predicted: Callable[[str, str, list[str]], ImagePredictions] | None = None
     #: Of each dataset, such as "top1"; none where they are not known.
     metrics: dict[str, str] = field(default_factory=dict)
     #: Mean seconds of a run on each dataset, where they were measured.
@@ -285,7 +285,7 @@ class Study(Analysed):
         return needed(self.inputs.by_metric, NO_TOP5)
 
     @property
-    def predicted(self) -> Callable[[str, str, list[str]], TestPredictions]:
+    def predicted(self) -> Callable[[str, str, list[str]], ImagePredictions]:
         """(dataset, test set, architectures) -> what those took its images for."""
         return needed(self.inputs.predicted, NO_PREDICTIONS)
 

@@ -19,7 +19,7 @@ from anynet_study.apr import Roles
 from anynet_study.errors import UserError, first_line
 from anynet_study.metrics import EvaluationKind
 from anynet_study.store import ResultStore, StorePart, find_store, stored_json
-from anynet_study.study import Inputs, Study, TestPredictions
+from anynet_study.study import Inputs, Study, ImagePredictions
 
 TABLE_SUFFIXES = (".csv", ".parquet")
 CURVE_COLUMNS = ["dataset", "architecture", "epoch", "error", "train_top1"]
@@ -389,7 +389,7 @@ class StoreInputs(Inputs):
 
     def predicted(
         self, dataset: str, test_set: str, architectures: Sequence[str]
-    ) -> TestPredictions:
+    ) -> ImagePredictions:
         """Predictions of the first replicates of these architectures, as far as they are stored.
 
         `test_set` is "test", or an evaluation on the dataset's own images, such as turned ones.
@@ -415,7 +415,7 @@ class StoreInputs(Inputs):
         places = np.sort(first.index.to_numpy())
         known = list(runs["architecture"].iloc[places])
         names = stored_json(self._row(dataset).get("class_names"), list, "class_names")
-        return TestPredictions(known, predictions[places], labels, tuple(map(str, names)))
+        return ImagePredictions(known, predictions[places], labels, tuple(map(str, names)))
 
     def _labels(self, dataset: str) -> NDArray[np.uint16]:
         try:

@@ -122,7 +122,17 @@ def settings_of(sweep: Sweep, views: Mapping[str, DatasetView]) -> tuple[Setting
         if resolved.texts == "captions":
             said = hashlib.sha256(as_json(view.captions()).encode()).hexdigest()
             data = {**data, "captions": said}
-        it = setting_of(sweep, label, name, resolved, data, start, before, work, tests)
+        it = setting_of(
+            sweep,
+            label,
+            name,
+            resolved,
+            data=data,
+            start=start,
+            before=before,
+            work=work,
+            tests=tests,
+        )
         if it.trial is not None:
             it = replace(it, judged_by=asked[label][VALIDATION].evaluation_id)
         settings.append(it)
@@ -134,6 +144,7 @@ def setting_of(
     label: str,
     name: str,
     resolved: ResolvedRecipe,
+    *,
     data: dict[str, Any],
     start: int | None,
     before: Setting | None,
@@ -160,8 +171,19 @@ def setting_of(
         done_before = before.resolved.epochs or 0
     elsewhere, epochs = start is not None or recipe.weights is not None, resolved.epochs or 0
     tests = tuple(it for it in tests if it.moment.is_had(epochs, done_before, elsewhere))
-    own, trial = (recipe.stem, recipe.weights), sweep.trials.get(name)
-    return Setting(label, name, resolved, data, start, inherits, *own, work, tests, trial)
+    return Setting(
+        dataset=label,
+        recipe=name,
+        resolved=resolved,
+        data=data,
+        start=start,
+        inherits=inherits,
+        stem=recipe.stem,
+        weights=recipe.weights,
+        work=work,
+        tests=tests,
+        trial=sweep.trials.get(name),
+    )
 
 
 #: What must be alike in a recipe and in that which it continues.
