@@ -356,25 +356,26 @@ class StoreInputs(Inputs):
 
     @cached_property
     def kinds(self) -> dict[str, dict[str, EvaluationKind]]:
-        """As the sweep declares them; where the store does not say so, from what determines them.
+        """As the store says; of evaluations before it did, from what determines them.
 
         Of tests of the same images, those that leave fewer classes than another are label sets.
         """
-        declared = stored_json(self.store.provenance.get("kinds"), dict, "kinds")
+        found = self.store.evaluations(["dataset", "evaluation", "kind"]).drop_duplicates()
+        known = {(of, name): kind for of, name, kind in found.itertuples(index=False) if kind}
         most: dict[Any, float] = {}
         for dataset, _, identity in self.identities:
             tested = dataset, identity.get("content_hash")
             count = len(identity["classes"]) if "classes" in identity else np.inf
             most[tested] = max(most.get(tested, 0), count)
-        found: dict[str, dict[str, EvaluationKind]] = {}
+        kinds: dict[str, dict[str, EvaluationKind]] = {}
         for dataset, evaluation, identity in self.identities:
             images, row = identity.get("content_hash"), self._row(dataset)
             own = images == row["content_hash"]
             all_classes = row["classes"] if own else most[dataset, images]
             fewer = "classes" in identity and len(identity["classes"]) < all_classes
-            kind = declared.get(evaluation.partition("@")[0]) or kind_of(identity, own, fewer)
-            found.setdefault(dataset, {})[evaluation] = kind
-        return found
+            kind = known.get((dataset, evaluation)) or kind_of(identity, own, fewer)
+            kinds.setdefault(dataset, {})[evaluation] = kind
+        return kinds
 
     @cached_property
     def choices(self) -> dict[str, dict[str, int]]:
