@@ -19,7 +19,7 @@ from anynet_study.apr import Roles
 from anynet_study.errors import UserError, first_line
 from anynet_study.metrics import EvaluationKind
 from anynet_study.store import ResultStore, StorePart, find_store, stored_json
-from anynet_study.study import Inputs, Study, ImagePredictions
+from anynet_study.study import ImagePredictions, Inputs, Study
 
 TABLE_SUFFIXES = (".csv", ".parquet")
 CURVE_COLUMNS = ["dataset", "architecture", "epoch", "error", "train_top1"]

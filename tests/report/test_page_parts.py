@@ -1,12 +1,13 @@
 """The parts of the page, of a study with tables made by hand: what is shown, where, and why not."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from anynet_study.analyses import ANALYSES
+from anynet_study.analyses import ANALYSES, study_of
 from anynet_study.analysis import Options
 from anynet_study.report import DrawnFigure
 from anynet_study.report.explore import explore_data
