@@ -7,7 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from anynet_study.data import DatasetView, PackedDataset, load_dataset, make_view, union_of
+from anynet_study.data import (
+    DatasetView,
+    KeptDatasets,
+    PackedDataset,
+    load_dataset,
+    make_view,
+    union_of,
+)
 from anynet_study.design_space import AnyNetwork, Architecture, Group, Population, groups_of
 from anynet_study.dispatch.cost.features import FurtherEvaluation, Workload
 from anynet_study.errors import UserError
@@ -67,15 +74,18 @@ class Setting:
         return population.groups if self.stem is None else groups_of(self.networks(population))
 
 
-def load_views(sweep: Sweep, whole: bool = False) -> dict[str, DatasetView]:
+def load_views(
+    sweep: Sweep, whole: bool = False, kept: KeptDatasets | None = None
+) -> dict[str, DatasetView]:
     """Open the datasets of a sweep; UserError names the first that is missing or impossible.
 
     `whole`: the data are read, those of further test sets too; UserError names a changed file.
+    `kept`: see `load_dataset`.
     """
     bases, tests = datasets_of(sweep)
-    opened = {base: load_dataset(base, whole) for base in bases}
+    opened = {base: load_dataset(base, whole, kept) for base in bases}
     for name in tests if whole else ():
-        load_dataset(name, whole)
+        load_dataset(name, whole, kept)
     return make_views(sweep, opened)
 
 
@@ -109,8 +119,10 @@ def naming(label: str) -> Iterator[None]:
         raise UserError(f"dataset {label}: {error}") from None
 
 
-def settings_of(sweep: Sweep, views: Mapping[str, DatasetView]) -> tuple[Setting, ...]:
-    asked = evaluations_by_dataset(sweep, views)
+def settings_of(
+    sweep: Sweep, views: Mapping[str, DatasetView], kept: KeptDatasets | None = None
+) -> tuple[Setting, ...]:
+    asked = evaluations_by_dataset(sweep, views, kept)
     settings: list[Setting] = []
     for label, name, start in columns_of(sweep):
         view = views[label]
@@ -241,17 +253,17 @@ def columns_of(sweep: Sweep) -> list[tuple[str, str, int | None]]:
 
 
 def evaluations_by_dataset(
-    sweep: Sweep, views: Mapping[str, DatasetView]
+    sweep: Sweep, views: Mapping[str, DatasetView], kept: KeptDatasets | None = None
 ) -> dict[str, dict[str, EvaluationSet]]:
     """The further test sets of the networks trained on each dataset, by the sweep's names.
 
-    Where several networks of a run are tested, the name is followed by `Moment.suffix`. UserError
-    names an evaluation that fits no dataset, or not one that it names.
+    Where several networks of a run are tested, the name is followed by `Moment.suffix`. `kept`: see
+    `load_dataset`. UserError names an evaluation that fits no dataset, or not one that it names.
     """
     asked: dict[str, dict[str, EvaluationSet]] = {}
     for name, spec in sweep.evaluations.items():
         try:
-            sets = evaluation_sets(spec, views).sets
+            sets = evaluation_sets(spec, views, kept).sets
         except UserError as error:
             raise UserError(f"evaluations.{name}: {error}") from None
         for label, evaluation_set in sets.items():
