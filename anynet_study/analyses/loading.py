@@ -18,10 +18,10 @@ from anynet_study.analysis import Options
 from anynet_study.apr import Roles
 from anynet_study.errors import UserError, first_line
 from anynet_study.metrics import EvaluationKind
+from anynet_study.sheets import is_table
 from anynet_study.store import ResultStore, StorePart, find_store, stored_json
 from anynet_study.study import ImagePredictions, Inputs, Study
 
-TABLE_SUFFIXES = (".csv", ".parquet")
 CURVE_COLUMNS = ["dataset", "architecture", "epoch", "error", "train_top1"]
 DISTANCE_COLUMNS = ("a", "b", "fid_corrected", "fid_low", "fid_high")
 #: The name of a dataset's own test set.
@@ -69,7 +69,7 @@ def load(
     )
     if isinstance(source, pd.DataFrame):
         study = _of_table("table", described(source, accuracy, fraction), asked, chosen)
-    elif isinstance(source, str | Path) and Path(source).suffix.lower() in TABLE_SUFFIXES:
+    elif isinstance(source, str | Path) and is_table(Path(source)):
         study = _of_file(Path(source), asked, chosen, accuracy, fraction)
     else:
         study = _of_store(source, asked, chosen, accuracy or fraction is not None)

@@ -6,12 +6,14 @@ from .exporting import import_bundle as import_bundle
 from .importing import Files as Files
 from .importing import ImportOptions as ImportOptions
 from .importing import ImportReport as ImportReport
+from .importing import errors_of_table as errors_of_table
 from .importing import import_results as import_results
 from .importing import read_parquet as read_parquet
 from .importing import read_sheet as read_sheet
 from .importing import read_sidecar as read_sidecar
 from .importing import report_of as report_of
 from .importing import stage_columns as stage_columns
+from .importing import understood_tables as understood_tables
 from .importing import with_roles as with_roles
 from .integrity import Finding as Finding
 from .integrity import verify as verify
