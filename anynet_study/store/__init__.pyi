@@ -1,7 +1,6 @@
 from .collecting import CollectReport as CollectReport
 from .collecting import collect as collect
 from .compare import stores_equal as stores_equal
-from .errors import Reduction as Reduction
 from .exporting import export as export
 from .exporting import import_bundle as import_bundle
 from .importing import Files as Files
@@ -41,6 +40,7 @@ from .records import mixed_backends as mixed_backends
 from .results import Results as Results
 from .results import ResultStore as ResultStore
 from .results import label_matrices as label_matrices
+from .run_errors import Reduction as Reduction
 from .several import ResultStores as ResultStores
 from .several import find_store as find_store
 from .several import find_stores as find_stores
