@@ -9,27 +9,27 @@ from typing import Any, Literal
 
 import h5py
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from anynet_study.errors import UserError
 from anynet_study.progress import progress_if_long
+from anynet_study.store.checking import LayoutError, check_layout
 from anynet_study.store.collecting import Asked, Collected
 from anynet_study.store.compare import differences
 from anynet_study.store.hdf5 import (
     CHECKSUMS,
+    DAMAGE,
     checksums,
     creating,
     unfit,
     written_checksums,
 )
-from anynet_study.store.opening import DAMAGE, open_store, opened
+from anynet_study.store.opening import open_store, opened
 from anynet_study.store.predictions import truths_in
 from anynet_study.store.records import mixed_backends
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
-from anynet_study.store.tables import runs_table
 from anynet_study.store.write import write_store
 
 #: All stores of this schema version and later ones have checksums.
@@ -69,7 +69,7 @@ def verify(path: Path) -> list[Finding]:
         with opened(path) as file:
             found = [Finding(f"/{place}", what) for place, what in unfit(file)]
             found = found or list(_changed(file))
-            found += list(_impossible(file)) if all(one.note for one in found) else []
+            found += list(_unlike(file)) if all(one.note for one in found) else []
         if all(one.note for one in found):
             mixed = mixed_backends(ResultStore(path).table("runs"))
             found += [Finding("/runs/backend", mixed, "none")] if mixed else []
@@ -90,21 +90,12 @@ def refuse_wrong(path: Path, called: Path) -> None:
             raise UserError(f"{called}: {finding.where} {finding.what}; see anynet-study verify")
 
 
-def _impossible(file: h5py.File) -> Iterator[Finding]:
-    """Errors that no run or evaluation can have given, whatever the checksums say."""
-    runs = runs_table(file, ["status", "error"]).to_pandas()
-    error = runs["error"].where(runs["status"] != "failed", runs["error"].fillna(0.0))
-    columns = {"runs/error": error}
-    for name in ("top1", "top5"):
-        if "evaluations" in file:
-            columns[f"evaluations/{name}"] = pd.Series(file["evaluations"][name][()])
-    for where in ("evaluations/error", "trials/validation_error"):  # NaN where it is not known
-        if where in file:
-            columns[where] = pd.Series(file[where][()]).dropna()
-    for where, values in columns.items():
-        wrong = values[~values.between(0, 100)]
-        if len(wrong):
-            yield Finding(f"/{where}", f"has values that are not percentages: {some(list(wrong))}")
+def _unlike(file: h5py.File) -> Iterator[Finding]:
+    """What no store can have, whatever the checksums say."""
+    try:
+        check_layout(file)
+    except LayoutError as error:
+        yield Finding(error.where, error.what)
 
 
 def _changed(file: h5py.File) -> Iterator[Finding]:

@@ -141,6 +141,16 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "curves": _OF_CURVES,
     "trials": _OF_TRIALS,
 }
+_COUNT = (0, 2**31 - 1)
+#: The smallest and the largest number in a column, of whichever table; where a number may be
+#: missing, also NaN.
+RANGES: Mapping[str, tuple[float, float]] = {
+    **dict.fromkeys(("error", "top1", "top5", "chance", "validation_error"), (0, 100)),
+    **dict.fromkeys(("replicate", "images", "predicted", "epochs", "threads"), _COUNT),
+    **dict.fromkeys(("train_images", "test_images", "trial", "rung"), _COUNT),
+    **dict.fromkeys(("planned", "trains", "chosen"), (0, 1)),
+    "classes": (1, 1_000_000),
+}
 #: What a column of a stage means, by the letter before the stage's number.
 STAGES = {
     "d": "depth",

@@ -7,14 +7,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import h5py
-from pyarrow.lib import ArrowException
 
 from anynet_study.errors import UserError
-from anynet_study.store.hdf5 import get_text
+from anynet_study.store.hdf5 import DAMAGE, get_text
 from anynet_study.store.layout import FORMAT, SCHEMA_VERSION
-
-#: What reading a damaged file comes to, but for a UserError; SystemError: h5py, leaving its lock.
-DAMAGE = (OSError, LookupError, RuntimeError, ValueError, SystemError, ArrowException)
 
 T = TypeVar("T", dict[str, Any], list[Any])
 

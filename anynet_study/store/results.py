@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.metrics import CURVES, from_words
+from anynet_study.store.checking import LayoutError, check_layout
 from anynet_study.store.errors import (
     Reduction,
     best_trials,
@@ -420,6 +421,10 @@ class ResultStore(Results):
         with self.opened() as file:
             for place, what in unfit(file):
                 raise UserError(f"{self.path}: /{place} {what}; no store of anynet-study does")
+            try:
+                check_layout(file)
+            except LayoutError as error:
+                raise UserError(f"{self.path}: {error}: not a store of anynet-study") from error
 
     def __repr__(self) -> str:
         with self.opened() as file:
