@@ -3,7 +3,7 @@
     python analysis/best_of_bins.py studies/paper parameters --edges 2e6,4e6
     python analysis/best_of_bins.py errors.csv flops        (a column of the table)
 
-The mean accuracy of the ten best architectures of each bin, on every dataset.
+The mean accuracy of the ten best architectures of each bin, on every dataset, or on --datasets.
 """
 
 from typing import Annotated
@@ -13,7 +13,7 @@ import typer
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FOLDER, save, script
+from anynet_study.analyses.script import FOLDER, Datasets, chosen_errors, save, script
 from anynet_study.errors import UserError
 from anynet_study.study import Study
 
@@ -23,6 +23,7 @@ def best_of_bins(
     covariate: str,
     edges: Annotated[str, typer.Option(help="Where bins end; else thirds.")] = "",
     top: int = 10,
+    datasets: Datasets = "",
     output: Output = FOLDER,
 ) -> None:
     """Draw best_of_bins.png and best_of_bins.pdf; the means are in best_of_bins.csv."""
@@ -33,7 +34,7 @@ def best_of_bins(
     how = study.options.intervals
     tables = {
         name: apr.best_of_bins(100 - column, values, cuts, top, **how)
-        for name, column in study.errors.items()
+        for name, column in chosen_errors(study, datasets).items()
     }
     figure = plots.bin_chart(tables, covariate, "accuracy (%)")
     table = pd.concat(tables, names=["dataset"]).reset_index(0)

@@ -2,7 +2,8 @@
 
     python analysis/checkpoints.py studies/data-budget -o figures
 
-Of evaluations with `every`: a network's accuracy averaged over them, at each epoch. The best is
+Of evaluations with `every` that are shifts, or that --evaluations names: a network's accuracy
+averaged over them, at each epoch. The best is
 chosen by the test sets themselves, as in the paper, which makes it too good by a little: the last
 epoch stands beside it.
 """
@@ -13,7 +14,7 @@ from anynet_study import plots
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import FOLDER, save, script, show
 from anynet_study.errors import UserError
-from anynet_study.study import Study
+from anynet_study.study import SHIFT, Study
 
 RUN = ["dataset", "architecture"]
 
@@ -22,18 +23,26 @@ def averages(study: Study) -> pd.DataFrame:
     """Columns dataset, architecture, epoch and error: the mean over evaluations, percent."""
     if study.store is None:
         raise UserError(f"{study.name}: a study or a results store is needed, this is a table")
-    recipe = study.options.recipe or study.store.runs(["recipe"])["recipe"].iloc[0]
+    recipe = study.options.recipe or next(iter(study.store.recipes), "")
     keys = ["run_id", *RUN, "recipe", "replicate"]
     found = study.store.evaluations([*keys, "evaluation", "epoch", "error"])
     found = found[(found["recipe"] == recipe) & (found["replicate"] == 0)]
-    found["name"] = found["evaluation"].str.partition("@")[0]
-    repeated = set(found.loc[found["epoch"].notna(), "name"])
+    found["name"] = found["evaluation"].str.split("@").str[0]
+    repeated = set(found.loc[found["epoch"].notna(), "name"]) & counted_tests(study)
     if not repeated:
-        raise UserError(f"{study.name}: no evaluation was made every so many epochs")
+        raise UserError(f"{study.name}: no test of a shift was made every so many epochs")
     last = study.store.curves(metrics=("test_error",)).groupby("run_id")["epoch"].max()
     found["epoch"] = found["epoch"].fillna(found["run_id"].map(last)).astype(int)
     found = found[found["name"].isin(repeated)]
     return found.groupby([*RUN, "epoch"], sort=False, as_index=False)["error"].mean()
+
+
+def counted_tests(study: Study) -> set[str]:
+    """The names of the evaluations that count."""
+    told = study.options.evaluations
+    kinds = (kinds.items() for kinds in study.kinds.values())
+    names = {name.partition("@")[0] for of in kinds for name, kind in of if told or kind == SHIFT}
+    return names & set(told) if told else names
 
 
 def checkpoints(study: Study, output: Output = FOLDER) -> None:

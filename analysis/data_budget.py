@@ -1,15 +1,15 @@
 """Paper 5, Figure 1 and section 5.1: at equal images, which way of training is more robust?
 
-    python analysis/data_budget.py studies/data-budget --shifts v2,sketch,renditions,adversarial
+    python analysis/data_budget.py studies/data-budget --evaluations v2,sketch
 
 Every dataset is a data budget, every recipe a way of training. Robustness is the mean accuracy on
-the shifted test sets, and its ratio to the accuracy on the own one, of all architectures.
+the shifts, or on the evaluations that are named, and its ratio to the accuracy on the own test set,
+of all architectures.
 """
 
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
-import typer
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
@@ -18,31 +18,22 @@ from anynet_study.errors import UserError
 from anynet_study.study import Study
 
 
-def data_budget(
-    study: Study,
-    shifts: Annotated[str, typer.Option(help="Evaluations; default: all of final weights.")] = "",
-    output: Output = FOLDER,
-) -> None:
+def data_budget(study: Study, output: Output = FOLDER) -> None:
     """Draw data_budget.png and data_budget.pdf, and print what they show."""
-    store = study.store
-    if store is None:
+    if study.store is None:
         raise UserError(f"{study.name}: a table of errors does not say how networks were trained")
+    described = study.datasets.set_index("dataset")[["base", "train_images"]]
+    of_recipes = {study.options.recipe or study.store.recipes[0]: study.test_sets}
+    of_recipes |= study.known("recipe_test_sets") or {}
     rows: list[dict[str, Any]] = []
-    images = store.datasets().set_index("dataset")["train_images"]
-    runs = store.runs()
-    for recipe, dataset in runs[["recipe", "dataset"]].drop_duplicates().to_numpy():
-        accuracies = 100 - store.evaluation_errors(dataset, "top1", recipe)
-        accuracies = accuracies.dropna(axis="columns", how="all")
-        if len(accuracies.columns) < 2:
-            continue
-        final = [name for name in accuracies.columns[1:] if "@" not in name]
-        wanted = shifts.split(",") if shifts else final
-        found = apr.average_robustness(accuracies, "test", wanted)
-        means = found[["base", "average", "ratio"]].mean()
-        known = {"recipe": recipe, "dataset": dataset, "train_images": images[dataset]}
-        rows.append({**known, **means, "n": int(found["average"].notna().sum())})
-    if not rows:
-        raise UserError(f"{study.name}: no dataset has further test sets")
+    for recipe, tables in of_recipes.items():
+        for dataset, errors in tables.items():
+            found = apr.average_robustness(100 - errors, "test")
+            about = dict(zip(("images_of", "train_images"), described.loc[dataset], strict=True))
+            means = found[["base", "average", "ratio"]].mean()
+            counted = {"n": int(found["average"].notna().sum())}
+            used = {"shifts": ", ".join(errors.columns[1:])}
+            rows.append({"recipe": recipe, "dataset": dataset, **about, **means, **counted, **used})
     table = pd.DataFrame(rows).sort_values(["train_images", "dataset"], kind="stable")
     show("Accuracy and robustness by data budget", table)
     save(plots.budget_chart(table), output / "data_budget", table)

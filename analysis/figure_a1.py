@@ -30,7 +30,10 @@ def figure_a1(
     errors = study.errors[names].assign(**columns)
     table = apr.correlations(errors, **study.weighted)
     pairs = [(proxy, column) for proxy in names for column in columns]
-    figure = plots.scatter_grid(errors, pairs, table, columns=len(columns))
+    figure = plots.scatter_grid(errors, pairs, table, columns=min(len(columns), 4))
+    for axes, (_, column) in zip(figure.axes, pairs, strict=True):
+        recipe = plots.wording.shorten(column.removeprefix(f"{dataset}, "), 22)
+        axes.set_ylabel(f"{plots.wording.error_label(dataset)}\n{recipe}")
     save(figure, output / "figure_a1", table)
 
 

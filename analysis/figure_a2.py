@@ -2,9 +2,13 @@
 
     python analysis/figure_a2.py studies/paper -o figures
     python analysis/figure_a2.py studies/paper --keep 0.9
+    python analysis/figure_a2.py studies/a2 --recipe long --zoom 30              (A, both panels)
+    python analysis/figure_a2.py studies/a2 --recipe further-natural --marked 5  (B)
 
-The test error after every epoch (figure_a2), the rank correlation of every epoch with the last
-(figure_a2-ranks, .csv), and on the terminal the cheapest budget that keeps the ranking.
+The test error after every epoch (figure_a2), the same from an epoch on (figure_a2-zoom), the rank
+correlation of every epoch with the last (figure_a2-ranks, .csv), and on the terminal the cheapest
+budget that keeps the ranking. With --marked also the best and worst of each dataset, as a sweep
+file names them (recipes.NAME.architectures), so that they can be trained for longer.
 """
 
 from typing import Annotated
@@ -14,6 +18,7 @@ import typer
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import FOLDER, save, script, show
+from anynet_study.errors import UserError
 from anynet_study.study import Study
 
 
@@ -21,9 +26,24 @@ def figure_a2(
     study: Study,
     output: Output = FOLDER,
     keep: Annotated[float, typer.Option(help="Rank correlation with the last epoch.")] = 0.95,
+    zoom: Annotated[int, typer.Option(help="First epoch of a second figure; 0: none.")] = 0,
+    marked: Annotated[int, typer.Option(help="So many best and worst in colour.")] = 0,
 ) -> None:
     """Draw figure_a2.png, figure_a2-ranks.png and so on."""
-    save(study.figure("curves"), output / "figure_a2", study.figure_data("curves"))
+    curves = study.curves
+    figure = plots.curve_grid(curves, study.metrics, marked)
+    save(figure, output / "figure_a2", study.figure_data("curves"))
+    if zoom:
+        later = curves[curves["epoch"] >= zoom]
+        if later.empty:
+            raise UserError(f"--zoom: {zoom}, but the last epoch is {curves['epoch'].max()}")
+        figure = plots.curve_grid(later, study.metrics, marked)
+        save(figure, output / "figure_a2-zoom", plots.curve_data(later))
+    if marked:
+        for name, errors in study.errors.items():
+            order = errors.dropna().sort_values(kind="stable").index
+            ends = dict.fromkeys([*order[:marked], *order[-marked:]])
+            print(f"{name}, {marked} best and {marked} worst: [{', '.join(ends)}]")
     table = study.table("duration")
     budgets = apr.cheapest_budget(table, keep)
     save(plots.duration_grid(table, budgets), output / "figure_a2-ranks", table)

@@ -3,23 +3,28 @@
     python analysis/figure_a5.py studies/paper --pairs MLC2008=MLC2008-balanced -o figures
 
 The errors on each balanced dataset against those on the original, with their agreement
-(figure_a5.csv). Any two versions of a dataset can be compared like this. Of a store also how many
-of the test images are of each class (figure_a5-classes).
+(figure_a5.csv). Any two versions of a dataset can be compared like this. Of a study whose packed
+datasets are here also how many images are of each class (figure_a5-classes).
 """
 
-import json
 from typing import Annotated
 
 import pandas as pd
-import seaborn
 import typer
 from matplotlib.figure import Figure
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import FOLDER, check_datasets, save, script
-from anynet_study.errors import UserError
+from anynet_study.data import load_dataset, view_rows
+from anynet_study.dispatch.settings import make_views
+from anynet_study.plots import style, wording
 from anynet_study.study import Study
+from anynet_study.sweep import Sweep
+from anynet_study.sweep.text import parse_yaml
+
+#: Classes that have their names under an axis.
+MOST_NAMED = 30
 
 
 def figure_a5(
@@ -36,33 +41,46 @@ def figure_a5(
     figure = plots.agreement_grid(before, after, table, ("original", "balanced"))
     save(figure, output / "figure_a5", table)
     if study.store is not None:
-        counts = pd.concat([images_of_classes(study, name) for name in [*names, *names.values()]])
+        counts = images_of_classes(study, [*names, *names.values()])
         save(draw_classes(counts, names), output / "figure_a5-classes", counts)
 
 
-def images_of_classes(study: Study, dataset: str) -> pd.DataFrame:
-    """Columns dataset, class, images: of its test images, by the true classes in the store."""
+def images_of_classes(study: Study, names: list[str]) -> pd.DataFrame:
+    """Columns dataset, class, train, test, images: counts of the packed datasets.
+
+    Raises UserError where the study has no sweep, and where a dataset is not here.
+    """
     assert study.store is not None
-    labels = study.store.labels(dataset)
-    described = study.datasets.set_index("dataset")["class_names"]
-    if labels is None or not described[dataset]:
-        raise UserError(f"{study.name}: the true classes of {dataset} are not in the store")
-    classes = json.loads(described[dataset])
-    images = pd.Series(labels).value_counts().reindex(range(len(classes)), fill_value=0)
-    return pd.DataFrame({"dataset": dataset, "class": classes, "images": images.to_numpy()})
+    sweep = Sweep.model_validate(parse_yaml(study.store.provenance.get("sweep", "")))
+    bases = {base for name in names for base in sweep.datasets[name].bases}
+    views = make_views(sweep, {base: load_dataset(base) for base in bases})
+    rows = [
+        (name, c, train, test) for name in names for c, _, train, test in view_rows(views[name])
+    ]
+    table = pd.DataFrame(rows, columns=["dataset", "class", "train", "test"])
+    return table.assign(images=table["train"] + table["test"])
 
 
+@style.styled
 def draw_classes(counts: pd.DataFrame, pairs: dict[str, str]) -> Figure:
     """A panel for each pair: bars of both versions by class, the largest first."""
-    figure = Figure(figsize=(3.5 * len(pairs), 3.0), layout="constrained")
-    panels = figure.subplots(1, len(pairs), squeeze=False)[0]
-    for panel, pair in zip(panels, pairs.items(), strict=True):
-        rows = counts[counts["dataset"].isin(pair)].sort_values("images", ascending=False)
-        seaborn.barplot(rows, x="class", y="images", hue="dataset", hue_order=pair, ax=panel)
-        panel.set_xlabel("")
-        panel.set_ylabel("test images")
-        panel.tick_params("x", labelrotation=60)
-    return figure
+    drawn = style.panels(len(pairs), 2.4)
+    looks = {"original": (-0.2, style.BLUE), "balanced": (0.2, style.ORANGE)}
+    for panel, (original, balanced) in zip(drawn.axes, pairs.items(), strict=True):
+        tables = [counts[counts["dataset"] == name] for name in (original, balanced)]
+        order = tables[0].sort_values("images", ascending=False, kind="stable")["class"]
+        for table, (label, (shift, colour)) in zip(tables, looks.items(), strict=True):
+            images = table.set_index("class")["images"].reindex(order).fillna(0)
+            places = [number + shift for number in range(len(order))]
+            panel.bar(places, images, width=0.4, color=colour, label=label)
+        named = len(order) <= MOST_NAMED
+        labels = [wording.shorten(name, 16) for name in order] if named else []
+        panel.set_xticks(range(len(labels)), labels, rotation=60, ha="right", fontsize=6)
+        panel.set_xlabel("" if named else f"{len(order)} classes, the largest first")
+        panel.set_title(wording.shorten(original, 30))
+    drawn.label_left("images of training and test")
+    drawn.legend(*drawn.first.get_legend_handles_labels())
+    return drawn.figure
 
 
 if __name__ == "__main__":

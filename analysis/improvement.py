@@ -3,13 +3,16 @@
     python analysis/improvement.py accuracies.csv alexnet --accuracy
     python analysis/improvement.py studies/paper ARCHITECTURE
 
-Accuracies over the baseline's, and lines through them against those on the first dataset.
+Accuracies over the baseline's, and lines through them against those on the source, or the first
+dataset. --datasets says which are drawn, of many.
 """
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import (
     FOLDER,
+    Datasets,
+    chosen_errors,
     save,
     script,
     show,
@@ -21,13 +24,15 @@ from anynet_study.study import Study
 def improvement(
     study: Study,
     baseline: str,
+    datasets: Datasets = "",
     output: Output = FOLDER,
 ) -> None:
     """Draw improvement.png and improvement.pdf, and print the fits."""
     accuracies, reference = 100 - study.errors, source_or_first(study)
     fits = apr.improvement_fits(accuracies, reference, baseline, **study.options.intervals)
     show(f"Improvement against that on {reference}", fits)
-    table = apr.relative_improvement(accuracies, baseline, study.image_counts or None)
+    drawn = 100 - chosen_errors(study, datasets)
+    table = apr.relative_improvement(drawn, baseline, study.image_counts or None)
     save(plots.improvement_chart(table, baseline), output / "improvement", table)
 
 

@@ -3,21 +3,78 @@
     python analysis/new_test_set.py accuracies.csv val v2 --accuracy --images val=50000,v2=10000
     python analysis/new_test_set.py studies/paper test cifar10.1 --dataset cifar10
 
-The fitted line (100,000 resamples) with its region, and every model's gap and change of rank.
+The line, slope and offset on three scales (new_test_set-lines.csv): with Student's t and the
+standard error HC3, and with the bootstrap over models (percentiles of --resamples, in the paper
+100,000). Then every model's gap and change of rank.
 """
+
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import (
     FOLDER,
     DatasetName,
+    errors_on_test_sets,
     save,
+    save_table,
     script,
     show,
-    test_sets_of,
 )
+from anynet_study.apr.bootstrap import draws
 from anynet_study.apr.fits import Scale
+from anynet_study.errors import UserError
 from anynet_study.study import Study
+
+
+def bootstrapped(
+    x: NDArray[np.float64], y: NDArray[np.float64], resamples: int, seed: int, level: float
+) -> NDArray[np.float64]:
+    """(2, 2) low and high ends of slope and offset: percentiles over resamples of the points.
+
+    Resamples in which x is constant have no line, and do not count.
+    """
+    found, middle, away = [], x.mean(), x - x.mean()
+    for counts in draws(len(x), resamples, seed):
+        shares = counts / len(x)
+        means, variances = shares @ away, shares @ away**2 - (shares @ away) ** 2
+        variances[variances < 1e-9 * away.var()] = np.nan
+        slope = (shares @ (away * y) - means * (shares @ y)) / variances
+        found.append(np.stack([slope, shares @ y - slope * (middle + means)]))
+    ends = [50 * (1 - level), 50 * (1 + level)]
+    limits: NDArray[np.float64] = np.nanpercentile(np.concatenate(found, axis=1), ends, axis=1)
+    return limits
+
+
+def lines(
+    accuracies: pd.DataFrame, original: str, new: str, images: tuple[int, int] | None, **how: Any
+) -> pd.DataFrame:
+    """A row for each scale: slope and offset with both intervals, and how many models.
+
+    Accuracies of 0% and 100% have no place on logits and probits but where numbers of `images` are
+    known. A scale on which there is no line is left out.
+    """
+    rows = []
+    for scale in get_args(Scale):
+        try:
+            fit = apr.linear_fit(accuracies[original], accuracies[new], scale, images=images, **how)
+        except UserError:
+            if scale == "linear":
+                raise
+            continue
+        low, high = bootstrapped(fit.x, fit.y, **how)
+        row: dict[str, Any] = {"scale": scale, "n": fit.n}
+        for name, place in (("slope", 0), ("offset", 1)):
+            field = {"slope": "slope", "offset": "intercept"}[name]
+            row |= {f"{name}{end}": getattr(fit, field + end) for end in ("", "_low", "_high")}
+            row |= {f"{name}_bootstrap_low": low[place]}
+            row |= {f"{name}_bootstrap_high": high[place]}
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def new_test_set(
@@ -28,12 +85,16 @@ def new_test_set(
     dataset: DatasetName = "",
     output: Output = FOLDER,
 ) -> None:
-    """Draw new_test_set and gaps, as PNG and PDF, and print the gaps."""
-    errors, counts = test_sets_of(study, dataset)
-    accuracies = 100 - errors
-    table = apr.gaps(accuracies, original, new, counts, **study.options.intervals)
-    fit = apr.linear_fit(accuracies[original], accuracies[new], scale, resamples=100_000)
+    """Draw new_test_set and gaps, as PNG and PDF, and print the lines and the gaps."""
+    errors, counts = errors_on_test_sets(study, dataset)
+    accuracies, how = 100 - errors, study.options.intervals
+    sizes = None if counts is None else (counts[original], counts[new])
+    found = lines(accuracies, original, new, sizes, **how)
+    show(f"Line of accuracy on {new} on that on {original}", found)
+    save_table(found, output / "new_test_set-lines.csv")
+    table = apr.gaps(accuracies, original, new, counts, **how)
     show(f"From {original} to {new}", table)
+    fit = apr.linear_fit(accuracies[original], accuracies[new], scale, images=sizes, **how)
     figure = plots.fit_grid(accuracies, original, [new], {new: fit}, counts)
     save(figure, output / "new_test_set", plots.fit_data(accuracies, original, [new], counts))
     save(plots.gap_chart(table, original, new), output / "gaps", table)

@@ -14,7 +14,7 @@ import typer
 from scipy.stats import kendalltau, t
 
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FOLDER, script, show
+from anynet_study.analyses.script import FOLDER, save_table, script, show
 from anynet_study.errors import UserError
 from anynet_study.study import Study
 
@@ -55,8 +55,7 @@ def recipes(
         raise UserError(f"{study.name}: no dataset was trained with both recipes")
     table = pd.DataFrame(rows)
     show(f"Errors in percent against those of {against or 'the main recipe'}", table)
-    output.mkdir(parents=True, exist_ok=True)
-    table.to_csv(output / "recipes.csv", index=False)
+    save_table(table, output / "recipes.csv")
 
 
 if __name__ == "__main__":

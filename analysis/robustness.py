@@ -3,7 +3,8 @@
     python analysis/robustness.py accuracies.csv --accuracy --base val --baseline resnet18,vgg11,...
     python analysis/robustness.py studies/paper --dataset ImageNet
 
-A column a test set; all but the base are shifts. Effective robustness is accuracy beyond the trend
+Of a table, a column a test set; all but the base are shifts. Of a study, the evaluations that are
+shifts. --evaluations says which else are meant. Effective robustness is accuracy beyond the trend
 of the baseline models (by default all).
 """
 
@@ -16,12 +17,12 @@ from anynet_study.analyses.arguments import Output
 from anynet_study.analyses.script import (
     FOLDER,
     DatasetName,
+    errors_on_test_sets,
     save,
     script,
     show,
-    test_sets_of,
 )
-from anynet_study.study import Study
+from anynet_study.study import SHIFT, Study
 
 
 def robustness(
@@ -32,11 +33,12 @@ def robustness(
     output: Output = FOLDER,
 ) -> None:
     """Draw robustness.png and robustness.pdf, and print the averages."""
-    errors, counts = test_sets_of(study, dataset)
+    errors, counts = errors_on_test_sets(study, dataset, SHIFT, base)
     accuracies = 100 - errors
     chosen = baseline.split(",") if baseline else None
     how: dict[str, Any] = {"images": counts, "level": study.options.level}
-    show("Average robustness", apr.average_robustness(accuracies, base, **how))
+    used = ", ".join(name for name in errors if name != base)
+    show(f"Average robustness over {used}", apr.average_robustness(accuracies, base, **how))
     table = apr.effective_robustness(accuracies, base, baseline=chosen, **how)
     save(plots.effective_robustness_grid(table, base), output / "robustness", table)
 

@@ -9,7 +9,7 @@ paper's.
 import pandas as pd
 
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FOLDER, script, show
+from anynet_study.analyses.script import FOLDER, save_table, script, show
 from anynet_study.errors import UserError
 from anynet_study.study import Study
 
@@ -30,8 +30,7 @@ def table_a1(study: Study, output: Output = FOLDER) -> None:
     paper = table["network"].map(PAPER).where(table["dataset"] == "cifar10").fillna("")
     table = pd.DataFrame(table).assign(paper=paper)
     show("Errors of named networks (%)", table)
-    output.mkdir(parents=True, exist_ok=True)
-    table.to_csv(output / "table_a1.csv", index=False)
+    save_table(table, output / "table_a1.csv")
 
 
 if __name__ == "__main__":

@@ -3,18 +3,26 @@
     python analysis/transforms.py studies/paper --dataset cifar10
     python analysis/transforms.py accuracies.csv --accuracy
 
-A column a transform, the first being the images as they are.
+Of a study, its evaluations that are transforms, or those that --evaluations names. Of a table, a
+column a transform, the first being the images as they are.
 """
 
 from anynet_study import apr, plots
 from anynet_study.analyses.arguments import Output
-from anynet_study.analyses.script import FOLDER, DatasetName, save, script, show, test_sets_of
+from anynet_study.analyses.script import (
+    FOLDER,
+    DatasetName,
+    errors_on_test_sets,
+    save,
+    script,
+    show,
+)
 from anynet_study.study import Study
 
 
 def transforms(study: Study, dataset: DatasetName = "", output: Output = FOLDER) -> None:
     """Draw transforms.png and transforms.pdf, and print how far the transforms agree."""
-    (errors, _), how = test_sets_of(study, dataset), study.options.intervals
+    (errors, _), how = errors_on_test_sets(study, dataset, "transform"), study.options.intervals
     show(f"Spearman's rho with {errors.columns[0]}", apr.shift_agreement(errors, **how))
     ranks = apr.shift_ranks(errors, **how)
     save(plots.shift_rank_chart(ranks), output / "transforms", ranks)

@@ -43,6 +43,8 @@ class Options:
     metric: str | None = None
     #: Of a store: the mean over the replicates, or the first one.
     replicates: Replicates = "mean"
+    #: The evaluations that tables of further test sets are of; none: those that are shifts.
+    evaluations: tuple[str, ...] = ()
     #: Ignore the weights of a population that was drawn with unequal probability.
     unweighted: bool = False
 
@@ -258,10 +260,15 @@ class Analysed:
 
 
 def remarks(table: pd.DataFrame) -> list[str]:
-    """Sentences on what a table rests on: its scale, and the test sets that it used or left out."""
-    scale = table.attrs.get("scale")
-    said = [f"Accuracies are compared on the {scale} scale."] if scale else []
-    return [*said, *table.attrs.get("remarks", [])]
+    """Sentences on what a table rests on: scale, family of its verdicts, test sets left out."""
+    told = table.attrs
+    said = []
+    if "scale" in told:
+        said.append(f"Accuracies are compared on the {told['scale']} scale.")
+    if "family" in told:
+        level = wording.percent(told["level"])
+        said.append(f"Verdicts hold together for {told['family']} at {level}.")
+    return [*said, *told.get("remarks", [])]
 
 
 def check_room(count: int, most: int = MOST_PANELS, what: str = "datasets") -> None:

@@ -1,5 +1,7 @@
 """Metrics of classification: their names, and their values from true and predicted classes.
 
+And of what, beside a run's own test set, a network's error can be: `EvaluationKind`.
+
 Errors are 100 * (1 - value) percent. Nothing here imports torch: the AUROC, which needs the scores
 of a network, is computed where networks are tested.
 """
@@ -12,6 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Metric = Literal["top1", "top5", "balanced_accuracy", "macro_f1", "quadratic_kappa", "auroc"]
+
+#: What an evaluation of a trained network is. shift: other images, of the same classes. transform:
+#: its own test images, changed. label set: a choice among fewer of its classes. few-shot: classes
+#: told by a few images. validation: images held out of training. own images: none of these, such
+#: as networks between two sets of weights on the run's own test images.
+EvaluationKind = Literal["shift", "transform", "label set", "few-shot", "validation", "own images"]
 
 #: Per-epoch curves of a run; losses in nats, errors in percent, `test_error` on its metric.
 CURVES = (

@@ -157,6 +157,7 @@ def collect_study(study: OpenStudy, anew: bool = False) -> CollectReport:
     provenance = {
         "sweep": sweep.to_yaml(),
         "question": sweep.question,
+        "kinds": json.dumps({name: spec.counts_as for name, spec in sweep.evaluations.items()}),
         "sampling": json.dumps(population.sampling),
         "code_version": code_version(),
     }

@@ -17,6 +17,7 @@ from anynet_study.analysis import Analysed, Analysis, Options
 from anynet_study.apr import Roles, correctness, effective_size, weights_of
 from anynet_study.apr.population import aligned_weights
 from anynet_study.errors import UserError
+from anynet_study.metrics import EvaluationKind
 
 if TYPE_CHECKING:
     from anynet_study.store import ResultStore
@@ -31,6 +32,8 @@ NO_CURVES = "no learning curves are stored"
 NOT_TUNED = "no recipe is tuned"
 ONE_RECIPE = "all runs have the same recipe"
 NO_TEST_SETS = "no dataset is said to be a further test set of another"
+#: What tables of further test sets are of, unless they are told.
+SHIFT: EvaluationKind = "shift"
 NO_DISTANCES = "no distances of its datasets are known (data distance --study, or --distances)"
 NO_PREDICTIONS = "predictions are only in a results store"
 
@@ -215,8 +218,6 @@ class Study(Analysed):
     training_errors = Known[pd.DataFrame]("no training errors are stored")
     #: Errors under the other recipes, by name, on the datasets that these were trained on.
     recipes = Known[dict[str, pd.DataFrame]](ONE_RECIPE)
-    #: As `test_sets`, under the other recipes, by name.
-    recipe_test_sets = Known[dict[str, dict[str, pd.DataFrame]]](ONE_RECIPE)
     #: As `ResultStore.trials()`: the runs of tuned recipes.
     trials = Known[pd.DataFrame](NOT_TUNED)
     #: Errors on "top1" and "top5", of the datasets for which both are known.
@@ -238,19 +239,64 @@ class Study(Analysed):
     #: Of a dataset, the test sets in which networks chose among fewer classes: how many.
     choices = Known[dict[str, dict[str, int]]](default={})
 
+    #: Of a dataset, what each of its runs' evaluations is.
+    kinds = Known[dict[str, dict[str, EvaluationKind]]](default={})
+
     @property
-    def test_sets(self) -> dict[str, pd.DataFrame]:
+    def evaluated(self) -> dict[str, pd.DataFrame]:
         """By dataset, errors of its networks: architectures x test sets, its own first ("test").
 
         Those of its runs' evaluations, and the datasets that `shifts` says are its test sets.
         """
-        found: dict[str, pd.DataFrame] = dict(self.read("test_sets") or {})
+        found: dict[str, pd.DataFrame] = dict(self.read("evaluated") or {})
         for dataset in dict.fromkeys(self.shifts.values()):
             names = [name for name, of in self.shifts.items() if of == dataset]
             own = found.get(dataset, self.errors[[dataset]].rename(columns={dataset: "test"}))
             found[dataset] = own.join(self.errors[names])
         if not found:
             raise UserError(NO_TEST_SETS)
+        return found
+
+    @property
+    def test_sets(self) -> dict[str, pd.DataFrame]:
+        """Of `evaluated`, the further test sets that `Options.evaluations` names, or the shifts."""
+        return self.tested_on(SHIFT)
+
+    def tested_on(self, kind: EvaluationKind | None) -> dict[str, pd.DataFrame]:
+        """Of `evaluated`, what `Options.evaluations` names, or else the evaluations of a kind."""
+        tables = self.evaluated
+        known = {name: self.kind_of(of, name) for of in tables for name in tables[of].columns[1:]}
+        if absent := [name for name in self.options.evaluations if name not in known]:
+            there = ", ".join(known)
+            raise UserError(f"--evaluations: no evaluation {absent[0]}; there are {there}")
+        if not (found := self.chosen(tables, kind)):
+            kinds = ", ".join(f"{name} ({of})" for name, of in known.items())
+            raise UserError(f"no evaluation is a {kind}; --evaluations takes others: {kinds}")
+        return found
+
+    @property
+    def recipe_test_sets(self) -> dict[str, dict[str, pd.DataFrame]]:
+        """As `test_sets`, under the other recipes, by name."""
+        tables = self.read("recipe_evaluated", ONE_RECIPE)
+        return {name: found for name, of in tables.items() if (found := self.chosen(of, SHIFT))}
+
+    def kind_of(self, dataset: str, test_set: str) -> EvaluationKind:
+        """What a further test set of a dataset is; what `shifts` names are shifts."""
+        return self.kinds.get(dataset, {}).get(test_set, SHIFT)
+
+    def chosen(
+        self, tables: Mapping[str, pd.DataFrame], kind: EvaluationKind | None
+    ) -> dict[str, pd.DataFrame]:
+        """The same of tables like `evaluated`; a dataset without any is left out."""
+        told, found = self.options.evaluations, {}
+        for dataset, table in tables.items():
+            names = [
+                name
+                for name in table.columns[1:]
+                if (name in told if told else self.kind_of(dataset, name) == kind)
+            ]
+            if names:
+                found[dataset] = table[[table.columns[0], *names]]
         return found
 
     @property

@@ -91,7 +91,7 @@ def worker_at(
 def failures(folder: Path) -> list[dict[str, str]]:
     columns = "dataset,architecture,failure_kind,message"
     told = in_this_process(
-        folder, "query", "tiny", "--where", "status = failed", "--columns", columns, "--json"
+        folder, "query", "tiny", "--where", "status = 'failed'", "--columns", columns, "--json"
     )
     rows: list[dict[str, str]] = json.loads(told.stdout)
     return rows

@@ -332,7 +332,7 @@ def test_a_second_recipe_for_some_of_the_datasets(home: Home, changed: dict[str,
     other = store.errors(recipe="longer")
     assert other["digits"].notna().all()
     assert other[["digits-2", "blobs"]].isna().all(axis=None)
-    where = ["--where", "recipe = longer", "--columns", "dataset,epochs,error", "--json"]
+    where = ["--where", "recipe = 'longer'", "--columns", "dataset,epochs,error", "--json"]
     rows = json.loads(in_this_process(home.folder, "query", "changed", *where).stdout)
     assert [row["error"] for row in rows] == other["digits"].tolist()
     assert {(row["dataset"], row["epochs"]) for row in rows} == {("digits", 3)}

@@ -70,6 +70,13 @@ Shifts = Annotated[
     list[str] | None,
     typer.Option("--shifts", help="NAME,... of the source's further test sets: no targets."),
 ]
+Evaluations = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--evaluations",
+        help="NAME,... of further test sets that tables are of; default: those that are shifts.",
+    ),
+]
 Images = Annotated[
     list[str] | None, typer.Option("--images", help="NAME=COUNT,... of the test sets' images.")
 ]
@@ -112,6 +119,7 @@ class StudyOptions:
     family: Family = None
     targets: Targets = None
     shifts: Shifts = None
+    evaluations: Evaluations = None
     images: Images = None
     distances: Distances = None
     accuracy: Accuracy = False
@@ -126,6 +134,7 @@ class StudyOptions:
             source,
             parse_roles(self.source_name, self.family or [], self.targets or []),
             shifts=parse_names(self.shifts or []),
+            evaluations=parse_names(self.evaluations or []),
             images=parse_counts("--images", self.images or [], "NAME=COUNT, such as val=50000"),
             **how,
         )

@@ -88,13 +88,6 @@ def some_of(names: Iterable[object], most: int = 12) -> list[str]:
     return texts if len(texts) <= most else [*texts[: most - 1], f"{len(texts) - most + 1} more"]
 
 
-def in_resamples(share: float) -> str:
-    """A probability for people; never a certainty that resamples cannot give."""
-    if share > 0.999:
-        return "in more than 99.9% of resamples"
-    return f"in {100 * share:.0f}% of resamples"
-
-
 def with_interval(row: pd.Series, name: str = "estimate") -> str:
     """`0.81 [0.62, 0.91]`: a number of a row with its interval.
 

@@ -72,9 +72,9 @@ def hardest(table: pd.DataFrame) -> list[str]:
         return []
     _, hard, easy = max(ends, key=lambda end: end[0])
     return [
-        f"Classes differ most on {hard['dataset']}: the architectures are right on "
-        f"{with_interval(hard, 'mean')}% of the images of {hard['class']}, the hardest, and on "
-        f"{with_interval(easy, 'mean')}% of those of {easy['class']}, the easiest."
+        f"Classes differ most on {hard['dataset']}: the mean accuracy of the architectures is "
+        f"{with_interval(hard, 'mean')}% on the hardest class ({hard['class']}) and "
+        f"{with_interval(easy, 'mean')}% on the easiest ({easy['class']})."
     ]
 
 

@@ -127,8 +127,9 @@ def narrower(sizes: pd.DataFrame) -> list[str]:
     row = known.loc[known["width"].idxmax()]
     return [
         f"The widest interval, of {row['source']} with {row['target']}, spans "
-        f"{wording.number(row['width'])} with {row['n']:,} architectures: about "
-        f"{row['for_half']:,} would halve it, and {row['for_a_tenth']:,} make it 0.1."
+        f"{wording.number(row['width'])} with {row['n']:,} architectures. It would be half as wide "
+        f"with about {row['for_half']:,} architectures, and 0.1 wide with about "
+        f"{row['for_a_tenth']:,}."
     ]
 
 

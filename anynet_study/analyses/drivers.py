@@ -145,7 +145,8 @@ STAGES = Analysis[Study](
     shown="folded",
     caption="Every parameter as a table",
     note="d: depth, w: width, b: bottleneck ratio, g: group width. “Given the others”: at equal "
-    "FLOPs and parameters. “Flips”: clearly of the other sign on another dataset.",
+    "FLOPs and parameters. “Flips”: significantly of the opposite sign on another "
+    "dataset.",
 )
 
 

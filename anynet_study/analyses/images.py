@@ -40,12 +40,12 @@ def significance(study: Study) -> pd.DataFrame:
     return stacked(["dataset"], parts, study.progress)
 
 
-def told_apart(significance: pd.DataFrame) -> list[str]:
+def told_apart(significance: pd.DataFrame, level: float) -> list[str]:
     """Whether the test images tell the best architectures apart."""
     undecided = []
     for dataset, rows in significance.groupby("dataset", sort=False):
         best = rows["a"].iloc[0]
-        if not (rows.loc[rows["a"] == best, "p_holm"] < 0.05).any():
+        if not (rows.loc[rows["a"] == best, "p_holm"] <= 1 - level).any():
             undecided.append(str(dataset))
     if not undecided:
         return []
@@ -61,7 +61,7 @@ SIGNIFICANCE = Analysis[Study](
     table=significance,
     needs=("predicted",),
     headings={"p_exact": "", "p_mid": "p", "p_holm": "p (Holm)"},
-    say=lambda study, table: told_apart(table),
+    say=lambda study, table: told_apart(table, study.options.level),
     topic="The best",
     section="images",
     shown="folded",
@@ -148,7 +148,7 @@ def _among_sets(study: Study, dataset: str) -> pd.DataFrame:
     """Of evaluations in which the networks chose among fewer classes."""
     best, rows = study.best(dataset, COMPARED), []
     for evaluation, classes in study.choices[dataset].items():
-        errors = study.test_sets[dataset].loc[best, evaluation].dropna()
+        errors = study.evaluated[dataset].loc[best, evaluation].dropna()
         images = study.images[dataset][evaluation]
         low, high = apr.binomial_interval(errors, images, study.options.level)
         columns = {"architecture": errors.index, "label_set": evaluation, "classes": classes}
@@ -198,7 +198,7 @@ def _of_pairs(study: Study, compare: Callable[[TestSet, TestSet], pd.DataFrame])
         roles.check(study.errors.columns)
         first, others = roles.source, list(roles.targets)
     parts: Parts = {}
-    for dataset, table in (study.known("test_sets") or {}).items():
+    for dataset, table in (study.known("evaluated") or {}).items():
         for name in map(str, table.columns[1:]):
             parts[dataset, name] = partial(compare, (dataset, OWN), (dataset, name))
     for other in others:

@@ -17,6 +17,7 @@ from anynet_study.analyses.registry import ANALYSES
 from anynet_study.analysis import Options
 from anynet_study.apr import Roles
 from anynet_study.errors import UserError, first_line
+from anynet_study.metrics import EvaluationKind
 from anynet_study.store import ResultStore, find_store, stored_json
 from anynet_study.study import Predicted, Study
 
@@ -30,8 +31,8 @@ STORED = ("role", "classes", "test_set_of")
 #: What a results store may know of a study.
 OF_A_STORE = (
     *("errors", "architectures", "roles", "replicates", "curves", "datasets", "metrics"),
-    *("training_errors", "costs", "recipes", "by_metric", "test_sets", "images", "choices"),
-    *("predicted", "shifts", "distances", "trials", "recipe_test_sets"),
+    *("training_errors", "costs", "recipes", "by_metric", "evaluated", "images", "choices"),
+    *("predicted", "shifts", "distances", "trials", "recipe_evaluated", "kinds"),
 )
 
 
@@ -55,10 +56,10 @@ def load(
 
     `roles` replaces what a store says of its datasets; the name of a source makes all datasets its
     targets that have no other part. `shifts` are further test sets of the source, `images` the
-    numbers of test images. `distances` is a file of those of the datasets, as `data distance`
-    writes it; that of a study's folder needs not be told. `options` are the fields of
+    numbers of test images. `distances` is the file of distances between datasets that
+    `data distance` writes; in a study's folder it is found by itself. `options` are the fields of
     `anynet_study.analysis.Options`: method, level, resamples, seed, recipe, metric, replicates,
-    unweighted.
+    evaluations, unweighted.
 
     Raises UserError for an option that is not legal, and where there is no such study or table.
 
@@ -311,16 +312,16 @@ class StoreReading:
         return kept if kept["top5"].shape[1] else {}
 
     @cached_property
-    def test_sets(self) -> dict[str, pd.DataFrame]:
-        return self._test_sets(self.recipe)
+    def evaluated(self) -> dict[str, pd.DataFrame]:
+        return self._evaluated(self.recipe)
 
     @property
-    def recipe_test_sets(self) -> dict[str, dict[str, pd.DataFrame]]:
+    def recipe_evaluated(self) -> dict[str, dict[str, pd.DataFrame]]:
         """Of the recipes whose runs were evaluated on any."""
         others = [name for name in self.store.recipes if name != self.recipe]
-        return {name: found for name in others if (found := self._test_sets(name))}
+        return {name: found for name in others if (found := self._evaluated(name))}
 
-    def _test_sets(self, recipe: str) -> dict[str, pd.DataFrame]:
+    def _evaluated(self, recipe: str) -> dict[str, pd.DataFrame]:
         """Of the datasets whose runs by a recipe were evaluated on any."""
         evaluated = self.store.evaluations(["dataset", "recipe", "planned"])
         evaluated = evaluated[evaluated["planned"] & (evaluated["recipe"] == recipe)]
@@ -355,6 +356,28 @@ class StoreReading:
             (dataset, evaluation, stored_json(identity, dict, f"identity of {evaluation}"))
             for dataset, evaluation, identity in found.itertuples(index=False)
         ]
+
+    @property
+    def kinds(self) -> dict[str, dict[str, EvaluationKind]]:
+        """As the sweep declares them; where the store does not say so, from what determines them.
+
+        Of tests of the same images, those that leave fewer classes than another are label sets.
+        """
+        declared = stored_json(self.store.provenance.get("kinds"), dict, "kinds")
+        most: dict[Any, float] = {}
+        for dataset, _, identity in self.identities:
+            tested = dataset, identity.get("content_hash")
+            count = len(identity["classes"]) if "classes" in identity else np.inf
+            most[tested] = max(most.get(tested, 0), count)
+        found: dict[str, dict[str, EvaluationKind]] = {}
+        for dataset, evaluation, identity in self.identities:
+            images, row = identity.get("content_hash"), self._row(dataset)
+            own = images == row["content_hash"]
+            all_classes = row["classes"] if own else most[dataset, images]
+            fewer = "classes" in identity and len(identity["classes"]) < all_classes
+            kind = declared.get(evaluation.partition("@")[0]) or kind_of(identity, own, fewer)
+            found.setdefault(dataset, {})[evaluation] = kind
+        return found
 
     @property
     def choices(self) -> dict[str, dict[str, int]]:
@@ -424,6 +447,21 @@ class StoreReading:
             raise UserError(f"no dataset {dataset} in the store")
         row: dict[str, Any] = rows.iloc[0].to_dict()
         return row
+
+
+def kind_of(identity: Mapping[str, Any], own: bool, fewer: bool) -> EvaluationKind:
+    """What the evaluation is that this determines, of its `own` images or others.
+
+    `fewer`: networks choose among fewer classes than they might of these images.
+    """
+    tests: dict[EvaluationKind, bool] = {
+        "validation": identity.get("part") == "validation",
+        "few-shot": "shots" in identity,
+        "label set": fewer,
+        "shift": not own,
+        "transform": "transform" in identity,
+    }
+    return next((kind for kind, there in tests.items() if there), "own images")
 
 
 def curves_of(store: ResultStore, datasets: pd.DataFrame, recipe: str) -> pd.DataFrame:

@@ -89,7 +89,7 @@ CORRECTED = Analysis[Study](
     section="noise",
     shown="folded",
     caption="Correlations without the noise of training",
-    note="What correlations between datasets would be, were every error the mean of many runs.",
+    note="What correlations between datasets would be if every error were a mean over many runs.",
 )
 
 

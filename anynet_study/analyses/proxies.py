@@ -10,7 +10,6 @@ from anynet_study import apr, plots
 from anynet_study.analyses.building import (
     MARKED,
     any_of,
-    in_resamples,
     some,
     with_interval,
 )
@@ -148,9 +147,9 @@ def gain(match: pd.DataFrame, source: str) -> list[str]:
             f"In its family, {source} itself is closest in class count to every target, so "
             "matching class counts changes nothing."
         ]
-    verdict = apr.is_raised(row["difference"], low, high)[0]
+    [verdict] = apr.verdict(low, high, apr.SMALLEST_DIFFERENCE)
     words = {"yes": "raises", "no": "does not raise", "undecided": "may or may not raise"}
-    does = "lowers" if high < 0 else words[verdict]
+    does = "lowers" if high <= -apr.SMALLEST_DIFFERENCE else words[verdict]
     before, after = wording.apart(row["rho_source"], row["rho_member"])
     numbers = (
         f"from {before} to {after}, a difference of {wording.number(row['difference'])} "
@@ -195,8 +194,8 @@ MATCH = Analysis[Study](
     lead="For each target: how its errors correlate with those on the source, and with those on "
     "the member of the source's family with the nearest number of classes. The difference compares "
     "the two on the same architectures and resamples. The ranking on the source carries over where "
-    f"the correlation is {apr.SMALLEST_CORRELATION} or more and its p, corrected for all pairs of "
-    "datasets, is small; it does not where so high a correlation is unlikely; otherwise that is "
+    f"the correlation is shown to be {apr.SMALLEST_CORRELATION} or more, in intervals that hold "
+    "for all targets together; it does not where it is shown to be less; otherwise that is "
     "undecided.",
     shown="open",
     expected=True,
@@ -214,28 +213,27 @@ def best_proxy(rows: pd.DataFrame) -> str:
     known = rows[rows["estimate"].notna()]
     if known.empty:
         return f"No proxy can be named for {target}: too few or constant errors."
-    best = known.iloc[0]
+    best, least = known.iloc[0], wording.number(apr.SMALLEST_CORRELATION)
     value = f"{wording.letter(rows)} = {with_interval(best)}"
-    if best["high"] < 0:
+    [useful] = apr.verdict(best["low"], best["high"], apr.SMALLEST_CORRELATION)
+    if useful == "no":
         return f"No proxy for {target} is useful: the best, {best['proxy']}, has {value}."
-    if not best["low"] > 0:
+    if useful == "undecided":
         return (
-            f"No proxy for {target} is demonstrated: the best, {best['proxy']}, has {value}, "
-            "which includes 0."
+            f"No proxy for {target} is demonstrated: that of the best, {best['proxy']}, may be "
+            f"below {least} ({value})."
         )
     use = f"For {target}, use {best['proxy']} ({value})"
     if best["high"] < WEAK:
         use = f"The best proxy for {target}, {best['proxy']}, is a weak one ({value})"
     if len(known) == 1:
         return f"{use}; there is no other to choose from."
-    share = in_resamples(best["probability_best"])
     if best["best"] == "yes":
-        return f"{use}; it is the best of its family ({share})."
-    rival = known[known["proxy"] != best["proxy"]]
-    rival = rival.sort_values("probability_best", ascending=False, kind="stable").iloc[0]
+        return f"{use}; it is the best of its family."
+    rivals = list(known.loc[known["best"] != "no", "proxy"].iloc[1:])
     return (
-        f"{use}; it is undecided whether it is the best of its family ({share}, "
-        f"{rival['proxy']} in {100 * rival['probability_best']:.0f}%)."
+        f"{use}; it is undecided whether it is the best of its family: "
+        f"{some(rivals, len(known))} may be as good."
     )
 
 
@@ -244,15 +242,14 @@ PROXIES = Analysis[Study](
     title="Proxies for each target, the best first",
     table=proxies,
     needs=("roles",),
-    headings={"estimate": "correlation", "probability_best": "best in resamples"}
-    | {"best": "is the best"},
+    headings={"estimate": "correlation", "best": "is the best"},
     figures=(
         StudyFigure(
             name="proxies",
             title="Proxies for each target",
             caption="{correlation} of each target's errors with those on each member of the "
-            "source's family. Bars: {level} bootstrap intervals, over the same architectures for "
-            "all members.",
+            "source's family. Bars: {level} bootstrap intervals, which hold together for all "
+            "members and targets.",
             draw=lambda study, table: plots.proxy_chart(table, study.roles.family),
             column="estimate",
             panels="target",
@@ -269,8 +266,9 @@ PROXIES = Analysis[Study](
     topic="Which proxy",
     section="proxies",
     heading="Every member of the family as a proxy",
-    lead="“Best in resamples” is the share of bootstrap resamples in which a member correlates "
-    "most with the target: how sure it is that it is the best of them.",
+    lead="All intervals of the table hold together, so that they also hold for the member that is "
+    "chosen. Those of which it is not “no” that they are the best are the confidence set of the "
+    "best (multiple comparisons with the best, on paired differences): all that can be.",
     shown="open",
     expected=True,
 )

@@ -17,10 +17,14 @@ from anynet_study.analyses.arguments import (
     with_study_options,
 )
 from anynet_study.errors import UserError
+from anynet_study.files import write_text
+from anynet_study.metrics import EvaluationKind
 from anynet_study.study import Study
 
 #: Of a study: the dataset whose runs' evaluations on further test sets are meant.
 DatasetName = Annotated[str, typer.Option("--dataset", help="Of a store: whose test sets.")]
+#: Which datasets are drawn.
+Datasets = Annotated[str, typer.Option("--datasets", help="NAME,NAME,...; default: all.")]
 #: Where a script writes.
 FOLDER = Path("figures")
 
@@ -91,20 +95,34 @@ def save(figure: Any, stem: Path, table: pd.DataFrame | None = None) -> None:
     print(*plots.save(figure, stem, table=table), sep="\n")
 
 
+def save_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a table as CSV, and print its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, table.to_csv(index=False))
+    print(path)
+
+
 def show(title: str, table: pd.DataFrame) -> None:
     """Print a table."""
     print(f"{title}\n{table.to_string(index=False, float_format='{:.3f}'.format)}\n")
 
 
-def test_sets_of(study: Study, dataset: str) -> tuple[pd.DataFrame, dict[str, int] | None]:
+def errors_on_test_sets(
+    study: Study, dataset: str, kind: EvaluationKind | None = None, own: str = ""
+) -> tuple[pd.DataFrame, dict[str, int] | None]:
     """Errors in percent, architectures x test sets, and their numbers of images where known.
 
-    `dataset` is the one that the networks were trained on, where several have further test sets.
-    Of a table in which nothing is said to be a test set, all columns are.
+    Of the evaluations those that --evaluations names, or else those of a kind, None: all.
+    `dataset` is the one that the networks were trained on, where several have further test sets. Of
+    a table in which nothing is said to be a test set, all columns are, or the `own` one, by default
+    the first, and those that --evaluations names.
     """
-    tables = study.known("test_sets") or {}
-    if study.store is None and not tables:
-        return study.errors, study.image_counts or None
+    known, told = study.known("evaluated") or {}, list(study.options.evaluations)
+    if study.store is None and not known:
+        own = own or str(study.errors.columns[0])
+        check_datasets(study, [own, *told])
+        return study.errors[[own, *told] if told else [*study.errors]], study.image_counts or None
+    tables = study.tested_on(kind) if known and (kind or told) else known
     names = list(tables) or list(study.errors.columns)
     if not dataset and len(names) > 1:
         raise UserError(f"{study.name}: say which --dataset; there are {', '.join(names)}")
@@ -119,6 +137,13 @@ def source_or_first(study: Study) -> str:
     """The source, or else the first dataset."""
     roles = study.known("roles")
     return roles.source if roles else str(study.errors.columns[0])
+
+
+def chosen_errors(study: Study, datasets: str) -> pd.DataFrame:
+    """The study's errors on these datasets, with commas between them, or on all."""
+    names = [name for name in datasets.split(",") if name] or list(study.errors)
+    check_datasets(study, names)
+    return study.errors[names]
 
 
 def check_datasets(study: Study, names: list[str]) -> None:

@@ -59,6 +59,11 @@ def _told(study: Study, table: pd.DataFrame) -> pd.DataFrame:
         for dataset, errors in study.test_sets.items()
     ]
     roles = study.known("roles")
+    for dataset, errors in study.evaluated.items():
+        used = study.test_sets.get(dataset, errors.iloc[:, :1])
+        others = [f"{name} ({study.kind_of(dataset, name)})" for name in errors if name not in used]
+        if others:
+            said.append(f"Evaluations of {dataset} that do not count: {listed(some_of(others))}.")
     known = {
         *study.shifts,
         *study.shifts.values(),

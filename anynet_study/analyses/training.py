@@ -28,6 +28,7 @@ MOST_RESAMPLES = 1_000
 #: Correlations with the source: under the main recipe, under another, and their difference.
 WHEN = ("before", "after", "difference")
 CHANGE = {"estimate": "correlation", "mean_before": "mean before", "mean_after": "after"}
+CHANGE |= {"errs_less": "errs less"}
 
 #: Errors before and after a change, and what to call them.
 Versions = tuple[pd.DataFrame, pd.DataFrame, tuple[str, str]]
@@ -155,7 +156,7 @@ def other_recipes(recipes: pd.DataFrame) -> list[str]:
         if known.empty:
             continue
         least = known.loc[known["estimate"].idxmin()]
-        better = list(known.loc[known["change_high"] < 0, "dataset"])
+        better = list(known.loc[known["errs_less"] == "yes", "dataset"])
         gains = f"; it errs less on {listed(better)}" if better else ""
         said.append(
             f"Under the recipe {name}, the ranking agrees least with that of the main one on "

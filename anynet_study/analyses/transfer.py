@@ -12,6 +12,8 @@ from anynet_study.study import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+#: Metrics that are shares of images, with the sampling error of shares.
+ACCURACIES = ("top1", "top5")
 LINE = {"r2": "R²", "adjusted_r2": "", "excluded": ""}
 
 
@@ -36,8 +38,11 @@ def drawn_accuracies(study: Study) -> pd.DataFrame:
 
 def draw_transfer(study: Study, _: pd.DataFrame) -> "Figure":
     """A panel for each target."""
-    roles = study.roles
-    return plots.transfer_grid(100 - study.errors, roles.source, list(roles.targets))
+    roles, metrics = study.roles, study.metrics
+    counts = study.image_counts.items()
+    images = {name: count for name, count in counts if metrics.get(name, "top1") in ACCURACIES}
+    targets = list(roles.targets)
+    return plots.transfer_grid(100 - study.errors, roles.source, targets, images=images)
 
 
 TRANSFER = Analysis[Study](
@@ -51,7 +56,8 @@ TRANSFER = Analysis[Study](
             name="transfer",
             title="Lines of accuracy on accuracy",
             caption="Accuracy on each target against that on the source, with a line and its "
-            "{level} confidence region.",
+            "{level} confidence region; bars: 95% intervals of sampling error, where the numbers "
+            "of test images are known.",
             draw=draw_transfer,
             data=drawn_accuracies,
             column="slope",
@@ -127,7 +133,6 @@ def improvement(study: Study) -> pd.DataFrame:
 def improvements(study: Study) -> pd.DataFrame:
     """Accuracy over that of the baseline, of every architecture on source and targets."""
     accuracies, source, targets = scores(study)
-    check_room(1 + len(targets), len(plots.SERIES), "datasets with a line of their own")
     known = accuracies[[source, *targets]].dropna(axis="columns", how="all")
     return apr.relative_improvement(known, baseline_of(study))
 

@@ -58,6 +58,7 @@ from anynet_study.apr.rank_preservation import rank_preservation, replicate_inte
 from anynet_study.apr.regret import selection_regret
 from anynet_study.apr.robustness import average_robustness, effective_robustness
 from anynet_study.apr.roles import Roles
+from anynet_study.apr.simultaneous import can_be_largest, simultaneous
 from anynet_study.apr.transfer import (
     Average,
     explained_beyond,
@@ -69,12 +70,11 @@ from anynet_study.apr.transfer import (
 )
 from anynet_study.apr.verdicts import (
     SMALLEST_CORRELATION,
+    SMALLEST_DIFFERENCE,
     SMALLEST_ROBUSTNESS,
-    carries_over,
     is_best,
     is_preserved,
-    is_raised,
-    is_robust,
+    verdict,
 )
 
 __all__ = [
@@ -82,6 +82,7 @@ __all__ = [
     "FEWEST",
     "PARAMETERS",
     "SMALLEST_CORRELATION",
+    "SMALLEST_DIFFERENCE",
     "SMALLEST_ROBUSTNESS",
     "UNKNOWN",
     "Average",
@@ -101,7 +102,7 @@ __all__ = [
     "best_of_bins",
     "best_proxies",
     "binomial_interval",
-    "carries_over",
+    "can_be_largest",
     "cheapest_budget",
     "check_errors",
     "check_level",
@@ -130,8 +131,6 @@ __all__ = [
     "interval_widths",
     "is_best",
     "is_preserved",
-    "is_raised",
-    "is_robust",
     "label_set_accuracy",
     "linear_fit",
     "mark_extremes",
@@ -157,11 +156,13 @@ __all__ = [
     "selection_regret",
     "shift_agreement",
     "shift_ranks",
+    "simultaneous",
     "spline_fit",
     "stage_drivers",
     "stages_of",
     "tied_ranks",
     "transfer_fits",
+    "verdict",
     "weights_of",
     "wilson_interval",
     "with_attrs",

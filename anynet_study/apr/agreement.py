@@ -13,6 +13,8 @@ from anynet_study.apr.correlations import correlate_pairs, p_values
 from anynet_study.apr.error_tables import check_columns, check_errors, check_long
 from anynet_study.apr.options import Floats, Method, check_level, with_attrs
 from anynet_study.apr.rank_preservation import ordered_pairs
+from anynet_study.apr.simultaneous import bonferroni, counted
+from anynet_study.apr.verdicts import verdict
 from anynet_study.errors import UserError
 
 RESULT = ["dataset", "epoch", "epochs", "share", "estimate", "low", "high", "n"]
@@ -30,12 +32,14 @@ def agreement(
     """How far two tables of errors agree on the architectures and datasets that both have.
 
     Returns DataFrame[dataset, estimate, low, high, p, swapped, mean_before, mean_after, change,
-    change_low, change_high, improved, n]: `estimate` is the correlation of the errors before and
-    after; `swapped` the share of pairs of architectures whose order is reversed, of those that are
-    tied in neither; `change` = mean after - mean before in percentage points, so that below 0 is
-    better; `improved` the share of architectures that err less. With `source`, a dataset of
-    `before`, also source_before, source_after and source_difference, each with _low and _high: the
-    correlations of the errors with those on the source, and by how much they differ.
+    change_low, change_high, improved, errs_less, n]: `estimate` is the correlation of the errors
+    before and after; `swapped` the share of pairs of architectures whose order is reversed, of
+    those that are tied in neither; `change` = mean after - mean before in percentage points, so
+    that below 0 is better; `improved` the share of architectures that err less; `errs_less` the
+    verdict on whether the change is below 0, the datasets being one family (`verdicts`). With
+    `source`, a dataset of `before`, also source_before, source_after and source_difference, each
+    with _low and _high: the correlations of the errors with those on the source, and by how much
+    they differ.
 
     n counts the architectures with both errors (and that on the source); statistics are NaN where
     n < 4, and correlations where a column is constant. Intervals are BCa bootstrap intervals; those
@@ -57,15 +61,15 @@ def agreement(
     results = []
     for dataset in shared:
         columns = [first[dataset], second[dataset]] + ([first[source]] if source else [])
-        found = _compare(np.column_stack(columns), method, resamples, seed, level)
+        found = _compare(np.column_stack(columns), method, resamples, seed, level, len(shared))
         results.append(found.assign(dataset=dataset))
     result = pd.concat(results, ignore_index=True)
     result.insert(0, "dataset", result.pop("dataset"))
-    return with_attrs(result, level, method)
+    return with_attrs(result, level, method, family=counted(len(shared), "dataset"))
 
 
 def _compare(
-    values: Floats, method: Method, resamples: int, seed: int, level: float
+    values: Floats, method: Method, resamples: int, seed: int, level: float, asked: int
 ) -> pd.DataFrame:
     """One row of `agreement`, of columns before and after, and perhaps the source's."""
     everything = [*range(values.shape[1])]
@@ -77,6 +81,7 @@ def _compare(
     before, after = known[:, 0], known[:, 1]
     same, swapped = ordered_pairs((before, before), (after, after))
     change = resampled_mean(after - before, resamples, seed)
+    low, high = change.interval(bonferroni(level, asked))
     row = {
         **correlated[:1].columns(level),
         "p": p_values(values, pairs, correlated.estimate, method)[0],
@@ -85,6 +90,7 @@ def _compare(
         "mean_after": float(after.mean()) if len(known) else np.nan,
         **change.columns(level, "change"),
         "improved": float((after < before).mean()) if len(known) else np.nan,
+        "errs_less": verdict(-high, -low, 0.0),
         "n": n,
     }
     if len(columns) > 1:

@@ -22,11 +22,11 @@ then too wide, which the bias correction mends, so BCa is used throughout. Below
 with errors that fan out, expect about 92%.
 """
 
-import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from threading import Lock
 from typing import TypeVar
 
@@ -36,7 +36,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from anynet_study.apr.error_tables import FEWEST
-from anynet_study.apr.interval_formulas import small_sample_interval
+from anynet_study.apr.interval_formulas import difference_interval, small_sample_interval
 from anynet_study.apr.kernels import Kernel, Scratch, make_kernel
 from anynet_study.apr.options import Floats, Ints, Method, Multiplicities
 
@@ -116,18 +116,27 @@ class Resampled:
     draws: Floats
     #: (p, n), or fewer where groups of rows were left out
     jackknife: Floats
-    #: Of correlations: (p,) the architectures, or how many weighted ones are worth; and the method.
-    sizes: Floats | None = None
-    method: Method = "spearman"
+    #: Whether each is a correlation, and not what is computed from several.
+    correlation: bool = False
+    #: Of correlations: (p,) where resamples are no guide to an interval, and its ends at a level.
+    few: NDArray[np.bool_] | None = None
+    formula: Callable[[float], tuple[Floats, Floats]] | None = None
 
     def __getitem__(self, which: slice | Ints) -> "Resampled":
-        estimate, draws, jackknife = (part[which] for part in self._parts())
-        sizes = None if self.sizes is None else self.sizes[which]
-        return Resampled(estimate, draws, jackknife, sizes, self.method)
+        estimate, draws, jackknife = (values[which] for values in self._parts())
+        part = Resampled(estimate, draws, jackknife, self.correlation)
+        if self.few is None:
+            return part
+        return replace(part, few=self.few[which], formula=partial(_part_of, self, which))
 
     def __sub__(self, other: "Resampled") -> "Resampled":
         """Differences, resample by resample."""
-        return self.combined(np.subtract, other)
+        difference = self.combined(np.subtract, other)
+        if self.few is None or other.few is None:
+            return difference
+        return replace(
+            difference, few=self.few | other.few, formula=partial(_ends_of_difference, self, other)
+        )
 
     def combined(self, function: Callable[..., Floats], *others: "Resampled") -> "Resampled":
         """A function, value by value, of this and other statistics of the same resamples."""
@@ -138,21 +147,25 @@ class Resampled:
     def average(self) -> "Resampled":
         """The mean of the p statistics, resample by resample, as one statistic."""
         estimate, draws, jackknife = (part.mean(axis=0, keepdims=True) for part in self._parts())
-        return Resampled(estimate, draws, jackknife)
+        mean = Resampled(estimate, draws, jackknife)
+        if self.few is None:
+            return mean
+        return replace(
+            mean, few=np.array([self.few.any()]), formula=partial(_ends_of_average, self)
+        )
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
-        """(p,) lower and upper ends: `bca`; of small or perfect correlations by Fisher's formula.
+        """(p,) lower and upper ends: `bca`; by formula where few architectures say too little.
 
-        Small are those of fewer than `FEWEST_TO_RESAMPLE` architectures (`small_sample_interval`).
+        These are fewer than `FEWEST_TO_RESAMPLE`, and perfect correlations: there a correlation has
+        the interval of `small_sample_interval`, a difference that of `difference_interval`, and an
+        average the mean of the ends, which is what it needs at most.
         """
         low, high = bca(self.estimate, self.draws, self.jackknife, level)
-        if self.sizes is None:
+        if self.few is None or self.formula is None or not self.few.any():
             return low, high
-        perfect = np.abs(self.estimate) > 1 - 1e-12
-        small = np.isfinite(low) & ((self.sizes < FEWEST_TO_RESAMPLE) | perfect)
-        r, n = self.estimate[small], self.sizes[small]
-        low[small], high[small] = small_sample_interval(r, n, level, self.method)
-        return low, high
+        by_formula, known = self.formula(level), self.few & np.isfinite(low)
+        return np.where(known, by_formula[0], low), np.where(known, by_formula[1], high)
 
     def columns(self, level: float, name: str = "estimate") -> dict[str, Floats]:
         """The statistics and their intervals as columns of a table, named estimate, low and high.
@@ -165,6 +178,20 @@ class Resampled:
 
     def _parts(self) -> tuple[Floats, Floats, Floats]:
         return self.estimate, self.draws, self.jackknife
+
+
+def _part_of(whole: Resampled, which: slice | Ints, level: float) -> tuple[Floats, Floats]:
+    low, high = whole.interval(level)
+    return low[which], high[which]
+
+
+def _ends_of_difference(a: Resampled, b: Resampled, level: float) -> tuple[Floats, Floats]:
+    return difference_interval(a.estimate, a.interval(level), b.estimate, b.interval(level))
+
+
+def _ends_of_average(parts: Resampled, level: float) -> tuple[Floats, Floats]:
+    low, high = parts.interval(level)
+    return low.mean(keepdims=True), high.mean(keepdims=True)
 
 
 def bca(estimate: Floats, draws: Floats, jackknife: Floats, level: float) -> tuple[Floats, Floats]:
@@ -334,7 +361,12 @@ def resample_correlations(
     correlate = correlator(values, pairs, method, weights)
     found = resample(correlate, len(values), resamples, seed, on_share)
     sizes = pairs.counts.astype(float) if weights is None else pairs.effective(weights)
-    return replace(found, sizes=sizes, method=method)
+    few = (sizes < FEWEST_TO_RESAMPLE) | (np.abs(found.estimate) > 1 - 1e-12)
+
+    def formula(level: float) -> tuple[Floats, Floats]:
+        return small_sample_interval(found.estimate, sizes, level, method)
+
+    return replace(found, correlation=True, few=few, formula=formula)
 
 
 def estimates(
@@ -422,6 +454,6 @@ def in_threads(function: Callable[[Item], None], items: Iterable[Item]) -> None:
             list(pool.map(function, todo))
 
 
-@functools.cache
+@cache
 def _libraries() -> ThreadpoolController:
     return ThreadpoolController()

@@ -130,20 +130,6 @@ def _tell(on_pairs: Callable[[float], None], done: int, pairs: int, share: float
     on_pairs(done + share * pairs)
 
 
-def corrected_p(
-    errors: pd.DataFrame, method: Method = "spearman", weights: pd.Series | None = None
-) -> pd.DataFrame:
-    """Symmetric DataFrame of the datasets: `p_holm` of each pair in `correlations` of all."""
-    values, names = errors.to_numpy(), errors.columns
-    pairs = pairwise(values, list(combinations(range(len(names)), 2))).enough()
-    own = aligned_weights(weights, errors)
-    p = p_values(values, pairs, estimates(values, pairs, method, own), method, own)
-    result = pd.DataFrame(np.nan, names, names)
-    for (x, y), corrected in zip(pairs.columns, adjust(p), strict=True):
-        result.iloc[x, y] = result.iloc[y, x] = corrected
-    return result
-
-
 def p_values(
     values: Floats,
     pairs: PairSet,

@@ -14,12 +14,13 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike
 
-from anynet_study.apr.bootstrap import draws, pairwise
-from anynet_study.apr.correlations import adjust, correlate_pairs
+from anynet_study.apr.bootstrap import draws, pairwise, resample_correlations
+from anynet_study.apr.correlations import p_values
 from anynet_study.apr.error_tables import FEWEST, check_accuracies, check_columns, check_errors
 from anynet_study.apr.interval_formulas import binomial_interval, wilson_interval
 from anynet_study.apr.options import Floats, Ints, check_level, with_attrs
-from anynet_study.apr.verdicts import NOT_ASKED, carries_over
+from anynet_study.apr.simultaneous import counted, simultaneous
+from anynet_study.apr.verdicts import NOT_ASKED, SMALLEST_CORRELATION, verdict
 from anynet_study.errors import UserError
 
 LONG = ["architecture", "evaluation", "error"]
@@ -229,7 +230,7 @@ def shift_agreement(
     `errors` as in `shift_ranks`; the reference is by default the first column ("test", the
     images as they are). Returns DataFrame[evaluation, error, estimate, low, high, n, p, holds,
     note], `error` the mean over architectures, `holds` the verdict on whether the ranking carries
-    over (`anynet_study.apr.verdicts`, corrected for all evaluations); the last row, "average", is
+    over (`anynet_study.apr.verdicts`, the evaluations are one family); the last row, "average", is
     the mean over all evaluations but the reference. Where an evaluation's (or the reference's)
     errors are all equal, or fewer than 4 architectures have all evaluations, there is no estimate,
     and `note` says so.
@@ -242,15 +243,16 @@ def shift_agreement(
     wide = table[[reference]].join(others).assign(average=others.mean(axis=1))
     values = wide.to_numpy()
     pairs = pairwise(values, [(0, column) for column in range(1, values.shape[1])])
-    result = correlate_pairs(values, pairs, "spearman", resamples, seed, level)
-    result.insert(0, "evaluation", wide.columns[1:])
-    result.insert(1, "error", values[:, 1:].mean(axis=0))
+    resampled = resample_correlations(values, pairs.enough(), "spearman", resamples, seed)
+    result = pd.DataFrame({"evaluation": wide.columns[1:], "error": values[:, 1:].mean(axis=0)})
+    result = result.assign(**resampled.columns(level), n=pairs.counts)
+    result["p"] = p_values(values, pairs, resampled.estimate, "spearman")
     why = "fewer than 4 architectures" if len(wide) < FEWEST else "all errors are equal"
-    p = np.append(adjust(result["p"][:-1]), np.nan)
-    result["holds"] = carries_over(result["estimate"], result["n"], p, level)
-    result.loc[result.index[-1], "holds"] = NOT_ASKED
+    asked = resampled[: len(result) - 1]
+    verdicts = verdict(*simultaneous(asked, level), SMALLEST_CORRELATION)
+    result["holds"] = [*verdicts, NOT_ASKED]
     result = result.assign(note=np.where(result["estimate"].isna(), why, ""))
-    return with_attrs(result, level, "spearman")
+    return with_attrs(result, level, "spearman", family=counted(len(verdicts), "test set"))
 
 
 def _complete(errors: pd.DataFrame) -> tuple[pd.DataFrame, int]:

@@ -64,6 +64,23 @@ def small_sample_interval(
     )
 
 
+def difference_interval(
+    first: Floats, first_ends: tuple[Floats, Floats], second: Floats, ends: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
+    """Ends of intervals of first - second (p,) from the intervals of either.
+
+    The variances of the ends are recovered and added as if the two were independent, which makes
+    the interval too wide, if anything, where they go together. Source: Zou, "Toward using
+    confidence intervals to compare correlations", 2007, section 2.
+    """
+    (low_1, high_1), (low_2, high_2) = first_ends, ends
+    difference = first - second
+    return (
+        difference - np.hypot(first - low_1, high_2 - second),
+        difference + np.hypot(high_1 - first, second - low_2),
+    )
+
+
 def architectures_needed(
     estimate: ArrayLike, width: float, level: float = 0.95, method: Method = "spearman"
 ) -> Ints:

@@ -49,7 +49,8 @@ def with_attrs(
 
     `level` is that of its intervals; `method` the coefficient of its correlations; `n` the most
     architectures that a row rests on, by default the largest of its column n; `scale` that of its
-    fits ("linear", "logit" or "probit"); `weighted` whether weights of architectures were used.
+    fits ("linear", "logit" or "probit"); `weighted` whether weights of architectures were used;
+    `family` (further) the questions whose verdicts hold together at `level`, such as "7 targets".
     What is None does not apply and is left out.
     Many operations of pandas lose attrs, so that this comes last.
     """

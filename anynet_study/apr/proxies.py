@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from anynet_study.apr.bootstrap import Resampled, complete_in, resample_correlations
-from anynet_study.apr.correlations import corrected_p
 from anynet_study.apr.error_tables import check_columns, check_errors
 from anynet_study.apr.options import Floats, Ints, Method, check_level, with_attrs
 from anynet_study.apr.population import aligned_weights
 from anynet_study.apr.roles import Roles
-from anynet_study.apr.verdicts import NOT_ASKED, carries_over, is_best
+from anynet_study.apr.simultaneous import bonferroni, can_be_largest, counted, simultaneous
+from anynet_study.apr.verdicts import NOT_ASKED, SMALLEST_CORRELATION, is_best, verdict
 from anynet_study.errors import UserError
 
 
@@ -38,9 +38,9 @@ def match_family(
     (its n is their smallest); its intervals come from averages within resamples. `weights` by
     architecture as in `correlations`, with `effective` (of "average": the smallest) after n.
 
-    `carries_over` is the verdict on the source ("–" of the average) by the `p_holm` of
-    `correlations` of all datasets (`anynet_study.apr.verdicts`). It allows for training noise where
-    `icc` gives the ICC of datasets (`noise_ceiling`).
+    `carries_over` is the verdict on the source ("–" of the average): is its correlation at least
+    `SMALLEST_CORRELATION`? The targets are one family (`anynet_study.apr.verdicts`). It allows for
+    training noise where `icc` gives the ICC of datasets (`noise_ceiling`).
 
     >>> big = [30, 31, 33, 34, 36, 37, 39, 41, 42, 45]
     >>> half = [20, 22, 21, 25, 24, 27, 29, 28, 31, 33]
@@ -78,19 +78,18 @@ def match_family(
     differences = {"difference": ("rho_member", "rho_source")}
     result = result.astype({"classes": "Int64", "member_classes": "Int64"})
     result = _with_average(result, found, differences, sizes, level)
-    wanted = result["target"].where(result["target"] != "average")
+    if members == [roles.source] * count:  # also where a formula takes no notice of that
+        result["difference_low"] = result["difference_high"] = result["difference"]
     noise = {name: (icc or {}).get(name, 1.0) for name in [roles.source, *roles.targets]}
-    result["carries_over"] = carries_over(
-        result["rho_source"].where(wanted.notna()),
-        result["n"] if own is None else result["effective"],
-        wanted.map(corrected_p(table, method, weights)[roles.source]),
-        level,
-        method,
-        np.sqrt(np.maximum(wanted.map(noise) * noise[roles.source], 0.0)),
-    )
-    result["carries_over"] = result["carries_over"].where(wanted.notna(), NOT_ASKED)
+    shared = [noise[roles.source] * noise[target] for target in roles.targets]
+    low, high = simultaneous(found["rho_source"], level)
+    ceiling = np.sqrt(np.maximum(shared, 0.0))
+    verdicts = pd.Series(verdict(low, high, SMALLEST_CORRELATION, ceiling))
+    result["carries_over"] = verdicts.reindex(result.index, fill_value=NOT_ASKED)
     result = result.fillna({"member": ""})
-    return with_attrs(result, level, method, weighted=weights is not None)
+    return with_attrs(
+        result, level, method, weighted=weights is not None, family=counted(count, "target")
+    )
 
 
 def _with_average(
@@ -134,13 +133,14 @@ def best_proxies(
 ) -> pd.DataFrame:
     """How well each member of the family, the source included, stands for each target.
 
-    Returns DataFrame[target, proxy, estimate, low, high, probability_best, best, n], best proxy
-    first within a target. `probability_best` is the share of resamples in which the proxy
-    correlates most with the target (equal ones share it), `best` the verdict on it, corrected for
-    the number of targets (`anynet_study.apr.verdicts.is_best`). n counts the architectures with an
-    error on the target and on every member that has any. Members and targets that are constant or
-    have too few errors keep their row, with NaN. `weights` by architecture as in `correlations`,
-    with `effective` after n.
+    Returns DataFrame[target, proxy, estimate, low, high, best, n], best proxy first within a
+    target. The intervals of the whole table hold together, so that they also hold for whichever
+    proxy is chosen. `best` is a verdict: those that are not "no" are the confidence set of the best
+    proxies of the target, which is the best itself where there is one (`can_be_largest`; the
+    targets are one family). n counts the architectures with an error on the target and on every
+    member that has any. Members and targets that are constant or have too few errors keep their
+    row, with NaN and "undecided". `weights` by architecture as in `correlations`, with `effective`
+    after n.
 
     >>> big = [30, 31, 33, 34, 36, 37, 39, 41, 42, 45]
     >>> half = [20, 22, 21, 25, 24, 27, 29, 28, 31, 33]
@@ -154,15 +154,18 @@ def best_proxies(
     """
     check_level(level, resamples, seed)
     result, resampled = family_correlations(errors, roles, method, resamples, seed, level, weights)
-    size = len(roles.family)
-    starts = range(0, len(result), size)
-    shares = [_probability_best(resampled[start : start + size]) for start in starts]
-    asked = sum(bool(np.isfinite(share).any()) for share in shares)
-    result.insert(5, "probability_best", np.concatenate(shares))
-    result.insert(6, "best", np.concatenate([is_best(share, level, asked) for share in shares]))
+    result["low"], result["high"] = simultaneous(resampled, level)
+    size, known = len(roles.family), np.isfinite(resampled.estimate)
+    targets = [np.arange(start, start + size) for start in range(0, len(result), size)]
+    each = bonferroni(level, sum(bool(known[rows].any()) for rows in targets))
+    best = np.full(len(result), "undecided", dtype=object)
+    for rows in (rows[known[rows]] for rows in targets):
+        best[rows] = is_best(can_be_largest(resampled[rows], each))
+    result.insert(5, "best", best)
     best_first = np.lexsort([-result["estimate"], np.arange(len(result)) // size])
     result = result.iloc[best_first].reset_index(drop=True)
-    return with_attrs(result, level, method, weighted=weights is not None)
+    family = f"{counted(len(targets), 'target')} and {size} proxies"
+    return with_attrs(result, level, method, weighted=weights is not None, family=family)
 
 
 def family_correlations(
@@ -195,16 +198,6 @@ def family_correlations(
     if own is not None:
         result["effective"] = compared.effective(own)
     return result, resampled
-
-
-def _probability_best(resampled: Resampled) -> Floats:
-    """(p,) shares of the resamples in which a statistic is the largest; NaN where undefined."""
-    draws = resampled.draws[:, np.isfinite(resampled.draws).any(axis=0)]
-    if not draws.shape[1]:
-        return np.full(len(resampled.estimate), np.nan)
-    best = draws == np.nanmax(draws, axis=0)
-    share = (best / best.sum(axis=0)).mean(axis=1)
-    return np.where(np.isfinite(resampled.estimate), share, np.nan)
 
 
 def proxy_costs(

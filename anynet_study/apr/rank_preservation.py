@@ -1,8 +1,9 @@
 """Do rankings of architectures carry over, up to ties within their error bars?
 
 Salaudeen and Hardt 2024 (paper 4), section 4.2 and Figures 1, 8 and 9: two architectures whose
-intervals over replicates overlap count as tied, and a ranking is preserved unless two that are
-clearly apart swap places.
+intervals over replicates overlap count as tied. There, a ranking is preserved unless two that are
+clearly apart swap places; of thousands of pairs, noise alone makes a few swap, so that here a
+stated share of them has to.
 """
 
 from typing import Literal
@@ -10,27 +11,34 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 import scipy
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from anynet_study.apr.error_tables import check_long
+from anynet_study.apr.interval_formulas import wilson_interval
 from anynet_study.apr.options import Floats, check_choice, check_level, with_attrs
+from anynet_study.apr.simultaneous import bonferroni, counted
 from anynet_study.apr.verdicts import is_preserved
 from anynet_study.errors import UserError
 
-Noise = Literal["pooled", "own"]
+Noise = Literal["modelled", "pooled", "own"]
+#: Fewer architectures with replicates do not show how noise goes with the error.
+FEWEST_TO_MODEL = 10
 #: Architectures compared with all others at a time.
 BLOCK = 512
 
 
 def replicate_intervals(
-    replicates: pd.DataFrame, level: float = 0.95, noise: Noise = "pooled"
+    replicates: pd.DataFrame, level: float = 0.95, noise: Noise = "modelled"
 ) -> pd.DataFrame:
     """Mean error of every architecture over its replicates, with a Student's t interval.
 
     `replicates` is long: architecture, dataset, replicate, error (percent; NaN is left out). The
     noise is "pooled" over the dataset's architectures (one-way analysis of variance), which takes
-    it as equal and serves also those trained once; or each architecture's "own", which with three
-    replicates gives intervals of 2.5 standard deviations either way.
+    it as equal and serves also those trained once; "modelled", the same but for a variance that
+    rises or falls with the error (its logarithm is linear in the mean error, by maximum likelihood;
+    pooled where fewer than 10 architectures have replicates); or each architecture's "own", which
+    with three replicates gives intervals of 2.5 standard deviations either way.
 
     Returns DataFrame[dataset, architecture, error, low, high, replicates, note]. Where there is
     nothing to know the noise from (a dataset without replicates, or with "own" a single run), low
@@ -45,13 +53,12 @@ def replicate_intervals(
     for dataset, part in runs.groupby("dataset", sort=False):
         groups = part.groupby("architecture", sort=False)["error"].agg(["mean", "count", "var"])
         counts = groups["count"].to_numpy()
-        if noise == "pooled":
-            freedom = np.full(len(groups), counts.sum() - len(groups), dtype=float)
-            squares = (groups["var"].fillna(0.0) * (counts - 1)).sum()
-            variance = squares / np.maximum(freedom, 1)
+        own = (counts - 1).astype(float)
+        if noise == "own":
+            freedom, variance = own, groups["var"].fillna(0.0).to_numpy()
         else:
-            freedom = (counts - 1).astype(float)
-            variance = groups["var"].fillna(0.0).to_numpy()
+            freedom = np.full(len(groups), own.sum())
+            variance = _variances(groups, own, noise)
         known = freedom > 0
         quantile = np.where(known, stdtrit(np.maximum(freedom, 1), (1 + level) / 2), 0.0)
         reach = quantile * np.sqrt(variance / counts)
@@ -67,6 +74,26 @@ def replicate_intervals(
         parts.append(pd.DataFrame(columns))
     result = pd.concat(parts, ignore_index=True)
     return with_attrs(result, level, n=result["architecture"].nunique())
+
+
+def _variances(groups: pd.DataFrame, freedom: Floats, noise: Noise) -> Floats:
+    """(n,) variance of a run of each architecture, from the variances within those replicated."""
+    squares = groups["var"].fillna(0.0).to_numpy() * freedom
+    pooled = squares.sum() / np.maximum(freedom.sum(), 1)
+    errors = groups["mean"].to_numpy()
+    flat = np.full(len(errors), pooled)
+    if noise == "pooled" or (freedom > 0).sum() < FEWEST_TO_MODEL or not pooled * errors.std():
+        return flat
+    away = (errors - errors.mean()) / errors.std()
+
+    def unlikely(parameters: Floats) -> float:
+        """Minus twice the log-likelihood of normal runs, but for a constant."""
+        height = parameters[0] + parameters[1] * away
+        return float((squares / pooled * np.exp(-height) + freedom * height).sum())
+
+    found = scipy.optimize.minimize(unlikely, np.zeros(2)).x
+    modelled: Floats = pooled * np.exp(found[0] + found[1] * away)
+    return modelled
 
 
 def tied_ranks(intervals: pd.DataFrame) -> pd.DataFrame:
@@ -100,8 +127,9 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
     swapped, preserved, identical, tau], one row per dataset but the reference, of the architectures
     that both have: of all pairs, those in the same order with intervals apart on both datasets,
     those whose intervals overlap on either, and those clearly apart on both that swap places.
-    `preserved` is the verdict on them (`anynet_study.apr.verdicts.is_preserved`); `identical`: no
-    pair is swapped by the mean errors either; `tau` is Kendall's tau-b of the mean errors (NaN
+    `preserved` is the verdict on them (`anynet_study.apr.verdicts.is_preserved`; the datasets are
+    one family), from intervals of their shares over architectures (`share_of_pairs`); `identical`:
+    no pair is swapped by the mean errors either; `tau` is Kendall's tau-b of the mean errors (NaN
     where all are equal on one of the two).
 
     Overlap is a strict judge: 95% intervals that just touch differ with p < 0.01. Raises UserError
@@ -118,6 +146,7 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
         known = ", ".join(map(str, intervals["dataset"].unique()))
         raise UserError(f"reference: no dataset {reference}; there are {known}")
     rows = []
+    level = intervals.attrs.get("level", 0.95)
     for dataset in intervals["dataset"].unique():
         shared = tables[reference].index.intersection(tables[dataset].index, sort=False)
         if dataset != reference and len(shared) >= 2:
@@ -127,8 +156,21 @@ def rank_preservation(intervals: pd.DataFrame, reference: str) -> pd.DataFrame:
             )
     if not rows:
         raise UserError(f"reference: no dataset has two architectures in common with {reference}")
-    result = pd.DataFrame(rows)
-    return with_attrs(result, intervals.attrs.get("level"), n=result["architectures"].max())
+    result, asked = pd.DataFrame(rows), bonferroni(level, len(rows))
+    pairs, n = result["pairs"], result["architectures"]
+    turned = share_of_pairs(result["swapped"] / pairs, n, asked)
+    verdicts = is_preserved(share_of_pairs(result["same"] / pairs, n, asked)[0], *turned)
+    result.insert(result.columns.get_loc("identical"), "preserved", verdicts)
+    return with_attrs(result, level, n=n.max(), family=counted(len(rows), "dataset"))
+
+
+def share_of_pairs(share: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:
+    """Ends of intervals of shares of the pairs of n architectures, over architectures.
+
+    Wilson's, of n / 2 independent pairs: a share of pairs varies at most as much (Hoeffding, "A
+    class of statistics with asymptotically normal distribution", 1948, section 5).
+    """
+    return wilson_interval(share, np.asarray(n) / 2, level)
 
 
 def _compare(reference: pd.DataFrame, other: pd.DataFrame) -> dict[str, object]:
@@ -143,7 +185,6 @@ def _compare(reference: pd.DataFrame, other: pd.DataFrame) -> dict[str, object]:
         "same": same,
         "tied": pairs - same - swapped,
         "swapped": swapped,
-        "preserved": is_preserved(pairs, same, swapped)[0],
         "identical": ordered_pairs((x, x), (y, y))[1] == 0,
         "tau": float(tau),
     }

@@ -11,15 +11,26 @@ from scipy.special import ndtri
 
 from anynet_study.apr.error_tables import check_accuracies, check_columns
 from anynet_study.apr.fit_intervals import reaches, residuals, student, variances
-from anynet_study.apr.fits import LinearFit, Scale, from_scale, linear_fit, slope_of, to_scale
+from anynet_study.apr.fits import (
+    LinearFit,
+    Scale,
+    clip_perfect,
+    from_scale,
+    linear_fit,
+    slope_of,
+    to_scale,
+)
 from anynet_study.apr.gaps import image_count
 from anynet_study.apr.interval_formulas import binomial_interval
 from anynet_study.apr.options import Floats, check_level, with_attrs
-from anynet_study.apr.verdicts import is_robust
+from anynet_study.apr.simultaneous import bonferroni, counted
+from anynet_study.apr.verdicts import SMALLEST_ROBUSTNESS, verdict
 from anynet_study.errors import UserError
 
 #: Name of the mean over the shifts among them.
 AVERAGE = "average"
+#: The least share of the base accuracies' variance that is not sampling error, for a line.
+LEAST_RELIABLE = 0.1
 
 
 def average_robustness(
@@ -95,10 +106,14 @@ def effective_robustness(
 
     Returns long DataFrame[architecture, shift, base, accuracy, expected, effective, effective_low,
     effective_high, robust, baseline, note]. The interval is of the fit (Student's t with the
-    standard error HC3; of "average" by the delta method); with `images` also of the sampling error
+    standard error HC3; of "average" by the delta method); with `images` also of the sampling errors
     of the accuracy on the shift (Clopper-Pearson, squared and added; of "average" normal, of
-    independent test sets). `robust` is a verdict (`verdicts.is_robust`), corrected for all rows;
-    without `images` the sampling error is not known, and it is undecided.
+    independent test sets) and of the base accuracy, whose error moves what is expected, and which
+    flattens the line: the slope is freed of that (errors in variables by the method of moments:
+    Fuller, "Measurement Error Models", 1987, section 1.2). `robust` is the verdict on an effect of
+    at least `SMALLEST_ROBUSTNESS`, all rows being one family; without `images` the sampling error
+    is not known, and it is undecided. So it is where base accuracies differ by hardly more than
+    their sampling error; then there are no intervals.
     Architectures that lack an accuracy, and those at 0% or 100% of the base, which have no place
     on the scale, keep their rows with NaN and a note; they are no part of the fit. Accuracies of 0%
     or 100% on a shift are moved in by half an image for the fit where `images` are given, else
@@ -127,20 +142,27 @@ def effective_robustness(
         # The same architectures for all shifts, so that their lines can be averaged.
         fitted = fitted[((fitted[names] > 0) & (fitted[names] < 100)).all(axis=1)]
     bases = whole[base].to_numpy()
+    base_errors, reliability = np.zeros(len(bases)), 1.0
+    if images is not None:
+        base_errors = _sampling_errors(bases, image_count(images, base), scale)
+        reliability = _reliability(fitted[base], images[base], scale)
+        fitted = fitted.assign(**{base: _drawn_in(fitted[base], images[base], scale, reliability)})
     fits = [_fit(fitted, base, shift, scale, images, level) for shift in names]
     parts = []
     for shift, fit in zip(names, fits, strict=True):
         region = _region(fit, bases, level)
         accuracy = whole[shift].to_numpy()
+        moved = base_errors * _steepness([fit], bases)
         sampling = None
         if images is not None:
             low, high = binomial_interval(100 - accuracy, image_count(images, shift), level)
             sampling = np.array([high - (100 - accuracy), (100 - accuracy) - low])
-        parts.append(_rows(accuracy, region, sampling))
+        parts.append(_rows(accuracy, region, level, moved, sampling))
     if len(names) > 1:
         region = _mean_region(fits, bases, level)
         reach = None if images is None else sampling_reach(whole[names], images, level)
-        parts.append(_rows(whole[names].mean(axis=1).to_numpy(), region, reach))
+        mean, moved = whole[names].mean(axis=1).to_numpy(), base_errors * _steepness(fits, bases)
+        parts.append(_rows(mean, region, level, moved, reach))
     shown = [*names, AVERAGE][: len(parts)]
     long = [
         part.set_index(whole.index).reindex(table.index).assign(shift=shift, base=table[base])
@@ -150,11 +172,58 @@ def effective_robustness(
     result["baseline"] = result.index.isin(fitted.index)
     result = result.assign(note=notes.reindex(result.index)).reset_index()
     ends = [f"effective{end}" for end in ("", "_low", "_high")]
+    if reliability < LEAST_RELIABLE:
+        result[ends[1:]] = np.nan
+        why = f"accuracies on {base} differ by hardly more than their sampling error"
+        result["note"] = result["note"].mask(result["note"] == "", why)
     known = result[ends] if images is not None else result[ends] * np.nan
     value, low, high = known.to_numpy().T
-    result["robust"] = is_robust(value, low, high, level)
+    asked = int(np.isfinite(value).sum())
+    # Ends are normal on either side: those of a higher level lie as much farther.
+    wider = ndtri((1 + bonferroni(level, asked)) / 2) / ndtri((1 + level) / 2)
+    together = value - wider * (value - low), value + wider * (high - value)
+    result["robust"] = verdict(*together, SMALLEST_ROBUSTNESS)
     columns = ["architecture", "shift", "base", "accuracy", "expected", *ends, "robust"]
-    return with_attrs(result[[*columns, "baseline", "note"]], level, n=len(fitted), scale=scale)
+    family = None if images is None else counted(asked, "row")
+    result = result[[*columns, "baseline", "note"]]
+    return with_attrs(result, level, n=len(fitted), scale=scale, family=family)
+
+
+def _sampling_errors(accuracies: Floats, images: int, scale: Scale) -> Floats:
+    """(m,) standard errors, on the scale, of accuracies (m,) in percent on so many images."""
+    inside = clip_perfect(accuracies, images)
+    steepness = slope_of(to_scale(inside, scale), scale)
+    errors: Floats = np.sqrt(inside * (100 - inside) / images) / steepness
+    return errors
+
+
+def _reliability(base: pd.Series, images: int, scale: Scale) -> float:
+    """The share of the variance of base accuracies (%) on the scale that is no sampling error."""
+    at = to_scale(clip_perfect(base.to_numpy(), images), scale)
+    noise = (_sampling_errors(base.to_numpy(), images, scale) ** 2).mean() if len(at) else 0.0
+    spread = at.var(ddof=1) if len(at) > 1 else 0.0
+    return float(1 - noise / spread) if spread > 0 else 1.0
+
+
+def _drawn_in(base: pd.Series, images: int, scale: Scale, reliability: float) -> pd.Series:
+    """Base accuracies (%) drawn in to their mean by their reliability: what they are on average.
+
+    A line on them has the slope that it would have without their sampling error. As they are where
+    hardly anything but that is in them.
+    """
+    if reliability < LEAST_RELIABLE or base.empty:
+        return base
+    at = to_scale(clip_perfect(base.to_numpy(), images), scale)
+    drawn_in = at.mean() + reliability * (at - at.mean())
+    return pd.Series(from_scale(drawn_in, scale), index=base.index)
+
+
+def _steepness(fits: list[LinearFit], bases: Floats) -> Floats:
+    """(m,) points by which the mean of the lines rises with each unit of the scale, at bases."""
+    at = to_scale(bases, fits[0].scale)
+    slopes = [fit.slope * slope_of(fit.intercept + fit.slope * at, fit.scale) for fit in fits]
+    steepness: Floats = np.mean(slopes, axis=0)
+    return steepness
 
 
 def sampling_reach(accuracies: pd.DataFrame, images: Mapping[str, int], level: float) -> Floats:
@@ -207,10 +276,16 @@ def _mean_region(fits: list[LinearFit], bases: Floats, level: float) -> Floats:
     return np.array([mean, mean - reach, mean + reach])
 
 
-def _rows(accuracy: Floats, region: Floats, sampling: Floats | None) -> pd.DataFrame:
-    """`sampling`: how far the accuracies' intervals reach down and up, (2, m), or (m,) for both."""
+def _rows(
+    accuracy: Floats, region: Floats, level: float, moved: Floats, sampling: Floats | None
+) -> pd.DataFrame:
+    """`moved` (m,): standard errors of what is expected, from those of the base accuracies.
+
+    `sampling`: how far the accuracies' intervals reach down and up, (2, m), or (m,) for both.
+    """
     expected, low, high = region
-    below, above = high - expected, expected - low
+    by_base = ndtri((1 + level) / 2) * moved
+    below, above = np.hypot(high - expected, by_base), np.hypot(expected - low, by_base)
     if sampling is not None:
         down, up = np.broadcast_to(sampling, (2, len(accuracy)))
         below, above = np.hypot(below, down), np.hypot(above, up)

@@ -9,7 +9,7 @@ import typer
 
 from anynet_study.cli.options import AsJson, StudyName, opt
 from anynet_study.cli.tables import print_table
-from anynet_study.errors import UserError, WorkFailedError
+from anynet_study.errors import UserError, WorkFailedError, counted
 
 if TYPE_CHECKING:
     from anynet_study.study_folder import StudyFolder
@@ -37,7 +37,8 @@ def cancel(study_name: StudyName) -> None:
     with study.locked():
         told = cancel_jobs(study)
     if told.running or told.queued:
-        print(f"cancelled: {told.running} jobs that ran, {told.queued} that waited")
+        running, waiting = (counted(n, "job") for n in (told.running, told.queued))
+        print(f"cancelled: {running} that ran, {waiting} that waited")
     if told.elsewhere:
         raise WorkFailedError(
             f"workers of {study.folder} are on {', '.join(told.elsewhere)}, cannot be seen from "
@@ -85,7 +86,7 @@ def logs(
     text = file.read_text(encoding="utf-8", errors="replace").splitlines() if err else log.lines()
     print(*text[-lines:], sep="\n")
     if not err and log.err.exists() and log.err.stat().st_size:
-        print(f"there are words on errors, too: --err, or {log.err}", file=sys.stderr)
+        print(f"there is error output, too: see it with --err, or in {log.err}", file=sys.stderr)
 
 
 def _list(study: "StudyFolder", most: int, as_json: bool) -> None:

@@ -35,10 +35,7 @@ def query(
     ],
     where: Annotated[
         str,
-        opt(
-            "Rows to keep: comparisons =, !=, <, <=, >, >=, in (..) of a column with a value, "
-            "joined by and, or, not and parentheses."
-        ),
+        opt("Rows to keep, as after WHERE in SQL; text in single quotes: dataset = 'digits'."),
     ] = "",
     columns: Annotated[str, opt("Columns to show, comma-separated.")] = "",
     sort: Annotated[str, opt("Columns to sort by; -column: descending.")] = "",
@@ -78,11 +75,11 @@ def query(
 
     \b
     Examples:
-      anynet-study query quickstart --where "dataset = digits and error < 20"
+      anynet-study query quickstart --where "dataset = 'digits' and error < 20"
       anynet-study query quickstart --columns architecture,d1,error --sort -d1
       anynet-study query quickstart --group-by dataset --aggregate "count(),mean(error)"
       anynet-study query quickstart --sql "select stem, min(error) from runs group by stem"
-      anynet-study query quickstart --table evaluations --where "evaluation = blur"
+      anynet-study query quickstart --table evaluations --where "evaluation = 'blur'"
       anynet-study query quickstart --table errors --evaluations digits
       anynet-study query quickstart --table classes --where "accuracy < 50" --sort accuracy
       anynet-study query one two --columns store,run_id,code_version,device,host

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from anynet_study.cli.options import AsJson, StoreName
 from anynet_study.cli.tables import harmless
-from anynet_study.errors import UserError, WorkFailedError
+from anynet_study.errors import UserError, WorkFailedError, counted
 
 if TYPE_CHECKING:
     from anynet_study.store import Finding
@@ -41,7 +41,7 @@ def verify(store: StoreName, as_json: AsJson = False) -> None:
     else:
         _print(found, store, study)
     if wrong:
-        raise WorkFailedError(f"{store}: {len(wrong)} of its parts are not as they should be")
+        raise WorkFailedError(f"{store}: {counted(len(wrong), 'problem')} found")
 
 
 def _in_store(results: Path, of_study: bool) -> "list[Finding]":

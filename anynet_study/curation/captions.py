@@ -1,7 +1,8 @@
-"""From captions to labels: a class's terms are looked for among the words of each caption.
+"""From captions to labels: finds the terms of each class among the words of captions.
 
-Subset matching as in paper 5, appendix H. Strict: a caption of which terms name one class alone has
-it. Single: the class that is named first. Multi: all classes that are named, up to 25.
+Subset matching as in paper 5, appendix H. Strict: a caption gets a class if its terms name that
+class alone. Single: it gets the class that is named first. Multi: it gets all named classes, up to
+25.
 """
 
 import re
@@ -14,22 +15,23 @@ import numpy as np
 from anynet_study.errors import UserError
 
 Strategy = Literal["strict", "single", "multi"]
-#: Classes of a caption at most.
+#: The most classes of a caption.
 MOST_CLASSES = 25
 _WORD = re.compile(r"[^\W_]+")
 
-#: Classes by the words of each of their terms.
+#: The classes of each term; the keys are the term's words.
 Index = dict[tuple[str, ...], set[str]]
 
 
 def label_captions(
     captions: Sequence[str], terms: Mapping[str, Sequence[str]], strategy: Strategy
 ) -> list[tuple[str, ...]]:
-    """The classes of each caption, none where it is not labelled.
+    """Return the classes of each caption; an empty list if it gets no label.
 
-    `terms` are those of each class. A term is found where its words follow each other, in whatever
-    case, the last one in the plural as well; within a longer term it does not count ("fire truck"
-    is no "truck"). A term of several classes names all of them. UserError for a term without words.
+    `terms` are the terms of each class. A term is found if its words follow each other; case does
+    not matter, and the last word may be in the plural. A term inside a longer one does not count
+    ("fire truck" is no "truck"). A term of several classes names all of them. UserError for a term
+    without words.
     """
     index = _index(terms)
     longest = max(map(len, index), default=0)
@@ -47,16 +49,17 @@ class Quality:
     """How good labels are."""
 
     captions: int
-    #: Those that have a label.
+    #: Number of captions that have a label.
     labelled: int
-    #: Share of the labelled whose true class is among their labels; NaN where no truth is known.
+    #: Share of the labelled captions whose true class is among their labels; NaN if no truth is
+    #: known.
     accuracy: float
-    #: Share of all captions that are labelled rightly.
+    #: Share of all captions that are labelled correctly.
     utilisation: float
 
 
 def quality(labels: Sequence[tuple[str, ...]], truth: Sequence[str] | None) -> Quality:
-    """Count what is labelled and, against the true classes, what is labelled rightly."""
+    """Count the captions that are labelled, and those that are labelled correctly."""
     labelled = sum(map(bool, labels))
     if truth is None:
         return Quality(len(labels), labelled, np.nan, np.nan)
@@ -66,7 +69,7 @@ def quality(labels: Sequence[tuple[str, ...]], truth: Sequence[str] | None) -> Q
 
 
 def words_of(text: str) -> list[str]:
-    """Its words in small letters, without signs."""
+    """The words of a text, in lower case and without punctuation."""
     return _WORD.findall(text.lower())
 
 

@@ -1,7 +1,8 @@
-"""Choosing classes by what captions say of them, and how alike the images of a class are (paper 4).
+"""Choosing classes by their captions, and measuring the diversity of classes (paper 4).
 
-A class is a synset of WordNet. How well a caption describes it is their similarity: the inner
-product of the embeddings, of length 1, of the caption and of the synset's words and gloss.
+A class is a synset of WordNet. A caption describes it as well as the two are similar. Their
+similarity is the inner product of two embeddings of length 1: that of the caption, and that of the
+synset's words and gloss.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -22,11 +23,14 @@ if TYPE_CHECKING:
 
 #: The embedder that needs no model: see `letter_groups`.
 NGRAMS = "ngrams"
-#: Of unrelated captions and classes, the share that reaches the threshold where none is told.
+#: The default threshold is the similarity that this share of unrelated pairs of a caption and a
+#: class reaches.
 REACHED = 0.001
-#: Captions, and classes, drawn to see how similar unrelated ones are; pairs of these that are told.
+#: How many captions (and classes) are drawn to see how similar unrelated ones are, and how many of
+#: their pairs are reported.
 DRAWN, TOLD = 1000, 5
-#: How many times more like one class than another a caption must be that names both.
+#: A caption that names two classes must be this many times more similar to one of them than to the
+#: other.
 CLEARLY = 1.25
 
 #: Texts to (texts, features), an array or a sparse matrix.
@@ -34,18 +38,18 @@ Embedder = Callable[[list[str]], Any]
 
 
 class Selection(NamedTuple):
-    """What `select_classes` chose, and from what."""
+    """What `select_classes` chose, and from which candidates."""
 
-    #: DataFrame[class, term, captions, min, mean, median, max, similarity], the most similar first:
-    #: of the captions that count for the class, and the mean of the best of these. `class` is a
-    #: word of it, and `term` its number, n01440764.
+    #: DataFrame[class, term, captions, min, mean, median, max, similarity], the most similar class
+    #: first. The statistics are over the captions that count for the class; `similarity` is the
+    #: mean over the best of them. `class` is a word of the synset, `term` its number (n01440764).
     classes: "pd.DataFrame"
-    #: DataFrame[class, caption, similarity] of all candidates, and all captions that name them.
+    #: DataFrame[class, caption, similarity]: every candidate with every caption that names it.
     candidates: "pd.DataFrame"
     threshold: float
     #: Share of unrelated captions and candidates whose similarity reaches the threshold.
     reached: float
-    #: DataFrame[class, caption, similarity]: the most similar of those, one for each class.
+    #: DataFrame[class, caption, similarity]: the most similar unrelated pairs, one for each class.
     unrelated: "pd.DataFrame"
 
 
@@ -58,17 +62,18 @@ def select_classes(
     per_class: int = 10,
     count: int | None = None,
 ) -> Selection:
-    """Choose the classes that captions name and describe best, none of those that are excluded.
+    """Choose the classes that captions name and describe best, except the excluded ones.
 
-    Candidates are nouns, in their most usual sense, that `per_class` captions or more name, that
-    share no word with the synsets `exclude`, and that are above no other candidate in the tree. A
-    caption that names several counts for the one that it is clearly most like, or for none. Chosen
-    are, at most `count`, those of which the `per_class` best captions have a mean similarity of the
-    `threshold` or more. `embed` is called once; by default it is `letter_groups`, and the threshold
-    is what a thousandth of the unrelated reach. UserError where nothing can be chosen.
+    A candidate is a noun in its most usual sense. At least `per_class` captions name it, it shares
+    no word with the synsets `exclude`, and no other candidate lies below it in the tree. A caption
+    that names several candidates counts for the one that it is clearly most similar to, or for
+    none. A candidate is chosen if the mean similarity of its `per_class` best captions reaches
+    `threshold`; at most `count` are chosen. `embed` is called once; the default is `letter_groups`,
+    and the default threshold is reached by a thousandth of the unrelated pairs. UserError if
+    nothing can be chosen.
 
-    Paper 4, section 3, leaves out all captions of several candidates; where the garden in which a
-    dog is photographed is a candidate, too, few would be left.
+    Paper 4, section 3, leaves out every caption that names several candidates. That would leave few
+    captions if, for example, the garden around a dog is a candidate too.
     """
     pairs = _candidates(captions, nouns, exclude, per_class)
     synsets, classes = np.unique(pairs["synset"], return_inverse=True)
@@ -105,7 +110,7 @@ def select_classes(
 
 
 def open_embedder(text: str) -> Embedder:
-    """What makes features of texts: `ngrams`, or MODULE:FUNCTION; UserError where there is none."""
+    """The function that embeds texts: `ngrams`, or MODULE:FUNCTION. UserError if there is none."""
     if text == NGRAMS:
         return letter_groups
     if ":" not in text:
@@ -114,9 +119,9 @@ def open_embedder(text: str) -> Embedder:
 
 
 def letter_groups(texts: list[str]) -> Any:
-    """(texts, groups) sparse: groups of 3 to 5 letters of a word, the rarer the heavier (TF-IDF).
+    """Embed texts by groups of 3 to 5 letters within words: (texts, groups) sparse, TF-IDF.
 
-    Texts are similar that share words, or parts of rare words; what they mean is not known.
+    Texts are similar if they share words or parts of rare words. Meaning is not considered.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -172,7 +177,7 @@ def _units(texts: list[str], embed: Embedder) -> csr_array:
 
 
 def _unrelated(described: csr_array, glosses: csr_array, named: csr_array) -> "pd.DataFrame":
-    """DataFrame[text, class, similarity] of some captions and all classes that each does not name.
+    """DataFrame[text, class, similarity]: some captions with all classes that they do not name.
 
     `named` (captions, classes) is 0 there.
     """
@@ -186,7 +191,7 @@ def _unrelated(described: csr_array, glosses: csr_array, named: csr_array) -> "p
 
 
 def _clear(pairs: "pd.DataFrame") -> "pd.DataFrame":
-    """Of each caption the most similar class, where no other that it names is nearly as similar."""
+    """The most similar class of a caption, if no other class that it names is nearly so similar."""
     ordered = pairs.sort_values("similarity", ascending=False, kind="stable")
     first = ordered.drop_duplicates("row")
     second = ordered.drop(first.index).drop_duplicates("row").set_index("row")["similarity"]
@@ -199,12 +204,12 @@ def _best(similarity: "pd.Series[float]", count: int) -> float:
 
 
 def class_similarity(features: NDArray[np.float32], classes: NDArray[np.object_]) -> "pd.DataFrame":
-    """How alike the images of each class are: mean inner products of features of length 1.
+    """Similarity of the images of each class: mean inner products of features of length 1.
 
     `features` (images, features), `classes` (images,) names. Returns DataFrame[class, images,
     within, between], sorted by class: the mean over pairs of images of the class (paper 4, Figure
     5; NaN for one image), and over pairs of one of them with one of another class (Figure 6). The
-    mean over all images is taken off first, which all share.
+    mean over all images is subtracted first.
     """
     import pandas as pd
 

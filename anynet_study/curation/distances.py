@@ -1,8 +1,8 @@
-"""How far apart two sets of images are, from features of each: FID, KID and energy distance.
+"""Distances between sets of images, from their features: FID, KID and energy distance.
 
-Pure functions of arrays (images, features). Every distance is taken at one number of images, for
-the Fréchet distance is too large by an amount that falls as one over it. A jackknife over groups of
-images gives the interval, and for FID that amount: its `bias`.
+Pure functions of arrays (images, features). All distances use the same number of images, because
+the Fréchet distance has a bias that is proportional to one over that number. A jackknife over
+groups of images gives the interval and, for FID, that `bias`.
 """
 
 import os
@@ -24,7 +24,7 @@ from anynet_study.progress import progress_if_long
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Groups of images that the jackknife leaves out one by one.
+#: Number of groups of images: the jackknife leaves out one group at a time.
 GROUPS = 20
 #: Fewest images of a set.
 FEWEST = 2 * GROUPS
@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 
 
 class Estimate(NamedTuple):
-    """A distance; its jackknife bias, which FID has; and an interval of what is left without it."""
+    """A distance, its jackknife bias (0 except for FID), and the corrected one's interval."""
 
     value: float
     bias: float
@@ -53,9 +53,9 @@ class Estimate(NamedTuple):
 def equal_samples(
     sizes: Mapping[str, int], images: int | None = None, seed: int = 0
 ) -> dict[str, NDArray[np.int64]]:
-    """By name of a set, rows of as many of its images, drawn with `seed`, in random order.
+    """Draw equally many rows of each set, by its name, with `seed` and in random order.
 
-    `images` of each, or what the smallest set has. UserError where a set has fewer, or too few.
+    `images` rows of each, or as many as the smallest set has. UserError if a set has too few.
     """
     smallest = min(sizes, key=lambda name: sizes[name])
     if images is not None and images > sizes[smallest]:
@@ -69,19 +69,19 @@ def equal_samples(
 
 
 def distance_table(sets: Mapping[str, Features], level: float = LEVEL) -> "pd.DataFrame":
-    """Every distance of every pair of `sets`, by name (images, features), of equal numbers.
+    """Every distance between every pair of `sets`: by name, (images, features) of equal numbers.
 
     The rows are in random order. Returns DataFrame[a, b, images, fid, fid_bias, fid_corrected,
     fid_low, fid_high, kid, kid_low, kid_high, energy, energy_low, energy_high]. The FID's interval
-    is that of the corrected one. UserError for features of different lengths, or that are no
-    finite numbers.
+    is that of the corrected one. UserError for features of different lengths, or with values that
+    are not finite.
     """
     import pandas as pd
 
     _check(sets)
     pairs = list(combinations(sets, 2))
     rows = []
-    # Many small decompositions: one thread each, and the pairs side by side.
+    # The decompositions are small: each uses one thread, and pairs are computed in parallel.
     with (
         threadpool_limits(1, user_api="blas"),
         ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool,
@@ -124,7 +124,7 @@ def _bounds(count: int) -> list[int]:
 
 
 class Moments(NamedTuple):
-    """Number, sum and sum of products of the features, of each group of images and of all."""
+    """Count, sum and sum of products of the features: for each group of images, and for all."""
 
     #: (GROUPS + 1,), (GROUPS + 1, features), (GROUPS + 1, features, features): the last is all.
     counts: NDArray[np.int64]
@@ -169,10 +169,10 @@ def frechet_distance(mean: Floats, covariance: Floats, mean2: Floats, covariance
 
 
 def jackknife(statistic: Callable[[int | None], float], level: float) -> Estimate:
-    """The statistic of all images (None), its bias, and the interval of what is left without it.
+    """The statistic of all images, its bias, and the interval of the corrected statistic.
 
-    `statistic` of a number is that without the group of this number. Of a bias that falls as one
-    over the number of images, all is found.
+    `statistic(None)` uses all images, `statistic(k)` leaves out group k. A bias that is
+    proportional to one over the number of images is found completely.
     """
     value = statistic(None)
     without = np.array([statistic(group) for group in range(GROUPS)])
@@ -183,7 +183,7 @@ def jackknife(statistic: Callable[[int | None], float], level: float) -> Estimat
 
 
 def _kernel_sums(a: Features, b: Features | None = None) -> dict[str, Floats]:
-    """By distance, (GROUPS, GROUPS) sums of its kernel over pairs; of one set, of two images.
+    """(GROUPS, GROUPS) sums of each kernel over pairs of (within a set, different) images.
 
     That of KID is the cube of the inner product over their number plus one (Binkowski et al.
     2018); that of the energy distance is minus the Euclidean distance.
@@ -225,5 +225,5 @@ def discrepancy(
         return float((own + own2) / (n * (n - 1)) - 2 * mixed / n**2)
 
     found = jackknife(statistic, level)
-    reach = (found.high - found.low) / 2  # the estimate has no bias to be taken off
+    reach = (found.high - found.low) / 2  # the estimate is unbiased
     return Estimate(found.value, 0.0, found.value - reach, found.value + reach)

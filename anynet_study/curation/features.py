@@ -24,11 +24,11 @@ Extractor = Callable[[NDArray[np.uint8]], NDArray[Any]]
 
 
 def open_extractor(text: str) -> Extractor:
-    """What makes features of images: `frequencies`, MODULE:FUNCTION, or a network of a study.
+    """The function that makes features: `frequencies`, MODULE:FUNCTION, or a study's network.
 
-    The network is STUDY/RUN or its weights file, see `open_network`; its features are those that
-    its head gets. A function is given (images, size, size, 3) uint8 and gives (images, features).
-    UserError where there is none of this name.
+    A network is STUDY/RUN or a file of weights, see `open_network`; its features are the inputs of
+    its head. A function gets (images, size, size, 3) uint8 and returns (images, features).
+    UserError if there is none of this name.
     """
     if text == FREQUENCIES:
         return low_frequencies
@@ -42,9 +42,9 @@ def open_extractor(text: str) -> Extractor:
 def features_of(
     images: Images, rows: NDArray[np.int64], extract: Extractor, name: str = "images"
 ) -> NDArray[np.float32]:
-    """(rows, features) float32 of the images at `rows`, made of `BATCH` at a time.
+    """(rows, features) float32 of the images at `rows`, computed for `BATCH` images at a time.
 
-    UserError where `extract` makes anything but as many rows of numbers.
+    UserError if `extract` does not return one row of numbers per image.
     """
     parts = []
     with progress_if_long(f"features of {name}", len(rows)) as report:
@@ -64,7 +64,7 @@ def features_of(
 def low_frequencies(images: NDArray[np.uint8]) -> NDArray[np.float32]:
     """(images, 192): the lowest 8 x 8 frequencies of each channel at 32 x 32 pixels.
 
-    Colours and coarse shapes: what can be said without a network.
+    They describe colours and coarse shapes, and need no network.
     """
     low = [
         dctn(part / 255, axes=(1, 2), norm="ortho")[:, :LOW, :LOW] for part in thumbnails(images)

@@ -27,7 +27,7 @@ SPLITS: tuple[Split, Split] = ("train", "test")
 class ImageSet:
     """Some images of one size."""
 
-    #: As it was asked for, such as `cifar10:test`.
+    #: The name under which it was asked for, such as `cifar10:test`.
     name: str
     #: (N, size, size, 3) uint8.
     images: Images
@@ -43,8 +43,8 @@ class ImageSet:
 def open_images(text: str, split: Split | None = None) -> ImageSet:
     """The images of `NAME:train` or `NAME:test`, a split of a packed dataset.
 
-    Without one, those of `split`; or, if that is None, those that are trained on, and those tested
-    on where there are no others. UserError for what is not there.
+    Without a split in the name, `split` is taken; if that is None, the training images, or the test
+    images if there are no others. UserError if the dataset or split does not exist.
     """
     name, colon, told = text.partition(":")
     if colon and told not in SPLITS:
@@ -68,7 +68,7 @@ def images_of(dataset: PackedDataset, split: Split) -> ImageSet:
 
 
 def read_table(path: Path, columns: tuple[str, ...]) -> "pd.DataFrame":
-    """A CSV or Parquet table that has `columns`; UserError naming the file and what it lacks.
+    """Read a CSV or Parquet table. UserError names the file if it lacks one of `columns`.
 
     All columns of a CSV are read as text.
     """
@@ -94,7 +94,7 @@ def _read_csv(path: Path) -> "pd.DataFrame":
 
 
 def numbers_of(table: "pd.DataFrame", column: str, path: Path, most: float) -> NDArray[Any]:
-    """(rows,) a column of numbers from 0 to `most`; UserError naming the first row that is none."""
+    """(rows,) a column of numbers from 0 to `most`. UserError names the first illegal row."""
     import pandas as pd
 
     values: NDArray[Any] = pd.to_numeric(table[column], errors="coerce").to_numpy(float)

@@ -1,8 +1,8 @@
-"""Pairs of images that show the same but for light, compression, a frame or a small shift.
+"""Near duplicates: images that differ only in light, compression, a frame or a small shift.
 
-Two steps, as in paper 2: a perceptual hash finds candidates among all pairs, and a distance of
-their pixels judges these. On CIFAR-10, of whose test images the literature finds 3.25% in the
-training set by eye, the limits below find 3.2% (docs/data.md).
+It takes two steps, as in paper 2: a perceptual hash finds candidates among all pairs, and a
+distance between their pixels decides. On CIFAR-10, of whose test images the literature finds 3.25%
+in the training set by eye, the limits below find 3.2% (docs/data.md).
 """
 
 import os
@@ -30,11 +30,11 @@ FREQUENCIES = 8
 MOST_BITS = 14
 #: Distance of near duplicates: 1 minus the correlation of their details.
 MOST_DISTANCE = 0.3
-#: Images that are read, and hashes that are compared with all others, at a time.
+#: How many images are read, and how many hashes are compared with all others, at a time.
 BLOCK, HASHES = 2048, 64
 #: Pairs whose pixels are compared at a time.
 PAIRS = 16_384
-#: Details weaker than this (standard deviation of a pixel, of 255) count as none.
+#: Details weaker than this (standard deviation of a pixel, out of 255) count as none.
 FAINT = 2.0
 GREY = np.array([0.299, 0.587, 0.114], np.float32)
 
@@ -59,8 +59,8 @@ def find_near_duplicates(
 
     Both are (N, size, size, 3) uint8, their sizes may differ. Without a reference, pairs among
     `images`. Returns DataFrame[image, reference, bits, distance] of their rows, the nearest pair
-    first: in how many bits their hashes differ, and 1 minus the correlation of their details (0 to
-    `distance`). Plain images, which have no details, are nobody's near duplicates.
+    first: `bits` in which their hashes differ, and 1 minus the correlation of their details (0 to
+    `distance`). Images without details, of one colour, are never near duplicates.
     """
     import pandas as pd
 
@@ -108,8 +108,8 @@ def _hashes(thumbnails: Floats) -> Hashes:
 def _details(thumbnails: Floats) -> Floats:
     """(n, features) the colours less their local mean, each image's of length 1.
 
-    Light and contrast do not matter then, nor where there is sky; coarse enough (16 x 16) to bear
-    compression.
+    So light, contrast and plain areas such as sky do not matter; 16 x 16 pixels are coarse enough
+    that compression does not either.
     """
     half = SIDE // 2
     means = thumbnails.reshape(-1, half, 2, half, 2, 3).mean(axis=(2, 4))

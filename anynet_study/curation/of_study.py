@@ -1,4 +1,4 @@
-"""What a study has: images of its datasets, and trained networks where weights were kept."""
+"""A study's images and its trained networks, if their weights were kept."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ Indices = NDArray[np.int64]
 
 
 def study_images(name: str) -> dict[str, tuple[Images, Indices]]:
-    """By label, the training images of each dataset of a study, and which rows they are."""
+    """The training images of each dataset of a study, and their rows, by the dataset's name."""
     views = open_study(name, whole=True).views
     return {label: (view.images("train"), view.train_index) for label, view in views.items()}
 
@@ -35,11 +35,11 @@ class Network:
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
     classes: tuple[str, ...]
-    #: By the side of the images that they are made for.
+    #: By image side: the networks built for it.
     _preprocessors: dict[int, "Preprocessor"] = field(default_factory=dict)
 
     def features(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """(images, features) of (images, size, size, 3): what its head is given.
+        """(images, features) of (images, size, size, 3): the input of the network's head.
 
         UserError where there is no head.
         """

@@ -1,4 +1,4 @@
-"""Other labels for the images of a packed dataset, and its folds."""
+"""New labels for the images of a packed dataset, and folds of it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -28,9 +28,10 @@ Indices = NDArray[np.int64]
 def predicted_labels(
     dataset: PackedDataset, logits: Callable[[NDArray[np.uint8]], NDArray[np.float32]]
 ) -> tuple[Indices, NDArray[np.float32]]:
-    """The class (images,) that a network takes each training image for, and how sure it is.
+    """The class (images,) that a network predicts for each training image, and its probability.
 
-    `logits` makes (images, classes) of (images, size, size, 3) uint8; surety is the softmax.
+    `logits` maps (images, size, size, 3) uint8 to (images, classes); the probability is the
+    softmax.
     """
     images = dataset.images("train")
     classes, sure = [], []
@@ -54,9 +55,10 @@ def pack_labelled(
 ) -> PackedDataset:
     """Make the dataset `name` of the training images of `dataset` that have new `labels`.
 
-    `labels` are the classes of images by their path in the manifest; images without are left out.
-    Test images keep their classes; those of classes that no label names are left out. Images of the
-    new dataset have several classes where any has. UserError where no class is left.
+    `labels` are the classes of each image, by its path in the manifest. Training images without a
+    label are left out. Test images keep their classes, and those of classes that no label names are
+    left out. The new dataset is multi-label if any image has several classes. UserError if no class
+    is left.
     """
     if dataset.multi_label:
         raise UserError(f"dataset {dataset.name!r}: its images have several classes each already")
@@ -85,9 +87,9 @@ def pack_labelled(
 def fold_numbers(
     labels: Sequence[object], groups: Sequence[str], count: int, seed: int = 0
 ) -> Indices:
-    """(images,) the fold, 0 to `count` - 1, of each; of every class each has about as many.
+    """(images,) the fold of each image, 0 to `count` - 1, stratified by class.
 
-    Images of one group (not "") are in one fold. UserError for a class of fewer images, or groups
+    Images of one group (not "") are in one fold. UserError for a class with fewer images, or groups
     of images, than folds.
     """
     members: dict[object, list[list[int]]] = {}

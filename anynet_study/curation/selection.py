@@ -1,8 +1,8 @@
 """New test sets by selection frequency: the share of annotators who took an image for its class.
 
-As in paper 2, section 4: of each class as many images, drawn so that their frequencies are
-distributed as those of the original test set (matched), drawn among those of a frequency of 0.7 or
-more (threshold), or those of the highest frequencies (top).
+As in paper 2, section 4, equally many images are selected from each class. `matched` draws them so
+that their frequencies are distributed as in the original test set; `threshold` draws among images
+with a frequency of at least 0.7; `top` takes those with the highest frequencies.
 """
 
 from pathlib import Path
@@ -48,13 +48,13 @@ def select_images(
     bins: int = BINS,
     seed: int = 0,
 ) -> "pd.DataFrame":
-    """`per_class` rows of each class of `candidates`, a DataFrame with class and frequency (0..1).
+    """Select `per_class` rows of each class of `candidates`, a DataFrame[class, frequency (0..1)].
 
-    `like` has the same columns, of the images whose distribution in each class `matched` gives its
-    selection; where a bin has too few candidates, the nearest bins fill it up, the higher first.
-    Returns the rows in their order and with their index, with their `bin`, and whether they fill
-    up another (`filled`).
-    UserError for a class with too few candidates, or of which `like` has none.
+    `like` has the same columns for the original test set: `matched` gives each class of the
+    selection its distribution. If a bin has too few candidates, the nearest bins fill it up, the
+    higher one first. Returns the rows in their order and with their index, with their `bin` and
+    whether they fill up another bin (`filled`). UserError for a class with too few candidates, or
+    without images in `like`.
     """
     if strategy == "matched" and like is None:
         raise UserError("--strategy matched: --like must name a table of the original's images")
@@ -106,7 +106,7 @@ def _check_enough(name: str, there: int, needed: int, strategy: Strategy, thresh
 
 
 def _quotas(shares: NDArray[np.float64], count: int, key: tuple[object, ...]) -> Indices:
-    """How many of `count` each bin gets: `count` in sum, in the mean over draws its exact share."""
+    """How many of `count` each bin gets; the mean over draws is the bin's exact share."""
     ends = np.concatenate([[0.0], np.cumsum(shares)]) * count
     ends[-1] = count
     start = float(seeded_uniform((1,), "bins of selection", *key)[0])
@@ -142,8 +142,8 @@ def read_annotations(path: Path, columns: tuple[str, ...] = COLUMNS[1:]) -> "pd.
 def candidate_images(path: Path, table: "pd.DataFrame", source: str | None, size: int) -> ImageSet:
     """The images of a table, in its rows.
 
-    `source` is a packed dataset (see `open_images`) of whose manifest they are; None: files, named
-    from the table's folder, which are fitted to `size` pixels.
+    `source` is a packed dataset (see `open_images`) whose manifest names the images. If it is None,
+    they are files with paths relative to the table, which are fitted to `size` pixels.
     """
     names, classes = list(table["image"]), table["class"].to_numpy(object)
     if source is None:

@@ -25,9 +25,9 @@ class Synset(NamedTuple):
     """Words with one meaning."""
 
     words: tuple[str, ...]
-    #: Numbers of the synsets that it is a kind of.
+    #: Numbers of the synsets directly above it (hypernyms).
     parents: tuple[str, ...]
-    #: What it means, without examples.
+    #: Its meaning, without examples.
     gloss: str
 
 
@@ -37,12 +37,12 @@ class WordNet:
 
     #: By number, of eight digits.
     synsets: Mapping[str, Synset]
-    #: By word, in small letters and with blanks, the numbers of its synsets, the most usual first.
+    #: The numbers of a word's synsets, the most usual first. Words are in lower case, with blanks.
     senses: Mapping[str, tuple[str, ...]]
 
     @classmethod
     def read(cls, folder: Path | None = None) -> "WordNet":
-        """Read the database; UserError where it is not there, or is something else."""
+        """Read the database. UserError if it does not exist or is something else."""
         place = folder or Path(os.environ.get("WNSEARCHDIR") or DEBIAN)
         return cls(_read(place / "data.noun", _synset), _read(place / "index.noun", _senses))
 
@@ -68,15 +68,15 @@ class WordNet:
         raise UserError(f"class {name!r} has {len(senses)} senses, name one: {listed}")
 
     def terms(self, synset: str) -> tuple[str, ...]:
-        """The words that mean this synset in their most usual sense; all of its where none does."""
+        """The words whose most usual sense is this synset; all its words if there are none."""
         words = self.synsets[synset].words
         usual = (word for word in words if self.senses[word.lower()][0] == synset)
         return tuple(usual) or words
 
     def synonyms(self, term: str) -> tuple[str, ...]:
-        """A noun and the words that mean its most usual sense; of a number, its words.
+        """A noun with its synonyms in its most usual sense, or the words of a synset's number.
 
-        Of what is neither, the term alone.
+        Anything else is returned alone.
         """
         try:
             words = self.terms(self.named(term)[0])
@@ -89,7 +89,7 @@ class WordNet:
         return f"{', '.join(self.synsets[synset].words)}: {self.synsets[synset].gloss}"
 
     def above(self, synsets: Sequence[str]) -> set[str]:
-        """These synsets and all that they are a kind of, along every path."""
+        """These synsets and everything above them (hypernyms), along every path."""
         found, open_ones = set(synsets), list(synsets)
         while open_ones:
             for parent in self.synsets[open_ones.pop()].parents:
@@ -108,7 +108,7 @@ class WordNet:
 
 
 def tree_statistics(wordnet: WordNet, classes: Sequence[str]) -> dict[str, float]:
-    """Of the smallest part of the tree with these synsets and all above them (paper 4, Table 3).
+    """Statistics of the part of the tree with these synsets and all above (paper 4, Table 3).
 
     nodes, edges, density (edges of all possible ones, nodes * (nodes - 1)), and the smallest,
     median and largest depth of the classes; leaves: classes above no other class.

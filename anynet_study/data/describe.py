@@ -18,7 +18,7 @@ REPEATS_SHOWN = 5
 
 
 def details(dataset: PackedDataset) -> dict[str, Any]:
-    """The meta data with folder and statistics, JSON-able; repeated images by name."""
+    """Meta data, folder, statistics and names of repeated images, as JSON-able values."""
     mean, std = dataset.statistics(_described(dataset))
     return {
         "folder": str(dataset.folder),
@@ -60,12 +60,12 @@ def summary(dataset: PackedDataset) -> list[str]:
 
 
 def _described(dataset: PackedDataset) -> Split:
-    """The split whose statistics are told."""
+    """The split whose statistics are shown."""
     return "test" if dataset.test_only else "train"
 
 
 def split_kind(dataset: PackedDataset) -> str:
-    """Where the split comes from, in words."""
+    """Say where the split comes from."""
     meta = dataset.meta
     if dataset.test_only:
         return "test set only: nothing to train on (evaluations take it as test_set)"
@@ -128,7 +128,7 @@ Row = tuple[str, str, int, int]
 
 
 def view_details(view: DatasetView, variant: Variant) -> dict[str, Any]:
-    """What `data info --variant --json` says."""
+    """The output of `data info --variant --json`."""
     return {
         "name": view.dataset.name,
         "variant": variant.model_dump(mode="json", exclude_defaults=True),
@@ -161,7 +161,7 @@ def view_summary(view: DatasetView) -> list[str]:
 
 
 def view_rows(view: DatasetView) -> list[Row]:
-    """One row per class; that of a group has its members."""
+    """One row per class; a group also lists its members."""
     dataset = view.dataset
     members: list[list[str]] = [[] for _ in view.classes]
     for name, number in zip(dataset.classes, view.numbers.tolist(), strict=True):
@@ -179,7 +179,7 @@ def view_rows(view: DatasetView) -> list[Row]:
 
 
 def wrong_labels(view: DatasetView) -> int:
-    """Training images whose label is not the dataset's."""
+    """Number of training images whose label differs from the dataset's."""
     if view.multi_label:
         return 0
     truth = view.numbers[view.dataset.labels("train")[view.train_index]]

@@ -100,7 +100,7 @@ def add_images(listing: Listing, origin: Origin, force: bool = False) -> PackedD
 
 
 def _in_print(listing: Listing) -> Listing:
-    """With names of classes, and notes, that a terminal can show."""
+    """Return the listing with class names and notes that a terminal can show."""
     superclasses = {
         printable(name): tuple(map(printable, members))
         for name, members in listing.superclasses.items()

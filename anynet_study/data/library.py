@@ -1,4 +1,4 @@
-"""The datasets in the data directory, and what of the catalog is missing."""
+"""The datasets in the data directory, and those of the catalog that are missing."""
 
 import difflib
 from typing import Any
@@ -26,8 +26,8 @@ def present() -> list[str]:
 def load_dataset(name: str, whole: bool = False) -> PackedDataset:
     """Open the packed dataset `name`; a built-in one is made on first use.
 
-    UserError naming what is there, and how to add what is not; or the file that has changed since
-    the dataset was packed (`whole`: see `PackedDataset.checked`).
+    UserError if it is not there, which lists the existing datasets and says how to add it, or if a
+    file has changed since the dataset was packed (`whole`: see `PackedDataset.checked`).
     """
     if (kept := kept_dataset(name)) is not None:
         return kept
@@ -93,7 +93,7 @@ def _present_row(name: str) -> dict[str, Any]:
 
 
 def stored_bytes(dataset: PackedDataset) -> int:
-    """What a dataset takes on the disk."""
+    """Bytes of a dataset on the disk."""
     return sum(path.stat().st_size for path in dataset.folder.rglob("*") if path.is_file())
 
 

@@ -1,4 +1,4 @@
-"""Which images are trained on and which are tested on: drawn by class and group, or made again."""
+"""Training and test splits: drawn by class and group, or taken from a manifest."""
 
 import dataclasses
 from collections import Counter, defaultdict
@@ -40,9 +40,10 @@ def hold_out(
 
 
 def _have_rare(examples: Sequence[Example]) -> bool:
-    """Whether a class of images with several is the rarest one of a single image of those it has.
+    """Whether some class is the rarest one of a single image, and a further class of others.
 
-    Then that image's side would decide on it, and all classes have to be placed at once.
+    Then the side of that image would decide the side of the class, so all classes have to be placed
+    at once.
     """
     first = Counter(example.label for example in examples)
     further = {label for example in examples for label in example.also}
@@ -72,7 +73,7 @@ def _pure(
     share: float,
     seed: int,
 ) -> set[int]:
-    """Of groups of one class each."""
+    """Hold out groups that have one class each."""
     by_class: dict[int, list[list[int]]] = defaultdict(list)
     for group in groups:
         by_class[examples[group[0]].label].append(group)
@@ -90,7 +91,7 @@ def _pure(
 
 
 def _share_of(groups: list[list[int]], share: float) -> list[list[int]]:
-    """Groups in order, each taken if that brings the number of images nearer to the share."""
+    """Take each group, in order, if that brings the number of images nearer to the share."""
     target = share * sum(map(len, groups))
     taken: list[list[int]] = []
     count = 0
@@ -127,12 +128,12 @@ def limit(
 def hold_out_mixed(
     counts: Counts, classes: Sequence[str], share: float, order: Sequence[int]
 ) -> list[int]:
-    """Which groups to hold out, so that about `share` of every class is: positions, ascending.
+    """Positions of the groups to hold out, ascending: about `share` of the images of every class.
 
     `counts` (groups, classes) are images; `order` is the order in which groups are looked at.
     Iterative stratification (Sechidis, Tsoumakas and Vlahavas 2011): the class with the fewest
     images left to place is placed first, each group where most of that class are still wanted.
-    UserError for a class that all groups but one lack.
+    UserError for a class that only one group has.
     """
     for label, name in enumerate(classes):
         if (counts[:, label] > 0).sum() < 2:

@@ -16,7 +16,7 @@ from anynet_study.errors import UserError
 
 
 def union_of(datasets: Sequence[PackedDataset]) -> PackedDataset:
-    """The datasets as one; UserError for those that are not alike, or cannot be trained on."""
+    """Join the datasets. UserError if their forms differ, or if one cannot be trained on."""
     return datasets[0] if len(datasets) == 1 else Union.of(datasets)
 
 
@@ -24,8 +24,8 @@ def union_of(datasets: Sequence[PackedDataset]) -> PackedDataset:
 class Union(PackedDataset):
     """The images of several packed datasets, those of the first before those of the second.
 
-    Each class of each dataset is a class of its own, called DATASET:CLASS; which of them become
-    one is for a view to say. There is no such folder: its path only tells unions apart.
+    Each class of each dataset is a class of its own, called DATASET:CLASS; views join classes. The
+    folder does not exist: its path only tells unions apart.
     """
 
     bases: tuple[PackedDataset, ...]

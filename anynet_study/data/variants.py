@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 
 def _names(value: Any) -> Any:
-    """Class names that YAML reads as whole numbers (`[0, 1]`) are names."""
+    """Turn class names that YAML reads as whole numbers (`[0, 1]`) into texts."""
     if isinstance(value, bool):
         raise ValueError("a number of classes or a list of class names")
     if not isinstance(value, list | tuple):
@@ -48,14 +48,15 @@ def _groups(value: Any) -> Any:
     return groups
 
 
-#: Classes that become one: the names of those in each; or the superclasses the dataset has.
+#: Groups of classes, each of which becomes one class: the names of its members by its own name; or
+#: `superclasses`: those that the dataset itself has.
 ClassGroups = Annotated[
     Literal["superclasses"] | dict[str, tuple[str, ...]] | None, BeforeValidator(_groups)
 ]
 
 
 def _share(value: Any) -> Any:
-    """`1/8`, which YAML reads as a text, is a number; `yes` is none."""
+    """Accept `1/8`, which YAML reads as a text; refuse `yes`, which YAML reads as true."""
     if isinstance(value, bool):
         raise ValueError("a share, such as 0.125 or 1/8")
     parts = str(value).split("/")
@@ -79,58 +80,64 @@ def _bases(value: Any) -> Any:
 Bases = Annotated[str | tuple[str, ...], BeforeValidator(_bases)]
 
 
-#: That 1/3 is a third, as far as shares of images are concerned.
+#: Tolerance for shares of images, so that 1/3 counts as exactly a third.
 ROUNDING = 1e-9
 
 
 class Variant(BaseModel):
     """How a dataset is cut from a packed one (paper 1, sections 4.4 and 6.1.7).
 
-    In this order: `groups` make the classes, `classes` chooses among them, both in both splits;
-    `balanced`, `per_class`, `fraction` and `images` choose training images; `validation` takes some
-    of these out of training; `label_noise` changes labels of those that are left. Test images are
-    all tested, but where both splits are balanced, and keep their labels.
+    The keys apply in this order. `groups` makes the classes, and `classes` chooses among them, in
+    both splits. `balanced`, `per_class`, `fraction` and `images` choose training images.
+    `validation` takes some of these out of training. `label_noise` changes labels of those that
+    remain. All test images are used, unless both splits are balanced, and they keep their labels.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    #: Name of the packed dataset; or of several, whose training images and whose test images are
-    #: taken together. Classes of equal names become one, if `groups` does not say otherwise.
+    #: Name of the packed dataset, or a list of names: then the training images of all of them are
+    #: joined, and so are their test images. Classes with equal names become one class, unless
+    #: `groups` says otherwise.
     base: Bases
-    #: What `data add` must have held out of each class for tests (its --test-share): a dataset that
-    #: was packed otherwise, or has a test split of its own, is refused. None: as it was packed.
+    #: The share of each class that `data add` must have held out for tests (its --test-share). A
+    #: dataset that was packed with another share, or that has an official test split, is refused.
+    #: None: any dataset is accepted.
     test_share: Annotated[Share, Field(gt=0, lt=1)] | None = None
-    #: Classes that become one, by its name; those of no group are left out. In a union `cat` is
-    #: that class of all datasets that have it, and `pets:cat` that of the dataset pets alone.
+    #: Lists of classes that become one class, by the name of the new class. Classes in no list are
+    #: left out. In a union, `cat` means the class cat of every dataset that has one, and `pets:cat`
+    #: only that of the dataset pets.
     groups: ClassGroups = None
-    #: How many classes, drawn with `class_seed`, or which. None: all.
+    #: How many classes are drawn with `class_seed`, or a list of classes. None: all.
     classes: ClassChoice | None = None
-    #: Of two draws with one seed, the smaller is part of the larger.
+    #: Seed of the draw of classes. With the same seed, a smaller draw is part of a larger one.
     class_seed: int = Field(default=0, ge=0)
-    #: Cap every class at the size of the second largest: of training images (true), or in both
-    #: splits, each by its own sizes (paper 1, section 6.1.6, makes new datasets).
+    #: Reduce the largest class to the size of the second largest: in the training split (true), or
+    #: in each split by its own sizes (`both`; paper 1, section 6.1.6, makes new datasets).
     balanced: bool | Literal["both"] = False
-    #: Training images of every class.
+    #: Number of training images of every class.
     per_class: int | None = Field(default=None, ge=1)
-    #: Share of every class's training images, at least one.
+    #: Share of the training images of every class; at least one image is kept.
     fraction: Annotated[Share, Field(gt=0, le=1)] | None = None
-    #: Training images in all: every class in proportion to its size, of a union an equal part from
-    #: each dataset. Of two numbers, the smaller selection is part of the larger.
+    #: Total number of training images. Every class keeps its proportion; in a union, each dataset
+    #: gives an equal part. A smaller selection is part of a larger one.
     images: int | None = Field(default=None, ge=2)
-    #: Share of every class's training images that get another label, each class equally likely.
+    #: Share of the training images of every class that get a wrong label; every other class is
+    #: equally likely.
     label_noise: Share = Field(default=0.0, ge=0, le=1)
-    #: Of two shares with one seed, the images with wrong labels of the smaller are among those of
-    #: the larger, with the same labels.
+    #: Seed of the wrong labels. With the same seed, images that are wrong at a smaller share are
+    #: wrong at a larger share too, with the same labels.
     noise_seed: int = Field(default=0, ge=0)
-    #: Share of every class's training images that are not trained on but validated on: recipes may
-    #: choose by them, which must not be done by test images. Groups of images stay whole.
+    #: Share of the training images of every class that are held out of training for validation:
+    #: recipes may make choices by them, which they must not do by test images. Groups of images
+    #: stay together.
     validation: Annotated[Share, Field(gt=0, lt=1)] | None = None
-    #: Which of the disjoint shares of that size: 0 to 4 of 1/5 are those of five-fold validation.
+    #: Which of the disjoint shares of that size is held out. With `validation: 1/5`, folds 0 to 4
+    #: make a five-fold cross-validation.
     fold: int = Field(default=0, ge=0)
 
     @property
     def bases(self) -> tuple[str, ...]:
-        """The packed datasets whose images these are."""
+        """Names of the packed datasets that the images come from."""
         return (self.base,) if isinstance(self.base, str) else self.base
 
     @model_validator(mode="after")

@@ -20,12 +20,12 @@ from anynet_study.errors import UserError
 from anynet_study.metrics import Metric
 
 Indices = NDArray[np.int64]
-#: By the name of each class of a view, in its order: the classes of the dataset that are in it.
+#: The classes of the dataset that make up each class of a view, by its name and in its order.
 Members = dict[str, tuple[str, ...]]
-#: Images of a view that are not trained on; and all of them.
+#: Names of the parts of a view that are not trained on, and of all parts.
 Tested = Literal["test", "validation"]
 Part = Literal["train", Tested]
-#: What a variant says of its validation images.
+#: Keys of a variant about validation images.
 VALIDATION = {"validation", "fold"}
 
 
@@ -35,7 +35,7 @@ class DatasetView:
 
     dataset: PackedDataset
     classes: tuple[str, ...]
-    #: (dataset's classes,) the number of each in `classes`; -1: it is not in this view.
+    #: (classes of the dataset,) the number of each class in `classes`; -1: not in this view.
     numbers: Indices
     train_index: Indices
     #: In 0..len(classes)-1, like `test_labels`; (images, classes) uint8 where an image can have
@@ -46,9 +46,9 @@ class DatasetView:
     #: (3,) in units of 0..1, of the training images of this view.
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
-    #: All that determines the data and nothing else, JSON-able: equal for equal data.
+    #: Everything that determines the data, and nothing else. JSON-able, and equal for equal data.
     identity: dict[str, Any]
-    #: Rows of the training split that are held out of training to choose by, and their labels.
+    #: Rows of the training split that are held out for validation, and their labels.
     validation_index: Indices
     validation_labels: Labels
 
@@ -64,11 +64,11 @@ class DatasetView:
 
     @property
     def metric(self) -> Metric | None:
-        """On what networks are usually judged on this dataset; None: nothing special."""
+        """The usual metric of this dataset, if it is not the accuracy; else None."""
         return USUAL_METRICS.get(self.dataset.meta.layout)
 
     def numbers_of(self, dataset: PackedDataset) -> Indices:
-        """(its classes,) the number that each of another dataset's has in this view; -1: none.
+        """(classes of `other`,) the number in this view of each class of another dataset; -1: none.
 
         By name: that of a class of this view, or of a class in one of its groups. Those of a
         dataset that is part of a union are what they are there.
@@ -185,7 +185,7 @@ def _numbers(dataset: PackedDataset, members: Members) -> Indices:
 
 
 def _classes_identity(dataset: PackedDataset, members: Members) -> dict[str, Any]:
-    """What says which classes these are: nothing for all, names for some, or the groups."""
+    """The part of the identity for the classes: empty for all, names for some, or groups."""
     if len(dataset.parts) > 1:  # names of datasets are no part of their content
         place = {name: number for number, name in enumerate(dataset.classes)}
         return {"groups": {name: [place[own] for own in group] for name, group in members.items()}}
@@ -197,7 +197,7 @@ def _classes_identity(dataset: PackedDataset, members: Members) -> dict[str, Any
 def _selection_identity(
     variant: Variant, like: DatasetView | None, labels: Labels, classes: int
 ) -> dict[str, Any]:
-    """What says which images of these classes are chosen, whose `labels` are these."""
+    """The part of the identity that tells which images of these classes are chosen."""
     if like is not None:
         return {"counts": class_counts(labels, classes).tolist()}
     selection = variant.model_dump(include={"balanced", "per_class", "fraction", "images"})
@@ -285,10 +285,10 @@ def of_classes(labels: Labels, numbers: Indices) -> tuple[Indices, Labels]:
 def _selected(
     labels: Labels, classes: Sequence[str], variant: Variant, wanted: Indices | None = None
 ) -> Indices:
-    """Positions of the training images to keep, ascending; of each class as many as `wanted`.
+    """Positions of the training images to keep, ascending: `wanted` images of each class.
 
-    In each class the images come in one seeded order of which a beginning is kept: a smaller
-    selection is part of every larger one.
+    Each class has one seeded order of images, and the first ones are kept: so a smaller selection
+    is part of every larger one.
     """
     if labels.ndim == 2:
         if wanted is not None:
@@ -426,7 +426,7 @@ def _validated(
 
 
 def _share_of_all(images: int, variant: Variant) -> Indices:
-    """Of images with several classes: a share, not one of every class."""
+    """A share of all images, not of each class: for images that have several classes."""
     for key in ("balanced", "per_class", "label_noise"):
         if getattr(variant, key):
             raise UserError(f"{key}: the images of this dataset have several classes each")
@@ -439,11 +439,11 @@ def _share_of_all(images: int, variant: Variant) -> Indices:
 def _with_noise(
     labels: Indices, kept: Indices, classes: Sequence[str], variant: Variant
 ) -> Indices:
-    """The labels of the images at `kept`, of which a share of each class's is replaced.
+    """The labels of the images at `kept`, with a share of each class replaced by wrong ones.
 
-    `labels` (N,) are those of all training images of the view's classes. Which are replaced, and
-    by which other class, is drawn for all of them, so that it does not depend on the selection:
-    of those kept the first in the class's order are replaced.
+    `labels` (N,) are those of all training images of the view's classes. An order and a wrong label
+    are drawn for all of them, so that they do not depend on the selection: the first images of each
+    class in that order are replaced, among those that are kept.
     """
     changed = labels.copy()
     is_kept = np.zeros(len(labels), bool)

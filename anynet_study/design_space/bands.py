@@ -28,7 +28,7 @@ class Bands:
 
     #: By measure, of those that are limited.
     limits: dict[str, tuple[int, int]]
-    #: Image side and number of classes at which they are meant.
+    #: Image side (pixels) and number of classes for which the bands apply.
     resolution: int
     classes: int
 
@@ -37,10 +37,10 @@ class Bands:
         return complexity.measure(name, networks, self.resolution, self.classes)
 
     def inside(self, candidates: Networks) -> npt.NDArray[np.bool_]:
-        """Which candidates are in all bands; exact for float64 arrays, too.
+        """Tell which candidates are in all bands; exact for float64 arrays, too.
 
-        Their complexities are sums of products of positive whole numbers: below 2^53, where bands
-        end, float64 has each of them exactly, and what is above cannot be rounded to below.
+        Complexities are sums of products of positive whole numbers. Below 2^53, the limit of bands,
+        float64 represents each of them exactly, and larger ones cannot be rounded to below it.
         """
         verdict = np.ones(len(candidates), dtype=bool)
         for name, (low, high) in self.limits.items():
@@ -51,13 +51,13 @@ class Bands:
 
 @dataclass(frozen=True)
 class Strata:
-    """Intervals of a quantity: below the first edge, from each edge to the next, from the last on.
+    """Intervals of a quantity: below the first edge, between edges, from the last edge on.
 
-    The k-th architecture of a sample is of stratum k modulo their number: the next one, in the
-    order of the candidates, that belongs there. Within a stratum the law is the space's own. The
-    weight of an architecture is (share of its stratum among the candidates in the band) / (share
-    of its stratum in the sample), so that the weights have mean 1 and weighted averages estimate
-    those of the space.
+    Strata take turns: architecture k of a sample is the next candidate of stratum k modulo the
+    number of strata. Within a stratum, architectures follow the distribution of the space. The
+    weight of an architecture is (share of its stratum among the candidates in the band) / (share of
+    its stratum in the sample): weights have mean 1, and weighted averages estimate averages over
+    the space.
     """
 
     of: str

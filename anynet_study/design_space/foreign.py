@@ -1,6 +1,6 @@
-"""A network that anybody's function makes, as populations keep it: its name, what it was, its cost.
+"""Foreign networks (made by any function) as populations keep them: name, fingerprint, costs.
 
-Nothing here builds it: `anynet_study.models` does, and compares it with what is kept here.
+Nothing here builds them: `anynet_study.models` does, and compares them with this record.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ MOST = 10**18
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """What one image costs in a network: counts of convolutions, linear layers and other products.
+    """Costs of one image in a network: counts of convolutions, linear layers, other products.
 
     Multiply-adds are `pointwise` (1x1 convolutions, linear layers, products of matrices) and
     `spatial` (other convolutions).
@@ -37,10 +37,10 @@ class Traced:
     layers: int
     #: Trainable parameters.
     parameters: int
-    #: Elements that all operators but views put out: what training keeps for its backward pass, at
-    #: most.
+    #: Output elements of all operators except views: an upper limit of what training keeps for the
+    #: backward pass.
     kept: int
-    #: Features that the head is given; 0: there is no head (`ForeignNetwork.head`).
+    #: Input features of the head; 0: there is no head (`ForeignNetwork.head`).
     head_width: int
 
     @property
@@ -51,10 +51,10 @@ class Traced:
 
 @dataclass(frozen=True, slots=True)
 class ForeignNetwork:
-    """A network that is no `Architecture`: it has no stages, and its module is anybody's.
+    """A network that is not an `Architecture`: it has no stages, and any function made its module.
 
-    It was built and traced at one image side and number of classes; elsewhere its costs are
-    estimates: maps grow with the pixels, the head with the classes.
+    It was built and traced for one image side and number of classes. For others, costs are
+    estimates: maps grow with the number of pixels, the head with the number of classes.
     """
 
     #: `module:function`, `timm:model` or `torchvision:model`.
@@ -79,7 +79,7 @@ class ForeignNetwork:
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
     def to_dict(self) -> dict[str, Any]:
-        """What it is, JSON-able; its costs follow from it."""
+        """The fields that identify it, JSON-able; its costs follow from them."""
         names = ("resolution", "classes", "tensors", "operators")
         return {"network": self.name, **{name: getattr(self, name) for name in names}}
 
@@ -89,7 +89,7 @@ class ForeignNetwork:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "ForeignNetwork":
-        """The network of a population's record. UserError for what is no such record."""
+        """Build it from a population's record. UserError if that is not a legal record."""
         try:
             one = cls(**{**record, "costs": Traced(**record["costs"])})
             counts = [*astuple(one.costs), *one.uncounted.values()]

@@ -48,11 +48,10 @@ from anynet_study.design_space.population_table import (
     place_of,
     tabulate,
     taken,
-    values_of,
 )
 from anynet_study.design_space.validation import whole_number
 from anynet_study.errors import UserError
-from anynet_study.filters import parse_filter
+from anynet_study.sql import rows_where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,12 +209,12 @@ class Population:
     def filter(self, condition: str) -> "Population":
         """Return the architectures that a condition on columns keeps, in order.
 
-        Such as "flops > 380e6 and d1 >= 2 and block = bottleneck" (see `anynet_study.filters`;
-        `nan` is a stage that is not there). Raises UserError where nothing is left.
+        Such as "flops > 380e6 and d1 >= 2 and block = 'bottleneck'", in SQL (see
+        `anynet_study.sql`; null is a stage that is not there). Raises UserError where nothing is
+        left.
         """
-        found = parse_filter(condition, self.table.column_names)
-        columns = {name: values_of(self.table[name], np.nan) for name in found.columns}
-        return self._part(np.flatnonzero(found.mask(columns)), "filter", condition=condition)
+        rows = rows_where(self.table, condition)
+        return self._part(rows, "filter", condition=condition)
 
     def select(self, ids: Sequence[str]) -> "Population":
         """Return the architectures of these ids, in their order. Raises UserError if one lacks."""

@@ -1,4 +1,4 @@
-"""How a population came about, for people: the facts of the record that it carries."""
+"""How a population was made, in words: the facts in its record."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,9 +10,9 @@ Record = Mapping[str, Any]
 
 
 def origin(sampling: Record) -> dict[str, str]:
-    """The facts by name, in the order of what was done; `sampling` as `Population` keeps it.
+    """The facts by name, in the order of the steps; `sampling` is `Population.sampling`.
 
-    What a record does not say, as an imported one may not, is left out.
+    Facts that a record lacks (for example, an imported one) are left out.
     """
     facts: dict[str, str] = {}
     if "space" in sampling:

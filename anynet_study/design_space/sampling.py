@@ -29,39 +29,39 @@ from anynet_study.errors import UserError
 #: Candidates looked at together: enough to be worth a thread's while, few enough for its cache.
 CHUNK = 1 << 14
 MAX_THREADS = 8
-#: A search is given up when even an optimist expects it to need more than this many candidates
-#: (some ten seconds' worth) ...
+#: A search is given up if, even by an optimistic estimate, it needs more than this many candidates
+#: (some ten seconds) ...
 MOST_CANDIDATES = 1 << 27
-#: ... and more than this many for each network that is wanted; ...
+#: ... and more than this many for each wanted network; ...
 MOST_EACH = 10_000
-#: ... or after so many, when the second half of them brought nothing new; ...
+#: ... or after this many candidates, if the second half of them brought no new network; ...
 MOST_IN_VAIN = 1 << 23
-#: ... or when the second half of them brought nothing but so many repetitions.
+#: ... or if the second half brought only repetitions, at least this many.
 MOST_REPEATS = 1 << 20
-#: The first look back, after so many candidates; the next ones after twice as many each time.
+#: The search is judged after this many candidates, and again each time their number has doubled.
 FIRST_LOOK = 1 << 18
-#: What is reachable is told from the networks among so many candidates; where the constraints of a
-#: space leave few of them, from this many networks, or from those among MOST_PROBED candidates.
+#: To say which complexities a space reaches, PROBE candidates are drawn. If its constraints leave
+#: fewer than ENOUGH networks, more candidates are drawn, up to MOST_PROBED.
 PROBE = 1 << 16
 ENOUGH = 1 << 14
 MOST_PROBED = 1 << 22
 
 
 class Seen(NamedTuple):
-    """A chunk of candidates after looking at each."""
+    """What was found in a chunk of candidates."""
 
     candidates: int
-    #: Positions in the chunk of those in the space (that obey its constraints).
+    #: Positions in the chunk of the candidates that are in the space (obey its constraints).
     in_space: IntArray
-    #: Positions in the chunk of those in the space and all bands, their strata, and their
-    #: `Networks.rows`.
+    #: Positions in the chunk of the candidates that are in the space and in all bands; their
+    #: strata; their `Networks.rows`.
     positions: IntArray
     strata: IntArray
     rows: IntArray
 
 
 class Space(Protocol):
-    """What sampling needs of a `DesignSpace`."""
+    """The part of a `DesignSpace` that sampling needs."""
 
     @property
     def skeleton(self) -> Skeleton: ...
@@ -84,15 +84,15 @@ class Request:
     count: int
     bands: Bands
     seed: int
-    #: One stratum where the sample is not stratified.
+    #: A sample that is not stratified has one stratum.
     strata: Strata
 
     def candidates(self, first: int, count: int) -> tuple[Networks, Any]:
-        """Return candidates `first` and following, float64, and which are in the space."""
+        """`count` candidates from `first` on (float64), and which of them are in the space."""
         return self.space.draw(words_of(self.seed, first, count, self.space.words))
 
     def look(self, first: int, count: int) -> Seen:
-        """Look at candidates `first` and following for those in the bands."""
+        """Find the candidates in the bands, among `count` candidates from `first` on."""
         networks, legal = self.candidates(first, count)
         in_space = np.arange(count)
         if legal is not None:
@@ -131,8 +131,8 @@ def sample(
 ) -> Population:
     """Draw the population.
 
-    `chunk` and `threads` (see `chunks`) change nothing but the speed. `on_found` is told after
-    each chunk how many networks have been found.
+    `chunk` and `threads` (see `chunks`) change nothing but the speed. `on_found` is called after
+    each chunk with the number of networks found so far.
     """
     search = Search(request)
     for seen in chunks(request, chunk, threads):
@@ -168,7 +168,7 @@ def sample(
 
 
 def chunks(request: Request, chunk: int = CHUNK, threads: int | None = None) -> Iterator[Seen]:
-    """Yield what there is to see among all candidates, chunk by chunk, in order, without end.
+    """Yield what is found among all candidates, chunk by chunk, in order and without end.
 
     `chunk` candidates are looked at together, by up to `threads` (None: as many as there are
     cores, at most 8), which look ahead.
@@ -191,7 +191,7 @@ def chunks(request: Request, chunk: int = CHUNK, threads: int | None = None) -> 
 
 
 def _parts(chunk: int) -> Iterator[tuple[int, int]]:
-    """First candidate and size of each chunk; none goes across a look back of the search."""
+    """First candidate and size of each chunk. No chunk spans a point where the search is judged."""
     first, look = 0, FIRST_LOOK
     while True:
         count = min(chunk, look - first)
@@ -202,7 +202,7 @@ def _parts(chunk: int) -> Iterator[tuple[int, int]]:
 
 @dataclass
 class Search:
-    """What has been kept, and what was seen on the way."""
+    """The networks that are kept, and counts of the candidates examined."""
 
     request: Request
     examined: int = 0
@@ -212,7 +212,8 @@ class Search:
     kept: list[list[IntArray]] = field(init=False)
     missing: int = field(init=False)
     known: set[bytes] = field(default_factory=set)
-    #: When to look back next; how many were examined, in the band and kept when it was last done.
+    #: When the search is judged next; how many candidates were examined, in the band and kept when
+    #: it was judged last.
     _next_look: int = field(init=False)
     _last_look: tuple[int, int, int] = (0, 0, 0)
 
@@ -224,7 +225,7 @@ class Search:
         self.kept = [[] for _ in range(strata)]
 
     def wanted(self, stratum: int) -> int:
-        """How many networks of a stratum the sample has in the end."""
+        """How many networks of a stratum the finished sample has."""
         return len(range(stratum, self.request.count, len(self.kept)))
 
     def take(self, seen: Seen) -> None:
@@ -248,10 +249,10 @@ class Search:
         self.in_space += len(seen.in_space)
 
     def check_hope(self) -> None:
-        """Raise UserError, saying what is reachable, once going on would hardly find the rest.
+        """Raise UserError, saying what is reachable, if there is little hope to find the rest.
 
-        Judged by the new networks among the candidates since the last look back, at the upper end
-        of their rate's interval: so a space that runs out of networks is noticed, too.
+        The estimate is the upper end of the interval of the rate of new networks since the search
+        was judged last. So it also notices when a space has no more networks.
         """
         if self.examined < self._next_look:
             return
@@ -306,8 +307,8 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 def _reachable(request: Request) -> str:
     """Say which complexities the space has, in the measures that the request limits.
 
-    Where several are limited, each is given for the networks that are inside the other bands,
-    if there are any: so one sees which of the bands does not go with the others.
+    If several are limited, each is given for the networks inside the other bands, if there are any:
+    this shows which band conflicts with the others.
     """
     limits = request.bands.limits
     networks = _probed(request)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from anynet_study.plots import style, wording
 
@@ -56,7 +57,7 @@ def improvement_chart(table: pd.DataFrame, baseline: str = "", ax: Axes | None =
     drawn = style.one_panel(style.TWO_COLUMNS, 2.8, ax)
     axes = drawn.first
     shift = 0.5 / max(len(datasets), 2)
-    for number, (dataset, series) in enumerate(style.series_looks(datasets).items()):
+    for number, (dataset, series) in enumerate(style.series_looks(datasets, "datasets").items()):
         rows = table[table["dataset"] == dataset].set_index("architecture").reindex(order)
         places = np.arange(len(order)) + (number - (len(datasets) - 1) / 2) * shift
         look: dict[str, Any] = {"linestyle": "-", "linewidth": 0.5, "markersize": 3.5, **series}
@@ -87,12 +88,14 @@ def bin_chart(
     numbers under the bins count architectures.
     """
     first = max(tables.values(), key=len)
-    width = min(style.TWO_COLUMNS, max(style.ONE_COLUMN, 0.9 + 0.75 * len(first)))
+    room = max(0.75, 0.1 * len(tables))
+    width = min(style.TWO_COLUMNS, max(style.ONE_COLUMN, 0.9 + room * len(first)))
     drawn = style.one_panel(width, 2.6, ax)
     axes = drawn.first
     rising = first["from"].notna().all()  # bins of numbers: a trend
-    for number, (name, look) in enumerate(style.series_looks(tables).items()):
-        places = np.arange(len(tables[name])) + 0.12 * (number - (len(tables) - 1) / 2)
+    apart = min(0.12, 0.7 / len(tables))  # all within their bin
+    for number, (name, look) in enumerate(style.series_looks(tables, "datasets").items()):
+        places = np.arange(len(tables[name])) + apart * (number - (len(tables) - 1) / 2)
         line = {"linestyle": "-" if rising else "none", "label": wording.shorten(name, 30), **look}
         style.draw_intervals(axes, tables[name], "mean", places, across=False, **line)
     counts = ("bin", "averaged", "architectures")
@@ -143,22 +146,31 @@ def label_set_chart(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
 
 @style.styled
 def budget_chart(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
-    """Plot accuracies by the number of training images, one colour per recipe.
+    """Plot accuracies by the number of training images: a colour per recipe, a marker per source.
 
-    `table` has recipe, dataset, train_images, base (filled, lines) and average (hollow, dashed):
-    the mean accuracy on the test set without a shift, and on the shifted ones, in percent.
+    `table` has recipe, dataset, images_of (what the dataset is a part of), train_images, base
+    (filled, lines) and average (hollow, dashed): the mean accuracy on the test set without a shift,
+    and on the shifted ones, in percent. Lines join parts of the same images.
     """
-    drawn = style.one_panel(style.ONE_COLUMN, 2.6, ax)
+    drawn = style.one_panel(style.ONE_COLUMN, 3.0, ax)
     axes = drawn.first
-    for name, look in style.series_looks(dict.fromkeys(table["recipe"])).items():
-        rows = table[table["recipe"] == name].sort_values("train_images", kind="stable")
-        label = wording.shorten(name, 22)
-        axes.plot(rows["train_images"], rows["base"], label=label, **look)
-        shifted = {**look, "markerfacecolor": "none", "linestyle": "--"}
-        axes.plot(rows["train_images"], rows["average"], label=f"{label}, shifted", **shifted)
-    axes.set(xscale="log", xlabel="training images", ylabel="accuracy (%)")
-    axes.set_title(f"n = {table['n'].min()}")
-    drawn.legend(*axes.get_legend_handles_labels())
+    recipes = style.series_looks(dict.fromkeys(table["recipe"]), "recipes")
+    sources = style.series_looks(dict.fromkeys(table["images_of"]), "sources of images")
+    for (name, source), rows in table.groupby(["recipe", "images_of"], sort=False):
+        rows = rows.sort_values("train_images", kind="stable")
+        look = {"color": recipes[name]["color"], "marker": sources[source]["marker"]}
+        axes.plot(rows["train_images"], rows["base"], markersize=4.5, **look)
+        shifted = {**look, "markerfacecolor": "white", "linestyle": "--"}
+        axes.plot(rows["train_images"], rows["average"], markersize=4.5, **shifted)
+    style.log_axis(axes)
+    axes.set(xlabel="training images", ylabel="accuracy (%)", title=f"n = {table['n'].min()}")
+    lines: dict[str, dict[str, Any]] = {n: {"color": look["color"]} for n, look in recipes.items()}
+    for name, look in sources.items():
+        lines[f"images of {name}"] = {"marker": look["marker"], "linestyle": "none"}
+    lines["shifted test sets"] = {"marker": "o", "markerfacecolor": "white", "linestyle": "--"}
+    grey = {"color": style.GREY, "markersize": 4.5}
+    handles = [Line2D([], [], **(grey | look)) for look in lines.values()]  # type: ignore[arg-type]
+    drawn.legend(handles, [wording.shorten(name, 26) for name in lines], most=2)
     return drawn.figure
 
 

@@ -35,7 +35,8 @@ def fit_data(
 ) -> pd.DataFrame:
     """Points of `fit_grid`: DataFrame[x, y, architecture, x_accuracy, y_accuracy], in percent.
 
-    With `images`, test set -> number of images, also x_low, x_high, y_low, y_high: Clopper-Pearson.
+    With `images`, test set -> number of images, also x_low, x_high, y_low, y_high (Clopper-Pearson)
+    of the test sets that it has.
     """
     frames = []
     for y in ys:
@@ -43,7 +44,7 @@ def fit_data(
         frame = pd.DataFrame({"x": x, "y": y, "architecture": both.index})
         for axis, name in (("x", x), ("y", y)):
             frame[f"{axis}_accuracy"] = both[name].to_numpy(dtype=float)
-            if images is not None:
+            if images is not None and name in images:
                 low, high = binomial_interval(100 - both[name], images[name], level)
                 frame[f"{axis}_low"], frame[f"{axis}_high"] = 100 - high, 100 - low
         frames.append(frame)
@@ -104,13 +105,16 @@ def transfer_grid(
     spline: bool = False,
     scale: Scale = "linear",
     resamples: int = 2_000,
+    images: Mapping[str, int] | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> Figure:
     """Plot each target's scores against the source's, with lines of all and of better models.
 
     The arguments are those of `apr.transfer_fits`; all scores are drawn from 0 (worst) to 100
     (best). `above` adds the line through the models above that score on the source, `spline` the
-    smoothing spline of all. A panel whose points allow no line says so.
+    smoothing spline of all. Accuracies have Clopper-Pearson error bars (95%) where `images`, which
+    maps datasets to numbers of test images, has their number. A panel whose points allow no line
+    says so.
     """
     table = normalised(scores, source, targets, ranges)
     names = list(table.columns.drop(source))
@@ -120,6 +124,7 @@ def transfer_grid(
     drawn = style.panels(len(names), 2.1, axes)
     for panel, target in zip(drawn.axes, names, strict=True):
         both = table[[source, target]].dropna()
+        _draw_bars(panel, fit_data(table, source, [target], images or {}))
         _draw_points(panel, both[source], both[target])
         titles = []
         for name, (colour, chosen) in groups.items():
@@ -143,9 +148,11 @@ def transfer_grid(
         for name, (colour, _) in groups.items()
     }
     lines |= {"smoothing spline": style.PURPLE} if spline else {}
-    drawn.legend(
-        [Line2D([], [], color=colour, linewidth=1.4) for colour in lines.values()], [*lines]
-    )
+    handles = [Line2D([], [], color=colour, linewidth=1.4) for colour in lines.values()]
+    if images and len(table) <= MANY_BARS:
+        handles.append(Line2D([], [], color=LOOKS[""]["color"], linewidth=0.6))
+        lines["95% Clopper-Pearson interval"] = ""
+    drawn.legend(handles, [*lines])
     return drawn.figure
 
 
@@ -198,11 +205,13 @@ def _draw_points(axes: Axes, x: pd.Series, y: pd.Series) -> None:
 
 
 def _draw_bars(axes: Axes, points: pd.DataFrame) -> None:
-    if "x_low" not in points or len(points) > MANY_BARS:
+    if len(points) > MANY_BARS:
         return
     look = {"color": LOOKS[""]["color"], "linewidth": 0.4, "alpha": 0.6}
-    axes.hlines(points["y_accuracy"], points["x_low"], points["x_high"], **look)
-    axes.vlines(points["x_accuracy"], points["y_low"], points["y_high"], **look)
+    if "x_low" in points:
+        axes.hlines(points["y_accuracy"], points["x_low"], points["x_high"], **look)
+    if "y_low" in points:
+        axes.vlines(points["x_accuracy"], points["y_low"], points["y_high"], **look)
 
 
 def _draw_line(axes: Axes, region: pd.DataFrame, colour: str) -> None:

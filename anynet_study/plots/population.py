@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import NullLocator
 
 from anynet_study.apr import cumulative, wilson_interval
 from anynet_study.apr.population import PARAMETERS, stages_of
@@ -130,12 +130,7 @@ def _draw_costs(
         label = f"space (n = {len(space):,} draws)"
         axes.ecdf(space, color=style.GREY, linewidth=1.8, label=label)
     axes.ecdf(sample, color=style.BLUE, linewidth=1.0, label=f"sampled (n = {len(sample):,})")
-    axes.set_xscale("log")
-    low, high = axes.get_xlim()
-    subs = [1, 2, 5] if high < 100 * low else [1]
-    axes.xaxis.set_major_locator(LogLocator(subs=subs, numticks=6))
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    style.log_axis(axes)
     axes.set_ylim(0, 1.02)
 
 

@@ -16,6 +16,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+
+from anynet_study.errors import UserError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,6 +46,9 @@ DIVERGING = "RdBu_r"
 """Colour map of correlations: blue is -1, white 0, red +1."""
 SERIES = ((BLUE, "o"), (GREEN, "s"), (PURPLE, "D"), (SKY, "^"), (BLACK, "v"), (GREY, "P"))
 """Colour and marker of the members of a family, in order."""
+
+MOST_SERIES = 2 * len(SERIES)
+"""So many members of a family are told apart."""
 
 SMALLEST_TEXT = 5.0
 """Points; journals print nothing smaller."""
@@ -191,10 +197,27 @@ def first_in_row(axes: Axes) -> bool:
     return place is None or bool(place.is_first_col())
 
 
-def series_looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The colour and marker of each member of a family, in order."""
-    looks: list[dict[str, Any]] = [{"color": colour, "marker": marker} for colour, marker in SERIES]
-    return {name: looks[number % len(looks)] for number, name in enumerate(names)}
+def series_looks(names: Iterable[str], what: str = "series") -> dict[str, dict[str, Any]]:
+    """The colour and marker of each member of a family, in order: filled, then hollow.
+
+    Raises UserError for more members, `what` they are called, than there are looks.
+    """
+    shown = list(names)
+    if len(shown) > MOST_SERIES:
+        raise UserError(f"{len(shown)} {what} are more than the {MOST_SERIES} that fit a figure")
+    filled: list[dict[str, Any]] = [{"color": c, "marker": marker} for c, marker in SERIES]
+    hollow = [{**look, "markerfacecolor": "white"} for look in filled]
+    return dict(zip(shown, filled + hollow, strict=False))
+
+
+def log_axis(axes: Axes) -> None:
+    """Make the x axis logarithmic, with as many readable numbers as fit: 1k, 20k, 500M."""
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    subs = [1, 2, 5] if high < 100 * low else [1]
+    axes.xaxis.set_major_locator(LogLocator(subs=subs, numticks=6))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def draw_intervals(

@@ -38,30 +38,37 @@ def curve_data(curves: pd.DataFrame) -> pd.DataFrame:
 def curve_grid(
     curves: pd.DataFrame,
     metrics: Mapping[str, str] | None = None,
+    marked: int = 0,
     axes: Sequence[Axes] | None = None,
 ) -> Figure:
     """Plot the test error after every epoch: median, 10% to 90% band, and single runs (Figure A2).
 
     `curves` has columns dataset, architecture, epoch (from 1) and error (percent), one row per run
-    and epoch (one run per architecture and dataset).
+    and epoch (one run per architecture and dataset). The `marked` best and worst at the first epoch
+    that is drawn (half of the runs at most) have colours of their own.
     """
     names = list(dict.fromkeys(curves["dataset"]))
     summary = curve_data(curves)
     drawn = style.panels(len(names), 1.85, axes)
     for panel, dataset in zip(drawn.axes, names, strict=True):
         rows = summary[summary["dataset"] == dataset]
-        handles = _draw_curves(panel, rows, curves[curves["dataset"] == dataset])
+        handles = _draw_curves(panel, rows, curves[curves["dataset"] == dataset], marked)
         panel.set(title=wording.counted(dataset, rows["n"]), xlabel="epoch")
         metric = wording.metric_name((metrics or {}).get(dataset, ""))
         panel.set_ylabel(f"{metric}test error (%)")
         panel.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=2))
         panel.margins(x=0.02)
-    drawn.legend(handles, ["median", "10% to 90% of the architectures", "single runs"])
+    drawn.legend([*handles.values()], [*handles])
     return drawn.figure
 
 
-def _draw_curves(axes: Axes, rows: pd.DataFrame, curves: pd.DataFrame) -> list[Any]:
-    """Draw single runs, from the best to the worst final error in even steps, and quantiles."""
+def _draw_curves(
+    axes: Axes, rows: pd.DataFrame, curves: pd.DataFrame, marked: int
+) -> dict[str, Any]:
+    """Draw single runs, from the best to the worst final error in even steps, and quantiles.
+
+    Returns what the legend explains.
+    """
     runs = curves.pivot_table(index="architecture", columns="epoch", values="error", sort=False)
     runs = runs.sort_values(runs.columns[-1], kind="stable") if len(runs.columns) else runs
     epochs = runs.columns.to_numpy(dtype=float)
@@ -74,8 +81,19 @@ def _draw_curves(axes: Axes, rows: pd.DataFrame, curves: pd.DataFrame) -> list[A
     axes.autoscale_view()
     look: dict[str, Any] = {"color": style.BLUE, "alpha": 0.25, "linewidth": 0}
     band = axes.fill_between(rows["epoch"], rows["low"], rows["high"], **look)
-    (median,) = axes.plot(rows["epoch"], rows["median"], color=style.ORANGE, linewidth=1.4)
-    return [median, band, single]
+    colour = style.BLACK if marked else style.ORANGE
+    (median,) = axes.plot(rows["epoch"], rows["median"], color=colour, linewidth=1.4)
+    drawn = {"median": median, "10% to 90% of the architectures": band, "single runs": single}
+    count = min(marked, len(runs) // 2)
+    if count:
+        order = runs.sort_values(runs.columns[0], kind="stable")
+        first = f"at epoch {runs.columns[0]:g}"
+        for name, part, end in (
+            (f"{count} best {first}", order.head(count), style.TOP),
+            (f"{count} worst {first}", order.tail(count), style.WORST),
+        ):
+            drawn[name] = axes.plot(epochs, part.to_numpy().T, color=end, linewidth=0.9)[0]
+    return drawn
 
 
 def _spread(count: int, most: int) -> list[int]:

@@ -28,6 +28,7 @@ from .layout import scores_file as scores_file
 from .opening import NewerStoreError as NewerStoreError
 from .opening import stored_json as stored_json
 from .querying import query as query
+from .querying import run_sql as run_sql
 from .querying import select as select
 from .records import EVALUATIONS_SUFFIX as EVALUATIONS_SUFFIX
 from .records import EvaluationRecord as EvaluationRecord
@@ -40,7 +41,6 @@ from .results import label_matrices as label_matrices
 from .several import ResultStores as ResultStores
 from .several import find_store as find_store
 from .several import find_stores as find_stores
-from .sql import run_sql as run_sql
 from .tables import to_pandas as to_pandas
 from .trackers import Seen as Seen
 from .trackers import finished_runs as finished_runs

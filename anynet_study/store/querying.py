@@ -1,25 +1,27 @@
-"""Select rows of the tables of results: filter, columns, grouping, order, limit."""
+"""Rows of the tables of results: by condition, columns, groups and order, or by a SELECT.
 
+DuckDB selects them, which can reach nothing else (`anynet_study.sql`).
+"""
+
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.filters import parse_filter
+from anynet_study.sql import ROW, Selection, engine, fetch, parsed, written
 from anynet_study.store.layout import TableName
 from anynet_study.store.results import Results
-from anynet_study.store.sql import engine, fetch
 from anynet_study.store.tables import ON_REQUEST, check_columns, to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Reads columns of a table.
+Read = Callable[[list[str]], pa.Table]
 #: What can be computed of a column of numbers, missing ones left out, and what SQL calls it. The
 #: standard deviation is the sample's (n - 1).
 FUNCTIONS = {
@@ -32,6 +34,8 @@ FUNCTIONS = {
     "sum": "sum",
 }
 
+#: Of what DuckDB says of a table that is not there, it guesses at tables of its own.
+_UNKNOWN_TABLE = re.compile(r"^sql: Table with name (.+) does not exist!")
 _CALL = re.compile(r"\s*(?P<function>[a-z]+)\s*\((?P<column>.*)\)\s*", re.DOTALL)
 
 
@@ -74,7 +78,7 @@ def select(
     aggregate: Sequence[str] = (),
     **options: Any,
 ) -> pa.Table:
-    """Rows of a table that a filter keeps (its language: `filters`), read column by column.
+    """Rows of a table that a condition keeps (SQL: `anynet_study.sql`), read column by column.
 
     `columns` None: all but those that must be named (ON_REQUEST). `group_by` and `aggregate` (calls
     of FUNCTIONS; default: count()) make them one row per group, in the order of their first rows;
@@ -90,56 +94,43 @@ def select(
     if aggregates and columns:
         raise UserError("columns of groups are their keys and aggregates: leave out columns")
     with results:
-        whole = results.table("errors", **options) if table == "errors" else None
-        legal = results.columns(table) if whole is None else whole.column_names
-        kept = parse_filter(where, legal) if where else None
-        shown = _shown(legal, columns, group_by, aggregates)
-        keys = [name.removeprefix("-") for name in sort]
-        inner = [] if aggregates else keys
-        check_columns([*shown, *inner], legal)
-        needed = dict.fromkeys([*shown, *inner, *sorted(kept.columns if kept else ())])
-        names = list(needed) or legal[:1]  # a table of no columns would have no rows
-        rows = whole.select(names) if whole is not None else results.table(table, names, **options)
-    if kept:
-        rows = rows.filter(kept.mask({name: _cells(rows[name]) for name in kept.columns}))
-    if aggregates:
-        rows = grouped(rows, group_by, aggregates)
-        shown = rows.column_names
-        check_columns(keys, shown)
-    return _ordered(rows, sort).select(shown).slice(0, min(limit or len(rows), len(rows)))
+        legal, read = _reader(results, table, options)
+        if aggregates:
+            rows = _grouped(legal, read, where, group_by, aggregates, sort)
+        else:
+            shown = list(columns) if columns else [name for name in legal if name not in ON_REQUEST]
+            check_columns([*shown, *map(_column, sort)], legal)
+            rows = _sorted(legal, read, where, shown, sort) if where or sort else read(shown)
+    return rows.slice(0, min(limit or len(rows), len(rows)))
 
 
-def _shown(
-    legal: list[str],
-    columns: Sequence[str] | None,
-    group_by: Sequence[str],
-    aggregates: Sequence[Aggregate],
-) -> list[str]:
-    """The columns that are needed for what is shown."""
-    if aggregates:
-        return [*group_by, *(call.column for call in aggregates if call.column)]
-    return list(columns) if columns else [name for name in legal if name not in ON_REQUEST]
+def _reader(results: Results, table: TableName, options: dict[str, Any]) -> tuple[list[str], Read]:
+    """The columns that a table has, and what reads some of them."""
+    if table == "errors":
+        whole = results.table("errors", **options)
+        return whole.column_names, whole.select
+    return results.columns(table), lambda names: results.table(table, names, **options)
 
 
-def _cells(column: pa.ChunkedArray) -> NDArray[Any]:
-    """Values for a filter: a missing number is NaN."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(pa.string())
-    if pa.types.is_integer(column.type) and column.null_count:
-        column = column.cast(pa.float64())
-    return np.asarray(column.to_numpy())
+def _sorted(
+    legal: list[str], read: Read, where: str | None, shown: list[str], sort: Sequence[str]
+) -> pa.Table:
+    """The columns that are shown of the rows that are kept, in order."""
+    with engine() as connection:
+        selection = Selection(connection, legal, where)
+        needed = list(dict.fromkeys([*map(_column, sort), *selection.named]))
+        rows = read(list(dict.fromkeys([*shown, *needed])))
+        order = [_order(key, selection[_column(key)]) for key in sort]
+        return rows.select(shown).take(selection.rows(rows.select(needed), order))
 
 
-def _ordered(rows: pa.Table, sort: Sequence[str]) -> pa.Table:
-    if not sort:
-        return rows
-    columns, orders = {}, []
-    for number, name in enumerate(sort):
-        values = rows[name.removeprefix("-")]
-        text = pa.types.is_dictionary(values.type)
-        columns[str(number)] = values.cast(pa.string()) if text else values
-        orders.append((str(number), "descending" if name.startswith("-") else "ascending"))
-    return rows.take(pc.sort_indices(pa.table(columns), orders))
+def _column(key: str) -> str:
+    """What `sort` names."""
+    return key.removeprefix("-")
+
+
+def _order(key: str, expression: str) -> str:
+    return f"{expression} {'desc' if key.startswith('-') else 'asc'} nulls last"
 
 
 def parse_aggregates(calls: Sequence[str]) -> list[Aggregate]:
@@ -157,32 +148,60 @@ def parse_aggregates(calls: Sequence[str]) -> list[Aggregate]:
     return list(dict.fromkeys(found))
 
 
-def grouped(rows: pa.Table, keys: Sequence[str], aggregates: Sequence[Aggregate]) -> pa.Table:
+def _grouped(
+    legal: list[str],
+    read: Read,
+    where: str | None,
+    keys: Sequence[str],
+    aggregates: Sequence[Aggregate],
+    sort: Sequence[str],
+) -> pa.Table:
     """One row per group of equal keys, in the order of their first rows; without keys, one row.
 
     Missing keys are a group of their own; an aggregate of no values is missing. Raises UserError
     for a number of a text.
     """
-    check_columns([call.column for call in aggregates if call.column], rows.column_names)
-    for call in aggregates:
-        if call.function != "count" and not _is_number(rows.schema.field(call.column).type):
-            raise UserError(f"aggregate {call.name}: {call.column} is not a number")
-    names = dict.fromkeys([*keys, *(call.column for call in aggregates if call.column)])
-    # DuckDB takes names that differ in case only for one.
-    places = {name: f"c{place}" for place, name in enumerate(names)}
-    table = pa.table({places[name]: rows[name] for name in names} | {"row": np.arange(len(rows))})
-    by = [places[key] for key in keys]
-    computed = [_expression(call, places) for call in aggregates]
-    order = f"group by {', '.join(by)} order by min(row)" if by else ""
+    needed = [*keys, *(call.column for call in aggregates if call.column)]
+    check_columns(needed, legal)
     with engine() as connection:
-        connection.register("rows", table)
-        found = fetch(connection, f"select {', '.join([*by, *computed])} from rows {order}")
-    return found.rename_columns([*keys, *(call.name for call in aggregates)])
-
-
-def _expression(call: Aggregate, places: Mapping[str, str]) -> str:
-    return f"{FUNCTIONS[call.function]}({places[call.column] if call.column else '*'})"
+        selection = Selection(connection, legal, where)
+        names = list(dict.fromkeys([*needed, *selection.named]))
+        rows = read(names or legal[:1])  # a table of no columns would have no rows
+        expressions = {key: selection[key] for key in keys}
+        for call in aggregates:
+            if call.function != "count" and not _is_number(rows.schema.field(call.column).type):
+                raise UserError(f"aggregate {call.name}: {call.column} is not a number")
+            of = selection[call.column] if call.column else "*"
+            expressions[call.name] = f"{FUNCTIONS[call.function]}({of})"
+        check_columns(list(map(_column, sort)), list(expressions))
+        order = [*(_order(key, expressions[_column(key)]) for key in sort), f"min({ROW})"]
+        by = f"group by {', '.join(selection[key] for key in keys)}" if keys else ""
+        chosen = ", ".join(expressions.values())
+        found = selection.answer(rows, chosen, f"{by} order by {', '.join(order)}")
+    return found.rename_columns(list(expressions))
 
 
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def run_sql(results: Results, statement: str) -> pa.Table:
+    """What one SELECT over the tables of `Results.table` gives.
+
+    Runs have the columns of their architecture and dataset, and spec; a missing number is NULL.
+    Only tables that the statement names are read. Raises UserError in one line for anything else.
+    """
+    with engine() as connection:
+        tree = parsed(connection, statement)
+        named = json.dumps(tree).lower()
+        with results:
+            for table in get_args(TableName):
+                if f'"table_name": "{table}"' in named:
+                    connection.register(table, results.table(table, results.columns(table)))
+        try:
+            return fetch(connection, written(connection, tree))
+        except UserError as error:
+            if unknown := _UNKNOWN_TABLE.search(str(error)):
+                there = ", ".join(get_args(TableName))
+                raise UserError(f"sql: no table {unknown[1]!r}; there are: {there}") from None
+            raise

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
-from anynet_study.filters import unknown_column
 from anynet_study.metrics import CURVES, auroc_interval, error_interval, from_words
+from anynet_study.sql import unknown_column
 from anynet_study.store.hdf5 import get_text, get_texts, read_column
 from anynet_study.store.layout import COLUMNS, EVALUATION_CODED
 from anynet_study.store.opening import stored_json
@@ -185,7 +185,8 @@ def curves_table(
     found = {}
     for name in columns:
         if name in CURVES:
-            found[name] = pa.array(read_curve(file, name, begin, end)[place - begin])
+            values = read_curve(file, name, begin, end)[place - begin]
+            found[name] = pa.array(values, from_pandas=True)
         elif name == "epoch":
             found[name] = pa.array((epoch + 1).astype(np.int32))
         else:

@@ -1,4 +1,4 @@
-"""How a sweep is launched, and Slurm's options: nothing that changes a result."""
+"""How a sweep is launched, and Slurm's options. Nothing here changes a result."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -10,8 +10,8 @@ from anynet_study.models import BackendKind
 from anynet_study.sweep.text import Strict, legal_keys
 from anynet_study.training import Engine
 
-#: Slurm's options that submitit has beside those of an sbatch script, and those with a narrower
-#: range or another type than it says.
+#: Options that submitit has beside those of an sbatch script, and options whose range is narrower,
+#: or whose type is another, than submitit says.
 TYPES: dict[str, Any] = {
     "name": str,
     "timeout_min": Annotated[int, Field(gt=0)],
@@ -29,7 +29,7 @@ TYPES: dict[str, Any] = {
     "teardown": list[str],
     "srun_args": list[str],
 }
-#: What is not for the sweep to say, or submitit warns of.
+#: Options that a sweep may not set, or that submitit warns of.
 NOT_OURS = frozenset({"command", "folder", "map_count", "num_gpus", "return"})
 #: A job is one worker, one process.
 ONE = ("nodes", "tasks_per_node", "ntasks_per_node")
@@ -43,27 +43,28 @@ class Launch(Strict):
     workers: int | None = Field(None, ge=1)
     #: Runs are packed into Slurm jobs of about this length.
     job_minutes: float = Field(120.0, gt=0, le=525_600)
-    #: How often a run is tried that fails for want of memory, of time, or with its node.
+    #: How many times a run is tried if memory or time runs out, or if its node fails.
     attempts: int = Field(3, ge=1)
     #: Time between two checkpoints of a run.
     checkpoint_seconds: float = Field(300.0, ge=0)
-    #: fast, or the plain loop that defines what a run is: the same results up to rounding.
+    #: `fast`, or `reference`: the plain loop that defines what a run is. Both give the same results
+    #: up to rounding.
     engine: Engine = "fast"
-    #: How the fast engine computes networks: by torch's own layers (plain), or by exact rewrites of
-    #: them (rewritten, the default), which are faster.
+    #: How the fast engine computes networks: with torch's own layers (`plain`), or with exact
+    #: rewrites of them, which are faster (`rewritten`, the default).
     backend: BackendKind | None = None
-    #: Runs that a GPU trains at the same time; by default as many as its memory holds, 8 at most.
-    #: Torch has 32 streams, of which each run needs one for itself.
+    #: How many runs a GPU trains at the same time. By default as many as fit its memory, but at
+    #: most 8. The limit is 32: each run needs a stream of its own, and torch has 32.
     at_once: int | None = Field(None, ge=1, le=32)
-    #: Whether final weights stay in the study's folder, for evaluations added later. Those that
-    #: other runs start from always do.
+    #: Whether final weights are kept in the study's folder, so that evaluations can be added later.
+    #: Weights that other runs start from are always kept.
     keep: Literal["nothing", "weights"] = "nothing"
-    #: Whether the outputs of the final networks on their own test images stay in the study's
-    #: folder: scores/RUN.npy, (images, classes) float32. Intervals of AUROCs need them.
+    #: Whether the study's folder keeps the outputs of the final networks for their own test images:
+    #: scores/RUN.npy, (images, classes) float32. Intervals of AUROCs need them.
     scores: bool = False
     #: submitit's own names, without the `slurm_` prefix: partition, account, qos, gres, constraint,
     #: timeout_min, mem_gb, setup, python (the command that starts Python, as in a container), ...
-    #: Without array_parallelism all jobs may run at once; with it, so many of one launch.
+    #: All jobs may run at once, unless array_parallelism limits how many jobs of one launch do.
     slurm: dict[str, Any] = Field(default_factory=dict)
 
     @field_validator("slurm")
@@ -73,10 +74,9 @@ class Launch(Strict):
 
 
 def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with their values as submitit wants them; those that are None are not set.
+    """Return the options with the values that submitit wants; options that are None are left out.
 
-    Raises ValueError for a name that submitit does not have, saying which it has, and for a value
-    of another kind.
+    Raises ValueError for a value of a wrong type, and for an unknown name, with the legal ones.
     """
     checked = {}
     for name, value in options.items():

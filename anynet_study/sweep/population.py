@@ -26,7 +26,7 @@ Band = tuple[float, float] | None
 
 
 def named(name: str, resolution: int, classes: int) -> AnyNetwork:
-    """A network by its name: published, or else built and traced, which takes torch."""
+    """Return the network of this name: a published one, or one that torch builds and traces."""
     if ":" not in name:
         return published(name, resolution, classes)
     from anynet_study.models import trace_network
@@ -35,7 +35,7 @@ def named(name: str, resolution: int, classes: int) -> AnyNetwork:
 
 
 def _published(name: str) -> str:
-    """The usual spelling of a published network's name; ValueError says which there are."""
+    """Return the usual spelling of a published network's name. ValueError lists all names."""
     try:
         return canonical(name)
     except UserError as error:
@@ -46,31 +46,35 @@ def _published(name: str) -> str:
 class PopulationSpec(Strict):
     """Which architectures: a design space, bands of complexity and a seed; a file; or by name."""
 
-    #: CSV, JSON or Parquet (see `Population.read`), instead of all that follows but the last three.
+    #: A CSV, JSON or Parquet file (see `Population.read`). It replaces all keys below except
+    #: `count`, `resolution` and `classes`.
     file: str | None = None
     #: Networks by name, before any that are drawn: published ones (`complexity --list`), models of
     #: installed libraries (`timm:NAME`, `torchvision:NAME`), and what a function of your own makes
     #: (`module:function`, also of a file in this folder; it gets `classes` and `resolution`).
     networks: list[str] | None = Field(None, min_length=1)
-    #: A name, or a mapping of what differs from it.
+    #: The name of a design space, or a mapping with the changes to one (`base`).
     space: str | dict[str, Any] = "anynetx"
-    #: Lowest and highest multiply-adds, parameters and activations, both in the band; None: all.
+    #: Bands [lowest, highest] of multiply-adds, parameters and activations. Both ends are inside
+    #: the band; None: no limit.
     flops: Band = None
     parameters: Band = None
     activations: Band = None
-    #: As many of each stratum, such as {of: depth, edges: [10, 20]}: see `Strata`.
+    #: Draw equally many architectures from each stratum, for example {of: depth, edges: [10, 20]}:
+    #: see `Strata`.
     strata: dict[str, Any] | None = None
     seed: int = Field(0, ge=0)
-    #: How many are drawn, or how many of the file's are taken; all of these by default.
+    #: How many architectures are drawn, or how many are taken from the file (by default all of
+    #: them).
     count: int | None = Field(None, ge=1, validate_default=True)
-    #: Image side and class count at which the bands are meant and complexity is counted.
+    #: Image side (pixels) and number of classes for which complexity is counted and bands apply.
     resolution: int = Field(224, ge=1)
     classes: int = Field(1000, ge=2)
 
     @field_validator("space", "strata", "flops", "parameters", "activations", mode="before")
     @classmethod
     def _legal(cls, value: Any, info: ValidationInfo) -> Any:
-        """What the design space itself says of the value; who reports this says the key."""
+        """Check the value as the design space does. The caller adds the key to the message."""
         name = str(info.field_name)
         try:
             if name == "space":
@@ -126,9 +130,9 @@ class PopulationSpec(Strict):
         return {**given, "file": POPULATION_FILE}
 
     def population(self, on_found: Callable[[int], None] | None = None) -> Population:
-        """Draw it, the same on every machine, or read it. Raises UserError.
+        """Draw the population (the same on every machine), or read it. Raises UserError.
 
-        `on_found` is told now and then how many have been found.
+        `on_found` is called now and then with the number of networks found so far.
         """
         try:
             if self.file is not None:
@@ -152,7 +156,7 @@ class PopulationSpec(Strict):
         )
 
     def _named(self, on_found: Callable[[int], None] | None) -> Population:
-        """The networks with names, and then those that are drawn."""
+        """The named networks first, then the drawn ones."""
         place = self.resolution, self.classes
         networks: list[AnyNetwork] = [named(name, *place) for name in self.networks or ()]
         called: dict[str, str] = {}

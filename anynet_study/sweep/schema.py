@@ -1,6 +1,6 @@
-"""The sweep file explained: its JSON schema, and what each key is for.
+"""Explains the sweep file: its JSON schema, and the meaning of each key.
 
-What a key is for is said once, in the comment (`#:`) above its field.
+The meaning of a key is written once: in the comment (`#:`) above its field.
 """
 
 import inspect
@@ -46,7 +46,8 @@ class Key:
     path: str
     #: What values are legal, in words.
     kind: str
-    #: As JSON has it; "" for none, null and mappings; "required" where the key must be there.
+    #: The default as JSON; "" if it is null, a mapping or absent; "required" if the key must be
+    #: given.
     default: str
     meaning: str
 
@@ -71,7 +72,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def explain(path: str) -> tuple[Key, list[Key]]:
-    """A key such as `recipes.basic.epochs` (in place of `basic` any name), and the keys below it.
+    """Return a key such as `recipes.basic.epochs`, and the keys below it. `basic` may be any name.
 
     The empty path is the whole file. Raises UserError for an unknown key, with the legal ones.
     """
@@ -109,7 +110,7 @@ def _key(path: str, node: Node, required: bool, schema: Node) -> Key:
 
 
 def _resolved(node: Node, schema: Node) -> Node:
-    """What a reference is to; of alternatives the mapping."""
+    """Follow a reference; among alternatives, choose the mapping."""
     if "$ref" in node:
         return _resolved(schema["$defs"][node["$ref"].rpartition("/")[2]], schema)
     for choice in node.get("anyOf", ()):
@@ -137,7 +138,7 @@ def _kind(node: Node) -> str:
 
 
 def _comments(model: type[BaseModel]) -> dict[str, str]:
-    """What the comments above the fields say, those of the bases included."""
+    """The comments above the fields of a model and of its base classes, by field."""
     found: dict[str, str] = {}
     for part in reversed(model.__mro__):
         if issubclass(part, BaseModel) and part.__module__.startswith("anynet_study."):

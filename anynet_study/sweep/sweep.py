@@ -46,9 +46,9 @@ Label = Annotated[str, AfterValidator(_label)]
 Role = Literal["source", "family", "target", "extra"]
 
 
-#: Some architectures of the population: their numbers in it, from 0, or their ids.
+#: Some architectures of the population: their row numbers, counted from 0, or their ids.
 Some = Annotated[list[Annotated[int, Field(ge=0)] | str], Field(min_length=1)]
-#: Keys of a recipe that say from which other runs, or which file, its runs start.
+#: Keys of a recipe that name the runs, or the file, from which its runs start.
 STARTS: dict[str, Inherited] = {
     **{"pretrained": "body", "after": "weights", "continues": "state"},
     "weights": "file",
@@ -56,31 +56,33 @@ STARTS: dict[str, Inherited] = {
 
 
 class DatasetSpec(Variant):
-    """A packed dataset, or a view of one, and its part in the analysis."""
+    """A packed dataset or a view of one, and its role in the analysis."""
 
-    #: The packed dataset; by default the one named like this entry. A list of several is their
-    #: union: training and test images of all, classes of equal names as one (see `groups`).
+    #: Name of the packed dataset; by default the name of this entry. A list of names makes their
+    #: union: it has the training and test images of all of them, and classes with equal names
+    #: become one class (see `groups`).
     base: Bases = ""
-    #: Another dataset of this sweep: of every class as many training images are taken as that one
-    #: has of the class of this name.
+    #: Name of another dataset of this sweep. From every class, take as many training images as that
+    #: dataset has in its class of the same name.
     match: str | None = None
-    #: Inferred if left out: class subsets of the source form its X family; other views of its base,
-    #: and views of a dataset that is there whole, are extras; the rest are targets.
+    #: The role in the analysis. If it is left out, it is inferred: class subsets of the source are
+    #: its `family`; other views of the source's base, and views of a dataset that the sweep also
+    #: uses whole, are `extra`; all others are `target`.
     role: Literal["family", "target", "extra"] | None = None
 
     @property
     def variant(self) -> Variant:
-        """The view, without its part in the analysis."""
+        """The view alone, without the role in the analysis."""
         return Variant(**self.model_dump(exclude={"role", "match"}))
 
     @property
     def is_whole(self) -> bool:
-        """Whether this is the packed dataset as it is."""
+        """Whether this is the whole packed dataset, unchanged."""
         whole = Variant(base=self.base, test_share=self.test_share)
         return len(self.bases) == 1 and self.match is None and self.variant == whole
 
     def is_class_subset_of(self, other: "DatasetSpec") -> bool:
-        """Whether the two differ in the choice of classes only."""
+        """Whether this differs from `other` only in the choice of classes."""
         any_classes = {"classes": None, "class_seed": 0}
         mine, theirs = self.variant.model_copy(update=any_classes), other.variant
         alike = self.match == other.match and other.classes is None
@@ -95,32 +97,35 @@ class DatasetSpec(Variant):
 
 
 class RecipeSpec(Recipe):
-    """A recipe, what differs on single datasets, and which runs it is used for."""
+    """A recipe, its changes for single datasets, and the runs that use it."""
 
-    #: The dataset of this sweep on whose trained weights the runs start, with a new head: all
-    #: layers are trained further, or with `trained: head` only the head. None: from scratch.
+    #: A dataset of this sweep: the runs start from the weights that were trained on it, with a new
+    #: head. All layers are trained further, or only the head with `trained: head`. None: runs start
+    #: from scratch.
     pretrained: str | None = None
 
-    #: Another recipe of this sweep: each run starts from the final weights, head included, of that
-    #: one's run on the same dataset (a probe, then fine-tuned).
+    #: Another recipe of this sweep: each run starts from the final weights, head included, of the
+    #: other recipe's run on the same dataset (for example, a linear probe that is then fine-tuned).
     after: str | None = None
-    #: Another recipe of this sweep: each run goes on from the end of that one's run, with its
-    #: optimiser's state, as if it had had this recipe's epochs and learning rates all along: these
-    #: are counted from the other's first step.
+    #: Another recipe of this sweep: each run continues the other recipe's run, with the optimiser's
+    #: state. Epochs and learning rates of this recipe are counted from the first step of the other
+    #: run, as if that run had followed this recipe from the start.
     continues: str | None = None
-    #: A file of weights of PyTorch's from which the runs start, with a new head; in its name
-    #: {architecture} stands for an architecture's id. Its content is part of a run's identity.
+    #: A PyTorch file of weights: the runs start from them, with a new head. In the file's name,
+    #: {architecture} stands for the architecture's id. The file's content is part of a run's
+    #: identity.
     weights: str | None = Field(None, min_length=1)
-    #: The stem of the networks, where it is not the population's. Errors are the architecture's.
+    #: The stem of the networks, if it is another than the population's. Errors are still recorded
+    #: for the architecture of the population.
     stem: str | None = None
-    #: The architectures that are trained; None: all.
+    #: The architectures that are trained with this recipe; None: all.
     architectures: Some | None = None
-    #: Keys of the recipe that differ, by dataset.
+    #: By dataset: the keys of the recipe that have other values there.
     overrides: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    #: The datasets trained with this recipe; by default all, but not the pretrained one again.
+    #: The datasets on which this recipe trains; by default all, except the one in `pretrained`.
     datasets: list[str] | None = Field(None, min_length=1)
-    #: Several settings of the recipe are tried with each architecture on each dataset; its errors
-    #: are those of the setting with the lowest error on validation images.
+    #: Try several settings of the recipe for each architecture on each dataset. The errors of the
+    #: recipe are those of the setting with the lowest error on validation images.
     tuning: Tuning | None = None
 
     @field_validator("stem")
@@ -183,7 +188,7 @@ class RecipeSpec(Recipe):
             raise ValueError(f"{where}{error}") from None
 
     def trials(self, name: str) -> dict[str, Trial]:
-        """The recipes that are trained in the place of this one, called `name`, if it is tuned.
+        """Return the trials that replace this recipe, called `name`, if it is tuned.
 
         Shorter rungs come first.
         """
@@ -214,7 +219,7 @@ class RecipeSpec(Recipe):
         return Trial(name, number, rung, settings, tuning, spec)
 
     def for_dataset(self, label: str) -> Recipe:
-        """The recipe as used on the dataset `label`."""
+        """Return the recipe with its changes for the dataset `label`."""
         return Recipe(**self._keys_for(label))
 
     def _keys_for(self, label: str) -> dict[str, Any]:
@@ -223,26 +228,26 @@ class RecipeSpec(Recipe):
 
 
 def _changed(keys: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Keys of a recipe with others in their place."""
-    for length in set(LENGTHS) & set(changes):  # one takes the other's place
+    """Replace some keys of a recipe."""
+    for length in set(LENGTHS) & set(changes):  # they exclude each other
         keys = {**keys, **dict.fromkeys(LENGTHS), length: changes[length]}
     return {**keys, **changes}
 
 
-#: Networks of a run that are evaluated in one way.
+#: The most networks of a run that one evaluation tests.
 MOST_MOMENTS = 10_000
 
 
 class Replicates(Strict):
-    """Further seeds of the same runs, from which the noise ceiling is estimated."""
+    """Runs repeated with other seeds, from which the noise ceiling is estimated."""
 
-    #: Runs of each architecture, the first included.
+    #: How many runs each architecture has, including the first.
     count: int = Field(1, ge=1, le=10_000)
-    #: Only the first so many architectures are repeated, or these; all by default.
+    #: Repeat only this many architectures (the first ones), or only these; by default all.
     architectures: Annotated[int, Field(ge=1)] | Some | None = None
-    #: Only runs on these datasets; on all by default.
+    #: Repeat only runs on these datasets; by default on all.
     datasets: list[str] | None = Field(None, min_length=1)
-    #: Only runs of these recipes, and those that they start from; of all by default.
+    #: Repeat only runs of these recipes, and the runs that they start from; by default of all.
     recipes: list[str] | None = Field(None, min_length=1)
 
 
@@ -260,16 +265,16 @@ class Sweep(Strict):
     ('target', 0.1)
     """
 
-    #: Of the study, and of its folder under studies/.
+    #: The name of the study, and of its folder under studies/.
     name: Label
-    #: What the study answers, in a sentence for the report.
+    #: The question that the study answers: a sentence for the report.
     question: str = ""
     population: PopulationSpec
-    #: By name: packed datasets, and views of them.
+    #: Packed datasets, and views of them, by name.
     datasets: dict[Label, DatasetSpec] = Field(min_length=1)
-    #: The dataset whose ranking of architectures is asked to carry over.
+    #: The dataset whose ranking of architectures is compared with the rankings on the others.
     source: str
-    #: By name, how networks are trained. The first recipe gives the errors that are analysed.
+    #: Recipes of training, by name. The errors of the first recipe are analysed.
     recipes: dict[Label, RecipeSpec] = Field(min_length=1)
     replicates: Replicates = Replicates()
     #: Further tests of the trained networks: transformed or shifted test sets, fewer classes.
@@ -279,7 +284,7 @@ class Sweep(Strict):
     @model_validator(mode="before")
     @classmethod
     def _test_sets_are_evaluations(cls, content: Any) -> Any:
-        """A dataset with the key `test_set_of: DATASET` is an evaluation of that one's networks."""
+        """Turn datasets with the key `test_set_of: DATASET` into evaluations of its networks."""
         datasets = content.get("datasets") if isinstance(content, Mapping) else None
         if not isinstance(datasets, Mapping):
             return content
@@ -302,7 +307,7 @@ class Sweep(Strict):
     @model_validator(mode="before")
     @classmethod
     def _trials_are_validated(cls, content: Any) -> Any:
-        """What is tuned is tested on validation images, too."""
+        """Add an evaluation on validation images for every recipe that is tuned."""
         recipes = content.get("recipes") if isinstance(content, Mapping) else None
         evaluations = (content.get("evaluations") or {}) if recipes else {}
         if not isinstance(recipes, Mapping) or not isinstance(evaluations, Mapping):
@@ -370,7 +375,7 @@ class Sweep(Strict):
             raise ValueError(f"{where}: no recipe `{name}` in this sweep; there are: {legal}")
 
     def _check_start(self, name: str, recipe: RecipeSpec) -> None:
-        """The recipes that one starts from exist, end somewhere and fit."""
+        """Check that the recipes from which this one starts exist, form no circle and fit."""
         self._check_cycle(name)
         for label in self.trained_datasets(recipe):
             if (start := self.start_of(name, label)) is None:
@@ -391,7 +396,7 @@ class Sweep(Strict):
                 raise ValueError(f"recipes.{name}.architectures: {other} trains only some of them")
 
     def _check_tuned(self, name: str, recipe: RecipeSpec) -> None:
-        """There are validation images by which trials are chosen."""
+        """Check that there are validation images by which trials are chosen."""
         if recipe.tuning is None:
             return
         for label in self.trained_datasets(recipe):
@@ -408,7 +413,7 @@ class Sweep(Strict):
 
     @cached_property
     def trials(self) -> dict[str, Trial]:
-        """The trials of all tuned recipes, by what records call them."""
+        """The trials of all tuned recipes, by their name in the records."""
         found: dict[str, Trial] = {}
         for name, recipe in self.recipes.items():
             found |= recipe.trials(name)
@@ -416,7 +421,7 @@ class Sweep(Strict):
 
     @cached_property
     def trained(self) -> dict[str, RecipeSpec]:
-        """The recipes by which networks are trained: in the place of a tuned one its trials."""
+        """The recipes of all trainings: each tuned recipe is replaced by its trials."""
         found: dict[str, RecipeSpec] = {}
         for name, recipe in self.recipes.items():
             trials = {key: it.spec for key, it in self.trials.items() if it.recipe == name}
@@ -432,7 +437,7 @@ class Sweep(Strict):
             passed, now = [*passed, other], self.recipes[other]
 
     def _check_moments(self, name: str, evaluation: EvaluationSpec) -> None:
-        """There are networks to interpolate between, and epochs after which one is tested."""
+        """Check that there are networks to interpolate between, and that the epochs exist."""
         recipes = self.recipes.values()
         starting = [one for one in recipes if any(getattr(one, key) for key in STARTS)]
         if evaluation.interpolate is not None and not starting:
@@ -457,12 +462,12 @@ class Sweep(Strict):
                 )
 
     def most_epochs(self, label: str) -> int:
-        """The most epochs of a recipe on a dataset, of those that state epochs."""
+        """The largest number of epochs on a dataset, among the recipes that state epochs."""
         used = (one for one in self.recipes.values() if label in self.trained_datasets(one))
         return max((recipe.for_dataset(label).epochs or 0 for recipe in used), default=0)
 
     def start_of(self, name: str, label: str) -> tuple[str, str] | None:
-        """Dataset and recipe from whose run one of recipe `name` on `label` starts, if from any."""
+        """Dataset and recipe of the run from which that of `name` on `label` starts, or None."""
         recipe = self.recipes[stated(name)]
         if recipe.pretrained is not None:
             return recipe.pretrained, self.pretraining(recipe.pretrained)
@@ -478,7 +483,7 @@ class Sweep(Strict):
         return [label for label in self.datasets if label != recipe.pretrained]
 
     def pretraining(self, label: str) -> str:
-        """The recipe that trains the weights of `label` that others start from: the first."""
+        """The first recipe on `label`: it trains the weights that other runs start from."""
         for name, recipe in self.recipes.items():
             from_others = any(getattr(recipe, key) for key in STARTS)
             if not (from_others or recipe.tuning) and label in self.trained_datasets(recipe):
@@ -489,8 +494,8 @@ class Sweep(Strict):
     def load(cls, path: Path, overrides: Sequence[str] = ()) -> "Sweep":
         """Read a sweep file and apply `key.path=value` overrides.
 
-        A file that the sweep names is meant from the sweep's folder; one that an override names,
-        from the current one. Raises UserError, one line: file, key, value, and what is legal.
+        Paths in the sweep file are relative to its folder; paths in an override are relative to the
+        current folder. Raises UserError, one line: file, key, value, and what is legal.
         """
         content = load_yaml(path)
         _anchor(content, path.parent)
@@ -502,12 +507,12 @@ class Sweep(Strict):
             raise UserError(f"{path}: {describe(error, cls, content)}") from None
 
     def to_yaml(self) -> str:
-        """The resolved sweep; loading it gives an equal sweep, in a study's folder if need be."""
+        """Return the resolved sweep as YAML, which loads as an equal sweep from any folder."""
         content = self.model_dump(mode="json")
         return dump_yaml({**content, "population": self.population.resolved()})
 
     def role_of(self, label: str) -> Role:
-        """The part of a dataset in the analysis, stated or inferred (`DatasetSpec.role`)."""
+        """Return the role of a dataset in the analysis, stated or inferred (`DatasetSpec.role`)."""
         entry, source = self.datasets[label], self.datasets[self.source]
         if label == self.source:
             return "source"
@@ -523,7 +528,7 @@ class Sweep(Strict):
 
 
 def _anchor(content: dict[str, Any], folder: Path) -> None:
-    """Make the files that a sweep names, in place, files that are meant from `folder`."""
+    """Make relative paths of files in a sweep's content start from `folder`, in place."""
     population = content.get("population")
     if isinstance(population, dict) and isinstance(population.get("file"), str):
         population["file"] = str(folder / population["file"])

@@ -1,6 +1,6 @@
-"""Sweep files as text: YAML, `key.path=value` overrides, and one line for what is wrong.
+"""Sweep files as text: YAML, `key.path=value` overrides, and one line for each mistake.
 
-Nothing here is about studies: `Strict` is what every part of a sweep file is.
+Nothing here knows about studies. `Strict` is the base class of every part of a sweep file.
 """
 
 import difflib
@@ -16,9 +16,9 @@ from pydantic_core import ErrorDetails
 
 from anynet_study.errors import UserError
 
-#: The tag of `<<`, which is no key but takes over those of another mapping.
+#: The tag of `<<`, which is not a key: it takes over the keys of another mapping.
 MERGE = "tag:yaml.org,2002:merge"
-#: What pydantic calls the kinds of values, in the words of a YAML file.
+#: By pydantic's name: what a user of YAML calls the types of values.
 KINDS = {
     "dict_type": "a mapping of keys",
     "model_type": "a mapping of keys",
@@ -34,7 +34,7 @@ class Strict(BaseModel):
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a key given twice, which plain YAML lets the last one win; `on` is a legal key."""
+    """Refuses a key that is given twice (plain YAML takes the last one); `on` is a legal key."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         for key, _ in node.value:
@@ -61,7 +61,7 @@ for _kind in (_Loader, _Dumper):
 
 
 def load_yaml(path: Path, kind: str = "sweep file") -> dict[str, Any]:
-    """Read a YAML mapping; UserError names the file and the line, and what it should be."""
+    """Read a YAML mapping. UserError names the file, the line, and what is legal."""
     try:
         content = parse_yaml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -78,7 +78,7 @@ def load_yaml(path: Path, kind: str = "sweep file") -> dict[str, Any]:
 
 
 def parse_yaml(text: str) -> Any:
-    """Read YAML; ValueError in one line for whatever is wrong with it."""
+    """Read YAML. ValueError says in one line what is wrong."""
     try:
         return yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
@@ -106,7 +106,7 @@ def apply_override(content: dict[str, Any], override: str) -> None:
             content[parent] = {}
         if not isinstance(content[parent], dict):
             raise UserError(f"override `{override}`: `{parent}` is a value, it has no keys")
-        # A mapping that another took over by an alias is one object in both places.
+        # Two places that share a mapping by an alias hold the same object.
         content[parent] = content = dict(content[parent])
     try:
         content[last] = parse_yaml(value)
@@ -115,7 +115,7 @@ def apply_override(content: dict[str, Any], override: str) -> None:
 
 
 def describe(error: ValidationError, model: type[BaseModel], content: Any) -> str:
-    """What is wrong in one line: all keys that are missing, or the first other error with them.
+    """Say in one line what is wrong: the first error, and all keys that are missing.
 
     `content` is what was validated.
     """
@@ -139,13 +139,13 @@ def describe(error: ValidationError, model: type[BaseModel], content: Any) -> st
 
 
 def _missing(problem: ErrorDetails, content: Any) -> str:
-    """A key that is missing; a validator's own message says what could be there instead."""
+    """Name a missing key. A validator's own message says what could be there instead."""
     note = "" if problem["msg"] == "Field required" else f" ({problem['msg']})"
     return f"`{_key(problem, content)}`{note}"
 
 
 def _wrong(problem: ErrorDetails, where: str) -> str:
-    """A key, its value, and what is legal."""
+    """Name a key, its value, and what is legal."""
     if problem["type"] in KINDS:
         message = f"should be {KINDS[problem['type']]}"
     else:
@@ -158,7 +158,7 @@ def _wrong(problem: ErrorDetails, where: str) -> str:
 
 
 def _key(problem: ErrorDetails, content: Any) -> str:
-    """The key that a problem is about, without what pydantic adds: a union's members, ..."""
+    """The key of a problem, without what pydantic adds to it (such as members of a union)."""
     path = []
     for part in problem["loc"]:
         if isinstance(content, Mapping):
@@ -173,7 +173,7 @@ def _key(problem: ErrorDetails, content: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    """A value as in Python, cut where it is long."""
+    """A value as Python writes it, shortened if it is long."""
     shortener = reprlib.Repr()
     shortener.maxstring = shortener.maxother = 80
     return shortener.repr(value)
@@ -188,7 +188,7 @@ def legal_keys(unknown: str, legal: Iterable[str]) -> str:
 
 
 def _fields(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
-    """The legal keys beside the one at `location`, walking models and mappings of models."""
+    """The legal keys at `location`, found by walking through models and mappings of models."""
     current: Any = model
     for part in location[:-1]:
         if isinstance(current, type) and issubclass(current, BaseModel):

@@ -1,7 +1,7 @@
 """Tuning: one space of settings, and one budget of trials, for every architecture and dataset.
 
-Which settings are tried is a pure function of what the sweep file says. Nothing that was trained
-changes it: all architectures and datasets are offered the same ones.
+The settings that are tried are a pure function of the sweep file. No result of a training changes
+them: they are the same for all architectures and datasets.
 """
 
 import json
@@ -23,17 +23,18 @@ from anynet_study.training import Recipe
 if TYPE_CHECKING:
     from anynet_study.sweep.sweep import RecipeSpec
 
-#: What the evaluation is called by whose errors trials are compared.
+#: Name of the evaluation whose errors decide between trials.
 VALIDATION = "validation"
-#: How long a run is: halving sets it itself.
+#: Keys for the length of a run: halving sets it itself.
 LENGTHS = ("epochs", "steps")
-#: Numbers of epochs that are shortened with a run, in proportion.
+#: Keys in epochs that are shortened in proportion to the run.
 WITHIN = ("warmup_epochs", "restart_epochs")
-#: Digits of a number that is drawn: the last bits of a logarithm depend on the machine.
+#: Significant digits of a drawn number: the last bits of a logarithm depend on the machine.
 DIGITS = 4
-#: So many draws in a row that only repeat: the parts of a space have settings in common.
+#: A space is taken to have no more settings after this many draws in a row that repeat earlier ones
+#: (parts of a space may have settings in common).
 MOST_REPEATED = 10_000
-#: Settings that are tried at most.
+#: The most settings that are tried.
 MOST_TRIALS = 10_000
 RANGE = re.compile(r"(uniform|loguniform)\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)")
 
@@ -51,7 +52,7 @@ class Range:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Read `uniform(LOW, HIGH)` or `loguniform(LOW, HIGH)`; ValueError says what is wrong."""
+        """Read `uniform(LOW, HIGH)` or `loguniform(LOW, HIGH)`. ValueError says what is wrong."""
         found = RANGE.fullmatch(text.strip())
         try:
             ends = [float(end) for end in found.groups()[1:]] if found else []
@@ -70,7 +71,7 @@ class Range:
         return cls(low, high, logarithmic)
 
     def at(self, share: float) -> float:
-        """The number, of DIGITS significant digits, below which this share of the draws is."""
+        """The quantile at `share` (0 to 1) of the draws, rounded to DIGITS significant digits."""
         if self.logarithmic:
             drawn = self.low * (self.high / self.low) ** share
         else:
@@ -78,7 +79,7 @@ class Range:
         return min(max(float(f"{drawn:.{DIGITS}g}"), self.low), self.high)
 
     def within(self, other: "Range") -> bool:
-        """Whether the other has all numbers of this one, with the same law."""
+        """Whether `other` contains this interval and draws by the same law."""
         alike = self.logarithmic == other.logarithmic
         return alike and other.low <= self.low and self.high <= other.high
 
@@ -86,22 +87,24 @@ class Range:
 class Tuning(Strict):
     """The settings that are tried, and how one is chosen for each architecture and dataset."""
 
-    #: What is tried, by keys of the recipe: a list of values, `uniform(LOW, HIGH)` or
-    #: `loguniform(LOW, HIGH)`. A list of such mappings is a space of several parts: a grid has all
-    #: of them, draws take turns.
+    #: The values that are tried for each key of the recipe: a list of values, `uniform(LOW, HIGH)`
+    #: or `loguniform(LOW, HIGH)`. A list of such mappings makes a space of several parts: a grid
+    #: has the settings of all parts, and draws are made from each part in turn.
     space: Part | Annotated[list[Part], Field(min_length=1)]
-    #: How many settings are tried on each dataset with each architecture; of a grid: all.
+    #: How many settings are tried for each architecture on each dataset. A grid tries all.
     trials: int | None = Field(None, ge=1, le=MOST_TRIALS)
-    #: random: settings are drawn; grid: all combinations; halving: settings are drawn and trained
-    #: for a short time, and of `reduction` trials the best goes on to so many times the length, up
-    #: to the whole one (synchronous successive halving; `asha` is read as this).
+    #: `random` draws settings. `grid` tries all combinations. `halving` draws settings and trains
+    #: them in rungs, first for a short time: one of every `reduction` trials, the best ones,
+    #: continues to the next rung, where runs are `reduction` times longer, up to the full length
+    #: (synchronous successive halving; `asha` means the same).
     scheduler: Literal["random", "grid", "halving", "asha"] = "random"
-    #: Of halving: how many times fewer trials each rung has than the one before, and how many times
-    #: longer their runs are.
+    #: With `halving`: each rung has this many times fewer trials than the rung before, and runs
+    #: that are this many times longer.
     reduction: int = Field(4, ge=2)
-    #: Of the draws; of two numbers of trials, the smaller has the first ones of the larger.
+    #: Seed of the draws. More trials with the same seed begin with the same settings.
     seed: int = Field(0, ge=0)
-    #: The images by whose errors trials are compared: those held out of training, not test images.
+    #: The images on which trials are compared: validation images, which are held out of training,
+    #: and never test images.
     on: Literal["validation"] = "validation"
 
     @field_validator("scheduler")
@@ -175,9 +178,9 @@ class Tuning(Strict):
 
     @cached_property
     def settings(self) -> list[Settings]:
-        """Of each trial: the values of the keys that are tuned.
+        """The values of the tuned keys, for each trial.
 
-        ValueError where the space has fewer.
+        Raises ValueError if the space has fewer settings than `trials`.
         """
         if self.scheduler == "grid":
             return [
@@ -198,7 +201,7 @@ class Tuning(Strict):
         return list(found.values())
 
     def _draw(self, number: int) -> Settings:
-        """The draw of this number, each of its keys independent of all others."""
+        """Draw number `number`; every key is drawn independently of the others."""
         part = self.parts[number % len(self.parts)]
         drawn: Settings = {}
         for key, values in part.items():
@@ -212,18 +215,18 @@ class Tuning(Strict):
 
     @cached_property
     def counts(self) -> list[int]:
-        """Trials of each rung, the shortest runs first; only halving has more than one rung."""
+        """Trials of each rung, from the shortest runs on. Only halving has several rungs."""
         counts = [self.trials or len(self.settings)]
         while self.scheduler == "halving" and (fewer := counts[0] // self.reduction ** len(counts)):
             counts.append(fewer)
         return counts
 
     def share(self, rung: int) -> Fraction:
-        """The length of a rung's runs as a share of the whole one."""
+        """Length of a rung's runs as a share of the full length."""
         return Fraction(1, self.reduction ** (len(self.counts) - 1 - rung))
 
     def widens(self, other: "Tuning") -> bool:
-        """Whether this offers all that the other does, and in the same way."""
+        """Whether this space contains the other's, and trials are chosen in the same way."""
         same = ("scheduler", "reduction", "seed", "on")
         return (
             all(getattr(self, name) == getattr(other, name) for name in same)
@@ -236,9 +239,9 @@ class Tuning(Strict):
 class Trial:
     """One setting of a tuned recipe in one rung: a recipe of its own."""
 
-    #: What the sweep calls the tuned recipe.
+    #: Name of the tuned recipe in the sweep.
     recipe: str
-    #: From 0, in the order of the settings, the same in all rungs.
+    #: Number of the setting, counted from 0. It is the same in all rungs.
     number: int
     rung: int
     settings: Settings
@@ -248,18 +251,18 @@ class Trial:
 
 
 def name_of(recipe: str, tuning: Tuning, number: int, rung: int) -> str:
-    """What records call a trial: `tuned/07`; where there are several rungs, `tuned/07.1`."""
+    """Name of a trial in records: `tuned/07`, or `tuned/07.1` if there are several rungs."""
     trial = f"{number:0{len(str(tuning.counts[0] - 1))}}"
     return f"{recipe}/{trial}.{rung}" if len(tuning.counts) > 1 else f"{recipe}/{trial}"
 
 
 def stated(name: str) -> str:
-    """What the sweep calls the recipe of which this is a trial, or this recipe itself."""
+    """Name in the sweep of a recipe, or of the tuned recipe of which this is a trial."""
     return name.partition("/")[0]
 
 
 def shortened(keys: Mapping[str, Any], share: Fraction) -> dict[str, Any]:
-    """Keys of a recipe, with its lengths multiplied and rounded up to whole epochs or steps."""
+    """Multiply a recipe's lengths by `share`; round up to whole epochs or steps."""
     lengths = {name: math.ceil(keys[name] * share) for name in LENGTHS if keys.get(name)}
     return {
         **keys,
@@ -269,7 +272,7 @@ def shortened(keys: Mapping[str, Any], share: Fraction) -> dict[str, Any]:
 
 
 def check_rungs(tuning: Tuning, keys: Mapping[str, Any]) -> None:
-    """Raise ValueError where two rungs of a recipe would be of one length."""
+    """Raise ValueError if two rungs of a recipe would have the same length."""
     for name in LENGTHS:
         rungs = range(len(tuning.counts))
         found = [shortened(keys, tuning.share(rung)).get(name) for rung in rungs]
@@ -279,12 +282,12 @@ def check_rungs(tuning: Tuning, keys: Mapping[str, Any]) -> None:
 
 
 def as_text(value: Any) -> str:
-    """Equal settings, equal text."""
+    """Return a text that is equal for equal settings."""
     return json.dumps(value, sort_keys=True, default=str)
 
 
 def _within(part: Part, wider: Part) -> bool:
-    """Whether a part of a space has no setting that the other lacks."""
+    """Whether `wider` contains every setting of this part of a space."""
     if part.keys() != wider.keys():
         return False
     pairs: Iterator[tuple[Any, Any]] = ((part[key], wider[key]) for key in part)

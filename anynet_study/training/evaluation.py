@@ -26,6 +26,7 @@ from anynet_study.data import (
     seeded_uniform,
 )
 from anynet_study.errors import UserError
+from anynet_study.metrics import EvaluationKind
 from anynet_study.training.operators import (
     DRAWS_PER_IMAGE,
     TRANSFORMS,
@@ -70,6 +71,9 @@ class EvaluationSpec(BaseModel):
     every: int | None = Field(None, ge=1)
     #: Labels of the datasets whose networks are evaluated; None: all for which it makes sense.
     datasets: tuple[str, ...] | None = Field(None, min_length=1)
+    #: What the evaluation is, no part of its identity: averages of robustness are over those of the
+    #: kind `shift`. None: what is asked says it (`counts_as`).
+    kind: EvaluationKind | None = None
 
     @model_validator(mode="after")
     def _asks_something(self) -> Self:
@@ -85,7 +89,26 @@ class EvaluationSpec(BaseModel):
             raise ValueError("interpolate: each share once")
         if self.part == "validation" and self.test_set is not None:
             raise ValueError("part: validation is of the run's own dataset; leave out test_set")
+        if (self.kind or "validation") != "validation" and self.part == "validation":
+            raise ValueError(f"kind: {self.kind}, but part: validation can be nothing else")
         return self
+
+    @property
+    def counts_as(self) -> EvaluationKind:
+        """The kind that is declared, or else the first that fits of what is asked.
+
+        Few images, or fewer classes, make a few-shot test or a label set of shifted images, too.
+        """
+        if self.kind is not None:
+            return self.kind
+        asked: dict[EvaluationKind, bool] = {
+            "validation": self.part == "validation",
+            "few-shot": self.shots is not None,
+            "label set": self.classes is not None,
+            "shift": self.test_set is not None,
+            "transform": self.transform not in (None, "identity"),
+        }
+        return next((kind for kind, there in asked.items() if there), "own images")
 
 
 @dataclass(frozen=True)

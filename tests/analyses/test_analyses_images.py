@@ -12,11 +12,13 @@ from small_study import run_records, small_study
 
 from anynet_study import apr
 from anynet_study.analyses import load
+from anynet_study.errors import UserError
 from anynet_study.report import draw_figures
 from anynet_study.store import (
     EvaluationRecord,
     EvaluationWriter,
     JournalWriter,
+    ResultStore,
     collect,
 )
 from anynet_study.study import Study
@@ -132,8 +134,42 @@ def test_label_sets_of_both_kinds(analysis: Study) -> None:
     assert tuple(fewer[["low", "high"]].iloc[0]) == pytest.approx((100 - high, 100 - low))
 
 
+def test_shifts_alone_are_further_test_sets_unless_told(analysis: Study) -> None:
+    kinds = {"turned": "transform", "five": "label set", "elsewhere": "shift"}
+    assert analysis.kinds == {"base": kinds}
+    assert list(analysis.evaluated["base"]) == ["test", *OWN]
+    assert list(analysis.test_sets["base"]) == ["test", "elsewhere"]
+    (used, left) = analysis.table("sampling-gaps").attrs["remarks"]
+    assert used == "Further test sets of base: elsewhere."
+    assert left.endswith("do not count: turned (transform) and five (label set).")
+
+
+def test_other_evaluations_count_when_they_are_named(analysis: Study) -> None:
+    assert analysis.store is not None
+    path = analysis.store.path
+    told = load(path, resamples=200, evaluations=("turned", "five"))
+    assert list(told.test_sets["base"]) == ["test", "turned", "five"]
+    mean = 100 - told.evaluated["base"][["turned", "five"]].mean(axis=1)
+    assert list(told.table("average-robustness")["average"]) == pytest.approx(list(mean))
+    with pytest.raises(UserError, match="no evaluation blue; there are turned, five, elsewhere"):
+        load(path, evaluations=("blue",)).table("shifts")
+
+
+def test_what_the_sweep_declares_comes_first(
+    analysis: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert analysis.store is not None
+    declared = {"kinds": '{"turned": "shift", "elsewhere": "own images"}'}
+    monkeypatch.setattr(ResultStore, "provenance", declared)
+    told = load(analysis.store.path, resamples=200)
+    assert told.kinds["base"] == {"turned": "shift", "five": "label set", "elsewhere": "own images"}
+    assert list(told.test_sets["base"]) == ["test", "turned"]
+
+
 def test_a_drop_beyond_sampling_error(analysis: Study) -> None:
-    table = analysis.table("sampling-gaps")
+    assert analysis.store is not None
+    told = load(analysis.store.path, resamples=200, evaluations=tuple(OWN))
+    table = told.table("sampling-gaps")
     assert set(table["test_set"]) == set(OWN)
     zero = (table["rest_low"] <= 0) & (table["rest_high"] >= 0)
     assert (table["beyond"] != zero).all()

@@ -74,7 +74,7 @@ def evaluated(study: SmallStudy, folder: Path, other: str = "") -> ResultStore:
 
 
 def evaluation(run_id: str, name: str, error: float) -> EvaluationRecord:
-    identity = f'{{"transform":"{name}"}}'
+    identity = f'{{"content_hash":"{name}"}}'
     return EvaluationRecord(
         run_id=run_id,
         evaluation=name,

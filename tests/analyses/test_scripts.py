@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import statsmodels.api as sm
 from command import ROOT
 from small_study import SmallStudy, run_records, small_study
 
@@ -84,7 +85,12 @@ DRAWING = [
     ),
     ("figure7", "results.h5", "", "figure7a figure7b"),
     ("figure_a1", "results.h5", "--dataset base-2 --proxies base,base-5", "figure_a1"),
-    ("figure_a2", "results.h5", "--keep 0.9", "figure_a2 figure_a2-ranks"),
+    (
+        "figure_a2",
+        "results.h5",
+        "--keep 0.9 --zoom 3 --marked 2",
+        "figure_a2 figure_a2-zoom figure_a2-ranks",
+    ),
     ("figure_a3", "results.h5", "", "figure_a3"),
     ("figure_a4", "results.h5", "", "figure_a4a figure_a4b"),
     ("figure_a5", "errors.csv", "--pairs base=base-5", "figure_a5"),
@@ -138,6 +144,7 @@ def test_figures_are_written_with_what_they_show(
     how = ["-o", str(tmp_path), "--resamples", "200"]
     assert run_script(name, str(folder / source), *told, *how) == 0
     expected = {f"{stem}.{suffix}" for stem in stems.split() for suffix in ("png", "pdf", "csv")}
+    expected |= {"new_test_set-lines.csv"} if name == "new_test_set" else set()
     assert {path.name for path in tmp_path.iterdir()} == expected
     for path in tmp_path.glob("*.csv"):
         assert len(pd.read_csv(path))
@@ -154,6 +161,58 @@ def test_tables_are_those_of_the_study(
     truth = load(store, resamples=200, seed=3).table(table)
     said = capsys.readouterr().out
     assert truth.to_string(index=False, float_format="{:.3f}".format) in said
+
+
+def test_slope_and_offset_of_a_new_test_set_are_a_table(folder: Path, tmp_path: Path) -> None:
+    how = ["--accuracy", "--images", "test=200,base-5=200", "--resamples", "2000"]
+    typed = [str(folder / "accuracies.csv"), "test", "base-5", *how, "-o", str(tmp_path)]
+    assert run_script("new_test_set", *typed) == 0
+    table = pd.read_csv(tmp_path / "new_test_set-lines.csv").set_index("scale")
+    assert list(table.index) == ["linear", "logit", "probit"]
+    accuracies = pd.read_csv(folder / "accuracies.csv")
+    x, y = accuracies["test"].to_numpy(), accuracies["base-5"].to_numpy()
+    design = sm.add_constant(x)
+    fit = sm.OLS(y, design).fit(cov_type="HC3", use_t=True)
+    (offset_ends, slope_ends) = fit.conf_int()
+    row = table.loc["linear"]
+    assert (row["slope"], row["offset"]) == pytest.approx((fit.params[1], fit.params[0]))
+    assert (row["slope_low"], row["slope_high"]) == pytest.approx(tuple(slope_ends))
+    assert (row["offset_low"], row["offset_high"]) == pytest.approx(tuple(offset_ends))
+    # The bootstrap as a plain loop: of other draws, so nearly equal.
+    generator, fitted = np.random.default_rng(1), []
+    for _ in range(2000):
+        drawn = generator.integers(0, len(x), len(x))
+        fitted.append(np.polyfit(x[drawn], y[drawn], 1))
+    low, high = np.percentile(fitted, [2.5, 97.5], axis=0)
+    for name, place, near in (("slope", 0, 0.06), ("offset", 1, 5.0)):
+        ends = row[f"{name}_bootstrap_low"], row[f"{name}_bootstrap_high"]
+        assert ends == pytest.approx((low[place], high[place]), abs=near)
+    assert (table["n"] == len(x)).all()
+
+
+@pytest.mark.parametrize("name", ["improvement", "best_of_bins"])
+def test_of_many_datasets_some_can_be_drawn(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many = small_study(12, targets=11)
+    table = many.errors.join(many.parameters.set_index("architecture")["parameters"])
+    table.to_csv(tmp_path / "many.csv")
+    told = "parameters" if name == "best_of_bins" else str(many.errors.index[0])
+    how = [str(tmp_path / "many.csv"), told, "--resamples", "100", "-o", str(tmp_path)]
+    assert run_script(name, *how) == 2
+    assert "14 datasets are more than the 12 that fit a figure" in capsys.readouterr().err
+    assert run_script(name, *how, "--datasets", "base,target-9") == 0
+    assert set(pd.read_csv(tmp_path / f"{name}.csv")["dataset"]) == {"base", "target-9"}
+
+
+def test_scores_of_other_ranges_are_drawn_beside_percents(folder: Path, tmp_path: Path) -> None:
+    scores = pd.read_csv(folder / "accuracies.csv", index_col=0)
+    scores.assign(kappa=scores["base-5"] / 100).to_csv(tmp_path / "scores.csv")
+    how = ["--accuracy", "--percent", "--source", "test", "--ranges", "kappa=0:1"]
+    how += ["--images", "test=500", "--resamples", "100", "-o", str(tmp_path)]
+    assert run_script("transfer", str(tmp_path / "scores.csv"), *how) == 0
+    assert (tmp_path / "transfer.png").exists()
+    assert run_script("transfer", str(tmp_path / "scores.csv"), *how, "--ranges", "kappa") == 2
 
 
 @pytest.mark.slow
@@ -187,6 +246,8 @@ def test_predictions_are_compared(folder: Path, capsys: pytest.CaptureFixture[st
         ("transforms", "results.h5", "", "say which --dataset"),
         ("transforms", "results.h5", "--dataset base", "base has no further test sets"),
         ("figure3", "nothing", "", "no such"),
+        ("checkpoints", "results.h5", "", "no test of a shift was made every so many epochs"),
+        ("figure_a2", "results.h5", "--zoom 300", "--zoom: 300, but the last epoch is 5"),
     ],
 )
 def test_what_is_lacking_is_one_line(

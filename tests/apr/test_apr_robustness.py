@@ -118,10 +118,31 @@ def test_robust_is_a_verdict_on_what_images_can_show() -> None:
     many = verdicts(10_000)
     assert list(many.index[many == "yes"]) == ["m3"]
     assert many["m5"] == "no"
-    # Just beyond what one question would show: not of forty asked together.
-    alone = apr.is_robust([2.0], [0.1], [3.9])
-    together = apr.is_robust([2.0] * 40, [0.1] * 40, [3.9] * 40)
-    assert (alone[0], together[0]) == ("yes", "undecided")
+
+
+def test_models_on_one_line_are_not_robust() -> None:
+    """Also where few images measure the base accuracy, whose error moves what is expected."""
+    wrong, held, shifted = [], [], 10_000
+    for seed in range(20):
+        draw = np.random.default_rng(seed)
+        true = 1 + 0.35 * draw.normal(size=40)
+        own = draw.binomial(1000, special.expit(true)) / 10
+        new = 100 * draw.binomial(shifted, special.expit(0.9 * true - 0.7)) / shifted
+        table = pd.DataFrame({"own": own, "new": new})
+        found = apr.effective_robustness(table, "own", images={"own": 1000, "new": shifted})
+        wrong.append((found["robust"] == "yes").any())
+        held.append(found["effective_low"].le(0) & found["effective_high"].ge(0))
+    assert np.mean(wrong) <= 0.1
+    assert 0.93 <= np.mean(held) <= 0.99
+
+
+def test_a_line_on_accuracies_that_hardly_differ_says_nothing() -> None:
+    own = np.random.default_rng(0).binomial(1000, 0.7, 40) / 10
+    table = pd.DataFrame({"own": own, "new": own - 10})
+    found = apr.effective_robustness(table, "own", images={"own": 1000, "new": 1000})
+    assert found[["effective_low", "effective_high"]].isna().all(axis=None)
+    assert set(found["robust"]) == {"undecided"}
+    assert found["note"].str.contains("hardly more than their sampling error").all()
 
 
 def test_the_mean_of_test_sets_has_their_sampling_error() -> None:

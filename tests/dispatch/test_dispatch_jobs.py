@@ -28,7 +28,7 @@ def test_cancel_ends_the_jobs_that_bear_the_study_s_mark(tiny: OpenStudy, type_:
     )
     command("scancel", 'echo "$@" >> cancelled')
     told = type_("cancel", "tiny")
-    assert (told.code, told.out) == (0, "cancelled: 1 jobs that ran, 1 that waited\n")
+    assert (told.code, told.out) == (0, "cancelled: 1 job that ran, 1 job that waited\n")
     assert Path("cancelled").read_text().split() == ["7"]
     command("squeue", "true")
     assert type_("cancel", "tiny").out == "no job of studies/tiny runs or waits\n"
@@ -75,7 +75,7 @@ def test_cancel_waits_for_workers_of_this_machine(
 ) -> None:
     entry = ledger.local_job(worker.pid, " ".join(tiny.plan[:3].ids()))
     ledger.append(tiny.folder.jobs, [entry])
-    assert type_("cancel", "tiny").out == "cancelled: 1 jobs that ran, 0 that waited\n"
+    assert type_("cancel", "tiny").out == "cancelled: 1 job that ran, 0 jobs that waited\n"
     assert not psutil.pid_exists(worker.pid) or worker.wait(60)
     assert type_("cancel", "tiny").out.startswith("no job")
 

@@ -1,11 +1,16 @@
 """Accuracies by architecture, bin and label set: dots, whiskers and names are the table's."""
 
+import re
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
 from artists import intervals, names, near, ticks, xy
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from anynet_study import plots
+from anynet_study.errors import UserError
 from anynet_study.plots import style
 
 
@@ -152,24 +157,67 @@ def test_many_architectures_are_grey_below_their_mean() -> None:
     assert axes.get_title() == "n = 8"
 
 
+def budget(sizes: list[int], sources: list[str]) -> pd.DataFrame:
+    rows = [
+        {"recipe": recipe, "dataset": f"d{i}", "images_of": of, "train_images": size}
+        | {"base": 60.0 + i, "average": 30.0 + i - shift, "n": 9}
+        for shift, recipe in enumerate(("labels", "texts"))
+        for i, (size, of) in enumerate(zip(sizes, sources, strict=True))
+    ]
+    return pd.DataFrame(rows)
+
+
 def test_accuracies_by_data_budget() -> None:
-    table = pd.DataFrame(
-        {
-            "recipe": ["labels", "texts", "labels", "texts"],
-            "dataset": ["large", "large", "small", "small"],
-            "train_images": [800, 800, 100, 100],
-            "base": [80.0, 75.0, 50.0, 40.0],
-            "average": [60.0, 62.0, 30.0, 31.0],
-            "n": [4, 4, 4, 3],
-        }
-    )
-    (axes,) = plots.budget_chart(table).axes
-    drawn = {line.get_label(): xy(line) for line in axes.lines}
-    assert drawn == {
-        "labels": [(100, 50), (800, 80)],
-        "labels, shifted": [(100, 30), (800, 60)],
-        "texts": [(100, 40), (800, 75)],
-        "texts, shifted": [(100, 31), (800, 62)],
-    }
-    assert axes.get_xscale() == "log"
-    assert axes.get_title() == "n = 3"
+    table = budget([1300, 130, 1300], ["in100", "in100", "oi100"])
+    figure = plots.budget_chart(table)
+    (axes,) = figure.axes
+    lines = [(xy(line), line.get_linestyle(), line.get_markerfacecolor()) for line in axes.lines]
+    # Other images of equal number are not joined with these.
+    assert [points for points, _, _ in lines] == [
+        [(130, 61), (1300, 60)],
+        [(130, 31), (1300, 30)],
+        [(1300, 62)],
+        [(1300, 32)],
+        [(130, 61), (1300, 60)],
+        [(130, 30), (1300, 29)],
+        [(1300, 62)],
+        [(1300, 31)],
+    ]
+    assert {line.get_marker() for line in axes.lines[:2]} == {"o"}
+    assert {line.get_marker() for line in axes.lines[2:4]} == {"s"}
+    assert [style == "--" and face == "white" for _, style, face in lines] == [False, True] * 4
+    told = ["labels", "texts", "images of in100", "images of oi100", "shifted test sets"]
+    assert names(figure) == told
+
+
+@pytest.mark.parametrize("sizes", [[1300, 130], [128_000, 16_000], [500, 700]])
+def test_numbers_of_images_are_readable_and_apart(sizes: list[int]) -> None:
+    figure = plots.budget_chart(budget(sizes, ["a", "b"]))
+    (axes,) = figure.axes
+    FigureCanvasAgg(figure).draw()
+    low, high = axes.get_xlim()
+    shown = [label for label in axes.get_xticklabels() if low <= label.get_position()[0] <= high]
+    assert len(shown) >= 1
+    assert all(re.fullmatch(r"\d+[kM]?", label.get_text()) for label in shown)
+    boxes = [label.get_window_extent() for label in shown]
+    assert not any(a.overlaps(b) for a, b in pairwise(boxes))
+
+
+def bins_of(count: int) -> dict[str, pd.DataFrame]:
+    columns = {"bin": ["few", "more", "most"], "from": [1.0, 2.0, 3.0], "mean": [70.0, 71.0, 72.0]}
+    counts = {"averaged": 3, "architectures": 9}
+    return {f"d{i}": pd.DataFrame({**columns, **counts}) for i in range(count)}
+
+
+@pytest.mark.parametrize("count", [2, 7, 12])
+def test_points_are_within_their_bins_and_look_different(count: int) -> None:
+    (axes,) = plots.bin_chart(bins_of(count), "size", "accuracy (%)").axes
+    lines = [container.lines[0] for container in axes.containers]
+    assert [[round(x) for x, _ in xy(line)] for line in lines] == [[0, 1, 2]] * count
+    looks = [(li.get_color(), li.get_marker(), str(li.get_markerfacecolor())) for li in lines]
+    assert len(set(looks)) == count
+
+
+def test_more_datasets_than_looks_are_refused() -> None:
+    with pytest.raises(UserError, match="13 datasets are more than the 12 that fit a figure"):
+        plots.bin_chart(bins_of(13), "size", "accuracy (%)")

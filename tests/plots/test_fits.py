@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from artists import band, names, near, spans, xy
+from matplotlib.collections import LineCollection
 
 from anynet_study import apr, plots
 from anynet_study.plots import style
@@ -132,3 +133,16 @@ def test_a_line_in_logits_says_so() -> None:
     assert " in logits\n" in axes.get_title()
     assert f"{fit.slope:.2f}" in axes.get_title()
     assert xy(axes.lines[1])[0][1] == pytest.approx(fit.region()["y"].iloc[0])
+
+
+def test_transfer_has_bars_where_the_numbers_of_images_are_known() -> None:
+    scores = pd.DataFrame({"own": [60.0, 70, 75, 80, 90], "f1": [0.2, 0.3, 0.4, 0.45, 0.5]})
+    ranges, images = {"f1": (0.0, 1.0)}, {"own": 400}
+    figure = plots.transfer_grid(scores, "own", ranges=ranges, images=images, resamples=200)
+    (axes,) = figure.axes
+    (bars,) = (c for c in axes.collections if isinstance(c, LineCollection))
+    low, high = apr.binomial_interval(100 - scores["own"], 400)
+    spans = [tuple(segment[:, 0]) for segment in bars.get_segments()]
+    assert spans == [pytest.approx(ends) for ends in zip(100 - high, 100 - low, strict=True)]
+    assert [y for _, y in xy(axes.lines[0])] == pytest.approx([20, 30, 40, 45, 50])
+    assert names(figure)[-1] == "95% Clopper-Pearson interval"

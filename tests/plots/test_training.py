@@ -113,3 +113,15 @@ def test_too_few_replicates_are_told_of() -> None:
     axes, upper = plots.noise_grid(far, noise).axes
     assert [text.get_text() for text in axes.texts] == ["1 off scale"]
     assert max(x for x, _ in xy(upper.lines[-1])) == 31
+
+
+def test_the_best_and_worst_at_the_first_epoch_have_their_own_colours() -> None:
+    ends = dict(zip("abcd", (40.0, 30.0, 20.0, 10.0), strict=True))
+    rows = [("x", m, e, ends[m] + (e == 1) * 40 * (m == "d")) for m in ends for e in (1, 2)]
+    curves = pd.DataFrame(rows, columns=["dataset", "architecture", "epoch", "error"])
+    figure = plots.curve_grid(curves, marked=1)
+    (axes,) = figure.axes
+    coloured = {line.get_color(): xy(line) for line in axes.lines}
+    assert coloured[style.TOP] == [(1, 20), (2, 20)]
+    assert coloured[style.WORST] == [(1, 50), (2, 10)]
+    assert names(figure)[-2:] == ["1 best at epoch 1", "1 worst at epoch 1"]

@@ -138,7 +138,7 @@ def test_sql_and_queries_know_them(store: ResultStore) -> None:
     np.testing.assert_allclose(table.loc[expected.index], expected, rtol=1e-12)
     joined = "select e.top1 - r.error as d from evaluations e join runs r using (run_id)"
     assert len(run_sql(store, joined)) == len(EVALUATIONS)
-    some = query(store, "evaluations", "evaluation = blur and top1 > 60", ["run_id"], limit=3)
+    some = query(store, "evaluations", "evaluation = 'blur' and top1 > 60", ["run_id"], limit=3)
     assert len(some) == 3
     wide = query(store, "errors", evaluations="digits", metric="top5")
     assert wide.columns.tolist() == ["architecture", "test", "blur", "shifted"]
@@ -162,7 +162,9 @@ def test_exported_and_shown_on_the_command_line(
     asked = ("query", store.path, "--table", "errors", "--evaluations", "digits", "--json")
     rows = json.loads(typed(*asked).out)
     assert [*rows[0]] == ["architecture", "test", "blur", "shifted"]
-    shown = typed("query", store.path, "--table", "evaluations", "--where", "evaluation = blur").out
+    shown = typed(
+        "query", store.path, "--table", "evaluations", "--where", "evaluation = 'blur'"
+    ).out
     assert len(shown.splitlines()) == 7
     count = "select count(*) as n from evaluations"
     assert json.loads(typed("query", store.path, "--sql", count, "--json").out) == [{"n": 10}]

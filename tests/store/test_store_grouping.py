@@ -38,7 +38,7 @@ def test_groups_are_those_of_pandas(store: ResultStore, function: str, keys: lis
 
 def test_groups_can_be_filtered_sorted_and_limited(store: ResultStore) -> None:
     options = {"group_by": ["dataset"], "aggregate": ["mean(error)"]}
-    rows = query(store, where="status = completed", sort=["-mean(error)"], limit=2, **options)  # type: ignore[arg-type]
+    rows = query(store, where="status = 'completed'", sort=["-mean(error)"], limit=2, **options)  # type: ignore[arg-type]
     means = store.runs(["dataset", "error"]).groupby("dataset")["error"].mean()
     best = means.sort_values(ascending=False).head(2)
     assert rows["dataset"].tolist() == best.index.tolist()

@@ -33,7 +33,7 @@ def test_the_testbed_from_csv_to_tables_and_back(type_: Type, shared_data: Path)
     assert type_("export", "t.h5", "-o", "release").code == 0
     assert type_("import", "release", "-o", "back.h5").code == 0
     assert stores_equal(Path("t.h5"), Path("back.h5")) == []
-    query = ["query", "release", "--where", "dataset = val and error < 12", "--json"]
+    query = ["query", "release", "--where", "dataset = 'val' and error < 12", "--json"]
     rows = json.loads(type_(*query).out)
     assert len(rows) == (100 - table["val"] < 12).sum()
 

@@ -41,7 +41,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> set[str]:
             {"runs/error", "runs/architecture", "architectures/flops"},
         ),
         (
-            lambda store: select(store, where="dataset = digits", columns=["error"]),
+            lambda store: select(store, where="dataset = 'digits'", columns=["error"]),
             {"runs/error", "runs/dataset", "labels/dataset"},
         ),
         (lambda store: store.table("architectures", ["d1"]), {"architectures/d1"}),

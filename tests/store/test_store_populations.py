@@ -108,7 +108,7 @@ def test_runs_are_selected_by_what_only_some_architectures_have(tmp_path: Path) 
     store = ResultStore(make(tmp_path, staged(5)))
     deep = query(store, where="d4 >= 9", columns=["architecture", "d4", "weight"])
     assert set(deep["architecture"]) == {ARCHITECTURES[2]}
-    lacking = query(store, where="d3 = nan and block = vanilla", columns=["architecture", "d3"])
+    lacking = query(store, where="d3 is null and block = 'vanilla'", columns=["architecture", "d3"])
     assert set(lacking["architecture"]) == {ARCHITECTURES[1]}
     assert (lacking["d3"].dtype, lacking["d3"].isna().all()) == ("Int64", True)
     ordered = query(store, "architectures", columns=["d3", "se_ratio"], sort=["-d3"])

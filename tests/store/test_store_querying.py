@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 from anynet_study.cli.query import query as command
 from anynet_study.cli.rows import _write_json, write_rows
 from anynet_study.errors import UserError
+from anynet_study.sql import engine, fetch
 from anynet_study.store import ResultStore, query, select
-from anynet_study.store.sql import engine, fetch
 
 RUNS = [*(record(number) for number in range(1, 18)), failed(0)]
 APP = typer.Typer()
@@ -48,7 +48,7 @@ def refusal(*arguments: object) -> str:
 def test_runs_are_selected_by_their_architecture_and_dataset_too(path: Path) -> None:
     rows = query(
         ResultStore(path),
-        where="d1 >= 2 and role in (source, target) and status = completed",
+        where="d1 >= 2 and role in ('source', 'target') and status = 'completed'",
         columns=["run_id", "d1", "classes", "stem", "error"],
         sort=["-d1", "error"],
     )
@@ -279,7 +279,7 @@ def test_several_studies_are_read_as_one(path: Path, tmp_path: Path) -> None:
     assert lines[0].split()[:2] == ["store", "architecture"]
     assert len(lines) == 1 + len(RUNS) + 1
     assert "note: runs whose error is not the same in all stores: 1, such as" in result.stderr
-    rows = json.loads(run(path, other, "--json", "--where", "store = other"))
+    rows = json.loads(run(path, other, "--json", "--where", "store = 'other'"))
     assert [row["run_id"] for row in rows] == [runs[1].run_id]
     shape = {
         (len(row), row["architecture"])
@@ -313,3 +313,19 @@ def test_where_no_count_of_images_is_known_there_is_no_interval(tmp_path: Path) 
     rows = query(ResultStore(out), columns=["error", "error_low", "error_high"], sort=["error_low"])
     assert rows["error_low"].isna().tolist() == [False, True]
     assert rows["error_low"][0] < rows["error"][0] < rows["error_high"][0]
+
+
+def test_what_curves_do_not_know_is_missing_in_conditions_too(path: Path, tmp_path: Path) -> None:
+    """As NaN it would be more than any number, and not null."""
+    out = tmp_path / "results.h5"
+    out.write_bytes(path.read_bytes())
+    with h5py.File(out, "r+") as file:
+        file["curves/test_top5"][::3] = np.nan
+    store = ResultStore(out)
+    every = store.curves()["test_top5"]
+    known = every.dropna()
+    rows = query(store, "curves", where="test_top5 >= 0", columns=["test_top5"])
+    assert rows["test_top5"].tolist() == known.tolist()
+    assert len(query(store, "curves", where="test_top5 is null")) == len(store.curves()) - len(
+        known
+    )

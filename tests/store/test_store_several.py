@@ -97,9 +97,9 @@ def test_queries_and_sql_see_all_stores(both: ResultStores) -> None:
         both, "select store, count(*) n from runs where d1 > 0 group by all order by 1"
     )
     assert counted.to_pydict() == {"store": ["one", "two"], "n": [7, 5]}
-    rows = select(both, where="store = two", columns=["run_id"]).to_pydict()["run_id"]
+    rows = select(both, where="store = 'two'", columns=["run_id"]).to_pydict()["run_id"]
     assert (
-        rows == select(both, where="not store in (one)", columns=["run_id"]).to_pydict()["run_id"]
+        rows == select(both, where="not store in ('one')", columns=["run_id"]).to_pydict()["run_id"]
     )
     assert both.journals()["store"].tolist() == ["one", "two"]
     assert both.table("provenance").column_names == ["store", "name", "value"]
@@ -125,7 +125,7 @@ def test_columns_that_one_store_lacks_are_missing_there(folder: Path, tmp_path: 
     assert table.index.tolist() == [*ARCHITECTURES, "dddd"]
     assert table.loc["dddd", "block"] == "basic"
     assert math.isnan(table.loc["dddd", "d1"])
-    rows = select(both, columns=["run_id", "stem", "block", "d1"], where="block = basic")
+    rows = select(both, columns=["run_id", "stem", "block", "d1"], where="block = 'basic'")
     assert rows.to_pylist() == [
         {"run_id": record(50).run_id, "stem": "", "block": "basic", "d1": None}
     ]

@@ -15,11 +15,11 @@ from import_factory import imported, written
 from store_factory import make_store, record
 from tiny_study import Type, tree
 
+from anynet_study import sql as module
 from anynet_study.cli.analysis_output import Terminal as AnalysisConsole
 from anynet_study.cli.rows import write_rows
 from anynet_study.errors import UserError
 from anynet_study.store import ResultStore, run_sql
-from anynet_study.store import sql as module
 from anynet_study.store.hdf5 import checksums, fixed_texts, set_text
 
 Change = Callable[[h5py.File], None]

@@ -68,6 +68,35 @@ def test_classes_of_groups_are_found_in_another_test_set() -> None:
     assert chosen(EvaluationSpec(test_set="shifted"), trained) == ["low", "odd"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "kind"),
+    [
+        ({"test_set": "shifted"}, "shift"),
+        ({"test_set": "shifted", "transform": "blur", "every": 2}, "shift"),
+        ({"transform": "blur"}, "transform"),
+        ({"classes": 5}, "label set"),
+        ({"classes": 5, "test_set": "shifted"}, "label set"),
+        ({"shots": 2, "test_set": "shifted"}, "few-shot"),
+        ({"part": "validation"}, "validation"),
+        ({"interpolate": [0.5]}, "own images"),
+        ({"transform": "blur", "kind": "shift"}, "shift"),
+    ],
+)
+def test_what_is_asked_says_its_kind_unless_that_is_declared(asked: Any, kind: str) -> None:
+    assert EvaluationSpec(**asked).counts_as == kind
+
+
+def test_its_kind_is_no_part_of_what_determines_it() -> None:
+    plain, declared = (EvaluationSpec(transform="blur", kind=k) for k in (None, "shift"))
+    sets = [make_evaluation_set(spec, view()) for spec in (plain, declared)]
+    assert sets[0].evaluation_id == sets[1].evaluation_id
+
+
+def test_validation_images_are_of_no_other_kind() -> None:
+    with pytest.raises(ValueError, match="part: validation can be nothing else"):
+        EvaluationSpec(part="validation", kind="shift")
+
+
 def test_without_another_test_set_it_is_the_run_s_own() -> None:
     trained = view(classes=6)
     made = make_evaluation_set(EvaluationSpec(transform="blur"), trained)

@@ -1,4 +1,4 @@
-"""What is said of single training images: texts that runs with `loss: clip` can learn from."""
+"""Captions of training images: texts that runs with `loss: clip` learn from."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from anynet_study.errors import UserError
 
 
 def add_captions(dataset: PackedDataset, said: Mapping[str, Sequence[str]]) -> int:
-    """Add the captions of images, by their paths in the source, in the place of earlier ones.
+    """Store captions of images, by their paths in the source; earlier captions are replaced.
 
     Returns how many training images have one; UserError if none has.
     """

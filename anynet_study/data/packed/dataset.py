@@ -26,9 +26,9 @@ from anynet_study.errors import UserError
 
 #: (N,) int64, the class of each image; or, multi-label, (N, classes) uint8, 1 where it has it.
 Labels = NDArray[Any]
-#: The file of captions, where there are any: of each training image a list of texts.
+#: The file of captions, if there are any: a list of texts for each training image.
 CAPTIONS = "captions.json"
-#: Images that are read at a time to sum them.
+#: How many images are read at a time to sum them.
 BLOCK = 256
 
 
@@ -51,19 +51,19 @@ class PackedDataset:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Open a packed dataset; UserError if its meta data are damaged or from a newer version.
+        """Open a packed dataset. UserError if its meta data are damaged or of a newer version.
 
-        Whether the data have changed is for `checked` to say.
+        The data are not checked for changes: see `checked`.
         """
         return cls(folder, read_meta(folder / "meta.json"))
 
     @classmethod
     def checked(cls, folder: Path, whole: bool = False) -> Self:
-        """The same; UserError also for a file that has changed since the dataset was packed.
+        """Open and check: UserError also for a file that has changed since the dataset was packed.
 
-        `whole`: all files are read, not only those of another size or time than when they were
-        read last. A dataset of an older version has no digests: once, all of it is compared with
-        its content hash, and digests are written.
+        `whole`: read all files, not only those whose size or time of change differs from the last
+        check. A dataset of an older version has no digests: the first check compares all of it with
+        its content hash, and writes digests.
         """
         if has_digests(folder):
             check_files(folder, whole)
@@ -88,12 +88,12 @@ class PackedDataset:
 
     @property
     def parts(self) -> tuple["PackedDataset", ...]:
-        """The datasets on disk that it consists of."""
+        """The datasets on disk of which this one consists."""
         return (self,)
 
     @property
     def classes_called(self) -> dict[str, tuple[str, ...]]:
-        """By name, in order: the classes that are called so. In a union there can be several."""
+        """The classes of each name, in order. In a union, a name can stand for several classes."""
         return {name: (name,) for name in self.classes}
 
     @property
@@ -125,7 +125,7 @@ class PackedDataset:
         return self.meta.train if split == "train" else self.meta.test
 
     def captions(self) -> list[list[str]]:
-        """The captions of each training image: none of any where the dataset has no captions."""
+        """The captions of each training image; empty lists if the dataset has no captions."""
         path = self.folder / CAPTIONS
         if not path.exists():
             return [[] for _ in range(self.counts("train").images)]
@@ -151,7 +151,7 @@ class PackedDataset:
 
     @cached_property
     def _jpeg_images(self) -> dict[Split, JpegImages]:
-        """Those that were opened: it takes a while."""
+        """The opened JPEG files of each split, kept because opening takes a while."""
         return {}
 
     def labels(self, split: Split) -> Labels:
@@ -186,11 +186,11 @@ class PackedDataset:
         return np.array(mean), np.array(std)
 
     def verify(self) -> None:
-        """Read all the data; UserError naming the file that changed since they were packed."""
+        """Read all the data. UserError names the file that has changed since they were packed."""
         self.checked(self.folder, whole=True)
 
     def _check_content(self) -> None:
-        """UserError where the data are not those of the content hash, or sums not of the pixels."""
+        """UserError if the content hash does not match the data, or sums do not match pixels."""
         hashes = {
             split: (
                 labels_digest(self.labels(split)),

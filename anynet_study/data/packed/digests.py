@@ -1,9 +1,9 @@
-"""Whether a packed dataset is as it was written: a digest of every file, and cheap checks of them.
+"""Digests of the files of a packed dataset, and checks that they are as they were written.
 
-`digests.json` has the BLAKE3 hash of every other file of the dataset's folder, and one of itself.
-`checked.json` notes size and time of change of each file when its digest was last found right. A
-file of which these are the same is not read again, but where all are asked for (`launch`,
-`verify`); what the disk changes by itself shows then.
+`digests.json` has the BLAKE3 hash of every other file of the dataset's folder, and a hash of its
+own content. `checked.json` notes the size and the time of change that each file had when its digest
+was last found right. A file with the same size and time is not read again, unless a command checks
+whole files (`launch`, `verify`): only these notice what the disk itself has changed.
 """
 
 import json
@@ -30,9 +30,9 @@ def write_digests(folder: Path) -> None:
 
 
 def add_file(folder: Path, name: str, text: str) -> None:
-    """Write a further file of a packed dataset, and its digest; the others are not read again.
+    """Add a file to a packed dataset, with its digest. The other files are not read again.
 
-    At any time the digests are right: while the file is written they do not have it.
+    The digests are right at any time: while the file is being written, they do not list it.
     """
     files = {other: digest for other, digest in _written(folder).items() if other != name}
     _write(folder, files)
@@ -46,14 +46,14 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
 
 def has_digests(folder: Path) -> bool:
-    """Whether there are any: datasets of older versions have none."""
+    """Whether the folder has digests. Datasets of older versions have none."""
     return (folder / DIGESTS).exists()
 
 
 def check_files(folder: Path, whole: bool = False) -> None:
-    """UserError naming the first file that is not as it was packed, or is not there.
+    """Raise UserError for the first file that is missing or not as it was packed.
 
-    `whole`: read all of them, not only those that have changed by size or time.
+    `whole`: read all files, not only those whose size or time of change differs.
     """
     files, stamps = _written(folder), {}
     for name in files:
@@ -69,9 +69,9 @@ def check_files(folder: Path, whole: bool = False) -> None:
 
 
 def check_kept(folder: Path) -> None:
-    """UserError naming the first file of those that are there that is not as it was packed.
+    """Raise UserError for the first existing file that is not as it was packed.
 
-    All of them are read, and nothing is written.
+    All existing files are read, and nothing is written.
     """
     written = _written(folder)
     there = [path for path in sorted(folder.iterdir()) if path.name in written]
@@ -82,7 +82,7 @@ CHANGED = "it has changed since it was packed"
 
 
 def _written(folder: Path) -> dict[str, str]:
-    """The digests as they were written, by name. UserError where they are not."""
+    """The digests in `digests.json`, by file name. UserError if that file was changed."""
     path = folder / DIGESTS
     try:
         content = json.loads(path.read_bytes())
@@ -111,7 +111,7 @@ def _stamp(path: Path) -> Stamp:
 
 
 def _noted(folder: Path) -> dict[str, list[int]]:
-    """The stamps that were noted; none where they cannot be read."""
+    """The stamps in `checked.json`; empty if it cannot be read."""
     try:
         content = json.loads((folder / CHECKED).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -127,7 +127,7 @@ def _note(folder: Path, stamps: dict[str, Stamp]) -> None:
 
 
 def _digests(folder: Path, stamps: dict[str, Stamp]) -> dict[str, str]:
-    """The digests of these files, with a bar where that takes long."""
+    """The digests of these files. Shows progress if that takes long."""
     total = sum(size for size, _ in stamps.values())
     found, before = {}, 0
     with progress_if_long(f"checking {folder.name} (MB)", total >> 20) as report:

@@ -1,4 +1,4 @@
-"""In which form the images of a dataset are stored, and what identifies them."""
+"""The form in which the images of a dataset are stored, and the hashes that identify them."""
 
 import hashlib
 from collections.abc import Iterable
@@ -14,11 +14,12 @@ Store = Literal["raw", "jpeg"]
 
 @dataclass(frozen=True)
 class Form:
-    """The square that is made of every image, and how it is kept."""
+    """The size of the square that every image is fitted to, and how it is stored."""
 
     #: Height and width in pixels.
     size: int
-    #: What the shorter side is scaled to before the central square is cut out; at least `size`.
+    #: Pixels that the shorter side is scaled to before the central square is cut out; at least
+    #: `size`.
     resize: int
     #: raw: pixels in one array; jpeg: files, decoded when they are needed.
     store: Store = "raw"

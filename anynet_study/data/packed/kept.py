@@ -1,4 +1,4 @@
-"""What a study keeps of its datasets: all but the images, so that looking at it needs no others."""
+"""What a study keeps of its datasets: all but the images, so that it can be read without them."""
 
 import filecmp
 from collections.abc import Iterator
@@ -13,17 +13,17 @@ from anynet_study.files import naming, replacing_folder
 
 KINDS = ("labels", "moments")
 FILES = ("meta.json", *(f"{split}_{kind}.npy" for split in SPLITS for kind in KINDS))
-#: Which images belong together, where any do: validation images are drawn by groups.
+#: The file with the group of each image, if there are groups: they stay whole in validation.
 GROUPS = "split.csv"
 
-#: The folder, and what of it was opened.
+#: The folder, and the datasets that were opened in it.
 _KEPT: ContextVar[tuple[Path, dict[str, PackedDataset]] | None] = ContextVar("kept", default=None)
 
 
 def keep_labels(dataset: PackedDataset, folder: Path) -> None:
-    """Keep all of a dataset but its images in `folder`, under its name, in the place of before."""
+    """Copy a dataset without its images to `folder`, under its name; replace an older copy."""
     source, target = dataset.folder, folder / dataset.folder.name
-    # One of an older version has perhaps no digests.
+    # A dataset of an older version may have no digests.
     changing = [name for name in (CAPTIONS, DIGESTS) if (source / name).exists()]
     names = [*FILES, *changing, *([GROUPS] if dataset.meta.grouped else [])]
     whole = all((target / name).exists() for name in names)

@@ -24,7 +24,7 @@ from anynet_study.files import replacing
 
 FILE = "split.csv"
 COLUMNS = ("image", "blake3", "split", "class", "group")
-#: Between the classes of an image that has several.
+#: Separator between the classes of an image that has several.
 BETWEEN = "|"
 MAX_BYTES = 2 << 30
 
@@ -40,7 +40,7 @@ class Row(NamedTuple):
     split: str
     #: Its class; several are in the order of the listing, `BETWEEN` them.
     label: str
-    #: Images of one group are on one side of the split; empty where there are no groups.
+    #: Images of the same group are on the same side of the split; empty if there are no groups.
     group: str
 
 
@@ -108,7 +108,7 @@ def image_names(dataset: PackedDataset, split: Split) -> list[str]:
 
 
 def training_groups(dataset: PackedDataset) -> list[str]:
-    """Which training images belong together: the group of each, "" where it is in none."""
+    """The group of each training image; "" if it is in no group."""
     groups: list[str] = []
     for number, part in enumerate(dataset.parts):
         names = [""] * part.counts("train").images

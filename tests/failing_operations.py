@@ -1,0 +1,258 @@
+"""Whole commands whose n-th change of a file fails, or at which they are killed.
+
+A script, so that it forks a process without threads, with `failing_operations.c` preloaded:
+`failing_operations.py LIBRARY FOLDER TRIALS SEED [CASE ...]`. A trial makes one command meet one
+fault, looks at what it leaves, and gives the same command again, which must end as if nothing had
+been. Prints a line of JSON for each case.
+"""
+
+import ctypes
+import hashlib
+import json
+import os
+import random
+import shutil
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from tiny_study import TINY, images
+
+from anynet_study import ResultStore
+from anynet_study.cli import main
+from anynet_study.data import load_dataset
+
+#: Hidden files that are meant to be there.
+KEPT = (".lock", ".made_from")
+COUNT, KILL, ONCE, FROM_THERE = range(4)
+State = dict[str, str]
+
+
+def files_in(name: str) -> Callable[[], State]:
+    """The content of all files of a folder, hidden ones and stamps of checks left out."""
+
+    def state() -> State:
+        return {
+            path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in Path(name).glob("[!.]*")
+            if path.name not in ("checked.json", "digests.json")
+        }
+
+    return state
+
+
+def dataset(name: str) -> Callable[[], State]:
+    """The content of a packed dataset; its digests are right where it is there."""
+
+    def state() -> State:
+        found = files_in(f"data/{name}")()
+        if found:
+            load_dataset(name, whole=True)
+        return found
+
+    return state
+
+
+def page(path: str) -> Callable[[], State]:
+    """Whether a page is there and whole: it tells the time at which it was made."""
+
+    def state() -> State:
+        whole = Path(path).exists() and Path(path).read_text().rstrip().endswith("</html>")
+        return {"whole": str(whole)}
+
+    return state
+
+
+def runs_in(name: str) -> Callable[[], State]:
+    """What a results store says of its runs, whatever else of it depends on the clock."""
+
+    def state() -> State:
+        if not Path(name).exists():
+            return {}
+        with ResultStore(name) as store:
+            return {"runs": store.runs().to_csv(), "errors": store.errors().to_csv()}
+
+    return state
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command, what it changes as users see it, and a file that is removed before it."""
+
+    command: str
+    state: Callable[[], State]
+    without: str = ""
+
+
+IMPORT = "import {} -o imported.h5 --source d0 --error --percent"
+STORE = "studies/tiny/results.h5"
+CASES = {
+    "data add": Case("data add pets --from first --size 8", dataset("pets")),
+    "data add --force": Case("data add cats --from second --size 8 --force", dataset("cats")),
+    "data captions": Case("data captions cats captions.csv", dataset("cats")),
+    "import": Case(IMPORT.format("other.csv"), runs_in("imported.h5")),
+    "export": Case("export imported.h5 -o new-release", files_in("new-release")),
+    "export over another": Case("export tiny -o release", files_in("release")),
+    "collect": Case("collect tiny", runs_in(STORE), without=STORE),
+    "report": Case("report tiny", page("studies/tiny/report/report.html")),
+}
+
+
+def table(path: str, shift: int) -> None:
+    errors = {f"d{n}": [10.0 + 3 * m + n + shift for m in range(6)] for n in range(3)}
+    pd.DataFrame({"model": [f"m{m}" for m in range(6)], **errors}).to_csv(path, index=False)
+
+
+def make_template(folder: Path) -> None:
+    """All that the commands start from."""
+    folder.mkdir()
+    os.chdir(folder)
+    images(Path("first"), {"cat": 6, "dog": 6})
+    images(Path("second"), {"cat": 8, "dog": 7, "fox": 6})
+    table("one.csv", 0)
+    table("other.csv", 1)
+    Path("tiny.yaml").write_text(TINY)
+    for line in (
+        "data add cats --from first --size 8",
+        IMPORT.format("one.csv"),
+        "export imported.h5 -o release",
+        "run tiny.yaml",
+    ):
+        code, said = typed(line)
+        assert code == 0, (line, said)
+    names = pd.read_csv("data/cats/split.csv")["image"]
+    pd.DataFrame({"image": names, "caption": "a pet"}).to_csv("captions.csv", index=False)
+
+
+def typed(line: str, lets_fail: Callable[[], None] = lambda: None) -> tuple[int, str]:
+    """Give a command in a child of this process: its exit code (minus a signal), what it said."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        os.dup2(writer, 1)
+        os.dup2(writer, 2)
+        sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+        sys.argv = ["anynet-study", *line.split()]
+        code = 70
+        try:
+            lets_fail()
+            main()
+        except SystemExit as ended:
+            code = int(ended.code or 0) if not isinstance(ended.code, str) else 1
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(OSError):
+                    stream.flush()
+            os._exit(code)
+    os.close(writer)
+    with os.fdopen(reader, errors="replace") as pipe:
+        said = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status), said
+
+
+def litter(folder: Path) -> list[str]:
+    """Hidden files and folders that a command should have removed."""
+    return [str(path) for path in folder.rglob(".*") if path.name not in KEPT]
+
+
+@dataclass
+class Trials:
+    """Faults met by a command, and what they should not have done."""
+
+    operations: int = 0
+    kills: int = 0
+    failures: int = 0
+    #: What users saw is neither what was there before nor what the command makes.
+    lost: int = 0
+    #: The same command, given again, failed or made something else.
+    wrong: int = 0
+    litter: int = 0
+    traceback: int = 0
+    examples: list[str] | None = None
+
+
+class Harness:
+    """Tries faults on commands, each in a fresh copy of the template."""
+
+    def __init__(self, library: str, root: Path) -> None:
+        self.shim, self.root, self.work = ctypes.CDLL(library), root, root / "work"
+        make_template(root / "template")
+
+    def fresh(self, case: Case) -> None:
+        os.chdir(self.root)
+        shutil.rmtree(self.work, ignore_errors=True)
+        shutil.copytree(self.root / "template", self.work, symlinks=True)
+        os.chdir(self.work)
+        if case.without:
+            Path(case.without).unlink()
+
+    def operations_of(self, case: Case) -> int:
+        """How many operations the command does that change files."""
+        reader, writer = os.pipe()
+
+        def count() -> None:
+            self.shim.arm(-1, COUNT)
+            leave = os._exit
+
+            def tell_and_leave(code: int) -> None:
+                os.write(writer, str(self.shim.counted()).encode())
+                leave(code)
+
+            os._exit = tell_and_leave  # type: ignore[assignment]
+
+        code, said = typed(case.command, count)
+        assert code == 0, said
+        os.close(writer)
+        with os.fdopen(reader) as pipe:
+            return int(pipe.read())
+
+    def trial(self, case: Case, n: int, mode: int, states: tuple[State, State]) -> dict[str, str]:
+        """The faults of one trial, by kind, with what was seen."""
+        self.fresh(case)
+        code, said = typed(case.command, lambda: self.shim.arm(n, mode))
+        found = {}
+        if "Traceback" in said:
+            found["traceback"] = said[-400:]
+        if case.state() not in states:
+            found["lost"] = said[-300:]
+        code, said = typed(case.command)
+        refused = case.command.startswith("data add pets") and "exists" in said  # it is there
+        if (code != 0 and not refused) or case.state() != states[1]:
+            found["wrong"] = f"{code} {said[-300:]}"
+        if left := litter(self.work):
+            found["litter"] = str(left[:3])
+        return found
+
+    def run(self, case: Case, trials: int, moments: random.Random) -> Trials:
+        result = Trials(examples=[])
+        self.fresh(case)
+        before = case.state()
+        result.operations = self.operations_of(case)
+        states = before, case.state()
+        for _ in range(trials):
+            n, mode = (
+                moments.randint(1, result.operations),
+                moments.choice([KILL, ONCE, FROM_THERE]),
+            )
+            result.kills += mode == KILL
+            result.failures += mode != KILL
+            for kind, seen in self.trial(case, n, mode, states).items():
+                setattr(result, kind, getattr(result, kind) + 1)
+                result.examples.append(f"{kind} at {n} of {result.operations}, mode {mode}: {seen}")
+        return result
+
+
+if __name__ == "__main__":
+    library, place, trials, seed = sys.argv[1:5]
+    harness, moments = Harness(library, Path(place).resolve()), random.Random(int(seed))
+    for name in sys.argv[5:] or CASES:
+        print(json.dumps({"case": name, **vars(harness.run(CASES[name], int(trials), moments))}))
