@@ -1,22 +1,29 @@
-"""Whether a store is as it was written, and what its journals say: it is built again to compare."""
+"""Whether a store is what it should be: as it was written, what its journals say, another's equal.
+
+`verify` compares a store with its own checksums and with `layout`; `verify_journals` builds it
+again from the journals of its study and compares both, as `stores_equal` compares any two stores.
+"""
 
 import hashlib
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 import h5py
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
+from anynet_study.metrics import CURVES
 from anynet_study.progress import progress_if_long
-from anynet_study.store.checking import LayoutError, check_layout
 from anynet_study.store.collecting import Asked, Collected
-from anynet_study.store.compare import differences
 from anynet_study.store.hdf5 import (
     CHECKSUMS,
     DAMAGE,
@@ -25,19 +32,27 @@ from anynet_study.store.hdf5 import (
     unfit,
     written_checksums,
 )
-from anynet_study.store.opening import open_store, opened
-from anynet_study.store.predictions import truths_in
-from anynet_study.store.records import mixed_backends
+from anynet_study.store.opening import LayoutError, check_layout, open_store, opened
+from anynet_study.store.predictions import (
+    evaluation_prediction_groups,
+    prediction_groups,
+    truths_in,
+)
+from anynet_study.store.records import RUN_COLUMNS, mixed_backends
 from anynet_study.store.results import ResultStore
 from anynet_study.store.run_arrays import RunArrays
+from anynet_study.store.tables import EVALUATION_TABLE, read_curve
 from anynet_study.store.write import write_store
 
 #: All stores of this schema version and later ones have checksums.
 FIRST_WITH_CHECKSUMS = 6
+#: Columns of /runs that say how and where a run was made, not what it gave.
+CIRCUMSTANCES = ("message", *RUN_COLUMNS[RUN_COLUMNS.index("seconds") :])
 #: So many names are given of what is wrong in the same way.
 EXAMPLES = 3
-#: How it comes right: by building the store anew, by training what is missing, by adding a dataset
-#: again, not at all (and then the store has to be kept as it is); or there is nothing to repair.
+#: What repairs a finding. "collect": the store is built anew from the journals; "train": the runs
+#: that are missing are trained again; "data": a dataset is added again; "keep": nothing does, so
+#: the store must be kept as it is; "none": there is nothing to repair.
 Repair = Literal["collect", "train", "keep", "data", "none"]
 
 
@@ -52,7 +67,7 @@ class Finding:
 
     @property
     def note(self) -> bool:
-        """Worth knowing, but nothing is lost or wrong: a journal that is being written."""
+        """Whether nothing is lost or wrong, as where a journal is still being written."""
         return self.repair == "none"
 
 
@@ -201,7 +216,7 @@ def _specifications(found: Collected, arrays: RunArrays) -> Iterator[Finding]:
 def _run_ids_of(spec: bytes) -> tuple[str, str]:
     """The id of a run that was trained, and of one that was imported by its names."""
     trained = hashlib.sha256(spec).hexdigest()[:16]
-    return trained, hashlib.blake2b(spec, digest_size=8).hexdigest()
+    return trained, blake2b(spec, digest_size=8).hexdigest()
 
 
 #: Tables that are compared, by what names their rows.
@@ -239,3 +254,103 @@ def some(names: Sequence[Any]) -> str:
     first = ", ".join(str(name) for name in names[:EXAMPLES])
     more = ", ..." if len(names) > EXAMPLES else ""
     return f"{len(names)} ({first}{more})"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that two stores do not both have, or in which they differ."""
+
+    #: What names the rows of their table, such as `run_id`, and the name of the row.
+    key: str
+    name: str
+    #: "": the row is in one store alone.
+    column: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.name}: {self.what}"
+
+
+def stores_equal(a: Path | ResultStore, b: Path | ResultStore) -> list[str]:
+    """Differences between the results of two stores, one line each; none if they are equal.
+
+    Compared, bit for bit and whatever the order of the runs: the population, the datasets, every
+    run's scalars, spec, curves and predictions with their true labels, and the evaluations.
+    Not compared: CIRCUMSTANCES, provenance.
+    """
+    first, second = (
+        store if isinstance(store, ResultStore) else ResultStore(store) for store in (a, b)
+    )
+    return [str(difference) for difference in differences(first, second, CIRCUMSTANCES)]
+
+
+def differences(
+    first: ResultStore, second: ResultStore, ignored: Collection[str]
+) -> Iterator[Difference]:
+    """Where two stores differ, but for some columns of runs and evaluations."""
+    with first, second:
+        both = (first, second)
+        yield from _differences("architecture", *(store.architectures() for store in both))
+        yield from _differences("dataset", *(store.datasets() for store in both))
+        yield from _differences("run_id", *(_runs(store, ignored) for store in both))
+        yield from _differences("evaluation of", *(_evaluations(store, ignored) for store in both))
+
+
+def _runs(store: ResultStore, ignored: Collection[str]) -> pd.DataFrame:
+    """One row per run: its scalars, and digests of its curves and predictions."""
+    runs = store.runs([*(name for name in RUN_COLUMNS if name not in ignored), "spec"])
+    with store.opened() as file:
+        ends = file["curves/offsets"][()].tolist()
+        every = [read_curve(file, name) for name in CURVES]
+        curves = [
+            _digest(b"".join(curve[begin:end].tobytes() for curve in every))
+            for begin, end in pairwise(ends)
+        ]
+        predicted = _digests(prediction_groups(file), "run", len(runs))
+    return runs.assign(curves=curves, predictions=predicted)
+
+
+def _evaluations(store: ResultStore, ignored: Collection[str]) -> pd.DataFrame:
+    """One row per evaluation: its scalars, and a digest of its predictions."""
+    of_run = ("architecture", "dataset", "recipe", "replicate")
+    found = store.evaluations([n for n in EVALUATION_TABLE if n not in (*ignored, *of_run)])
+    with store.opened() as file:
+        predicted = _digests(evaluation_prediction_groups(file), "row", len(found))
+    key = found["run_id"] + " " + found["evaluation_id"]
+    return found.assign(predictions=predicted).assign(**{"evaluation of": key})
+
+
+def _digests(groups: Iterable[h5py.Group], index: str, count: int) -> NDArray[np.object_]:
+    """Of the predictions of every row, with the true labels; "" where it has none."""
+    digests = np.full(count, "", object)
+    for group in groups:
+        labels = group["labels"][()].tobytes() if "labels" in group else b""
+        for row, classes in zip(group[index][()], group["classes"][()], strict=True):
+            digests[row] = _digest(classes.tobytes() + labels)
+    return digests
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=8).hexdigest()
+
+
+def _differences(key: str, first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Difference]:
+    if list(first.columns) != list(second.columns):
+        columns = f"{list(first.columns)} against {list(second.columns)}"
+        yield Difference("columns of", key, "", columns)
+        return
+    if first.equals(second):
+        return
+    first, second = first.set_index(key), second.set_index(key)
+    both = first.index.intersection(second.index)
+    for index, which in ((first.index, "first"), (second.index, "second")):
+        for name in index.difference(both):
+            yield Difference(key, str(name), "", f"only in the {which}")
+    left, right = first.loc[both], second.loc[both]
+    for column in left.columns:
+        mine: pd.Series[Any] = left[column]
+        other: pd.Series[Any] = right[column]
+        unequal = (mine != other) & ~(mine.isna() & other.isna())
+        for name in both[unequal.to_numpy()]:
+            what = f"{column} {mine[name]} against {other[name]}"
+            yield Difference(key, str(name), column, what)

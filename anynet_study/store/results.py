@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from anynet_study.errors import UserError
 from anynet_study.metrics import CURVES, from_words
-from anynet_study.store.checking import LayoutError, check_layout
 from anynet_study.store.errors import (
     Reduction,
     best_trials,
@@ -28,7 +27,13 @@ from anynet_study.store.errors import (
 )
 from anynet_study.store.hdf5 import get_text, read_column, unfit
 from anynet_study.store.layout import TableName
-from anynet_study.store.opening import naming_damage, open_store, stored_json
+from anynet_study.store.opening import (
+    LayoutError,
+    check_layout,
+    naming_damage,
+    open_store,
+    stored_json,
+)
 from anynet_study.store.predictions import (
     evaluation_predictions_in,
     kind_of,
