@@ -66,6 +66,18 @@ def gone(path: str) -> Change:
     return lambda file: file.__delitem__(path)
 
 
+def with_trial(column: str, value: float) -> Change:
+    """One trial, with this value."""
+    texts = {"run_id": b"0", "tuned": b"basic"}
+    numbers = {"trial": 0, "rung": 0, "trains": 1, "chosen": 1, "validation_error": 5.0}
+
+    def change(file: h5py.File) -> None:
+        for name, cell in (texts | numbers | {column: value}).items():
+            put(f"trials/{name}", [cell])(file)
+
+    return change
+
+
 DIGITS, BLUR = "predictions/digits", "evaluations/predictions/digits/blur"
 #: What was done to a store of 7 runs, and the place that is named.
 BY_HAND: list[tuple[Change, str]] = [
@@ -122,6 +134,11 @@ BY_HAND: list[tuple[Change, str]] = [
     (lambda f: set_text(f[DIGITS], "dataset", "other"), f"/{DIGITS}"),
     (at("evaluations/run", 0, 99), "/evaluations/run"),
     (at("evaluations/top1", 0, -3.0), "/evaluations/top1"),
+    (at("evaluations/error", 0, 150.0), "/evaluations/error"),
+    (at("datasets/chance", 1, 150.0), "/datasets/chance"),
+    (with_trial("validation_error", 150.0), "/trials/validation_error"),
+    (with_trial("trains", 2), "/trials/trains"),
+    (with_trial("trial", -1), "/trials/trial"),
     (cast("evaluations/images", np.float32), "/evaluations/images"),
     (at("evaluations/evaluation", 0, 9), "/evaluations/evaluation"),
     (at(f"{BLUR}/row", 0, 77), f"/{BLUR}/row"),
@@ -180,6 +197,8 @@ def test_a_store_without_a_mistake_is_read_by_all(tmp_path: Path, whole: bytes) 
     assert verify(path) == []
     for use in uses(path):
         use()
+    path = by_hand(path, whole, with_trial("trial", 0))
+    assert verify(path) == []
 
 
 @pytest.mark.slow
