@@ -32,6 +32,7 @@ from anynet_study.store.hdf5 import (
     unfit,
     written_checksums,
 )
+from anynet_study.store.layout import CIRCUMSTANCES
 from anynet_study.store.opening import LayoutError, check_layout, open_store, opened
 from anynet_study.store.predictions import (
     evaluation_prediction_groups,
@@ -46,8 +47,6 @@ from anynet_study.store.write import write_store
 
 #: All stores of this schema version and later ones have checksums.
 FIRST_WITH_CHECKSUMS = 6
-#: Columns of /runs that say how and where a run was made, not what it gave.
-CIRCUMSTANCES = ("message", *RUN_COLUMNS[RUN_COLUMNS.index("seconds") :])
 #: So many names are given of what is wrong in the same way.
 EXAMPLES = 3
 #: What repairs a finding. "collect": the store is built anew from the journals; "train": the runs
@@ -108,7 +107,7 @@ def refuse_wrong(path: Path, called: Path) -> None:
 def _unlike(file: h5py.File) -> Iterator[Finding]:
     """What no store can have, whatever the checksums say."""
     try:
-        check_layout(file)
+        check_layout(file, circumstances=True)
     except LayoutError as error:
         yield Finding(error.where, error.what)
 

@@ -141,6 +141,9 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "curves": _OF_CURVES,
     "trials": _OF_TRIALS,
 }
+_RUNS = tuple(_OF_RUNS)
+#: Columns of /runs that say how and where a run was made, not what it gave.
+CIRCUMSTANCES = ("message", *_RUNS[_RUNS.index("seconds") :])
 _COUNT = (0, 2**31 - 1)
 #: The smallest and the largest number in a column, of whichever table; where a number may be
 #: missing, also NaN.

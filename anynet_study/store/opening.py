@@ -14,13 +14,13 @@ from typing import Any, TypeVar, get_args
 import h5py
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anynet_study.errors import UserError, first_line
 from anynet_study.metrics import CURVES, Metric, words_an_image
 from anynet_study.store.hdf5 import DAMAGE, get_text, get_texts, read_column
 from anynet_study.store.layout import (
+    CIRCUMSTANCES,
     COLUMNS,
     FORMAT,
     RANGES,
@@ -118,14 +118,17 @@ class LayoutError(UserError):
         self.what = what
 
 
-def check_layout(file: h5py.File) -> None:
-    """Raises LayoutError for the first thing in an open store that is not as `layout` says."""
+def check_layout(file: h5py.File, circumstances: bool = False) -> None:
+    """Raises LayoutError for the first thing in an open store that is not as `layout` says.
+
+    The values of `circumstances` take as long as all others: whoever reads one checks it.
+    """
     try:
         _check_root(file)
         for name in ("architectures", "datasets", "journals", "trials"):
             if name in file or name != "trials":
                 _check_table(file, name)
-        count = _check_runs(file)
+        count = _check_runs(file, circumstances)
         _check_ragged(file, "curves", [name for name in CURVES if name in file["curves"]], "f")
         _check_ragged(file, "specs", ["text"], "u")
         _check_predictions(file, count)
@@ -220,24 +223,26 @@ def _check_table(file: h5py.File, name: str) -> None:
     _check_distinct(f"/{name}/{key}", read_column(group, key).tolist())
 
 
-def _check_runs(file: h5py.File) -> int:
+def _check_runs(file: h5py.File, circumstances: bool) -> int:
     """The number of runs."""
     ids = _array(file, "runs/run_id", "text", (None,))[()]
     count = len(ids)
-    letters = ids.view(np.uint8).reshape(count, -1) if ids.dtype.kind == "S" else None
+    letters = ids.view(np.uint8).reshape(count, ids.itemsize) if ids.dtype.kind == "S" else None
     if letters is None or (count and not (_RUN_ID[letters].all() and letters[:, 0].all())):
         raise LayoutError("/runs/run_id", "has texts that are not letters and digits alone")
-    if pc.count_distinct(pa.array(ids)).as_py() < count:
+    if len(set(ids.tolist())) < count:
         raise LayoutError("/runs/run_id", "has a run twice")
     there = _columns(file, "runs", RunRecord)
-    found = {name: _check_column(file, "runs", name, count) for name in there}
+    found = {
+        name: _check_column(file, "runs", name, count, circumstances or name not in CIRCUMSTANCES)
+        for name in there
+    }
     for name, texts in _LEGAL.items():
         labels = read_column(file["labels"], name).tolist()
         if wrong := set(labels) - set(get_args(texts)):
             raise LayoutError(f"/labels/{name}", f"has {min(wrong)!r}")
-    failed = read_column(file["labels"], "status")[found["status"]] == "failed"
-    wrong = np.isnan(found["error"]) & ~failed
-    if wrong.any():
+    failed = np.flatnonzero(read_column(file["labels"], "status") == "failed")
+    if not np.isin(found["status"][np.isnan(found["error"])], failed).all():
         raise LayoutError("/runs/error", "has values that are not percentages: nan")
     for name, table in (("architecture", "architectures"), ("dataset", "datasets")):
         known = read_column(file[table], name).tolist()
@@ -255,8 +260,11 @@ def _columns(file: h5py.File, table: str, record: type) -> list[str]:
     return [name for name in COLUMNS[table] if name in file[table] or name not in later]
 
 
-def _check_column(file: h5py.File, table: str, name: str, count: int) -> Numbers:
-    """The values of a column of /runs or /evaluations; those of a text are integers."""
+def _check_column(file: h5py.File, table: str, name: str, count: int, read: bool = True) -> Numbers:
+    """The values of a column of /runs or /evaluations; those of a text are integers.
+
+    Not `read`: nothing, only its type and its shape are checked.
+    """
     path = f"{table}/{name}"
     if name == "run_id":
         return np.empty(0)
@@ -264,7 +272,10 @@ def _check_column(file: h5py.File, table: str, name: str, count: int) -> Numbers
         name in RECORDS.names and pa.types.is_dictionary(RECORDS.field(name).type)
     )
     floats = name in RECORDS.names and pa.types.is_floating(RECORDS.field(name).type)
-    values = _array(file, path, "number" if floats else "whole", (count,))[()]
+    array = _array(file, path, "number" if floats else "whole", (count,))
+    if not read:
+        return np.empty(0)
+    values = array[()]
     if not text:
         _check_range(f"/{path}", name, values)
         return np.asarray(values)
